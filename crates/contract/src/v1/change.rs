@@ -1,0 +1,88 @@
+//! The feed of changes: everything that was committed, in order, from any point on.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+/// What changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+pub enum ChangeKind {
+    #[serde(rename = "host")]
+    Host,
+    #[serde(rename = "cluster")]
+    Cluster,
+    #[serde(rename = "infra-env")]
+    InfraEnv,
+}
+
+impl ChangeKind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Cluster => "cluster",
+            Self::InfraEnv => "infra-env",
+        }
+    }
+}
+
+/// Whether it exists afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+pub enum ChangeOp {
+    #[serde(rename = "put")]
+    Put,
+    #[serde(rename = "delete")]
+    Delete,
+}
+
+impl ChangeOp {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Something changed. The newest revision is to be read; old ones are not kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Change {
+    pub seq: i64,
+    pub kind: ChangeKind,
+    pub id: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub infra_env_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<Uuid>,
+    pub op: ChangeOp,
+    pub revision: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub status: Option<Cow<'static, str>>,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+}
+
+/// Changes in order, and where to go on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ChangesPage {
+    pub changes: Vec<Change>,
+    /// Ask with `after` set to this.
+    pub next: i64,
+}
+
+/// From where on to read, and how long to wait for something new.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
+pub struct ChangesQuery {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<i64>,
+    /// 1000 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Wait this long for a first change; 0 or absent answers at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_seconds: Option<u32>,
+}

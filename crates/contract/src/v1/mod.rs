@@ -1,0 +1,23 @@
+//! Muster's own API, under [`BASE`].
+//!
+//! | method | path | body | answer |
+//! |---|---|---|---|
+//! | POST | `/plan` | [`plan::PlanRequest`] | [`plan::PlanView`] |
+//! | GET | `/infra-envs/{infra_env_id}/explain` | – | [`explain::ExplainView`] |
+//! | GET | `/infra-envs/{infra_env_id}/hosts/{host_id}/explain` | – | [`explain::ExplainView`] |
+//! | GET | `/clusters/{cluster_id}/explain` | – | [`explain::ExplainView`] |
+//! | POST, GET | `/infra-envs/{infra_env_id}/hosts/{host_id}/move` | [`host::MoveHost`] | [`host::MoveView`] |
+//! | GET | `/hosts` ([`host::HostsQuery`]) | – | [`host::HostPage`] |
+//! | GET | `/changes` ([`change::ChangesQuery`]) | – | [`change::ChangesPage`] |
+//! | GET | `/status` | – | [`status::HubStatus`] |
+//!
+//! Errors are [`problem::Problem`].
+
+pub mod change;
+pub mod explain;
+pub mod host;
+pub mod plan;
+pub mod problem;
+pub mod status;
+
+pub const BASE: &str = "/api/muster/v1";

@@ -1,0 +1,34 @@
+//! The state of the hub itself.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use utoipa::ToSchema;
+
+/// One background worker.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WorkerStatus {
+    #[schema(value_type = String)]
+    pub name: Cow<'static, str>,
+    pub runs: u64,
+    pub failures: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_run_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+}
+
+/// The state of the hub.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HubStatus {
+    #[schema(value_type = String)]
+    pub version: Cow<'static, str>,
+    #[schema(value_type = String)]
+    pub database: Cow<'static, str>,
+    pub hosts: i64,
+    pub clusters: i64,
+    pub infra_envs: i64,
+    pub uptime_seconds: u64,
+    pub workers: Vec<WorkerStatus>,
+}

@@ -1,0 +1,364 @@
+//! How clusters are shown.
+
+use crate::rules::{is_false, is_zero, null_as_default};
+use crate::time::{DateMs, GoTime};
+use crate::v2::cluster_setting::{
+    DiskEncryption, HighAvailabilityMode, IgnitionEndpoint, LoadBalancer, NetworkType, Platform, RoleSet,
+};
+use crate::v2::host::HostView;
+use crate::v2::network::{ClusterNetwork, HostNetworkView, MachineNetwork, ServiceNetwork, Vip};
+use crate::v2::operator::MonitoredOperatorView;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// Left over from images made per cluster; always empty, never null.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ImageInfoView {
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub ssh_public_key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<i64>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub download_url: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub generator_version: String,
+    pub created_at: GoTime,
+    pub expires_at: DateMs,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub static_network_config: String,
+    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub r#type: Cow<'static, str>,
+}
+
+/// How far the installation of a cluster is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ClusterProgressView {
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub total_percentage: i64,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub preparing_for_installation_stage_percentage: i64,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub installing_stage_percentage: i64,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub finalizing_stage_percentage: i64,
+    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub finalizing_stage: Cow<'static, str>,
+    pub finalizing_stage_started_at: DateMs,
+    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    pub finalizing_stage_timed_out: bool,
+}
+
+/// How the last preparation of an installation ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct PreparationView {
+    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub status: Cow<'static, str>,
+    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub reason: Cow<'static, str>,
+}
+
+/// A bundle of operators chosen for a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct BundleView {
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub id: String,
+    pub optional_operators: Option<Vec<String>>,
+}
+
+/// A cluster.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ClusterView {
+    #[serde(deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub kind: Cow<'static, str>,
+    pub id: Uuid,
+    #[serde(deserialize_with = "null_as_default")]
+    pub href: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub name: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub user_name: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub org_id: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub email_domain: String,
+    #[serde(deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub status: Cow<'static, str>,
+    #[serde(deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub status_info: Cow<'static, str>,
+    pub status_updated_at: DateMs,
+    /// Absent only in the answer to an import.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ClusterProgressView>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub openshift_version: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub ocp_release_image: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub os_stream: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub openshift_cluster_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high_availability_mode: Option<HighAvailabilityMode>,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub control_plane_count: i64,
+    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub cpu_architecture: Cow<'static, str>,
+    pub image_info: ImageInfoView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<Platform>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub base_dns_domain: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub cluster_network_cidr: String,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub cluster_network_host_prefix: i64,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub service_network_cidr: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub machine_network_cidr: String,
+    pub cluster_networks: Option<Vec<ClusterNetwork>>,
+    pub service_networks: Option<Vec<ServiceNetwork>>,
+    pub machine_networks: Option<Vec<MachineNetwork>>,
+    /// Null where it is not computed.
+    pub host_networks: Option<Vec<HostNetworkView>>,
+    pub api_vips: Option<Vec<Vip>>,
+    pub ingress_vips: Option<Vec<Vip>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_vip_dns_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vip_dhcp_allocation: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_managed_networking: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_type: Option<NetworkType>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub ssh_public_key: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub http_proxy: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub https_proxy: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub no_proxy: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub additional_ntp_source: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub ntp_sources: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hyperthreading: Option<RoleSet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedulable_masters: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedulable_masters_forced_true: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_encryption: Option<DiskEncryption>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignition_endpoint: Option<IgnitionEndpoint>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_balancer: Option<LoadBalancer>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub tags: String,
+    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    pub pull_secret_set: bool,
+    /// Null when they were left out on request.
+    pub hosts: Option<Vec<HostView>>,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub total_host_count: i64,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub ready_host_count: i64,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub enabled_host_count: i64,
+    pub monitored_operators: Option<Vec<MonitoredOperatorView>>,
+    pub operator_bundles: Option<Vec<BundleView>>,
+    /// JSON in a string.
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub validations_info: String,
+    /// JSON in a string.
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub connectivity_majority_groups: String,
+    /// JSON in a string.
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub ip_collisions: String,
+    /// JSON in a string.
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub ignored_host_validations: String,
+    /// JSON in a string.
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub ignored_cluster_validations: String,
+    /// JSON in a string.
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub install_config_overrides: String,
+    /// JSON in a string.
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub feature_usage: String,
+    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    pub imported: bool,
+    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    pub org_soft_timeouts_enabled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ams_subscription_id: Option<Uuid>,
+    #[serde(rename = "last-installation-preparation")]
+    pub last_installation_preparation: PreparationView,
+    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub logs_info: Cow<'static, str>,
+    pub controller_logs_started_at: DateMs,
+    pub controller_logs_collected_at: DateMs,
+    pub install_started_at: DateMs,
+    pub install_completed_at: DateMs,
+    pub created_at: GoTime,
+    pub updated_at: GoTime,
+    pub deleted_at: Option<GoTime>,
+}
+
+/// How to log in to an installed cluster.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct CredentialsView {
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub username: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub password: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub console_url: String,
+}
+
+/// What a cluster gets when nothing else is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ClusterDefaultsView {
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub cluster_network_cidr: String,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub cluster_network_host_prefix: i64,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub service_network_cidr: String,
+    #[serde(deserialize_with = "null_as_default")]
+    pub ntp_source: String,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub inactive_deletion_hours: i64,
+    pub cluster_networks_ipv4: Option<Vec<ClusterNetwork>>,
+    pub cluster_networks_dualstack: Option<Vec<ClusterNetwork>>,
+    pub service_networks_ipv4: Option<Vec<ServiceNetwork>>,
+    pub service_networks_dualstack: Option<Vec<ServiceNetwork>>,
+    pub forbidden_hostnames: Option<Vec<String>>,
+}

@@ -1,0 +1,381 @@
+//! InfraEnvs on the wire: how one is asked for, changed, listed and shown.
+
+use crate::rules::{is_false, null_as_default};
+use crate::secret::Secret;
+use crate::time::{DateMs, GoTime};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+/// What kind of discovery image an InfraEnv hands out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+pub enum ImageType {
+    #[default]
+    #[serde(rename = "full-iso")]
+    FullIso,
+    #[serde(rename = "minimal-iso")]
+    MinimalIso,
+    #[serde(rename = "disconnected-iso")]
+    DisconnectedIso,
+}
+
+impl ImageType {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::FullIso => "full-iso",
+            Self::MinimalIso => "minimal-iso",
+            Self::DisconnectedIso => "disconnected-iso",
+        }
+    }
+}
+
+/// Processor architecture of the hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+pub enum CpuArchitecture {
+    #[default]
+    #[serde(rename = "x86_64")]
+    X86_64,
+    #[serde(rename = "aarch64")]
+    Aarch64,
+    #[serde(rename = "arm64")]
+    Arm64,
+    #[serde(rename = "ppc64le")]
+    Ppc64le,
+    #[serde(rename = "s390x")]
+    S390x,
+}
+
+impl CpuArchitecture {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64",
+            Self::Aarch64 => "aarch64",
+            Self::Arm64 => "arm64",
+            Self::Ppc64le => "ppc64le",
+            Self::S390x => "s390x",
+        }
+    }
+}
+
+/// What to do with a kernel argument of the discovery image.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+pub enum KernelArgumentOperation {
+    #[default]
+    #[serde(rename = "append")]
+    Append,
+    #[serde(rename = "replace")]
+    Replace,
+    #[serde(rename = "delete")]
+    Delete,
+}
+
+impl KernelArgumentOperation {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Append => "append",
+            Self::Replace => "replace",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Proxies for everything a discovered host downloads.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Proxy {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_proxy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub https_proxy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_proxy: Option<String>,
+}
+
+/// Ties a MAC address to the interface name used in `network_yaml`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MacInterface {
+    pub mac_address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logical_nic_name: Option<String>,
+}
+
+/// Static network settings of one host, found by its MAC addresses.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StaticNetworkConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_yaml: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac_interface_map: Option<Vec<MacInterface>>,
+}
+
+/// One kernel argument of the discovery image.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KernelArgument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<KernelArgumentOperation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+/// Ask for a new InfraEnv.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateInfraEnv {
+    pub name: String,
+    #[schema(value_type = String)]
+    pub pull_secret: Secret,
+    /// Hosts are bound to this cluster as soon as they register.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub openshift_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_architecture: Option<CpuArchitecture>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub os_stream: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_type: Option<ImageType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssh_authorized_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<Proxy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additional_ntp_sources: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ntp_sources: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub static_network_config: Option<Vec<StaticNetworkConfig>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_arguments: Option<Vec<KernelArgument>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignition_config_override: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additional_trust_bundle: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_discovery_delay_seconds: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rendezvous_ip: Option<String>,
+}
+
+/// Change an InfraEnv. Absent and null leave a field as it is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateInfraEnv {
+    /// Empty leaves it as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub pull_secret: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub openshift_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub os_stream: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_type: Option<ImageType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssh_authorized_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<Proxy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additional_ntp_sources: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ntp_sources: Option<String>,
+    /// An empty list clears it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub static_network_config: Option<Vec<StaticNetworkConfig>>,
+    /// An empty list clears it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_arguments: Option<Vec<KernelArgument>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignition_config_override: Option<String>,
+    /// Empty clears it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additional_trust_bundle: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_discovery_delay_seconds: Option<i64>,
+    /// Empty clears it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rendezvous_ip: Option<String>,
+}
+
+/// An InfraEnv.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct InfraEnvView {
+    #[serde(deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub kind: Cow<'static, str>,
+    pub id: Uuid,
+    #[serde(deserialize_with = "null_as_default")]
+    pub href: String,
+    #[serde(deserialize_with = "null_as_default")]
+    pub name: String,
+    #[serde(deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub r#type: Cow<'static, str>,
+    /// Absent unless hosts are bound as they register.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<Uuid>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub openshift_version: String,
+    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub cpu_architecture: Cow<'static, str>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub os_stream: String,
+    /// Always sent by the hub, empty when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<Proxy>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub additional_ntp_sources: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub ntp_sources: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub ssh_authorized_key: String,
+    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    pub pull_secret_set: bool,
+    /// JSON in a string.
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub static_network_config: String,
+    /// JSON in a string.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_arguments: Option<String>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub ignition_config_override: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub additional_trust_bundle: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_discovery_delay_seconds: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rendezvous_ip: Option<String>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub download_url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<i64>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub generator_version: String,
+    pub expires_at: DateMs,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub user_name: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub org_id: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub email_domain: String,
+    pub created_at: GoTime,
+    pub updated_at: GoTime,
+}
+
+/// Which InfraEnvs to list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
+pub struct InfraEnvsQuery {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
+/// A link to a file and the time until which it works.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct PresignedUrlView {
+    #[serde(deserialize_with = "null_as_default")]
+    pub url: String,
+    pub expires_at: DateMs,
+}
+
+/// Files an InfraEnv offers for download.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+pub enum InfraEnvFile {
+    #[default]
+    #[serde(rename = "discovery.ign")]
+    DiscoveryIgn,
+    #[serde(rename = "ipxe-script")]
+    IpxeScript,
+    #[serde(rename = "static-network-config")]
+    StaticNetworkConfig,
+}
+
+impl InfraEnvFile {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::DiscoveryIgn => "discovery.ign",
+            Self::IpxeScript => "ipxe-script",
+            Self::StaticNetworkConfig => "static-network-config",
+        }
+    }
+}
+
+/// Which iPXE script to render.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+pub enum IpxeScriptType {
+    #[serde(rename = "discovery-image-always")]
+    DiscoveryImageAlways,
+    #[serde(rename = "boot-order-control")]
+    BootOrderControl,
+}
+
+impl IpxeScriptType {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::DiscoveryImageAlways => "discovery-image-always",
+            Self::BootOrderControl => "boot-order-control",
+        }
+    }
+}
+
+/// Which file of an InfraEnv to download.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct InfraEnvFilesQuery {
+    pub file_name: InfraEnvFile,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipxe_script_type: Option<IpxeScriptType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discovery_iso_type: Option<ImageType>,
+}

@@ -1,0 +1,85 @@
+//! Custom manifests of a cluster.
+
+use crate::rules::{loose_bool, null_as_default};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use utoipa::{IntoParams, ToSchema};
+
+/// Where a manifest is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+pub enum ManifestFolder {
+    #[default]
+    #[serde(rename = "manifests")]
+    Manifests,
+    #[serde(rename = "openshift")]
+    Openshift,
+}
+
+impl ManifestFolder {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Manifests => "manifests",
+            Self::Openshift => "openshift",
+        }
+    }
+}
+
+/// Add a manifest. The content is base64.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateManifest {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<ManifestFolder>,
+    pub file_name: String,
+    pub content: String,
+}
+
+/// Change, rename or move a manifest.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateManifest {
+    pub folder: ManifestFolder,
+    pub file_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_folder: Option<ManifestFolder>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_file_name: Option<String>,
+    /// Base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_content: Option<String>,
+}
+
+/// A manifest, without its content.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ManifestView {
+    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub folder: Cow<'static, str>,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub file_name: String,
+    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub manifest_source: Cow<'static, str>,
+}
+
+/// Which manifests to list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
+pub struct ManifestsQuery {
+    #[serde(deserialize_with = "loose_bool", skip_serializing_if = "Option::is_none")]
+    pub include_system_generated: Option<bool>,
+}
+
+/// Which manifest to download or delete.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ManifestQuery {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<ManifestFolder>,
+    pub file_name: String,
+}

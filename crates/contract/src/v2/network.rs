@@ -1,0 +1,83 @@
+//! Networks and virtual addresses of a cluster, the same in requests and answers.
+
+use crate::rules::null_as_default;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// Whether a virtual address was found to be usable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+pub enum VipVerification {
+    #[serde(rename = "unverified")]
+    Unverified,
+    #[serde(rename = "failed")]
+    Failed,
+    #[serde(rename = "succeeded")]
+    Succeeded,
+}
+
+impl VipVerification {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unverified => "unverified",
+            Self::Failed => "failed",
+            Self::Succeeded => "succeeded",
+        }
+    }
+}
+
+/// A range for pods.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterNetwork {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cidr: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_prefix: Option<i64>,
+}
+
+/// A range for services.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceNetwork {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cidr: Option<String>,
+}
+
+/// A range the hosts' own addresses are in.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MachineNetwork {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cidr: Option<String>,
+}
+
+/// A virtual address of the API or the ingress.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Vip {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ip: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification: Option<VipVerification>,
+}
+
+/// A network that hosts of a cluster have an address in.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct HostNetworkView {
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub cidr: String,
+    pub host_ids: Option<Vec<Uuid>>,
+}

@@ -1,0 +1,73 @@
+//! Hardware requirements by role.
+
+use crate::rules::{is_false, is_zero, null_as_default, short_float_option};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What a host needs for one role.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct RequirementsView {
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub cpu_cores: i64,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub ram_mib: i64,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub disk_size_gb: i64,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    pub installation_disk_speed_threshold_ms: i64,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "short_float_option"
+    )]
+    pub network_latency_threshold_ms: Option<f64>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "short_float_option"
+    )]
+    pub packet_loss_percentage: Option<f64>,
+    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    pub tpm_enabled_in_bios: bool,
+}
+
+/// What a host needs for one role, in numbers and in words.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct RoleRequirementsView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantitative: Option<RequirementsView>,
+    pub qualitative: Option<Vec<String>>,
+}
+
+/// What hosts need, by role.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct RequirementsByRoleView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub master: Option<RoleRequirementsView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<RoleRequirementsView>,
+}
+
+/// What an operator needs on top.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct OperatorRequirementsView {
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub operator_name: String,
+    pub dependencies: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requirements: Option<RequirementsByRoleView>,
+}
+
+/// What hosts of a cluster need.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct PreflightRequirementsView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ocp: Option<RequirementsByRoleView>,
+    pub operators: Option<Vec<OperatorRequirementsView>>,
+}

@@ -1,0 +1,53 @@
+//! Validations: the JSON inside `validations_info`, and the ones a cluster ignores.
+
+use crate::rules::null_as_default;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// The outcome of one check.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ValidationView {
+    #[serde(deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub id: Cow<'static, str>,
+    #[serde(deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub status: Cow<'static, str>,
+    #[serde(deserialize_with = "null_as_default")]
+    #[schema(value_type = String)]
+    pub message: Cow<'static, str>,
+}
+
+/// Outcomes by category, as kept in the string `validations_info`.
+pub type ValidationsInfo = BTreeMap<Cow<'static, str>, Vec<ValidationView>>;
+
+/// Checks that shall not hold up a cluster. Each value is a JSON list in a string.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetIgnoredValidations {
+    #[serde(rename = "cluster-validation-ids", skip_serializing_if = "Option::is_none")]
+    pub cluster_validation_ids: Option<String>,
+    #[serde(rename = "host-validation-ids", skip_serializing_if = "Option::is_none")]
+    pub host_validation_ids: Option<String>,
+}
+
+/// Checks that do not hold up a cluster. Each value is a JSON list in a string.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct IgnoredValidationsView {
+    #[serde(
+        rename = "cluster-validation-ids",
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub cluster_validation_ids: String,
+    #[serde(
+        rename = "host-validation-ids",
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_as_default"
+    )]
+    pub host_validation_ids: String,
+}
