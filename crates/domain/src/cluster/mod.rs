@@ -1,0 +1,214 @@
+//! A cluster: what its creator wants, which hosts it borrows, and how far it has come.
+
+pub mod checks;
+pub mod lifecycle;
+pub mod network;
+pub mod roles;
+
+pub use lifecycle::{Decision, Event, Phase};
+
+use crate::id::{ClusterId, HostId};
+use crate::infra_env::Proxy;
+use crate::journal::{Entry, Severity};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Kind {
+    #[default]
+    Cluster,
+    /// A running cluster that only takes on more hosts.
+    AddHostsCluster,
+    /// A placeholder for an image that works without the hub.
+    DisconnectedCluster,
+}
+
+impl Kind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Cluster => "Cluster",
+            Self::AddHostsCluster => "AddHostsCluster",
+            Self::DisconnectedCluster => "DisconnectedCluster",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ClusterNetwork {
+    pub cidr: String,
+    pub host_prefix: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Vip {
+    pub ip: String,
+    /// `unverified`, `failed` or `succeeded`; empty until somebody tried.
+    #[serde(default)]
+    pub verification: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Platform {
+    /// `baremetal`, `none`, `nutanix`, `vsphere` or `external`.
+    pub kind: String,
+    pub external_name: String,
+    pub external_cloud_controller: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DiskEncryption {
+    pub enable_on: String,
+    pub mode: String,
+    pub tang_servers: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IgnitionEndpoint {
+    pub url: String,
+    pub ca_certificate: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operator {
+    pub name: String,
+    #[serde(default)]
+    pub properties: String,
+    #[serde(default)]
+    pub builtin: bool,
+}
+
+/// What the last round of checks found, in the few answers the lifecycle needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Gates {
+    pub inputs: bool,
+    pub vips_defined: bool,
+    pub required: bool,
+}
+
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cluster {
+    pub id: ClusterId,
+    /// Set by the store: the revision this value was read at.
+    #[serde(skip)]
+    pub revision: i64,
+    pub kind: Kind,
+    pub phase: Phase,
+    pub since: Timestamp,
+    #[serde(default)]
+    pub gates: Gates,
+    pub status_info: String,
+    pub status_updated_at: Timestamp,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub name: String,
+    pub openshift_version: String,
+    pub ocp_release_image: String,
+    pub base_dns_domain: String,
+    pub control_plane_count: i64,
+    pub high_availability_mode: String,
+    pub cluster_networks: Vec<ClusterNetwork>,
+    pub service_networks: Vec<String>,
+    pub machine_networks: Vec<String>,
+    /// The machine networks follow the VIPs until somebody sets them.
+    #[serde(default)]
+    pub machine_networks_given: bool,
+    pub api_vips: Vec<Vip>,
+    pub ingress_vips: Vec<Vip>,
+    pub vip_dhcp_allocation: bool,
+    pub user_managed_networking: bool,
+    pub platform: Platform,
+    pub network_type: String,
+    pub pull_secret: String,
+    pub ssh_public_key: String,
+    #[serde(default)]
+    pub proxy: Proxy,
+    pub additional_ntp_source: String,
+    #[serde(default)]
+    pub ntp_sources: String,
+    #[serde(default)]
+    pub operators: Vec<Operator>,
+    pub hyperthreading: String,
+    pub schedulable_masters: bool,
+    pub cpu_architecture: String,
+    pub disk_encryption: DiskEncryption,
+    #[serde(default)]
+    pub ignition_endpoint: IgnitionEndpoint,
+    #[serde(default)]
+    pub tags: String,
+    pub load_balancer: String,
+    #[serde(default)]
+    pub api_vip_dns_name: String,
+    #[serde(default)]
+    pub openshift_cluster_id: Option<uuid::Uuid>,
+    #[serde(default)]
+    pub imported: bool,
+    #[serde(default)]
+    pub install_config_overrides: String,
+    #[serde(default)]
+    pub ignored_cluster_validations: String,
+    #[serde(default)]
+    pub ignored_host_validations: String,
+    pub org_soft_timeouts_enabled: bool,
+    /// The checks' findings as the wire carries them.
+    #[serde(default)]
+    pub validations: String,
+    #[serde(default)]
+    pub connectivity_groups: String,
+    /// For each reporting host, the addresses it saw answered by more than one MAC.
+    #[serde(default)]
+    pub collisions: BTreeMap<HostId, BTreeMap<String, Vec<String>>>,
+    #[serde(default)]
+    pub install_started_at: Option<Timestamp>,
+    #[serde(default)]
+    pub install_completed_at: Option<Timestamp>,
+    #[serde(default)]
+    pub user: String,
+    #[serde(default)]
+    pub org: String,
+    #[serde(default)]
+    pub email_domain: String,
+}
+
+// Holds a pull secret: never printed.
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    pub fn single_node(&self) -> bool {
+        self.control_plane_count == 1
+    }
+
+    pub fn adds_hosts(&self) -> bool {
+        self.kind == Kind::AddHostsCluster
+    }
+
+    /// Whether hosts may still join.
+    pub fn accepts_hosts(&self) -> bool {
+        self.phase.accepts_hosts()
+    }
+
+    pub fn standing(&self) -> crate::host::event::Standing {
+        crate::host::event::Standing {
+            phase: self.phase,
+            adds_hosts: self.adds_hosts(),
+            single_node: self.single_node(),
+            soft_timeouts: false,
+            can_do_without: false,
+        }
+    }
+
+    pub fn entry(&self, name: &str, severity: Severity, message: impl Into<String>) -> Entry {
+        Entry::new(name, severity, message).of_cluster(self.id)
+    }
+}

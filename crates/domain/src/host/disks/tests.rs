@@ -1,0 +1,142 @@
+use super::*;
+use crate::inventory::{Cpu, Interface, Iscsi, Route};
+
+fn disk(name: &str, kind: &str, gb: i64) -> Disk {
+    Disk { name: name.into(), drive_type: kind.into(), size_bytes: gb * GB, ..Disk::default() }
+}
+
+fn machine(disks: Vec<Disk>) -> Inventory {
+    let cpu = Cpu { architecture: "x86_64".into(), count: 8, ..Cpu::default() };
+    Inventory { disks, cpu: Some(cpu), ..Inventory::default() }
+}
+
+fn judged(disks: Vec<Disk>, release: Option<&str>) -> Vec<bool> {
+    let mut inventory = machine(disks);
+    judge(&mut inventory, 100, release);
+    inventory.disks.iter().map(|disk| disk.installation_eligibility.eligible).collect()
+}
+
+#[test]
+fn size_and_kind_decide() {
+    let disks = ["HDD", "SSD", "Multipath", "FC", "ODD", "virtual", "ECKD", ""].map(|kind| disk("x", kind, 100));
+    assert_eq!(judged(disks.to_vec(), Some("4.20")), [true, true, true, true, false, false, false, false]);
+    assert_eq!(judged(vec![disk("sda", "SSD", 99)], None), [false]);
+}
+
+#[test]
+fn raid_needs_a_release_that_supports_it() {
+    let raid = || vec![disk("md0", "RAID", 200)];
+    assert_eq!(judged(raid(), Some("4.13.9")), [false]);
+    assert_eq!(judged(raid(), Some("4.14.0-rc.1")), [true]);
+    assert_eq!(judged(raid(), None), [true]);
+}
+
+#[test]
+fn our_reasons_go_when_circumstances_change_and_the_agents_stay() {
+    let mut inventory = machine(vec![disk("sda", "SSD", 60), disk("sdb", "SSD", 500)]);
+    inventory.disks[1].installation_eligibility.not_eligible_reasons = vec!["Disk is removable".into()];
+    judge(&mut inventory, 100, None);
+    assert!(!inventory.disks[0].installation_eligibility.eligible);
+    judge(&mut inventory, 50, None);
+    judge(&mut inventory, 50, None);
+    assert!(inventory.disks[0].installation_eligibility.eligible);
+    assert_eq!(inventory.disks[1].installation_eligibility.not_eligible_reasons, ["Disk is removable"]);
+}
+
+#[test]
+fn a_path_of_a_multipath_device_is_not_a_disk_of_its_own() {
+    let mut path_one = disk("sda", "FC", 200);
+    path_one.holders = "dm-0".into();
+    let mut path_two = disk("sdb", "FC", 200);
+    path_two.holders = "dm-0".into();
+    let whole = disk("dm-0", "Multipath", 200);
+    assert_eq!(judged(vec![path_one.clone(), path_two.clone(), whole.clone()], None), [false, false, true]);
+    path_two.drive_type = "iSCSI".into();
+    assert!(!judged(vec![path_one, path_two, whole], None)[2]);
+}
+
+#[test]
+fn an_iscsi_drive_needs_a_network_of_its_own() {
+    let mut remote = disk("sda", "iSCSI", 200);
+    let mut inventory = machine(vec![]);
+    inventory.interfaces = vec![Interface {
+        name: "eth0".into(),
+        ipv4_addresses: vec!["10.0.0.5/24".into()],
+        ..Interface::default()
+    }];
+    inventory.routes = vec![Route {
+        interface: "eth0".into(),
+        destination: "0.0.0.0".into(),
+        gateway: "10.0.0.1".into(),
+        ..Route::default()
+    }];
+    for (address, fits) in [(None, false), (Some("10.0.0.5"), false), (Some("10.9.0.5"), true)] {
+        remote.iscsi = address.map(|ip| Iscsi { host_ip_address: ip.into() });
+        inventory.disks = vec![remote.clone()];
+        judge(&mut inventory, 100, None);
+        assert_eq!(inventory.disks[0].installation_eligibility.eligible, fits, "{address:?}");
+    }
+}
+
+#[test]
+fn the_most_suitable_disk_comes_first() {
+    let mut bootable = disk("sdz", "SSD", 900);
+    bootable.bootable = true;
+    let mut later = disk("sdc", "HDD", 200);
+    later.hctl = "1:0:0:0".into();
+    let mut earlier = disk("sdd", "HDD", 200);
+    earlier.hctl = "0:0:0:0".into();
+    let mut inventory =
+        machine(vec![disk("nvme0n1", "SSD", 100), disk("sdb", "SSD", 100), later, earlier, bootable]);
+    judge(&mut inventory, 100, None);
+    let order: Vec<&str> = eligible(&inventory).iter().map(|disk| disk.name.as_str()).collect();
+    assert_eq!(order, ["sdz", "sdd", "sdc", "sdb", "nvme0n1"]);
+}
+
+#[test]
+fn a_chosen_disk_stays_while_it_is_eligible() {
+    let mut inventory = machine(vec![disk("sda", "SSD", 100), disk("sdb", "SSD", 200)]);
+    judge(&mut inventory, 100, None);
+    assert_eq!(choose(&inventory, "/dev/sdb").unwrap().name, "sdb");
+    assert_eq!(choose(&inventory, "").unwrap().name, "sda");
+    judge(&mut inventory, 150, None);
+    assert_eq!(choose(&inventory, "/dev/sda").unwrap().name, "sdb");
+    judge(&mut inventory, 500, None);
+    assert!(choose(&inventory, "/dev/sda").is_none());
+}
+
+#[test]
+fn identity_prefers_the_most_stable_name() {
+    let mut disk = disk("sda", "SSD", 1);
+    assert_eq!(identity(&disk), "/dev/sda");
+    disk.by_path = "/dev/disk/by-path/x".into();
+    assert_eq!(identity(&disk), "/dev/disk/by-path/x");
+    disk.by_id = "/dev/disk/by-id/y".into();
+    assert_eq!(identity(&disk), "/dev/disk/by-id/y");
+    let inventory = machine(vec![disk]);
+    for name in ["/dev/sda", "/dev/disk/by-path/x", "/dev/disk/by-id/y"] {
+        assert!(find(&inventory, name).is_some(), "{name}");
+    }
+    assert!(find(&inventory, "").is_none());
+}
+
+#[test]
+fn only_local_bootable_disks_are_wiped() {
+    let mut disks = vec![disk("sda", "SSD", 1), disk("mmcblk0", "SSD", 1), disk("sdb", "FC", 1), disk("sdc", "HDD", 1)];
+    for disk in &mut disks {
+        disk.bootable = true;
+    }
+    disks[3].is_installation_media = true;
+    disks.push(disk("sdd", "SSD", 1));
+    assert_eq!(to_be_formatted(&machine(disks)), ["/dev/sda"]);
+}
+
+#[test]
+fn the_skip_list_follows_changes_and_names_unknown_disks() {
+    let inventory = machine(vec![disk("sda", "SSD", 1), disk("sdb", "SSD", 1)]);
+    let list = skip_list(&["gone".into()], &[("/dev/sda".into(), true), ("/dev/sda".into(), true)], &inventory);
+    assert_eq!(list.unwrap(), ["gone", "/dev/sda"]);
+    let list = skip_list(&["gone".into(), "/dev/sda".into()], &[("gone".into(), false)], &inventory);
+    assert_eq!(list.unwrap(), ["/dev/sda"]);
+    assert_eq!(skip_list(&[], &[("/dev/sdq".into(), true)], &inventory), Err("/dev/sdq".into()));
+}

@@ -1,0 +1,254 @@
+//! The installation as the host sees it: start, progress, failure, cancel, reset.
+
+use super::super::{Host, Kind, Phase, Progress, Stage, stage};
+use super::{Around, Decision, Draft, stay};
+use crate::journal::Severity;
+use crate::refusal::Refused;
+
+pub(super) fn cancel(host: &Host, around: &Around<'_>) -> Result<Decision, Refused> {
+    let why = "the installation was cancelled";
+    let said = "The installation was cancelled.";
+    Ok(match host.phase {
+        Phase::Installing | Phase::InProgress | Phase::BootFix | Phase::Installed | Phase::Failed => {
+            told(Draft::of(host).enter(Phase::Cancelled, around).saying(said), "host_installation_cancelled")
+                .because(why, around)
+        }
+        Phase::Preparing | Phase::Prepared => {
+            told(Draft::of(host).enter(Phase::Discovery, around).saying(said), "host_installation_cancelled")
+                .because(why, around)
+        }
+        Phase::Discovery if host.status() == super::Status::Known => {
+            Draft::of(host).saying(said).because(why, around)
+        }
+        Phase::Discovery
+        | Phase::Binding
+        | Phase::Unbinding
+        | Phase::ReturnPending
+        | Phase::Reclaiming
+        | Phase::ReclaimRebooting
+        | Phase::PrepareFailed
+        | Phase::Added
+        | Phase::Cancelled
+        | Phase::Resetting
+        | Phase::ResetPending => {
+            return Err(Refused::conflict(
+                "nothing-to-cancel",
+                format!("{} is {}: there is no installation to cancel.", host.name(), host.status().word()),
+                "",
+            ));
+        }
+    })
+}
+
+pub(super) fn reset(host: &Host, around: &Around<'_>) -> Result<Decision, Refused> {
+    let resets = match host.phase {
+        Phase::Resetting
+        | Phase::Preparing
+        | Phase::Prepared
+        | Phase::PrepareFailed
+        | Phase::Installing
+        | Phase::InProgress
+        | Phase::BootFix
+        | Phase::Installed
+        | Phase::Added
+        | Phase::Failed
+        | Phase::Cancelled
+        | Phase::ResetPending => true,
+        Phase::Discovery => matches!(
+            host.status(),
+            super::Status::Discovering | super::Status::Known | super::Status::PendingForInput
+        ),
+        Phase::Binding
+        | Phase::Unbinding
+        | Phase::ReturnPending
+        | Phase::Reclaiming
+        | Phase::ReclaimRebooting => false,
+    };
+    if !resets {
+        return Err(Refused::conflict(
+            "nothing-to-reset",
+            format!("{} is {} and cannot be reset.", host.name(), host.status().word()),
+            "Boot it from the discovery image; it is discovered anew then.",
+        ));
+    }
+    let draft = Draft::of(host).enter(Phase::ResetPending, around);
+    Ok(told(draft, "host_installation_reset").because("the installation was reset", around))
+}
+
+pub(super) fn install(host: &Host, around: &Around<'_>) -> Result<Decision, Refused> {
+    let adds = around.cluster.is_some_and(|cluster| cluster.adds_hosts);
+    if !adds {
+        return Err(Refused::conflict(
+            "not-a-day-two-host",
+            format!("{} does not belong to a cluster that is already running.", host.name()),
+            "Start the installation of the whole cluster instead.",
+        ));
+    }
+    if host.status() != super::Status::Known {
+        return Err(Refused::conflict(
+            "host-not-ready",
+            format!("{} is {}, not known.", host.name(), host.status().word()),
+            "See its validations for what is missing.",
+        ));
+    }
+    let mut draft = Draft::of(host).enter(Phase::Installing, around);
+    draft.host.progress = Progress::default();
+    if draft.host.role == super::super::Role::AutoAssign {
+        draft.host.role = draft.host.suggested_role.unwrap_or(super::super::Role::Worker);
+    }
+    Ok(told(draft, "host_installation_started").because("the installation starts", around))
+}
+
+pub(super) fn failed(host: &Host, why: &str, around: &Around<'_>) -> Decision {
+    match host.phase {
+        Phase::Installing | Phase::InProgress => Draft::of(host)
+            .enter(Phase::Failed, around)
+            .saying(format!("The installation failed: {why}"))
+            .because("the installer reported a failure", around),
+        Phase::Discovery
+        | Phase::Binding
+        | Phase::Unbinding
+        | Phase::ReturnPending
+        | Phase::Reclaiming
+        | Phase::ReclaimRebooting
+        | Phase::Preparing
+        | Phase::Prepared
+        | Phase::PrepareFailed
+        | Phase::BootFix
+        | Phase::Installed
+        | Phase::Added
+        | Phase::Failed
+        | Phase::Cancelled
+        | Phase::Resetting
+        | Phase::ResetPending => stay(host, "a late failure of an installation that is over"),
+    }
+}
+
+pub(super) fn progressed(
+    host: &Host,
+    stage: Stage,
+    info: &str,
+    around: &Around<'_>,
+) -> Result<Decision, Refused> {
+    if host.is_free() {
+        return Err(Refused::new(
+            crate::refusal::Class::Invalid,
+            "host-is-free",
+            format!("{} is not bound to a cluster, so it cannot report installation progress.", host.name()),
+            "",
+        ));
+    }
+    let (single_node, adds) =
+        around.cluster.map_or((false, false), |cluster| (cluster.single_node, cluster.adds_hosts));
+    // A day-2 host is not heard of after its reboot, so the reboot is the end of it.
+    let last = (adds || host.kind == Kind::AddToExistingClusterHost) && stage == Stage::Rebooting;
+    let told_stage = if last { Stage::Done } else { stage };
+    if host.progress.stage == Some(told_stage) {
+        return Ok(more_info(host, info, around));
+    }
+    match host.phase {
+        Phase::Installing | Phase::InProgress | Phase::BootFix => {}
+        Phase::Discovery
+        | Phase::Binding
+        | Phase::Unbinding
+        | Phase::ReturnPending
+        | Phase::Reclaiming
+        | Phase::ReclaimRebooting
+        | Phase::Preparing
+        | Phase::Prepared
+        | Phase::PrepareFailed
+        | Phase::Installed
+        | Phase::Added
+        | Phase::Failed
+        | Phase::Cancelled
+        | Phase::Resetting
+        | Phase::ResetPending => {
+            return Err(Refused::conflict(
+                "not-installing",
+                format!("{} is {}, not installing; \"{}\" is ignored.", host.name(), host.status().word(), stage.word()),
+                "",
+            ));
+        }
+    }
+    if stage == Stage::Failed {
+        return Ok(Draft::of(host)
+            .enter(Phase::Failed, around)
+            .saying(format!("Failed - {info}"))
+            .because("the installer reported a failure", around));
+    }
+    let order = stage::order(host, single_node);
+    let index = position(host, order, stage)?;
+    Ok(new_stage(host, told_stage, info, percentage(order, index, told_stage), around))
+}
+
+fn percentage(order: &[Stage], index: Option<usize>, stage: Stage) -> i64 {
+    match index {
+        _ if stage == Stage::Done => 100,
+        Some(index) => ((index + 1) * 100 / order.len()) as i64,
+        None => 0,
+    }
+}
+
+fn position(host: &Host, order: &[Stage], stage: Stage) -> Result<Option<usize>, Refused> {
+    let index = order.iter().position(|&known| known == stage);
+    let Some(current) = host.progress.stage else { return Ok(index) };
+    let Some(at) = index else {
+        return Err(Refused::conflict(
+            "stage-unknown-for-role",
+            format!("\"{}\" is not a stage of {}'s role.", stage.word(), host.name()),
+            "",
+        ));
+    };
+    if order.iter().position(|&known| known == current).is_some_and(|was| at < was) {
+        return Err(Refused::conflict(
+            "stage-goes-back",
+            format!("{} has passed \"{}\" already; it is in \"{}\".", host.name(), stage.word(), current.word()),
+            "",
+        ));
+    }
+    Ok(index)
+}
+
+fn more_info(host: &Host, info: &str, around: &Around<'_>) -> Decision {
+    if host.progress.info == info {
+        return stay(host, "the same report again");
+    }
+    let mut draft = Draft::of(host);
+    draft.host.progress.info = info.into();
+    draft.host.progress.updated_at = Some(around.now);
+    draft.because("more about the same stage", around)
+}
+
+fn new_stage(host: &Host, stage: Stage, info: &str, percentage: i64, around: &Around<'_>) -> Decision {
+    let added = stage == Stage::Done && host.kind == Kind::AddToExistingClusterHost
+        || stage == Stage::Done && around.cluster.is_some_and(|cluster| cluster.adds_hosts);
+    let phase = match (stage, host.phase) {
+        (Stage::Done, _) if added => Phase::Added,
+        (Stage::Done, Phase::Installing | Phase::InProgress) => Phase::Installed,
+        // Joined a moment ago by hand after a boot-order fix; Done will follow.
+        _ => Phase::InProgress,
+    };
+    let mut draft = Draft::of(host).enter(phase, around);
+    draft.host.progress = Progress {
+        stage: Some(stage),
+        info: info.into(),
+        percentage,
+        started_at: Some(around.now),
+        updated_at: Some(around.now),
+        timed_out: false,
+    };
+    let text = format!("Host {}: {} ({percentage} %) {info}", host.name(), stage.word());
+    draft.journal.push(draft.host.entry("host_install_progress_updated", Severity::Info, text.trim_end()));
+    let draft = if phase == Phase::InProgress { draft.saying(stage.word()) } else { draft };
+    draft.because("the installer reported a stage", around)
+}
+
+fn told<'a>(mut draft: Draft<'a>, name: &str) -> Draft<'a> {
+    let text = match name {
+        "host_installation_started" => format!("The installation of host {} starts.", draft.host.name()),
+        "host_installation_reset" => format!("The installation of host {} was reset.", draft.host.name()),
+        _ => format!("The installation of host {} was cancelled.", draft.host.name()),
+    };
+    draft.journal.push(draft.host.entry(name, Severity::Info, text));
+    draft
+}

@@ -1,0 +1,127 @@
+//! The only place a host changes phase: total over (event, phase), refusals spelled out.
+
+mod due;
+mod facts;
+mod install;
+mod lending;
+mod register;
+#[cfg(test)]
+mod tests;
+
+use super::event::{Around, Event};
+use super::{Decision, Host, Phase, Report, Status, words};
+use crate::journal::cut;
+use crate::refusal::Refused;
+
+/// Longest `status_info` the wire promises to carry.
+const STATUS_INFO_LIMIT: usize = 2040;
+
+pub fn next(host: &Host, event: &Event, around: &Around<'_>) -> Result<Decision, Refused> {
+    match event {
+        Event::Registered { agent_version } => register::registered(host, agent_version, around),
+        Event::Bind { to } => lending::bind(host, *to, around),
+        Event::Unbind => lending::unbind(host, around),
+        Event::Release => lending::release(host, around),
+        Event::Reclaim => lending::reclaim(host, around),
+        Event::Move { to } => lending::move_to(host, *to, around),
+        Event::MoveAbandoned { why } => Ok(lending::move_abandoned(host, why, around)),
+        Event::ReclaimReady => Ok(lending::reclaim_ready(host, around)),
+        Event::ReclaimFailed { why } => Ok(lending::reclaim_failed(host, why, around)),
+        Event::Cancel => install::cancel(host, around),
+        Event::Reset => install::reset(host, around),
+        Event::Install => install::install(host, around),
+        Event::InstallFailed { why } => Ok(install::failed(host, why, around)),
+        Event::Progressed { stage, info } => install::progressed(host, *stage, info, around),
+        Event::MediaLost => Ok(facts::media_lost(host, around)),
+        Event::MediaBack => Ok(facts::media_back(host, around)),
+        Event::Measured { gates, complaints } => Ok(facts::measured(host, *gates, complaints, around)),
+        Event::CheckedIn => Ok(facts::checked_in(host, around)),
+        Event::Due => Ok(due::due(host, around)),
+    }
+}
+
+/// A decision in the making: the new row beside the old one.
+struct Draft<'a> {
+    before: &'a Host,
+    host: Host,
+    info: Option<String>,
+    forget: Vec<Report>,
+    journal: Vec<crate::journal::Entry>,
+    effects: Vec<super::Effect>,
+}
+
+impl<'a> Draft<'a> {
+    fn of(before: &'a Host) -> Self {
+        Self {
+            before,
+            host: before.clone(),
+            info: None,
+            forget: Vec::new(),
+            journal: Vec::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    fn enter(mut self, phase: Phase, around: &Around<'_>) -> Self {
+        if self.host.phase != phase {
+            self.host.phase = phase;
+            self.host.since = around.now;
+        }
+        self
+    }
+
+    fn saying(mut self, info: impl Into<String>) -> Self {
+        self.info = Some(info.into());
+        self
+    }
+
+    /// Settles status text and history, and stamps times; every decision ends here.
+    fn because(mut self, why: &'static str, around: &Around<'_>) -> Decision {
+        let (from, to) = (self.before.status(), self.host.status());
+        let moved = from != to || self.before.status_info.is_empty();
+        match self.info.take() {
+            Some(info) => self.host.status_info = info,
+            None if moved => self.host.status_info = words::standing(to).into(),
+            None => {}
+        }
+        cut(&mut self.host.status_info, STATUS_INFO_LIMIT);
+        if moved {
+            self.host.status_updated_at = around.now;
+        }
+        if from != to {
+            let text = words::status_changed(&self.host, from, to);
+            let mut entry = self.host.entry("host_status_updated", to.severity(), text);
+            // A host that leaves is still the old cluster's news.
+            entry.cluster = self.host.cluster.or(self.before.cluster);
+            self.journal.push(entry);
+        }
+        let mut compare = self.host.clone();
+        compare.checked_in_at = self.before.checked_in_at;
+        compare.clock = self.before.clock;
+        if &compare != self.before {
+            self.host.updated_at = around.now;
+        }
+        finish_move(&mut self, to);
+        Decision {
+            host: self.host,
+            journal: self.journal,
+            effects: self.effects,
+            forget: self.forget,
+            why,
+        }
+    }
+}
+
+/// A host on its way to another cluster is lent again as soon as it is free and ready.
+fn finish_move(draft: &mut Draft<'_>, now_is: Status) {
+    if let (Some(to), Status::KnownUnbound) = (draft.host.moving_to, now_is)
+        && draft.before.status() != Status::KnownUnbound
+    {
+        draft.effects.push(super::Effect::FinishMove { host: draft.host.key(), to });
+    }
+}
+
+/// Nothing to do, and that is the answer.
+fn stay(host: &Host, why: &'static str) -> Decision {
+    Decision { host: host.clone(), journal: Vec::new(), effects: Vec::new(), forget: Vec::new(), why }
+}

@@ -1,0 +1,132 @@
+//! An agent registers: which of the 18 phases it finds its host in decides what that means.
+
+use super::super::{Gates, Host, Kind, Logs, Media, Phase, Progress, Report, Role, Stage};
+use super::{Around, Decision, Draft, stay};
+use crate::refusal::Refused;
+
+/// What a new boot of the discovery image makes stale.
+const STALE_AFTER_BOOT: [Report; 3] = [Report::Inventory, Report::ImagesStatus, Report::NtpSources];
+
+pub(super) fn registered(
+    host: &Host,
+    agent_version: &str,
+    around: &Around<'_>,
+) -> Result<Decision, Refused> {
+    let rebooted = host.progress.stage == Some(Stage::Rebooting);
+    Ok(match host.phase {
+        Phase::Discovery | Phase::Binding | Phase::ResetPending | Phase::PrepareFailed => {
+            fresh_start(host, agent_version, around, "the agent registered and is discovered anew")
+        }
+        Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => {
+            fresh_start(host, agent_version, around, "the machine runs the discovery image again: it is free")
+        }
+        Phase::Preparing | Phase::Prepared => back_before_preparing(host, agent_version, around),
+        Phase::Resetting if rebooted => stay(host, "the reboot that the reset waits for is still to come"),
+        Phase::Resetting => fresh_start(host, agent_version, around, "reset and discovered anew"),
+        Phase::InProgress if boots_wrong_device(host) => wrong_boot(host, around),
+        Phase::Installing | Phase::InProgress if around.hub_was_away => {
+            stay(host, "the agent lost the hub, not its installation")
+        }
+        Phase::Installing | Phase::InProgress => unexpected_restart(host, around),
+        Phase::Added if boots_wrong_device(host) => wrong_boot(host, around),
+        Phase::BootFix | Phase::Added => return Err(boot_from_disk(host)),
+        Phase::Failed => stay(host, "a failed host keeps its agent, for its logs"),
+        Phase::Cancelled => {
+            return Err(Refused::try_again(
+                "installation-cancelled",
+                format!("The installation of {} was cancelled.", host.name()),
+                "Reset the cluster, or unbind the host, before it registers again.",
+            ));
+        }
+        Phase::Installed => {
+            return Err(Refused::try_again(
+                "installed-and-bound",
+                format!("{} is installed and part of a cluster.", host.name()),
+                "Boot it from its disk, or unbind it first to return it to the free pool.",
+            ));
+        }
+    })
+}
+
+fn fresh_start(host: &Host, agent_version: &str, around: &Around<'_>, why: &'static str) -> Decision {
+    let mut draft = Draft::of(host).enter(Phase::Discovery, around);
+    draft.host.since = around.now;
+    arrive(&mut draft.host, agent_version, around);
+    draft.host.progress = Progress::default();
+    draft.host.connection_timed_out = false;
+    draft.host.bootstrap = false;
+    draft.host.logs = Logs::default();
+    draft.host.gates = Gates::default();
+    draft.host.digest = super::super::Digest::default();
+    draft.forget.extend(STALE_AFTER_BOOT);
+    draft.because(why, around)
+}
+
+/// The tests before the installation start over, but the hardware is known already.
+fn back_before_preparing(host: &Host, agent_version: &str, around: &Around<'_>) -> Decision {
+    let mut draft = Draft::of(host).enter(Phase::Discovery, around);
+    arrive(&mut draft.host, agent_version, around);
+    draft.host.progress = Progress::default();
+    draft.host.logs = Logs::default();
+    draft.forget.extend([Report::ImagesStatus, Report::NtpSources]);
+    draft.because("the agent restarted while preparing", around)
+}
+
+fn arrive(host: &mut Host, agent_version: &str, around: &Around<'_>) {
+    if !agent_version.is_empty() {
+        host.agent_version = agent_version.into();
+    }
+    host.registered_at = around.now;
+    host.checked_in_at = around.now;
+    host.connected = true;
+    if host.media == Media::Disconnected {
+        host.media = Media::Connected;
+    }
+    let adds = around.cluster.is_some_and(|cluster| cluster.adds_hosts) && host.cluster.is_some();
+    host.kind = if adds { Kind::AddToExistingClusterHost } else { Kind::Host };
+    if adds && host.tenant.machine_config_pool.is_empty() {
+        host.tenant.machine_config_pool = Role::Worker.word().into();
+    }
+}
+
+fn boots_wrong_device(host: &Host) -> bool {
+    let stage = host.progress.stage;
+    stage == Some(Stage::Rebooting)
+        || (host.kind == Kind::AddToExistingClusterHost && stage == Some(Stage::Done))
+}
+
+fn wrong_boot(host: &Host, around: &Around<'_>) -> Decision {
+    let mut draft = Draft::of(host).enter(Phase::BootFix, around);
+    draft.host.checked_in_at = around.now;
+    draft
+        .saying(format!(
+            "The host booted the discovery image although {} was just installed; set that disk first in the boot order and reboot.",
+            disk_name(host)
+        ))
+        .because("the machine booted the discovery image instead of its disk", around)
+}
+
+fn unexpected_restart(host: &Host, around: &Around<'_>) -> Decision {
+    let stage = host.progress.stage.map_or("the start of the installation", Stage::word);
+    Draft::of(host)
+        .enter(Phase::Failed, around)
+        .saying(format!(
+            "The host restarted unexpectedly during \"{stage}\". Reset the cluster to try again, or unbind the host."
+        ))
+        .because("the machine restarted in the middle of its installation", around)
+}
+
+fn boot_from_disk(host: &Host) -> Refused {
+    Refused::try_again(
+        "boot-from-disk",
+        format!("{} must boot from {}, not from the discovery image.", host.name(), disk_name(host)),
+        "Set the disk first in the boot order and reboot, or unbind the host to return it to the free pool.",
+    )
+}
+
+fn disk_name(host: &Host) -> String {
+    match host.tenant.installation_disk_path.as_str() {
+        "" => "its installation disk".into(),
+        path => format!("its installation disk {path}"),
+    }
+}

@@ -1,0 +1,335 @@
+//! A host: one machine seen through one discovery image, free or lent to a cluster.
+
+pub mod deadline;
+pub mod decision;
+pub mod disks;
+pub mod event;
+pub mod hostname;
+pub mod lifecycle;
+pub mod phase;
+pub mod report;
+pub mod stage;
+pub mod status;
+pub mod steps;
+pub mod words;
+
+pub use decision::{Decision, Effect};
+pub use event::Event;
+pub use phase::Phase;
+pub use report::Report;
+pub use stage::{Progress, Stage};
+pub use status::Status;
+
+use crate::id::{ClusterId, HostId, HostKey, InfraEnvId};
+use crate::journal::{Entry, Severity};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum Kind {
+    #[default]
+    Host,
+    /// A host that joins a cluster which is already running ("day 2").
+    AddToExistingClusterHost,
+}
+
+impl Kind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Host => "Host",
+            Self::AddToExistingClusterHost => "AddToExistingClusterHost",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    #[default]
+    AutoAssign,
+    Master,
+    Arbiter,
+    Worker,
+}
+
+impl Role {
+    pub const ALL: [Role; 4] = [Self::AutoAssign, Self::Master, Self::Arbiter, Self::Worker];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::AutoAssign => "auto-assign",
+            Self::Master => "master",
+            Self::Arbiter => "arbiter",
+            Self::Worker => "worker",
+        }
+    }
+
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.word() == word)
+    }
+}
+
+/// Whether the discovery media can be read; `Unset` until it was lost once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Media {
+    #[default]
+    Unset,
+    Connected,
+    Disconnected,
+}
+
+/// How a check that takes its time has come out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Outcome {
+    #[default]
+    Unknown,
+    Passed,
+    Failed,
+}
+
+/// What the checks found, in the few answers the lifecycle needs. Free hosts are judged by the pool's gates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Gates {
+    /// An inventory is there and was not cut off completely.
+    pub inventory: bool,
+    pub inventory_fully_truncated: bool,
+    /// The smallest hardware any role may have; for free hosts also a usable hostname.
+    pub min_hardware: bool,
+    /// What a person must still say about the cluster's networks is said.
+    pub inputs: bool,
+    pub vsphere_disks: bool,
+    pub sufficient: bool,
+    pub disk_speed: Outcome,
+    pub images: Outcome,
+}
+
+/// Everything the borrowing cluster's owner put on the host. Cleared as one value when the host is returned,
+/// so that no field can be forgotten.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tenant {
+    /// A name given while the host was lent; a name given to a free host belongs to the pool and stays.
+    pub hostname: Option<String>,
+    pub installer_args: Vec<String>,
+    pub ignition_overrides: String,
+    pub ignition_token: String,
+    pub ignition_headers: Vec<(String, String)>,
+    pub machine_config_pool: String,
+    pub node_labels: Vec<(String, String)>,
+    pub skip_formatting: Vec<String>,
+    /// JSON as the wire carries it; holds a password.
+    pub fencing: String,
+    pub installation_disk_id: String,
+    pub installation_disk_path: String,
+    /// The owner chose the disk; otherwise it follows the inventory.
+    pub disk_chosen: bool,
+}
+
+// Secrets are never printed, not even in a failed assertion.
+impl std::fmt::Debug for Tenant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tenant").field("clean", &(self == &Tenant::default())).finish_non_exhaustive()
+    }
+}
+
+/// The part of an inventory that other hosts' checks and summaries need.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Digest {
+    pub hostname: String,
+    pub cpus: i64,
+    pub memory_mib: i64,
+    /// The largest disk that may be installed to.
+    pub disk_gb: i64,
+    pub architecture: String,
+    pub nics: Vec<Nic>,
+    pub has_gpu: bool,
+    pub virtual_machine: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Nic {
+    pub name: String,
+    pub mac: String,
+    /// With prefix length, v4 then v6, as the agent reports them.
+    pub addresses: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogsInfo {
+    #[default]
+    None,
+    Requested,
+    Collecting,
+    Completed,
+    Timeout,
+}
+
+impl LogsInfo {
+    pub const ALL: [LogsInfo; 5] =
+        [Self::None, Self::Requested, Self::Collecting, Self::Completed, Self::Timeout];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Requested => "requested",
+            Self::Collecting => "collecting",
+            Self::Completed => "completed",
+            Self::Timeout => "timeout",
+        }
+    }
+
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|info| info.word() == word)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Logs {
+    pub info: LogsInfo,
+    pub started_at: Option<Timestamp>,
+    pub collected_at: Option<Timestamp>,
+}
+
+/// The row. Bulky reports (inventory, connectivity, validations…) live beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    pub id: HostId,
+    pub infra_env: InfraEnvId,
+    /// Set by the store: the revision this value was read at.
+    #[serde(skip)]
+    pub revision: i64,
+    pub phase: Phase,
+    /// When the phase was entered; deadlines count from here.
+    pub since: Timestamp,
+    pub cluster: Option<ClusterId>,
+    /// Where a move leads once the host is free and ready.
+    #[serde(default)]
+    pub moving_to: Option<ClusterId>,
+    #[serde(default)]
+    pub kind: Kind,
+    pub connected: bool,
+    #[serde(default)]
+    pub media: Media,
+    #[serde(default)]
+    pub gates: Gates,
+    pub status_info: String,
+    pub status_updated_at: Timestamp,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub registered_at: Timestamp,
+    pub checked_in_at: Timestamp,
+    /// The host's own clock at its last poll, epoch seconds; 0 = never told.
+    #[serde(default)]
+    pub clock: i64,
+    #[serde(default)]
+    pub agent_version: String,
+    #[serde(default)]
+    pub role: Role,
+    #[serde(default)]
+    pub suggested_role: Option<Role>,
+    #[serde(default)]
+    pub bootstrap: bool,
+    /// A name given while the host was free.
+    #[serde(default)]
+    pub requested_hostname: Option<String>,
+    #[serde(default)]
+    pub tenant: Tenant,
+    #[serde(default)]
+    pub disks_to_format: Vec<String>,
+    #[serde(default)]
+    pub progress: Progress,
+    #[serde(default)]
+    pub connection_timed_out: bool,
+    #[serde(default)]
+    pub logs: Logs,
+    #[serde(default)]
+    pub installer_version: String,
+    #[serde(default)]
+    pub approved: bool,
+    #[serde(default)]
+    pub digest: Digest,
+    /// Owner, inherited from the InfraEnv.
+    #[serde(default)]
+    pub user: String,
+    #[serde(default)]
+    pub org: String,
+}
+
+impl Host {
+    /// A machine that registers for the first time.
+    pub fn arriving(key: HostKey, cluster: Option<ClusterId>, now: Timestamp) -> Self {
+        Self {
+            id: key.host,
+            infra_env: key.infra_env,
+            revision: 0,
+            phase: Phase::Discovery,
+            since: now,
+            cluster,
+            moving_to: None,
+            kind: Kind::Host,
+            connected: true,
+            media: Media::Unset,
+            gates: Gates::default(),
+            status_info: String::new(),
+            status_updated_at: now,
+            created_at: now,
+            updated_at: now,
+            registered_at: now,
+            checked_in_at: now,
+            clock: 0,
+            agent_version: String::new(),
+            role: Role::AutoAssign,
+            suggested_role: Some(Role::AutoAssign),
+            bootstrap: false,
+            requested_hostname: None,
+            tenant: Tenant::default(),
+            disks_to_format: Vec::new(),
+            progress: Progress::default(),
+            connection_timed_out: false,
+            logs: Logs::default(),
+            installer_version: String::new(),
+            approved: false,
+            digest: Digest::default(),
+            user: String::new(),
+            org: String::new(),
+        }
+    }
+
+    pub fn key(&self) -> HostKey {
+        HostKey { infra_env: self.infra_env, host: self.id }
+    }
+
+    pub fn status(&self) -> Status {
+        status::of(self)
+    }
+
+    pub fn is_free(&self) -> bool {
+        self.cluster.is_none()
+    }
+
+    /// The name a person set, if any; the borrower's wins while the host is lent.
+    pub fn given_name(&self) -> Option<&str> {
+        self.tenant.hostname.as_deref().or(self.requested_hostname.as_deref()).filter(|name| !name.is_empty())
+    }
+
+    /// The name shown everywhere: given, else reported, else the id.
+    pub fn name(&self) -> String {
+        match self.given_name() {
+            Some(name) => name.to_owned(),
+            None if !self.digest.hostname.is_empty() => self.digest.hostname.clone(),
+            None => self.id.to_string(),
+        }
+    }
+
+    /// A line of history about this host, filed under its pool and its cluster.
+    pub fn entry(&self, name: &str, severity: Severity, message: impl Into<String>) -> Entry {
+        let mut entry = Entry::new(name, severity, message);
+        entry.host = Some(self.id);
+        entry.infra_env = Some(self.infra_env);
+        entry.cluster = self.cluster;
+        entry
+    }
+}

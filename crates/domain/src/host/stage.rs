@@ -1,0 +1,135 @@
+//! Install stages: their order per role, their time limits, and a host's progress through them.
+
+use super::{Host, Kind, Role};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+macro_rules! stages {
+    ($($name:ident => $word:literal),* $(,)?) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Stage { $(#[serde(rename = $word)] $name),* }
+
+        impl Stage {
+            pub const ALL: &'static [Stage] = &[$(Stage::$name),*];
+
+            pub fn word(self) -> &'static str {
+                match self { $(Stage::$name => $word),* }
+            }
+
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word { $($word => Some(Stage::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+stages! {
+    Starting => "Starting installation",
+    WaitingForControlPlane => "Waiting for control plane",
+    WaitingForBootkube => "Waiting for bootkube",
+    WaitingForController => "Waiting for controller",
+    Installing => "Installing",
+    Writing => "Writing image to disk",
+    Copying => "Copying registry data to disk",
+    Rebooting => "Rebooting",
+    WaitingForIgnition => "Waiting for ignition",
+    Configuring => "Configuring",
+    Joined => "Joined",
+    Done => "Done",
+    Failed => "Failed",
+}
+
+use Stage::*;
+const BOOTSTRAP: &[Stage] = &[
+    Starting,
+    Installing,
+    Writing,
+    Copying,
+    WaitingForControlPlane,
+    WaitingForBootkube,
+    WaitingForController,
+    Rebooting,
+    Configuring,
+    Joined,
+    Done,
+];
+const MASTER: &[Stage] = &[Starting, Installing, Writing, Copying, Rebooting, Configuring, Joined, Done];
+const WORKER: &[Stage] = &[
+    Starting,
+    Installing,
+    Writing,
+    WaitingForControlPlane,
+    Rebooting,
+    WaitingForIgnition,
+    Configuring,
+    Joined,
+    Done,
+];
+const SINGLE_NODE: &[Stage] =
+    &[Starting, Installing, WaitingForBootkube, Writing, Copying, Rebooting, Joined, Done];
+/// A day-2 host is not heard of after its reboot: the list ends there.
+const DAY_TWO: &[Stage] = &[Starting, Installing, Writing, WaitingForControlPlane, Rebooting];
+
+/// The stages this host goes through, in order.
+pub fn order(host: &Host, single_node: bool) -> &'static [Stage] {
+    if host.kind == Kind::AddToExistingClusterHost {
+        return DAY_TWO;
+    }
+    let role = match host.role {
+        Role::AutoAssign => host.suggested_role.unwrap_or_default(),
+        Role::Master | Role::Arbiter | Role::Worker => host.role,
+    };
+    match role {
+        _ if single_node => SINGLE_NODE,
+        _ if host.bootstrap => BOOTSTRAP,
+        Role::Master | Role::Arbiter => MASTER,
+        Role::Worker | Role::AutoAssign => WORKER,
+    }
+}
+
+impl Stage {
+    /// From the reboot on, the discovery agent is gone by design and silence means nothing.
+    pub fn agent_is_gone(self) -> bool {
+        match self {
+            Rebooting | WaitingForIgnition | Configuring | Joined | Done => true,
+            Starting
+            | WaitingForControlPlane
+            | WaitingForBootkube
+            | WaitingForController
+            | Installing
+            | Writing
+            | Copying
+            | Failed => false,
+        }
+    }
+
+    /// How long a host may stay in a stage without news.
+    pub fn limit(self, single_node: bool) -> SignedDuration {
+        match self {
+            Starting | Writing => SignedDuration::from_mins(30),
+            Copying => SignedDuration::from_mins(90),
+            Rebooting if single_node => SignedDuration::from_mins(80),
+            Rebooting => SignedDuration::from_mins(40),
+            WaitingForIgnition => SignedDuration::from_hours(24),
+            WaitingForControlPlane
+            | WaitingForBootkube
+            | WaitingForController
+            | Installing
+            | Configuring
+            | Joined
+            | Done
+            | Failed => SignedDuration::from_mins(60),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Progress {
+    pub stage: Option<Stage>,
+    pub info: String,
+    pub percentage: i64,
+    pub started_at: Option<Timestamp>,
+    pub updated_at: Option<Timestamp>,
+    pub timed_out: bool,
+}

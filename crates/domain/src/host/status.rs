@@ -1,0 +1,161 @@
+//! The 28 status words of the wire, derived from phase and facts in this one place.
+
+use super::{Host, Media, Phase};
+use crate::journal::Severity;
+use serde::{Deserialize, Serialize};
+
+macro_rules! words {
+    ($($name:ident => $word:literal),* $(,)?) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Status { $(#[serde(rename = $word)] $name),* }
+
+        impl Status {
+            pub const ALL: &'static [Status] = &[$(Status::$name),*];
+
+            pub fn word(self) -> &'static str {
+                match self { $(Status::$name => $word),* }
+            }
+
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word { $($word => Some(Status::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+words! {
+    Discovering => "discovering",
+    Known => "known",
+    Disconnected => "disconnected",
+    Insufficient => "insufficient",
+    Disabled => "disabled",
+    PreparingForInstallation => "preparing-for-installation",
+    PreparingFailed => "preparing-failed",
+    PreparingSuccessful => "preparing-successful",
+    PendingForInput => "pending-for-input",
+    Installing => "installing",
+    InstallingInProgress => "installing-in-progress",
+    InstallingPendingUserAction => "installing-pending-user-action",
+    ResettingPendingUserAction => "resetting-pending-user-action",
+    Installed => "installed",
+    Cancelled => "cancelled",
+    Error => "error",
+    Resetting => "resetting",
+    AddedToExistingCluster => "added-to-existing-cluster",
+    DiscoveringUnbound => "discovering-unbound",
+    KnownUnbound => "known-unbound",
+    DisconnectedUnbound => "disconnected-unbound",
+    InsufficientUnbound => "insufficient-unbound",
+    DisabledUnbound => "disabled-unbound",
+    Binding => "binding",
+    Unbinding => "unbinding",
+    UnbindingPendingUserAction => "unbinding-pending-user-action",
+    Reclaiming => "reclaiming",
+    ReclaimingRebooting => "reclaiming-rebooting",
+}
+
+impl Status {
+    /// How loudly the history says that a host entered this state.
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::Error => Severity::Error,
+            Self::Disconnected
+            | Self::DisconnectedUnbound
+            | Self::Insufficient
+            | Self::InsufficientUnbound
+            | Self::InstallingPendingUserAction
+            | Self::UnbindingPendingUserAction => Severity::Warning,
+            Self::Discovering
+            | Self::Known
+            | Self::Disabled
+            | Self::PreparingForInstallation
+            | Self::PreparingFailed
+            | Self::PreparingSuccessful
+            | Self::PendingForInput
+            | Self::Installing
+            | Self::InstallingInProgress
+            | Self::ResettingPendingUserAction
+            | Self::Installed
+            | Self::Cancelled
+            | Self::Resetting
+            | Self::AddedToExistingCluster
+            | Self::DiscoveringUnbound
+            | Self::KnownUnbound
+            | Self::DisabledUnbound
+            | Self::Binding
+            | Self::Unbinding
+            | Self::Reclaiming
+            | Self::ReclaimingRebooting => Severity::Info,
+        }
+    }
+}
+
+/// How far discovery has come, the same question for free and lent hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Discovery {
+    Silent,
+    Looking,
+    TooSmall,
+    NeedsInput,
+    Ready,
+}
+
+pub fn of(host: &Host) -> Status {
+    match host.phase {
+        Phase::Discovery => match (host.is_free(), discovery(host)) {
+            (true, Discovery::Silent) => Status::DisconnectedUnbound,
+            (true, Discovery::Looking) => Status::DiscoveringUnbound,
+            (true, Discovery::TooSmall | Discovery::NeedsInput) => Status::InsufficientUnbound,
+            (true, Discovery::Ready) => Status::KnownUnbound,
+            (false, Discovery::Silent) => Status::Disconnected,
+            (false, Discovery::Looking) => Status::Discovering,
+            (false, Discovery::TooSmall) => Status::Insufficient,
+            (false, Discovery::NeedsInput) => Status::PendingForInput,
+            (false, Discovery::Ready) => Status::Known,
+        },
+        Phase::Binding => Status::Binding,
+        Phase::Unbinding => Status::Unbinding,
+        Phase::ReturnPending => Status::UnbindingPendingUserAction,
+        Phase::Reclaiming => Status::Reclaiming,
+        Phase::ReclaimRebooting => Status::ReclaimingRebooting,
+        Phase::Preparing => Status::PreparingForInstallation,
+        Phase::Prepared => Status::PreparingSuccessful,
+        Phase::PrepareFailed => Status::PreparingFailed,
+        Phase::Installing => Status::Installing,
+        Phase::InProgress => Status::InstallingInProgress,
+        Phase::BootFix => Status::InstallingPendingUserAction,
+        Phase::Installed => Status::Installed,
+        Phase::Added => Status::AddedToExistingCluster,
+        Phase::Failed => Status::Error,
+        Phase::Cancelled => Status::Cancelled,
+        Phase::Resetting => Status::Resetting,
+        Phase::ResetPending => Status::ResettingPendingUserAction,
+    }
+}
+
+fn discovery(host: &Host) -> Discovery {
+    let gates = host.gates;
+    if !host.connected || host.media == Media::Disconnected {
+        return Discovery::Silent;
+    }
+    if gates.inventory_fully_truncated {
+        // Such a host can be read well enough to know that it cannot be judged.
+        return Discovery::TooSmall;
+    }
+    if !gates.inventory {
+        return Discovery::Looking;
+    }
+    if !gates.min_hardware {
+        return Discovery::TooSmall;
+    }
+    if host.is_free() {
+        return Discovery::Ready;
+    }
+    if gates.vsphere_disks && !gates.inputs {
+        return Discovery::NeedsInput;
+    }
+    if !gates.vsphere_disks || !gates.sufficient || gates.disk_speed == super::Outcome::Failed {
+        return Discovery::TooSmall;
+    }
+    Discovery::Ready
+}

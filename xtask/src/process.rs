@@ -1,0 +1,200 @@
+//! Child processes: run one to its end, or keep one as a service that is stopped when its guard is dropped.
+
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::wait;
+
+static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// A service that has not ended this long after being asked to is killed.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// From here on Ctrl-C and a polite kill only raise a flag, so that every guard gets to stop its process.
+pub fn catch_signals() -> Result<()> {
+    let flag = INTERRUPTED.get_or_init(Arc::default);
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(flag)).context("cannot listen for signals")?;
+    }
+    Ok(())
+}
+
+pub fn interrupted() -> bool {
+    INTERRUPTED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
+}
+
+/// Runs a command to its end; an exit code other than 0, an interrupt or the time limit is an error.
+///
+/// The command gets a process group of its own: what it started ends with it.
+pub fn run(command: &mut Command, limit: Duration) -> Result<()> {
+    let shown = show(command);
+    let child = command.stdin(Stdio::null()).process_group(0).spawn();
+    let child = child.with_context(|| format!("cannot start `{shown}`"))?;
+    let mut group = Group { child };
+    let ended = wait::until(&format!("`{shown}`"), limit, || Ok(group.child.try_wait()?));
+    let status = ended?;
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// Runs a command quietly and gives back what it printed; its error output becomes the error.
+pub fn output(command: &mut Command) -> Result<Vec<u8>> {
+    let shown = show(command);
+    let done = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start `{shown}`"))?;
+    if !done.status.success() {
+        bail!("`{shown}` failed ({}):\n{}", done.status, String::from_utf8_lossy(&done.stderr).trim_end());
+    }
+    Ok(done.stdout)
+}
+
+/// Whether the command can be started and ends well; nothing is printed.
+pub fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// The command as a person would type it, for messages.
+pub fn show(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}
+
+/// A command whose process is told to end when this process dies, even when it dies without a chance to clean up.
+pub fn ending_with_us(program: impl AsRef<OsStr>) -> Command {
+    if !Path::new("/usr/bin/setpriv").exists() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("/usr/bin/setpriv");
+    command.args(["--pdeathsig", "TERM", "--"]).arg(program);
+    command
+}
+
+/// Asks one process to end, by its id.
+pub fn signal(pid: u32, signal: Signal) -> Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).context("not a process id")?;
+    rustix::process::kill_process(pid, signal).context("cannot signal the process")
+}
+
+/// A running server; dropping it stops it and waits for its end.
+pub struct Service {
+    name: &'static str,
+    child: Child,
+    polite: Signal,
+}
+
+impl Service {
+    pub fn start(name: &'static str, command: &mut Command, polite: Signal) -> Result<Self> {
+        let shown = show(command);
+        let child = command.stdin(Stdio::null()).process_group(0).spawn();
+        Ok(Self { name, child: child.with_context(|| format!("cannot start `{shown}`"))?, polite })
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
+    /// Asks the service to end and says how it did.
+    pub fn stop(&mut self) -> Result<ExitStatus> {
+        if let Some(status) = self.child.try_wait()? {
+            return Ok(status);
+        }
+        signal(self.child.id(), self.polite)?;
+        let started = std::time::Instant::now();
+        while started.elapsed() < GRACE {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            wait::pause(Duration::from_millis(10));
+        }
+        self.child.kill()?;
+        self.child.wait()?;
+        bail!("{} did not stop within {} s and was killed", self.name, GRACE.as_secs())
+    }
+
+    /// Lets the process live on without us; its id is the only handle left.
+    pub fn detach(self) -> u32 {
+        let id = self.child.id();
+        std::mem::forget(self);
+        id
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if let Err(error) = self.stop() {
+            eprintln!("xtask: {error:#}");
+        }
+    }
+}
+
+/// A command with everything it started; dropping it before its end ends them all.
+struct Group {
+    child: Child,
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return };
+        // A group that is already gone is what we want.
+        let _ = rustix::process::kill_process_group(group, Signal::TERM);
+        let started = std::time::Instant::now();
+        while started.elapsed() < GRACE && matches!(self.child.try_wait(), Ok(None)) {
+            wait::pause(Duration::from_millis(10));
+        }
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_command_is_named_in_the_error() {
+        let error = run(&mut Command::new("false"), Duration::from_secs(10)).unwrap_err();
+        assert!(error.to_string().contains("`false` failed"), "{error}");
+    }
+
+    #[test]
+    fn a_command_over_its_time_is_ended_with_what_it_started() {
+        let marker = tempfile::tempdir().unwrap();
+        let file = marker.path().join("pid");
+        let script = format!("sleep 600 & echo $! > {}; wait", file.display());
+        let error = run(Command::new("sh").args(["-c", &script]), Duration::from_millis(300)).unwrap_err();
+        assert!(error.to_string().contains("in vain"), "{error}");
+        let pid = std::fs::read_to_string(&file).unwrap();
+        let gone = wait::until("the child's end", Duration::from_secs(10), || Ok(is_gone(pid.trim()).then_some(())));
+        gone.unwrap();
+    }
+
+    #[test]
+    fn a_dropped_service_is_gone() {
+        let service = Service::start("sleeper", &mut ending_with_us("sleep").arg("600"), Signal::TERM).unwrap();
+        let pid = service.child.id().to_string();
+        assert!(!is_gone(&pid));
+        drop(service);
+        assert!(is_gone(&pid));
+    }
+
+    /// Gone or only waiting for whoever adopted it to collect its exit code.
+    fn is_gone(pid: &str) -> bool {
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
+        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+    }
+}

@@ -1,0 +1,104 @@
+//! `cargo xtask test`: every check there is, with the servers they need.
+
+mod clients;
+mod fuzz;
+mod house;
+mod report;
+mod suites;
+mod tour;
+
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use crate::{process, tools};
+use house::House;
+use report::{Outcome, Report};
+use suites::{SUITES, Suite};
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo xtask test                             everything, as CI does
+  cargo xtask test --list                      what there is
+  cargo xtask test --only fmt --only clippy    some of it")]
+pub struct Test {
+    /// Run only this suite (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// List the suites and run none
+    #[arg(long)]
+    list: bool,
+}
+
+/// Runs the suites; `false` when one failed.
+pub fn command(args: &Test) -> Result<bool> {
+    if args.list {
+        for suite in SUITES {
+            println!("{:<14} {}", suite.name, suite.about);
+        }
+        return Ok(true);
+    }
+    let chosen = choose(&args.only)?;
+    // A skipped test is a hole: at a desk it is announced, in CI nobody would read it.
+    let ci = std::env::var("CI").is_ok_and(|value| value == "true");
+    let mut house = House::default();
+    let mut report = Report::default();
+    for suite in chosen {
+        let started = Instant::now();
+        println!("\n=== {}: {}", suite.name, suite.about);
+        let outcome = judge(suite.run(&mut house), ci);
+        report.add(suite.name, started.elapsed(), outcome);
+        if process::interrupted() {
+            bail!("interrupted");
+        }
+    }
+    drop(house);
+    print!("{report}");
+    Ok(report.is_good())
+}
+
+fn choose(only: &[String]) -> Result<Vec<&'static Suite>> {
+    for name in only {
+        if !SUITES.iter().any(|suite| suite.name == name) {
+            bail!("there is no suite {name:?}; `cargo xtask test --list` names them all");
+        }
+    }
+    Ok(SUITES.iter().filter(|suite| only.is_empty() || only.iter().any(|name| suite.name == name)).collect())
+}
+
+fn judge(result: Result<()>, ci: bool) -> Outcome {
+    match result {
+        Ok(()) => Outcome::Passed,
+        Err(error) => match error.downcast_ref::<tools::Unavailable>() {
+            Some(reason) if !ci => Outcome::Skipped(reason.to_string()),
+            Some(reason) => Outcome::Failed(format!("would be skipped, which CI does not accept: {reason}")),
+            None => Outcome::Failed(format!("{error:#}")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn only_named_suites_run_and_a_misspelt_name_is_refused() {
+        let names = |only: &[&str]| -> Result<Vec<&str>> {
+            let only: Vec<String> = only.iter().map(ToString::to_string).collect();
+            Ok(choose(&only)?.iter().map(|suite| suite.name).collect())
+        };
+        assert_eq!(names(&["clippy", "fmt"]).unwrap(), ["fmt", "clippy"]);
+        assert_eq!(names(&[]).unwrap().len(), SUITES.len());
+        assert!(names(&["ftm"]).unwrap_err().to_string().contains("ftm"));
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_skipped_at_a_desk_and_fails_in_ci() {
+        let missing = || Err(tools::Unavailable("no apt-get".into()).into());
+        assert_eq!(judge(missing(), false), Outcome::Skipped("no apt-get".into()));
+        assert!(matches!(judge(missing(), true), Outcome::Failed(_)));
+        assert_eq!(judge(Err(anyhow!("broken")), false), Outcome::Failed("broken".into()));
+        assert_eq!(judge(Ok(()), true), Outcome::Passed);
+    }
+}

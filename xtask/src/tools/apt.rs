@@ -1,0 +1,51 @@
+//! Installing Debian packages, as root or through sudo.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::Unavailable;
+use crate::process;
+
+/// Installs what is named; the package lists are fetched only when the packages cannot be had without.
+pub fn install(packages: &[&str]) -> Result<()> {
+    println!("installing {} with apt-get", packages.join(", "));
+    if try_install(packages)? {
+        return Ok(());
+    }
+    println!("fetching the package lists with apt-get update");
+    if !as_root(&["apt-get", "update", "-qq"])?.status().context("cannot start apt-get")?.success() {
+        bail!("`apt-get update` failed");
+    }
+    if !try_install(packages)? {
+        bail!("`apt-get install {}` failed", packages.join(" "));
+    }
+    Ok(())
+}
+
+fn try_install(packages: &[&str]) -> Result<bool> {
+    let mut command = as_root(&["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes", "-qq"])?;
+    command.arg("--no-install-recommends").args(packages).stdout(Stdio::null());
+    Ok(command.status().context("cannot start apt-get")?.success())
+}
+
+/// A command run with the rights to install; sudo may ask the person at the terminal for a password.
+pub fn as_root(words: &[&str]) -> Result<Command> {
+    if !Path::new("/usr/bin/apt-get").exists() {
+        let wish = words.join(" ");
+        return Err(Unavailable(format!("this machine has no apt-get, which `{wish}` needs")).into());
+    }
+    if rustix::process::geteuid().is_root() {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
+        return Ok(command);
+    }
+    if !process::succeeds(Command::new("sudo").arg("--version")) {
+        let wish = words.join(" ");
+        return Err(Unavailable(format!("`{wish}` needs root, and there is no sudo")).into());
+    }
+    let mut command = Command::new("sudo");
+    command.args(words);
+    Ok(command)
+}
