@@ -4,6 +4,42 @@ use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// Enums whose values are fixed words on the wire; each word is written once.
+macro_rules! words {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$arm:meta])* $variant:ident = $word:tt),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+        pub enum $name {
+            $($(#[$arm])* #[serde(rename = $word)] $variant),+
+        }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.word())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                crate::rules::parse_word(text)
+            }
+        }
+    };
+}
+pub(crate) use words;
+
 pub(crate) fn is_zero(number: &i64) -> bool {
     *number == 0
 }

@@ -1,47 +1,26 @@
 //! The feed of changes: everything that was committed, in order, from any point on.
 
+use crate::rules::words;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-/// What changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum ChangeKind {
-    #[serde(rename = "host")]
-    Host,
-    #[serde(rename = "cluster")]
-    Cluster,
-    #[serde(rename = "infra-env")]
-    InfraEnv,
-}
-
-impl ChangeKind {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Cluster => "cluster",
-            Self::InfraEnv => "infra-env",
-        }
+words! {
+    /// What changed.
+    pub enum ChangeKind {
+        Host = "host",
+        Cluster = "cluster",
+        InfraEnv = "infra-env",
     }
 }
 
-/// Whether it exists afterwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum ChangeOp {
-    #[serde(rename = "put")]
-    Put,
-    #[serde(rename = "delete")]
-    Delete,
-}
-
-impl ChangeOp {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Put => "put",
-            Self::Delete => "delete",
-        }
+words! {
+    /// Whether it exists afterwards.
+    pub enum ChangeOp {
+        Put = "put",
+        Delete = "delete",
     }
 }
 

@@ -1,37 +1,20 @@
 //! Plans: what a verb would do, step by step, and what blocks it.
 
+use crate::rules::words;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// What can be planned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum Verb {
-    #[serde(rename = "bind")]
-    Bind,
-    #[serde(rename = "unbind")]
-    Unbind,
-    #[serde(rename = "move")]
-    Move,
-    #[serde(rename = "delete-host")]
-    DeleteHost,
-    #[serde(rename = "delete-cluster")]
-    DeleteCluster,
-    #[serde(rename = "delete-infra-env")]
-    DeleteInfraEnv,
-}
-
-impl Verb {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Bind => "bind",
-            Self::Unbind => "unbind",
-            Self::Move => "move",
-            Self::DeleteHost => "delete-host",
-            Self::DeleteCluster => "delete-cluster",
-            Self::DeleteInfraEnv => "delete-infra-env",
-        }
+words! {
+    /// What can be planned.
+    pub enum Verb {
+        Bind = "bind",
+        Unbind = "unbind",
+        Move = "move",
+        DeleteHost = "delete-host",
+        DeleteCluster = "delete-cluster",
+        DeleteInfraEnv = "delete-infra-env",
     }
 }
 

@@ -1,6 +1,6 @@
 //! What people ask of clusters: create, update, import, and which to list.
 
-use crate::rules::{CommaList, loose_bool};
+use crate::rules::{CommaList, loose_bool, words};
 use crate::secret::Secret;
 use crate::v2::cluster_setting::{
     ChooseBundle, ChooseOperator, DiskEncryption, HighAvailabilityMode, IgnitionEndpoint, LoadBalancer,
@@ -199,39 +199,17 @@ pub struct ClusterQuery {
     pub exclude_hosts: Option<bool>,
 }
 
-/// Files of a cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum ClusterFile {
-    #[serde(rename = "bootstrap.ign")]
-    BootstrapIgn,
-    #[serde(rename = "master.ign")]
-    MasterIgn,
-    #[serde(rename = "worker.ign")]
-    WorkerIgn,
-    #[serde(rename = "arbiter.ign")]
-    ArbiterIgn,
-    #[serde(rename = "metadata.json")]
-    MetadataJson,
-    #[serde(rename = "install-config.yaml")]
-    InstallConfigYaml,
-    #[serde(rename = "custom_manifests.json")]
-    CustomManifestsJson,
-    #[serde(rename = "custom_manifests.yaml")]
-    CustomManifestsYaml,
-}
-
-impl ClusterFile {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::BootstrapIgn => "bootstrap.ign",
-            Self::MasterIgn => "master.ign",
-            Self::WorkerIgn => "worker.ign",
-            Self::ArbiterIgn => "arbiter.ign",
-            Self::MetadataJson => "metadata.json",
-            Self::InstallConfigYaml => "install-config.yaml",
-            Self::CustomManifestsJson => "custom_manifests.json",
-            Self::CustomManifestsYaml => "custom_manifests.yaml",
-        }
+words! {
+    /// Files of a cluster.
+    pub enum ClusterFile {
+        BootstrapIgn = "bootstrap.ign",
+        MasterIgn = "master.ign",
+        WorkerIgn = "worker.ign",
+        ArbiterIgn = "arbiter.ign",
+        MetadataJson = "metadata.json",
+        InstallConfigYaml = "install-config.yaml",
+        CustomManifestsJson = "custom_manifests.json",
+        CustomManifestsYaml = "custom_manifests.yaml",
     }
 }
 
@@ -242,24 +220,12 @@ pub struct ClusterFilesQuery {
     pub file_name: ClusterFile,
 }
 
-/// Credentials of a cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum CredentialFile {
-    #[serde(rename = "kubeadmin-password")]
-    KubeadminPassword,
-    #[serde(rename = "kubeconfig")]
-    Kubeconfig,
-    #[serde(rename = "kubeconfig-noingress")]
-    KubeconfigNoingress,
-}
-
-impl CredentialFile {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::KubeadminPassword => "kubeadmin-password",
-            Self::Kubeconfig => "kubeconfig",
-            Self::KubeconfigNoingress => "kubeconfig-noingress",
-        }
+words! {
+    /// Credentials of a cluster.
+    pub enum CredentialFile {
+        KubeadminPassword = "kubeadmin-password",
+        Kubeconfig = "kubeconfig",
+        KubeconfigNoingress = "kubeconfig-noingress",
     }
 }
 

@@ -1,72 +1,41 @@
 //! Events: what happened to hosts, clusters and InfraEnvs, in words people read.
 
-use crate::rules::{CommaList, loose_bool, null_as_default};
+use crate::rules::{CommaList, loose_bool, null_as_default, words};
 use crate::time::DateMs;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-/// How bad it is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum EventSeverity {
-    #[default]
-    #[serde(rename = "info")]
-    Info,
-    #[serde(rename = "warning")]
-    Warning,
-    #[serde(rename = "error")]
-    Error,
-    #[serde(rename = "critical")]
-    Critical,
-}
-
-impl EventSeverity {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-        }
+words! {
+    /// How bad it is.
+    #[derive(Default)]
+    pub enum EventSeverity {
+        #[default]
+        Info = "info",
+        Warning = "warning",
+        Error = "error",
+        Critical = "critical",
     }
 }
 
-/// Whom an event is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum EventCategory {
-    #[default]
-    #[serde(rename = "user")]
-    User,
-    #[serde(rename = "metrics")]
-    Metrics,
-}
-
-impl EventCategory {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Metrics => "metrics",
-        }
+words! {
+    /// Whom an event is for.
+    #[derive(Default)]
+    pub enum EventCategory {
+        #[default]
+        User = "user",
+        Metrics = "metrics",
     }
 }
 
-/// Oldest or newest first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum EventOrder {
-    #[default]
-    #[serde(rename = "asc")]
-    Asc,
-    #[serde(rename = "desc")]
-    Desc,
-}
-
-impl EventOrder {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Asc => "asc",
-            Self::Desc => "desc",
-        }
+words! {
+    /// Oldest or newest first.
+    #[derive(Default)]
+    pub enum EventOrder {
+        #[default]
+        Asc = "asc",
+        Desc = "desc",
     }
 }
 
@@ -74,7 +43,7 @@ impl EventOrder {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct EventView {
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub name: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,10 +59,7 @@ pub struct EventView {
     pub message: String,
     pub event_time: DateMs,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub props: String,
 }
 

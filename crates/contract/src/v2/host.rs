@@ -1,6 +1,6 @@
 //! Hosts on the wire: registration, changes people make, and how a host is shown.
 
-use crate::rules::{is_false, is_zero, loose_bool, null_as_default};
+use crate::rules::{is_false, is_zero, loose_bool, null_as_default, words};
 use crate::secret::Secret;
 use crate::time::{DateMs, GoTime};
 use serde::{Deserialize, Serialize};
@@ -8,65 +8,33 @@ use std::borrow::Cow;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-/// Roles a person may choose for a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum HostRoleChoice {
-    #[serde(rename = "auto-assign")]
-    AutoAssign,
-    #[serde(rename = "master")]
-    Master,
-    #[serde(rename = "arbiter")]
-    Arbiter,
-    #[serde(rename = "worker")]
-    Worker,
-}
-
-impl HostRoleChoice {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::AutoAssign => "auto-assign",
-            Self::Master => "master",
-            Self::Arbiter => "arbiter",
-            Self::Worker => "worker",
-        }
+words! {
+    /// Roles a person may choose for a host.
+    pub enum HostRoleChoice {
+        AutoAssign = "auto-assign",
+        Master = "master",
+        Arbiter = "arbiter",
+        Worker = "worker",
     }
 }
 
-/// What a disk is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum DiskRole {
-    #[default]
-    #[serde(rename = "none")]
-    None,
-    #[serde(rename = "install")]
-    Install,
-}
-
-impl DiskRole {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Install => "install",
-        }
+words! {
+    /// What a disk is for.
+    #[derive(Default)]
+    pub enum DiskRole {
+        #[default]
+        None = "none",
+        Install = "install",
     }
 }
 
-/// Whether the certificate of a host's power controller is checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum CertificateVerification {
-    #[default]
-    #[serde(rename = "Enabled")]
-    Enabled,
-    #[serde(rename = "Disabled")]
-    Disabled,
-}
-
-impl CertificateVerification {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Enabled => "Enabled",
-            Self::Disabled => "Disabled",
-        }
+words! {
+    /// Whether the certificate of a host's power controller is checked.
+    #[derive(Default)]
+    pub enum CertificateVerification {
+        #[default]
+        Enabled = "Enabled",
+        Disabled = "Disabled",
     }
 }
 
@@ -172,10 +140,7 @@ pub struct SetHostIgnition {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct HostIgnitionView {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub config: String,
 }
 
@@ -183,19 +148,16 @@ pub struct HostIgnitionView {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct HostProgressView {
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub current_stage: Cow<'static, str>,
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub installation_percentage: i64,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub progress_info: String,
     pub stage_started_at: DateMs,
     pub stage_updated_at: DateMs,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub stage_timed_out: bool,
 }
 
@@ -213,10 +175,7 @@ pub struct HostView {
     /// Absent while the host is free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub user_name: String,
     #[serde(deserialize_with = "null_as_default")]
     #[schema(value_type = String)]
@@ -226,15 +185,12 @@ pub struct HostView {
     pub status_info: Cow<'static, str>,
     pub status_updated_at: DateMs,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub validations_info: String,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub media_status: Cow<'static, str>,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub connection_timed_out: bool,
     /// Absent only in the answer to a registration.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -245,143 +201,80 @@ pub struct HostView {
     pub stage_started_at: DateMs,
     pub stage_updated_at: DateMs,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub inventory: String,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub connectivity: String,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub ntp_sources: String,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub disks_info: String,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub free_addresses: String,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub domain_name_resolutions: String,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub api_vip_connectivity: String,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub tang_connectivity: String,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub images_status: String,
     /// The host's own clock in seconds since 1970.
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub timestamp: i64,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub discovery_agent_version: String,
     pub checked_in_at: DateMs,
     pub registered_at: DateMs,
     pub created_at: GoTime,
     pub updated_at: GoTime,
     pub deleted_at: Option<GoTime>,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub role: Cow<'static, str>,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub suggested_role: Cow<'static, str>,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub bootstrap: bool,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub requested_hostname: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub installation_disk_id: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub installation_disk_path: String,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub installer_args: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub installer_version: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub ignition_config_overrides: String,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub ignition_endpoint_token_set: bool,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub machine_config_pool_name: String,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub node_labels: String,
     /// Disk ids separated by commas.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub disks_to_be_formatted: String,
     /// Disk ids separated by commas.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub skip_formatting_disks: String,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub fencing_credentials: String,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub logs_info: Cow<'static, str>,
     pub logs_started_at: DateMs,
@@ -392,14 +285,11 @@ pub struct HostView {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct NextStepRunnerCommand {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub command: String,
     #[serde(deserialize_with = "null_as_default")]
     pub args: Vec<String>,
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub retry_seconds: i64,
 }
 

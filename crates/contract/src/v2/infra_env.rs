@@ -1,6 +1,6 @@
 //! InfraEnvs on the wire: how one is asked for, changed, listed and shown.
 
-use crate::rules::{is_false, null_as_default};
+use crate::rules::{is_false, null_as_default, words};
 use crate::secret::Secret;
 use crate::time::{DateMs, GoTime};
 use serde::{Deserialize, Serialize};
@@ -8,75 +8,38 @@ use std::borrow::Cow;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-/// What kind of discovery image an InfraEnv hands out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum ImageType {
-    #[default]
-    #[serde(rename = "full-iso")]
-    FullIso,
-    #[serde(rename = "minimal-iso")]
-    MinimalIso,
-    #[serde(rename = "disconnected-iso")]
-    DisconnectedIso,
-}
-
-impl ImageType {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::FullIso => "full-iso",
-            Self::MinimalIso => "minimal-iso",
-            Self::DisconnectedIso => "disconnected-iso",
-        }
+words! {
+    /// What kind of discovery image an InfraEnv hands out.
+    #[derive(Default)]
+    pub enum ImageType {
+        #[default]
+        FullIso = "full-iso",
+        MinimalIso = "minimal-iso",
+        DisconnectedIso = "disconnected-iso",
     }
 }
 
-/// Processor architecture of the hosts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum CpuArchitecture {
-    #[default]
-    #[serde(rename = "x86_64")]
-    X86_64,
-    #[serde(rename = "aarch64")]
-    Aarch64,
-    #[serde(rename = "arm64")]
-    Arm64,
-    #[serde(rename = "ppc64le")]
-    Ppc64le,
-    #[serde(rename = "s390x")]
-    S390x,
-}
-
-impl CpuArchitecture {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::X86_64 => "x86_64",
-            Self::Aarch64 => "aarch64",
-            Self::Arm64 => "arm64",
-            Self::Ppc64le => "ppc64le",
-            Self::S390x => "s390x",
-        }
+words! {
+    /// Processor architecture of the hosts.
+    #[derive(Default)]
+    pub enum CpuArchitecture {
+        #[default]
+        X86_64 = "x86_64",
+        Aarch64 = "aarch64",
+        Arm64 = "arm64",
+        Ppc64le = "ppc64le",
+        S390x = "s390x",
     }
 }
 
-/// What to do with a kernel argument of the discovery image.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum KernelArgumentOperation {
-    #[default]
-    #[serde(rename = "append")]
-    Append,
-    #[serde(rename = "replace")]
-    Replace,
-    #[serde(rename = "delete")]
-    Delete,
-}
-
-impl KernelArgumentOperation {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Append => "append",
-            Self::Replace => "replace",
-            Self::Delete => "delete",
-        }
+words! {
+    /// What to do with a kernel argument of the discovery image.
+    #[derive(Default)]
+    pub enum KernelArgumentOperation {
+        #[default]
+        Append = "append",
+        Replace = "replace",
+        Delete = "delete",
     }
 }
 
@@ -219,89 +182,50 @@ pub struct InfraEnvView {
     /// Absent unless hosts are bound as they register.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub openshift_version: String,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub cpu_architecture: Cow<'static, str>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub os_stream: String,
     /// Always sent by the hub, empty when there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<Proxy>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub additional_ntp_sources: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub ntp_sources: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub ssh_authorized_key: String,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub pull_secret_set: bool,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub static_network_config: String,
     /// JSON in a string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_arguments: Option<String>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub ignition_config_override: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub additional_trust_bundle: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_discovery_delay_seconds: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rendezvous_ip: Option<String>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub download_url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<i64>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub generator_version: String,
     pub expires_at: DateMs,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub user_name: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub org_id: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub email_domain: String,
     pub created_at: GoTime,
     pub updated_at: GoTime,
@@ -327,43 +251,22 @@ pub struct PresignedUrlView {
     pub expires_at: DateMs,
 }
 
-/// Files an InfraEnv offers for download.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum InfraEnvFile {
-    #[default]
-    #[serde(rename = "discovery.ign")]
-    DiscoveryIgn,
-    #[serde(rename = "ipxe-script")]
-    IpxeScript,
-    #[serde(rename = "static-network-config")]
-    StaticNetworkConfig,
-}
-
-impl InfraEnvFile {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::DiscoveryIgn => "discovery.ign",
-            Self::IpxeScript => "ipxe-script",
-            Self::StaticNetworkConfig => "static-network-config",
-        }
+words! {
+    /// Files an InfraEnv offers for download.
+    #[derive(Default)]
+    pub enum InfraEnvFile {
+        #[default]
+        DiscoveryIgn = "discovery.ign",
+        IpxeScript = "ipxe-script",
+        StaticNetworkConfig = "static-network-config",
     }
 }
 
-/// Which iPXE script to render.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum IpxeScriptType {
-    #[serde(rename = "discovery-image-always")]
-    DiscoveryImageAlways,
-    #[serde(rename = "boot-order-control")]
-    BootOrderControl,
-}
-
-impl IpxeScriptType {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::DiscoveryImageAlways => "discovery-image-always",
-            Self::BootOrderControl => "boot-order-control",
-        }
+words! {
+    /// Which iPXE script to render.
+    pub enum IpxeScriptType {
+        DiscoveryImageAlways = "discovery-image-always",
+        BootOrderControl = "boot-order-control",
     }
 }
 

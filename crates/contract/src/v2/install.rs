@@ -1,143 +1,64 @@
 //! What installers and controllers report while a host or cluster installs.
 
+use crate::rules::words;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-/// Stages of a host's installation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum HostStage {
-    #[serde(rename = "Starting installation")]
-    StartingInstallation,
-    #[serde(rename = "Waiting for control plane")]
-    WaitingForControlPlane,
-    #[serde(rename = "Waiting for bootkube")]
-    WaitingForBootkube,
-    #[serde(rename = "Waiting for controller")]
-    WaitingForController,
-    #[serde(rename = "Installing")]
-    Installing,
-    #[serde(rename = "Writing image to disk")]
-    WritingImageToDisk,
-    #[serde(rename = "Copying registry data to disk")]
-    CopyingRegistryDataToDisk,
-    #[serde(rename = "Rebooting")]
-    Rebooting,
-    #[serde(rename = "Waiting for ignition")]
-    WaitingForIgnition,
-    #[serde(rename = "Configuring")]
-    Configuring,
-    #[serde(rename = "Joined")]
-    Joined,
-    #[serde(rename = "Done")]
-    Done,
-    #[serde(rename = "Failed")]
-    Failed,
-}
-
-impl HostStage {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::StartingInstallation => "Starting installation",
-            Self::WaitingForControlPlane => "Waiting for control plane",
-            Self::WaitingForBootkube => "Waiting for bootkube",
-            Self::WaitingForController => "Waiting for controller",
-            Self::Installing => "Installing",
-            Self::WritingImageToDisk => "Writing image to disk",
-            Self::CopyingRegistryDataToDisk => "Copying registry data to disk",
-            Self::Rebooting => "Rebooting",
-            Self::WaitingForIgnition => "Waiting for ignition",
-            Self::Configuring => "Configuring",
-            Self::Joined => "Joined",
-            Self::Done => "Done",
-            Self::Failed => "Failed",
-        }
+words! {
+    /// Stages of a host's installation.
+    pub enum HostStage {
+        StartingInstallation = "Starting installation",
+        WaitingForControlPlane = "Waiting for control plane",
+        WaitingForBootkube = "Waiting for bootkube",
+        WaitingForController = "Waiting for controller",
+        Installing = "Installing",
+        WritingImageToDisk = "Writing image to disk",
+        CopyingRegistryDataToDisk = "Copying registry data to disk",
+        Rebooting = "Rebooting",
+        WaitingForIgnition = "Waiting for ignition",
+        Configuring = "Configuring",
+        Joined = "Joined",
+        Done = "Done",
+        Failed = "Failed",
     }
 }
 
-/// Stages of a cluster's last phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum FinalizingStage {
-    #[serde(rename = "Waiting for cluster operators")]
-    WaitingForClusterOperators,
-    #[serde(rename = "Adding router ca")]
-    AddingRouterCa,
-    #[serde(rename = "Applying olm manifests")]
-    ApplyingOlmManifests,
-    #[serde(rename = "Waiting for olm operators csv initialization")]
-    WaitingForOlmOperatorsCsvInitialization,
-    #[serde(rename = "Waiting for olm operators csv")]
-    WaitingForOlmOperatorsCsv,
-    #[serde(rename = "Waiting for OLM operator setup jobs")]
-    WaitingForOLMOperatorSetupJobs,
-    #[serde(rename = "Done")]
-    Done,
-}
-
-impl FinalizingStage {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::WaitingForClusterOperators => "Waiting for cluster operators",
-            Self::AddingRouterCa => "Adding router ca",
-            Self::ApplyingOlmManifests => "Applying olm manifests",
-            Self::WaitingForOlmOperatorsCsvInitialization => "Waiting for olm operators csv initialization",
-            Self::WaitingForOlmOperatorsCsv => "Waiting for olm operators csv",
-            Self::WaitingForOLMOperatorSetupJobs => "Waiting for OLM operator setup jobs",
-            Self::Done => "Done",
-        }
+words! {
+    /// Stages of a cluster's last phase.
+    pub enum FinalizingStage {
+        WaitingForClusterOperators = "Waiting for cluster operators",
+        AddingRouterCa = "Adding router ca",
+        ApplyingOlmManifests = "Applying olm manifests",
+        WaitingForOlmOperatorsCsvInitialization = "Waiting for olm operators csv initialization",
+        WaitingForOlmOperatorsCsv = "Waiting for olm operators csv",
+        WaitingForOLMOperatorSetupJobs = "Waiting for OLM operator setup jobs",
+        Done = "Done",
     }
 }
 
-/// How far the collection of logs is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum LogsState {
-    #[serde(rename = "requested")]
-    Requested,
-    #[serde(rename = "collecting")]
-    Collecting,
-    #[serde(rename = "completed")]
-    Completed,
-    #[serde(rename = "timeout")]
-    Timeout,
-    #[default]
-    #[serde(rename = "")]
-    Unset,
-}
-
-impl LogsState {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Requested => "requested",
-            Self::Collecting => "collecting",
-            Self::Completed => "completed",
-            Self::Timeout => "timeout",
-            Self::Unset => "",
-        }
+words! {
+    /// How far the collection of logs is.
+    #[derive(Default)]
+    pub enum LogsState {
+        Requested = "requested",
+        Collecting = "collecting",
+        Completed = "completed",
+        Timeout = "timeout",
+        #[default]
+        Unset = "",
     }
 }
 
-/// Whose logs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum LogsType {
-    #[serde(rename = "host")]
-    Host,
-    #[serde(rename = "controller")]
-    Controller,
-    #[serde(rename = "all")]
-    All,
-    #[default]
-    #[serde(rename = "")]
-    Unset,
-}
-
-impl LogsType {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Controller => "controller",
-            Self::All => "all",
-            Self::Unset => "",
-        }
+words! {
+    /// Whose logs.
+    #[derive(Default)]
+    pub enum LogsType {
+        Host = "host",
+        Controller = "controller",
+        All = "all",
+        #[default]
+        Unset = "",
     }
 }
 

@@ -1,26 +1,17 @@
 //! Custom manifests of a cluster.
 
-use crate::rules::{loose_bool, null_as_default};
+use crate::rules::{loose_bool, words};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use utoipa::{IntoParams, ToSchema};
 
-/// Where a manifest is kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum ManifestFolder {
-    #[default]
-    #[serde(rename = "manifests")]
-    Manifests,
-    #[serde(rename = "openshift")]
-    Openshift,
-}
-
-impl ManifestFolder {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Manifests => "manifests",
-            Self::Openshift => "openshift",
-        }
+words! {
+    /// Where a manifest is kept.
+    #[derive(Default)]
+    pub enum ManifestFolder {
+        #[default]
+        Manifests = "manifests",
+        Openshift = "openshift",
     }
 }
 
@@ -53,15 +44,12 @@ pub struct UpdateManifest {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ManifestView {
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub folder: Cow<'static, str>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub file_name: String,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub manifest_source: Cow<'static, str>,
 }

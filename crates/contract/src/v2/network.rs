@@ -1,28 +1,16 @@
 //! Networks and virtual addresses of a cluster, the same in requests and answers.
 
-use crate::rules::null_as_default;
+use crate::rules::words;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// Whether a virtual address was found to be usable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum VipVerification {
-    #[serde(rename = "unverified")]
-    Unverified,
-    #[serde(rename = "failed")]
-    Failed,
-    #[serde(rename = "succeeded")]
-    Succeeded,
-}
-
-impl VipVerification {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Unverified => "unverified",
-            Self::Failed => "failed",
-            Self::Succeeded => "succeeded",
-        }
+words! {
+    /// Whether a virtual address was found to be usable.
+    pub enum VipVerification {
+        Unverified = "unverified",
+        Failed = "failed",
+        Succeeded = "succeeded",
     }
 }
 
@@ -74,10 +62,7 @@ pub struct Vip {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct HostNetworkView {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub cidr: String,
     pub host_ids: Option<Vec<Uuid>>,
 }

@@ -1,30 +1,18 @@
 //! Operators of a cluster: what is offered, what is watched, what a controller reports.
 
-use crate::rules::{is_false, is_zero, null_as_default};
+use crate::rules::{is_false, is_zero, words};
 use crate::time::DateMs;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-/// How an operator is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum OperatorStatus {
-    #[serde(rename = "failed")]
-    Failed,
-    #[serde(rename = "progressing")]
-    Progressing,
-    #[serde(rename = "available")]
-    Available,
-}
-
-impl OperatorStatus {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Progressing => "progressing",
-            Self::Available => "available",
-        }
+words! {
+    /// How an operator is doing.
+    pub enum OperatorStatus {
+        Failed = "failed",
+        Progressing = "progressing",
+        Available = "available",
     }
 }
 
@@ -34,46 +22,31 @@ impl OperatorStatus {
 pub struct MonitoredOperatorView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub name: Cow<'static, str>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub subscription_name: String,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub operator_type: Cow<'static, str>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub properties: String,
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub timeout_seconds: i64,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub status: Cow<'static, str>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub status_info: String,
     pub status_updated_at: DateMs,
     pub bundles: Option<Vec<String>>,
     pub source_bundles: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub dependency_only: bool,
 }
 
@@ -104,25 +77,16 @@ pub struct OperatorsQuery {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct OperatorPropertyView {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub data_type: Cow<'static, str>,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub mandatory: bool,
     pub options: Option<Vec<String>>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub default_value: String,
 }

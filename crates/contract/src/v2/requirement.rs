@@ -1,6 +1,6 @@
 //! Hardware requirements by role.
 
-use crate::rules::{is_false, is_zero, null_as_default, short_float_option};
+use crate::rules::{is_false, is_zero, short_float_option};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -8,13 +8,13 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct RequirementsView {
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub cpu_cores: i64,
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub ram_mib: i64,
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub disk_size_gb: i64,
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub installation_disk_speed_threshold_ms: i64,
     #[serde(
         skip_serializing_if = "Option::is_none",
@@ -26,7 +26,7 @@ pub struct RequirementsView {
         serialize_with = "short_float_option"
     )]
     pub packet_loss_percentage: Option<f64>,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub tpm_enabled_in_bios: bool,
 }
 
@@ -53,10 +53,7 @@ pub struct RequirementsByRoleView {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct OperatorRequirementsView {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub operator_name: String,
     pub dependencies: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]

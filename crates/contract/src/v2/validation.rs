@@ -38,16 +38,8 @@ pub struct SetIgnoredValidations {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct IgnoredValidationsView {
-    #[serde(
-        rename = "cluster-validation-ids",
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(rename = "cluster-validation-ids", skip_serializing_if = "String::is_empty")]
     pub cluster_validation_ids: String,
-    #[serde(
-        rename = "host-validation-ids",
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(rename = "host-validation-ids", skip_serializing_if = "String::is_empty")]
     pub host_validation_ids: String,
 }

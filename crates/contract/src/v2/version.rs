@@ -12,10 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 #[serde(default)]
 pub struct ComponentVersionsView {
     pub versions: BTreeMap<String, String>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub release_tag: String,
 }
 
@@ -28,7 +25,7 @@ pub struct OpenshiftVersionView {
     #[serde(deserialize_with = "null_as_default")]
     #[schema(value_type = String)]
     pub support_level: Cow<'static, str>,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub default: bool,
     #[serde(deserialize_with = "null_as_default")]
     pub cpu_architectures: Vec<String>,

@@ -19,15 +19,9 @@ pub struct ConnectivityCheckHost {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ConnectivityCheckNic {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub mac: String,
     #[serde(deserialize_with = "null_as_default")]
     pub ip_addresses: Vec<String>,
@@ -42,15 +36,9 @@ pub struct DhcpLeaseArgs {
     pub api_vip_mac: String,
     #[serde(deserialize_with = "null_as_default")]
     pub ingress_vip_mac: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub api_vip_lease: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub ingress_vip_lease: String,
 }
 
@@ -66,7 +54,7 @@ pub struct ApiVipCheckArgs {
     pub ignition_endpoint_token: Option<Secret>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_headers: Option<Vec<HeaderArg>>,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub verify_cidr: bool,
 }
 
@@ -120,7 +108,7 @@ pub struct DiskSpeedArgs {
 pub struct ImageAvailabilityArgs {
     #[serde(deserialize_with = "null_as_default")]
     pub images: Vec<String>,
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub timeout: i64,
 }
 
@@ -175,20 +163,11 @@ pub struct RebootForReclaimArgs {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct InstallProxy {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub http_proxy: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub https_proxy: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub no_proxy: String,
 }
 
@@ -208,44 +187,29 @@ pub struct InstallArgs {
     pub controller_image: String,
     #[serde(deserialize_with = "null_as_default")]
     pub installer_image: String,
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub control_plane_count: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<InstallProxy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check_cvo: Option<bool>,
     pub disks_to_format: Option<Vec<String>>,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub must_gather_image: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub mco_image: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub openshift_version: String,
     pub service_ips: Option<Vec<String>>,
     /// JSON in a string.
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub installer_args: String,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub skip_installation_disk_cleanup: bool,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub enable_skip_mco_reboot: bool,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub notify_num_reboots: bool,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub coreos_image: String,
 }

@@ -28,73 +28,41 @@ pub struct RemoteHost {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct L2Connectivity {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub outgoing_nic: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub outgoing_ip_address: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub remote_ip_address: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub remote_mac: String,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub successful: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct L3Connectivity {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub outgoing_nic: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub remote_ip_address: String,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub successful: bool,
-    #[serde(
-        skip_serializing_if = "is_zero_float",
-        serialize_with = "short_float",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "is_zero_float", serialize_with = "short_float")]
     pub average_rtt_ms: f64,
-    #[serde(
-        skip_serializing_if = "is_zero_float",
-        serialize_with = "short_float",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "is_zero_float", serialize_with = "short_float")]
     pub packet_loss_percentage: f64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct MtuReport {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub outgoing_nic: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub remote_ip_address: String,
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub mtu_successful: bool,
 }
 
@@ -102,10 +70,7 @@ pub struct MtuReport {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct FreeNetworkAddresses {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub network: String,
     #[serde(deserialize_with = "null_as_default")]
     pub free_addresses: Vec<String>,
@@ -118,44 +83,29 @@ pub struct DhcpLeaseReply {
     pub api_vip_address: String,
     #[serde(deserialize_with = "null_as_default")]
     pub ingress_vip_address: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub api_vip_lease: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub ingress_vip_lease: String,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ApiVipCheckReply {
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub is_success: bool,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub url: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub download_error: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub ignition: String,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct TangCheckReply {
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub is_success: bool,
     #[serde(deserialize_with = "null_as_default")]
     pub tang_server_response: Vec<TangServerReply>,
@@ -164,15 +114,9 @@ pub struct TangCheckReply {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct TangServerReply {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub tang_url: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub payload: String,
     #[serde(deserialize_with = "null_as_default")]
     pub signatures: Vec<TangSignature>,
@@ -181,15 +125,9 @@ pub struct TangServerReply {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct TangSignature {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub protected: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub signature: String,
 }
 
@@ -203,12 +141,9 @@ pub struct NtpReply {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct NtpSource {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub source_name: String,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub source_state: Cow<'static, str>,
 }
@@ -236,12 +171,9 @@ pub struct DomainResolution {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct DiskSpeedReply {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub io_sync_duration: i64,
 }
 
@@ -255,31 +187,16 @@ pub struct ImageAvailabilityReply {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ImageAvailability {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub result: Cow<'static, str>,
-    #[serde(
-        skip_serializing_if = "is_zero_float",
-        serialize_with = "short_float",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "is_zero_float", serialize_with = "short_float")]
     pub size_bytes: f64,
-    #[serde(
-        skip_serializing_if = "is_zero_float",
-        serialize_with = "short_float",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "is_zero_float", serialize_with = "short_float")]
     pub time: f64,
-    #[serde(
-        skip_serializing_if = "is_zero_float",
-        serialize_with = "short_float",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "is_zero_float", serialize_with = "short_float")]
     pub download_rate: f64,
 }
 
@@ -287,15 +204,12 @@ pub struct ImageAvailability {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct VerifiedVip {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub vip: String,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub vip_type: Cow<'static, str>,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub verification: Cow<'static, str>,
 }
@@ -303,12 +217,9 @@ pub struct VerifiedVip {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct UpgradeAgentReply {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub agent_image: String,
-    #[serde(skip_serializing_if = "str::is_empty", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub result: Cow<'static, str>,
 }
@@ -317,15 +228,9 @@ pub struct UpgradeAgentReply {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct DiskInfo {
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
-    #[serde(
-        skip_serializing_if = "String::is_empty",
-        deserialize_with = "null_as_default"
-    )]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_speed: Option<DiskSpeed>,
@@ -334,10 +239,10 @@ pub struct DiskInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct DiskSpeed {
-    #[serde(skip_serializing_if = "is_false", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_false")]
     pub tested: bool,
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub exit_code: i64,
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_as_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub speed_ms: i64,
 }
