@@ -26,9 +26,18 @@ struct Generated {
 }
 
 const FILES: &[Generated] = &[
-    Generated { topic: "openapi", path: "docs/openapi.json" },
-    Generated { topic: "cli", path: "docs/cli.md" },
-    Generated { topic: "states", path: "docs/states/host.md" },
+    Generated {
+        topic: "openapi",
+        path: "docs/openapi.json",
+    },
+    Generated {
+        topic: "cli",
+        path: "docs/cli.md",
+    },
+    Generated {
+        topic: "states",
+        path: "docs/states/host.md",
+    },
 ];
 
 pub fn command(args: &Gen) -> Result<()> {
@@ -36,7 +45,11 @@ pub fn command(args: &Gen) -> Result<()> {
     let binary = project::build(Profile::Dev)?;
     let mut stale = Vec::new();
     for file in FILES {
-        let fresh = process::output(Command::new(&binary).args(["gen", file.topic]).env("NO_COLOR", "1"))?;
+        let fresh = process::output(
+            Command::new(&binary)
+                .args(["gen", file.topic])
+                .env("NO_COLOR", "1"),
+        )?;
         let path = project::root().join(file.path);
         if fs::read(&path).is_ok_and(|now| now == fresh) {
             continue;
@@ -48,7 +61,10 @@ pub fn command(args: &Gen) -> Result<()> {
         }
     }
     if args.check && !stale.is_empty() {
-        bail!("stale: {}; run `cargo xtask gen` and commit the result", stale.join(", "));
+        bail!(
+            "stale: {}; run `cargo xtask gen` and commit the result",
+            stale.join(", ")
+        );
     }
     Ok(())
 }

@@ -10,7 +10,11 @@ use ureq::Agent;
 const LIMIT: Duration = Duration::from_secs(10);
 
 fn agent() -> Agent {
-    Agent::config_builder().timeout_global(Some(LIMIT)).proxy(None).build().into()
+    Agent::config_builder()
+        .timeout_global(Some(LIMIT))
+        .proxy(None)
+        .build()
+        .into()
 }
 
 /// Whether the URL answers with a success.
@@ -20,13 +24,21 @@ pub fn answers(url: &str) -> bool {
 
 pub fn get(url: &str) -> Result<Value> {
     let mut reply = agent().get(url).call().with_context(|| format!("GET {url}"))?;
-    let text = reply.body_mut().read_to_string().with_context(|| format!("reading {url}"))?;
+    let text = reply
+        .body_mut()
+        .read_to_string()
+        .with_context(|| format!("reading {url}"))?;
     serde_json::from_str(&text).with_context(|| format!("{url} did not answer with JSON"))
 }
 
 pub fn post(url: &str, body: &Value) -> Result<Value> {
     let request = agent().post(url).header("Content-Type", "application/json");
-    let mut reply = request.send(body.to_string()).with_context(|| format!("POST {url}"))?;
-    let text = reply.body_mut().read_to_string().with_context(|| format!("reading {url}"))?;
+    let mut reply = request
+        .send(body.to_string())
+        .with_context(|| format!("POST {url}"))?;
+    let text = reply
+        .body_mut()
+        .read_to_string()
+        .with_context(|| format!("reading {url}"))?;
     serde_json::from_str(&text).with_context(|| format!("{url} did not answer with JSON"))
 }

@@ -52,8 +52,10 @@ impl Hub {
                 None => Ok(None),
             }
         })?;
-        wait::until("the hub to be ready", START_LIMIT, || Ok(http::answers(&format!("{url}/ready")).then_some(())))
-            .with_context(|| tail(&log))?;
+        wait::until("the hub to be ready", START_LIMIT, || {
+            Ok(http::answers(&format!("{url}/ready")).then_some(()))
+        })
+        .with_context(|| tail(&log))?;
         Ok(Self { url, log, service })
     }
 
@@ -82,7 +84,9 @@ fn command(options: &Options<'_>) -> Command {
         true => process::ending_with_us(options.binary),
         false => Command::new(options.binary),
     };
-    command.args(["serve", "--listen", options.listen, "--data-dir"]).arg(options.data_dir);
+    command
+        .args(["serve", "--listen", options.listen, "--data-dir"])
+        .arg(options.data_dir);
     if let Some(database) = options.database {
         command.args(["--database", database]);
     }
@@ -93,7 +97,9 @@ fn command(options: &Options<'_>) -> Command {
 /// The URL in a complete line of the hub's output.
 fn url_in(line: &str) -> Option<&str> {
     let line = line.strip_suffix('\n')?;
-    let word = line.split_whitespace().find(|word| word.starts_with("http://") || word.starts_with("https://"))?;
+    let word = line
+        .split_whitespace()
+        .find(|word| word.starts_with("http://") || word.starts_with("https://"))?;
     Some(word.trim_end_matches(['.', ',', ';', ')', '/']))
 }
 
@@ -113,7 +119,10 @@ mod tests {
     fn the_url_is_read_from_whatever_the_line_says_around_it() {
         let line = "Muster is ready on http://127.0.0.1:8090\n";
         assert_eq!(url_in(line), Some("http://127.0.0.1:8090"));
-        assert_eq!(url_in("http://127.0.0.1:1/, data in x\n"), Some("http://127.0.0.1:1"));
+        assert_eq!(
+            url_in("http://127.0.0.1:1/, data in x\n"),
+            Some("http://127.0.0.1:1")
+        );
     }
 
     #[test]

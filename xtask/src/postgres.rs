@@ -19,6 +19,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     Relaxed,
+    #[allow(dead_code, reason = "for measurements, where the disk is part of the answer")]
     Full,
 }
 
@@ -27,8 +28,10 @@ pub struct Postgres {
     pub url: String,
     bin: PathBuf,
     // The order matters: the server stops before its directory goes.
-    _server: process::Service,
-    _home: TempDir,
+    #[expect(dead_code, reason = "kept for its drop")]
+    server: process::Service,
+    #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop"))]
+    home: TempDir,
 }
 
 impl Postgres {
@@ -39,15 +42,26 @@ impl Postgres {
         user.own(home.path())?;
         let data = home.path().join("data");
         let mut initdb = user.command(&bin.join("initdb"));
-        initdb.arg("--pgdata").arg(&data).args(["--username=postgres", "--auth=trust", "--encoding=UTF8"]);
+        initdb
+            .arg("--pgdata")
+            .arg(&data)
+            .args(["--username=postgres", "--auth=trust", "--encoding=UTF8"]);
         process::output(initdb.args(["--locale=C", "--no-sync"]).current_dir(home.path()))?;
 
         let port = free_port()?;
         let log = home.path().join("log");
         let mut command = user.command(&bin.join("postgres"));
-        command.arg("-D").arg(&data).arg("-p").arg(port.to_string()).args(settings(durability));
+        command
+            .arg("-D")
+            .arg(&data)
+            .arg("-p")
+            .arg(port.to_string())
+            .args(settings(durability));
         let written = File::create(&log)?;
-        command.current_dir(home.path()).stdout(written.try_clone()?).stderr(written);
+        command
+            .current_dir(home.path())
+            .stdout(written.try_clone()?)
+            .stderr(written);
         // SIGINT is PostgreSQL's fast shutdown: clients are disconnected, the data is left whole.
         let mut server = process::Service::start("PostgreSQL", &mut command, Signal::INT)?;
 
@@ -55,12 +69,20 @@ impl Postgres {
         asked.args(["--quiet", "--host=127.0.0.1", "--port", &port.to_string()]);
         wait::until("PostgreSQL to accept connections", START_LIMIT, || {
             if let Some(status) = server.ended()? {
-                bail!("PostgreSQL ended at once ({status}):\n{}", fs::read_to_string(&log).unwrap_or_default());
+                bail!(
+                    "PostgreSQL ended at once ({status}):\n{}",
+                    fs::read_to_string(&log).unwrap_or_default()
+                );
             }
             Ok(process::succeeds(&mut asked).then_some(()))
         })?;
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
-        Ok(Self { url, bin, _server: server, _home: home })
+        Ok(Self {
+            url,
+            bin,
+            server,
+            home,
+        })
     }
 
     /// Makes an empty database and gives its URL.
@@ -75,21 +97,35 @@ impl Postgres {
 
 fn settings(durability: Durability) -> Vec<&'static str> {
     let mut settings = vec![
-        "-c", "listen_addresses=127.0.0.1",
-        "-c", "unix_socket_directories=",
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-c",
+        "unix_socket_directories=",
         // Every test opens a pool of its own, many at a time.
-        "-c", "max_connections=400",
-        "-c", "shared_buffers=128MB",
+        "-c",
+        "max_connections=400",
+        "-c",
+        "shared_buffers=128MB",
     ];
     if durability == Durability::Relaxed {
-        settings.extend(["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]);
+        settings.extend([
+            "-c",
+            "fsync=off",
+            "-c",
+            "synchronous_commit=off",
+            "-c",
+            "full_page_writes=off",
+        ]);
     }
     settings
 }
 
 /// A port nobody uses right now.
 fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0").context("no free port on loopback")?.local_addr()?.port())
+    Ok(TcpListener::bind("127.0.0.1:0")
+        .context("no free port on loopback")?
+        .local_addr()?
+        .port())
 }
 
 /// Who runs the server: PostgreSQL refuses to run as root.
@@ -105,10 +141,20 @@ impl Account {
         }
         let number = |flag, user| -> Result<u32> {
             let text = process::output(Command::new("id").args([flag, user]))?;
-            String::from_utf8_lossy(&text).trim().parse().context("`id` did not print a number")
+            String::from_utf8_lossy(&text)
+                .trim()
+                .parse()
+                .context("`id` did not print a number")
         };
-        let user = if number("-u", "postgres").is_ok() { "postgres" } else { "nobody" };
-        Ok(Self::Other { uid: number("-u", user)?, gid: number("-g", user)? })
+        let user = if number("-u", "postgres").is_ok() {
+            "postgres"
+        } else {
+            "nobody"
+        };
+        Ok(Self::Other {
+            uid: number("-u", user)?,
+            gid: number("-g", user)?,
+        })
     }
 
     fn own(&self, directory: &Path) -> Result<()> {
@@ -124,7 +170,13 @@ impl Account {
             Self::Ourselves => process::ending_with_us(program),
             Self::Other { uid, gid } => {
                 let mut command = Command::new("setpriv");
-                command.args(["--reuid", &uid.to_string(), "--regid", &gid.to_string(), "--clear-groups"]);
+                command.args([
+                    "--reuid",
+                    &uid.to_string(),
+                    "--regid",
+                    &gid.to_string(),
+                    "--clear-groups",
+                ]);
                 command.args(["--pdeathsig", "INT", "--"]).arg(program);
                 command
             }
@@ -140,5 +192,30 @@ mod tests {
     fn only_a_server_that_must_survive_power_loss_syncs() {
         assert!(!settings(Durability::Full).contains(&"fsync=off"));
         assert!(settings(Durability::Relaxed).contains(&"fsync=off"));
+    }
+
+    #[test]
+    fn a_server_makes_databases_and_is_gone_with_its_guard() {
+        let server = Postgres::start(Durability::Relaxed).unwrap();
+        let home = server.home.path().to_path_buf();
+        let url = server.create_database("one").unwrap();
+        let ask = |url: &str| {
+            let mut psql = Command::new(server.bin.join("psql"));
+            psql.args([
+                "--no-psqlrc",
+                "-Atc",
+                "select current_database()",
+                "--dbname",
+                url,
+            ]);
+            process::output(&mut psql).map(|text| String::from_utf8_lossy(&text).trim().to_owned())
+        };
+        assert_eq!(ask(&url).unwrap(), "one");
+        let (psql, gone) = (server.bin.join("psql"), url.clone());
+        drop(server);
+        assert!(!home.exists());
+        assert!(!process::succeeds(
+            Command::new(psql).args(["-c", "select 1", "--dbname", &gone])
+        ));
     }
 }

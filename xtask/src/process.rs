@@ -51,23 +51,37 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<()> {
 /// Runs a command quietly and gives back what it printed; its error output becomes the error.
 pub fn output(command: &mut Command) -> Result<Vec<u8>> {
     let shown = show(command);
-    let done = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start `{shown}`"))?;
+    let done = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start `{shown}`"))?;
     if !done.status.success() {
-        bail!("`{shown}` failed ({}):\n{}", done.status, String::from_utf8_lossy(&done.stderr).trim_end());
+        bail!(
+            "`{shown}` failed ({}):\n{}",
+            done.status,
+            String::from_utf8_lossy(&done.stderr).trim_end()
+        );
     }
     Ok(done.stdout)
 }
 
 /// Whether the command can be started and ends well; nothing is printed.
 pub fn succeeds(command: &mut Command) -> bool {
-    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let quiet = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
 /// The command as a person would type it, for messages.
 pub fn show(command: &Command) -> String {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    let program = Path::new(command.get_program());
+    let words = program.file_name().into_iter().chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A command whose process is told to end when this process dies, even when it dies without a chance to clean up.
@@ -82,7 +96,10 @@ pub fn ending_with_us(program: impl AsRef<OsStr>) -> Command {
 
 /// Asks one process to end, by its id.
 pub fn signal(pid: u32, signal: Signal) -> Result<()> {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).context("not a process id")?;
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .context("not a process id")?;
     rustix::process::kill_process(pid, signal).context("cannot signal the process")
 }
 
@@ -97,7 +114,11 @@ impl Service {
     pub fn start(name: &'static str, command: &mut Command, polite: Signal) -> Result<Self> {
         let shown = show(command);
         let child = command.stdin(Stdio::null()).process_group(0).spawn();
-        Ok(Self { name, child: child.with_context(|| format!("cannot start `{shown}`"))?, polite })
+        Ok(Self {
+            name,
+            child: child.with_context(|| format!("cannot start `{shown}`"))?,
+            polite,
+        })
     }
 
     /// How it ended, if it has.
@@ -120,7 +141,11 @@ impl Service {
         }
         self.child.kill()?;
         self.child.wait()?;
-        bail!("{} did not stop within {} s and was killed", self.name, GRACE.as_secs())
+        bail!(
+            "{} did not stop within {} s and was killed",
+            self.name,
+            GRACE.as_secs()
+        )
     }
 
     /// Lets the process live on without us; its id is the only handle left.
@@ -149,7 +174,9 @@ impl Drop for Group {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;
         }
-        let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return };
+        let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else {
+            return;
+        };
         // A group that is already gone is what we want.
         let _ = rustix::process::kill_process_group(group, Signal::TERM);
         let started = std::time::Instant::now();
@@ -176,16 +203,22 @@ mod tests {
         let marker = tempfile::tempdir().unwrap();
         let file = marker.path().join("pid");
         let script = format!("sleep 600 & echo $! > {}; wait", file.display());
-        let error = run(Command::new("sh").args(["-c", &script]), Duration::from_millis(300)).unwrap_err();
+        let error = run(
+            Command::new("sh").args(["-c", &script]),
+            Duration::from_millis(300),
+        )
+        .unwrap_err();
         assert!(error.to_string().contains("in vain"), "{error}");
         let pid = std::fs::read_to_string(&file).unwrap();
-        let gone = wait::until("the child's end", Duration::from_secs(10), || Ok(is_gone(pid.trim()).then_some(())));
+        let gone = wait::until("the child's end", Duration::from_secs(10), || {
+            Ok(is_gone(pid.trim()).then_some(()))
+        });
         gone.unwrap();
     }
 
     #[test]
     fn a_dropped_service_is_gone() {
-        let service = Service::start("sleeper", &mut ending_with_us("sleep").arg("600"), Signal::TERM).unwrap();
+        let service = Service::start("sleeper", ending_with_us("sleep").arg("600"), Signal::TERM).unwrap();
         let pid = service.child.id().to_string();
         assert!(!is_gone(&pid));
         drop(service);
@@ -194,7 +227,11 @@ mod tests {
 
     /// Gone or only waiting for whoever adopted it to collect its exit code.
     fn is_gone(pid: &str) -> bool {
-        let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
-        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+            return true;
+        };
+        stat.rsplit(')')
+            .next()
+            .is_some_and(|rest| rest.trim_start().starts_with('Z'))
     }
 }

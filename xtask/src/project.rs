@@ -30,14 +30,18 @@ impl Profile {
 
 /// The top of the clone this tool was built from.
 pub fn root() -> PathBuf {
-    let xtask = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    let xtask =
+        env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     xtask.parent().map_or_else(|| xtask.clone(), Path::to_path_buf)
 }
 
 /// Built tools and compiled code live here, so that a fresh clone starts warm.
 pub fn cache() -> PathBuf {
-    let base = env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
-    base.unwrap_or_else(|| PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache")).join("muster")
+    let base = env::var_os("XDG_CACHE_HOME")
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from);
+    base.unwrap_or_else(|| PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache"))
+        .join("muster")
 }
 
 pub fn target() -> PathBuf {
@@ -49,7 +53,9 @@ pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).env("CARGO_TARGET_DIR", target());
     // What `cargo run` sets for this tool would otherwise leak into the build scripts of others.
-    command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
+    command
+        .env_remove("CARGO_MANIFEST_DIR")
+        .env_remove("CARGO_MANIFEST_PATH");
     command
 }
 
@@ -71,5 +77,7 @@ pub fn build(profile: Profile) -> Result<PathBuf> {
 
 /// Talks to our own servers on loopback must not take a detour through a proxy named in the environment.
 pub fn without_proxy(command: &mut Command) -> &mut Command {
-    command.env("NO_PROXY", "127.0.0.1,localhost").env("no_proxy", "127.0.0.1,localhost")
+    command
+        .env("NO_PROXY", "127.0.0.1,localhost")
+        .env("no_proxy", "127.0.0.1,localhost")
 }

@@ -63,7 +63,10 @@ fn choose(only: &[String]) -> Result<Vec<&'static Suite>> {
             bail!("there is no suite {name:?}; `cargo xtask test --list` names them all");
         }
     }
-    Ok(SUITES.iter().filter(|suite| only.is_empty() || only.iter().any(|name| suite.name == name)).collect())
+    Ok(SUITES
+        .iter()
+        .filter(|suite| only.is_empty() || only.iter().any(|name| suite.name == name))
+        .collect())
 }
 
 fn judge(result: Result<()>, ci: bool) -> Outcome {
@@ -98,7 +101,10 @@ mod tests {
         let missing = || Err(tools::Unavailable("no apt-get".into()).into());
         assert_eq!(judge(missing(), false), Outcome::Skipped("no apt-get".into()));
         assert!(matches!(judge(missing(), true), Outcome::Failed(_)));
-        assert_eq!(judge(Err(anyhow!("broken")), false), Outcome::Failed("broken".into()));
+        assert_eq!(
+            judge(Err(anyhow!("broken")), false),
+            Outcome::Failed("broken".into())
+        );
         assert_eq!(judge(Ok(()), true), Outcome::Passed);
     }
 }

@@ -42,8 +42,12 @@ pub fn ensure_rust_components() -> Result<()> {
         let name = if component == "fmt" { "rustfmt" } else { component };
         println!("installing {name} with rustup");
         let mut rustup = Command::new("rustup");
-        process::output(rustup.current_dir(project::root()).args(["component", "add", name]))
-            .with_context(|| format!("cargo {component} is missing"))?;
+        process::output(
+            rustup
+                .current_dir(project::root())
+                .args(["component", "add", name]),
+        )
+        .with_context(|| format!("cargo {component} is missing"))?;
     }
     Ok(())
 }

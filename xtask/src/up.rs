@@ -61,7 +61,10 @@ pub struct Down {
 
 pub fn up(args: &Up) -> Result<()> {
     if http::answers(&format!("http://{}/ready", args.listen)) {
-        bail!("something already answers on {}: stop it (`cargo xtask down`) or choose another --listen", args.listen);
+        bail!(
+            "something already answers on {}: stop it (`cargo xtask down`) or choose another --listen",
+            args.listen
+        );
     }
     tools::ensure_compiler()?;
     let binary = project::build(Profile::Dev)?;
@@ -94,7 +97,10 @@ pub fn down(args: &Down) -> Result<()> {
             Record::remove(&data_dir)?;
             println!("Stopped. The data stays in {}.", data_dir.display());
         }
-        None => println!("Nothing started with `cargo xtask up --detach` uses {}.", data_dir.display()),
+        None => println!(
+            "Nothing started with `cargo xtask up --detach` uses {}.",
+            data_dir.display()
+        ),
     }
     Ok(())
 }
@@ -103,12 +109,23 @@ pub fn down(args: &Down) -> Result<()> {
 fn infra_env(url: &str) -> Result<String> {
     let collection = format!("{url}/api/assisted-install/v2/infra-envs");
     let known = http::get(&collection)?;
-    let found = known.as_array().into_iter().flatten().find(|one| one["name"] == INFRA_ENV).cloned();
+    let found = known
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|one| one["name"] == INFRA_ENV)
+        .cloned();
     let ours = match found {
         Some(ours) => ours,
-        None => http::post(&collection, &json!({ "name": INFRA_ENV, "pull_secret": PULL_SECRET }))?,
+        None => http::post(
+            &collection,
+            &json!({ "name": INFRA_ENV, "pull_secret": PULL_SECRET }),
+        )?,
     };
-    ours["id"].as_str().map(str::to_owned).context("the hub's InfraEnv has no id")
+    ours["id"]
+        .as_str()
+        .map(str::to_owned)
+        .context("the hub's InfraEnv has no id")
 }
 
 fn start_fleet(args: &Up, binary: &Path, url: &str, infra_env: &str) -> Result<Service> {
@@ -117,9 +134,26 @@ fn start_fleet(args: &Up, binary: &Path, url: &str, infra_env: &str) -> Result<S
         true => Command::new(binary),
         false => process::ending_with_us(binary),
     };
-    command.args(["sim", "--hub", url, "--infra-env", infra_env, "--seed", "1", "--poll", "5"]);
-    command.args(["--hosts", &args.hosts.to_string()]).stdout(log.try_clone()?).stderr(log);
-    Service::start("the simulated fleet", project::without_proxy(&mut command), Signal::TERM)
+    command.args([
+        "sim",
+        "--hub",
+        url,
+        "--infra-env",
+        infra_env,
+        "--seed",
+        "1",
+        "--poll",
+        "5",
+    ]);
+    command
+        .args(["--hosts", &args.hosts.to_string()])
+        .stdout(log.try_clone()?)
+        .stderr(log);
+    Service::start(
+        "the simulated fleet",
+        project::without_proxy(&mut command),
+        Signal::TERM,
+    )
 }
 
 fn greet(hub: &Hub, binary: &Path) {
@@ -169,13 +203,22 @@ fn leave(args: &Up, hub: Hub, fleet: Option<Service>, mut arrivals: Arrivals, da
         })?;
     }
     let fleet = fleet.map(Service::detach);
-    Record { hub: hub.detach(), fleet }.write(data_dir)?;
+    Record {
+        hub: hub.detach(),
+        fleet,
+    }
+    .write(data_dir)?;
     println!("It runs in the background; `cargo xtask down` stops it.");
     Ok(())
 }
 
 /// The hosts of an InfraEnv as the wire tells them.
 fn hosts(url: &str, infra_env: &str) -> Result<Vec<Value>> {
-    let reply = http::get(&format!("{url}/api/assisted-install/v2/infra-envs/{infra_env}/hosts"))?;
-    reply.as_array().cloned().context("the list of hosts is not a list")
+    let reply = http::get(&format!(
+        "{url}/api/assisted-install/v2/infra-envs/{infra_env}/hosts"
+    ))?;
+    reply
+        .as_array()
+        .cloned()
+        .context("the list of hosts is not a list")
 }

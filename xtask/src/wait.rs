@@ -26,7 +26,10 @@ pub fn until<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Result<O
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the pause between two looks at a condition with a deadline")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the pause between two looks at a condition with a deadline"
+)]
 pub fn pause(how_long: Duration) {
     std::thread::sleep(how_long);
 }

@@ -13,22 +13,36 @@ use crate::{process, project};
 const LIMIT: Duration = Duration::from_secs(8 * 60);
 
 pub fn run(house: &mut House) -> Result<()> {
-    let binary = house.binary()?;
     house.python()?;
+    let binary = house.binary()?;
     drive(house, &binary, None).context("on SQLite")?;
     let database = house.postgres()?.create_database("muster_clients")?;
     drive(house, &binary, Some(&database)).context("on PostgreSQL")
 }
 
 fn drive(house: &mut House, binary: &Path, database: Option<&str>) -> Result<()> {
-    println!("aicli against {}", if database.is_some() { "PostgreSQL" } else { "SQLite" });
+    println!(
+        "aicli against {}",
+        if database.is_some() {
+            "PostgreSQL"
+        } else {
+            "SQLite"
+        }
+    );
     let home = tempfile::Builder::new().prefix("muster-clients-").tempdir()?;
     let data_dir = home.path().join("data");
-    let hub =
-        Hub::start(&Options { binary, listen: "127.0.0.1:0", data_dir: &data_dir, database, ends_with_us: true })?;
+    let hub = Hub::start(&Options {
+        binary,
+        listen: "127.0.0.1:0",
+        data_dir: &data_dir,
+        database,
+        ends_with_us: true,
+    })?;
     let mut tests = house.python()?.command("python");
     tests.args(["-m", "unittest", "--failfast", "--verbose", "test_clients"]);
-    tests.env("PYTHONPATH", project::root().join("xtask/python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    tests
+        .env("PYTHONPATH", project::root().join("xtask/python"))
+        .env("PYTHONDONTWRITEBYTECODE", "1");
     tests.env("MUSTER_HUB", &hub.url).env("MUSTER_BIN", binary);
     // aicli keeps files in the home directory.
     tests.env("HOME", home.path()).current_dir(home.path());

@@ -27,9 +27,29 @@ pub fn run(house: &mut House) -> Result<()> {
         ends_with_us: true,
     })?;
     command.arg("run").arg(format!("{}/openapi.json", hub.url));
-    command.args(["--checks", "not_a_server_error", "--phases", "examples,coverage,fuzzing"]);
-    command.args(["--max-examples", EXAMPLES, "--seed", "1", "--workers", "2", "--request-timeout", "30"]);
-    command.args(["--suppress-health-check", "all", "--continue-on-failure", "--warnings", "off"]);
+    command.args([
+        "--checks",
+        "not_a_server_error",
+        "--phases",
+        "examples,coverage,fuzzing",
+    ]);
+    command.args([
+        "--max-examples",
+        EXAMPLES,
+        "--seed",
+        "1",
+        "--workers",
+        "2",
+        "--request-timeout",
+        "30",
+    ]);
+    command.args([
+        "--suppress-health-check",
+        "all",
+        "--continue-on-failure",
+        "--warnings",
+        "off",
+    ]);
     command.current_dir(home.path()).env("HOME", home.path());
     let done = process::run(&mut command, LIMIT).with_context(|| hub::tail(&hub.log));
     let stopped = hub.stop();

@@ -44,24 +44,48 @@ impl Report {
     }
 
     pub fn is_good(&self) -> bool {
-        !self.lines.iter().any(|(_, _, outcome)| matches!(outcome, Outcome::Failed(_)))
+        !self
+            .lines
+            .iter()
+            .any(|(_, _, outcome)| matches!(outcome, Outcome::Failed(_)))
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = self.lines.iter().map(|(name, _, _)| name.len()).max().unwrap_or(0);
+        let width = self
+            .lines
+            .iter()
+            .map(|(name, _, _)| name.len())
+            .max()
+            .unwrap_or(0);
         writeln!(out)?;
         for (name, took, outcome) in &self.lines {
-            write!(out, "{name:<width$}  {:<7}  {:>7.1} s", outcome.word(), took.as_secs_f64())?;
+            write!(
+                out,
+                "{name:<width$}  {:<7}  {:>7.1} s",
+                outcome.word(),
+                took.as_secs_f64()
+            )?;
             match outcome.reason().and_then(|reason| reason.lines().next()) {
                 Some(reason) => writeln!(out, "  {reason}")?,
                 None => writeln!(out)?,
             }
         }
-        let count = |word| self.lines.iter().filter(|(_, _, outcome)| outcome.word() == word).count();
+        let count = |word| {
+            self.lines
+                .iter()
+                .filter(|(_, _, outcome)| outcome.word() == word)
+                .count()
+        };
         writeln!(out)?;
-        writeln!(out, "{} passed, {} failed, {} skipped", count("passed"), count("FAILED"), count("SKIPPED"))
+        writeln!(
+            out,
+            "{} passed, {} failed, {} skipped",
+            count("passed"),
+            count("FAILED"),
+            count("SKIPPED")
+        )
     }
 }
 
@@ -73,9 +97,17 @@ mod tests {
     fn the_table_names_each_suite_and_the_last_line_counts_them() {
         let mut report = Report::default();
         report.add("fmt", Duration::from_millis(1230), Outcome::Passed);
-        report.add("schemathesis", Duration::from_secs(61), Outcome::Skipped("no Python".into()));
+        report.add(
+            "schemathesis",
+            Duration::from_secs(61),
+            Outcome::Skipped("no Python".into()),
+        );
         assert!(report.is_good());
-        report.add("hub", Duration::from_secs(5), Outcome::Failed("first\nsecond".into()));
+        report.add(
+            "hub",
+            Duration::from_secs(5),
+            Outcome::Failed("first\nsecond".into()),
+        );
         assert!(!report.is_good());
         let wanted = "
 fmt           passed       1.2 s

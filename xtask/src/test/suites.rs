@@ -48,8 +48,16 @@ impl Suite {
 }
 
 pub const SUITES: &[Suite] = &[
-    Suite { name: "fmt", about: "the formatting of all code", kind: Kind::Own(|_| format()) },
-    Suite { name: "clippy", about: "lints, warnings are errors", kind: Kind::Own(|_| lint()) },
+    Suite {
+        name: "fmt",
+        about: "the formatting of all code",
+        kind: Kind::Own(|_| format()),
+    },
+    Suite {
+        name: "clippy",
+        about: "lints, warnings are errors",
+        kind: Kind::Own(|_| lint()),
+    },
     Suite {
         name: "domain",
         about: "decisions: tables and laws",
@@ -80,8 +88,16 @@ pub const SUITES: &[Suite] = &[
         about: "the binary: CLI, crashes and restarts, on SQLite and on a real PostgreSQL",
         kind: Kind::WithPostgres("muster"),
     },
-    Suite { name: "xtask", about: "this tool itself", kind: Kind::Cargo(&["test", "--package", "xtask"]) },
-    Suite { name: "gen", about: "generated files are fresh", kind: Kind::Own(|_| generated::check()) },
+    Suite {
+        name: "xtask",
+        about: "this tool itself",
+        kind: Kind::Cargo(&["test", "--package", "xtask"]),
+    },
+    Suite {
+        name: "gen",
+        about: "generated files are fresh",
+        kind: Kind::Own(|_| generated::check()),
+    },
     Suite {
         name: "replay",
         about: "recorded exchanges of the reference get the same status, keys and types",
@@ -97,7 +113,11 @@ pub const SUITES: &[Suite] = &[
         about: "generated requests from the OpenAPI document, none may end in a 5xx",
         kind: Kind::Own(fuzz::run),
     },
-    Suite { name: "tour", about: "README's five-minute tour, as pasted", kind: Kind::Own(tour::run) },
+    Suite {
+        name: "tour",
+        about: "README's five-minute tour, as pasted",
+        kind: Kind::Own(tour::run),
+    },
 ];
 
 fn format() -> Result<()> {
@@ -124,7 +144,9 @@ fn replay(house: &mut House) -> Result<()> {
 }
 
 fn recordings(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(Vec::new()) };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Ok(Vec::new());
+    };
     let mut files: Vec<_> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
     files.sort();

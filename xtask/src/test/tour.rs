@@ -23,7 +23,9 @@ pub fn run(house: &mut House) -> Result<()> {
     lend_cargo_alias(home.path())?;
     fs::write(home.path().join("tour.sh"), script)?;
     let mut bash = Command::new("bash");
-    bash.arg("tour.sh").current_dir(home.path()).env("PATH", path_with(&binary)?);
+    bash.arg("tour.sh")
+        .current_dir(home.path())
+        .env("PATH", path_with(&binary)?);
     project::without_proxy(&mut bash).env("CARGO_TARGET_DIR", project::target());
     let done = process::run(&mut bash, LIMIT);
     // A tour that failed half-way has not come to its own `down`.
@@ -50,7 +52,9 @@ fn xtask_down(home: &Path) -> Result<()> {
 fn path_with(binary: &Path) -> Result<OsString> {
     let bin = binary.parent().context("a binary has a directory")?.to_path_buf();
     let rest = std::env::var_os("PATH").unwrap_or_default();
-    Ok(std::env::join_paths(std::iter::once(bin).chain(std::env::split_paths(&rest)))?)
+    Ok(std::env::join_paths(
+        std::iter::once(bin).chain(std::env::split_paths(&rest)),
+    )?)
 }
 
 /// All marked blocks as one script that stops at the first failing command and shows each as it runs it.
@@ -65,25 +69,38 @@ fn script(readme: &str) -> Result<String> {
 /// The code blocks whose opening fence says `sh tour`; other blocks show output or are for reading only.
 fn blocks(readme: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut open: Option<Vec<&str>> = None;
-    let mut foreign = false;
+    let mut inside: Option<Block> = None;
     for line in readme.lines() {
-        let fence = line.trim_start().strip_prefix("```");
-        match (fence, open.take()) {
-            (Some(_), Some(lines)) => found.push(lines.join("\n")),
-            (None, Some(mut lines)) => {
-                lines.push(line);
-                open = Some(lines);
+        let fence = line.trim_start().strip_prefix("```").map(str::trim);
+        match (inside.as_mut(), fence) {
+            // Only a bare fence closes a block; one with a word is text of the block.
+            (Some(_), Some("")) => found.extend(
+                inside
+                    .take()
+                    .filter(|block| block.ours)
+                    .map(|block| block.lines.join("\n")),
+            ),
+            (Some(block), _) => block.lines.push(line),
+            (None, Some(info)) => {
+                inside = Some(Block {
+                    ours: is_ours(info),
+                    lines: Vec::new(),
+                })
             }
-            (Some(_), None) if foreign => foreign = false,
-            (Some(info), None) => match info.split_whitespace().collect::<Vec<_>>().as_slice() {
-                ["sh" | "bash" | "shell", rest @ ..] if rest.contains(&"tour") => open = Some(Vec::new()),
-                _ => foreign = true,
-            },
             (None, None) => {}
         }
     }
     found
+}
+
+struct Block<'a> {
+    ours: bool,
+    lines: Vec<&'a str>,
+}
+
+fn is_ours(info: &str) -> bool {
+    let mut words = info.split_whitespace();
+    matches!(words.next(), Some("sh" | "bash" | "shell")) && words.any(|word| word == "tour")
 }
 
 #[cfg(test)]

@@ -15,7 +15,11 @@ pub fn install(packages: &[&str]) -> Result<()> {
         return Ok(());
     }
     println!("fetching the package lists with apt-get update");
-    if !as_root(&["apt-get", "update", "-qq"])?.status().context("cannot start apt-get")?.success() {
+    if !as_root(&["apt-get", "update", "-qq"])?
+        .status()
+        .context("cannot start apt-get")?
+        .success()
+    {
         bail!("`apt-get update` failed");
     }
     if !try_install(packages)? {
@@ -25,8 +29,18 @@ pub fn install(packages: &[&str]) -> Result<()> {
 }
 
 fn try_install(packages: &[&str]) -> Result<bool> {
-    let mut command = as_root(&["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes", "-qq"])?;
-    command.arg("--no-install-recommends").args(packages).stdout(Stdio::null());
+    let mut command = as_root(&[
+        "env",
+        "DEBIAN_FRONTEND=noninteractive",
+        "apt-get",
+        "install",
+        "--yes",
+        "-qq",
+    ])?;
+    command
+        .arg("--no-install-recommends")
+        .args(packages)
+        .stdout(Stdio::null());
     Ok(command.status().context("cannot start apt-get")?.success())
 }
 

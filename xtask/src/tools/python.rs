@@ -22,7 +22,10 @@ impl Python {
     /// A program of the environment, which talks to our own servers only.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.bin.join(program));
-        project::without_proxy(&mut command).env("PATH", self.path()).env_remove("PYTHONPATH").env_remove("PYTHONHOME");
+        project::without_proxy(&mut command)
+            .env("PATH", self.path())
+            .env_remove("PYTHONPATH")
+            .env_remove("PYTHONHOME");
         command
     }
 
@@ -35,7 +38,8 @@ impl Python {
 
 pub fn ensure() -> Result<Python> {
     let requirements = project::root().join("xtask/python/requirements.txt");
-    let pins = fs::read_to_string(&requirements).with_context(|| format!("reading {}", requirements.display()))?;
+    let pins =
+        fs::read_to_string(&requirements).with_context(|| format!("reading {}", requirements.display()))?;
     ensure_interpreter()?;
     let version = process::output(Command::new("python3").arg("--version"))?;
     let key = fnv(pins.as_bytes(), &version);
@@ -45,7 +49,9 @@ pub fn ensure() -> Result<Python> {
         build(&home, &requirements)?;
         fs::write(&complete, pins)?;
     }
-    Ok(Python { bin: home.join("bin") })
+    Ok(Python {
+        bin: home.join("bin"),
+    })
 }
 
 /// Debian splits the module that makes environments off the interpreter.
@@ -64,14 +70,22 @@ fn build(home: &Path, requirements: &Path) -> Result<()> {
     fs::create_dir_all(project::cache())?;
     process::output(Command::new("python3").args(["-m", "venv"]).arg(home))?;
     let mut pip = Command::new(home.join("bin/pip"));
-    pip.args(["install", "--quiet", "--disable-pip-version-check", "--requirement"]).arg(requirements);
+    pip.args([
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--requirement",
+    ])
+    .arg(requirements);
     process::run(&mut pip, PIP_LIMIT)
 }
 
 /// FNV-1a: a name for a set of pins that stays the same between releases of this tool.
 fn fnv(pins: &[u8], version: &[u8]) -> u64 {
     let bytes = pins.iter().chain(version);
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]

@@ -29,9 +29,17 @@ pub fn ensure_postgres() -> Result<PathBuf> {
 }
 
 fn newest() -> Option<PathBuf> {
-    let versions = fs::read_dir(HOME).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut versions: Vec<(u32, String)> = versions.filter_map(|name| Some((name.parse().ok()?, name))).collect();
+    let versions = fs::read_dir(HOME)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut versions: Vec<(u32, String)> = versions
+        .filter_map(|name| Some((name.parse().ok()?, name)))
+        .collect();
     versions.sort();
-    let bins = versions.into_iter().rev().map(|(_, name)| PathBuf::from(HOME).join(name).join("bin"));
-    bins.into_iter().find(|bin| bin.join("initdb").exists() && bin.join("psql").exists())
+    let bins = versions
+        .into_iter()
+        .rev()
+        .map(|(_, name)| PathBuf::from(HOME).join(name).join("bin"));
+    bins.into_iter()
+        .find(|bin| bin.join("initdb").exists() && bin.join("psql").exists())
 }

@@ -14,7 +14,11 @@ pub struct Arrivals {
 
 impl Arrivals {
     pub fn of(url: &str, infra_env: &str) -> Self {
-        Self { url: url.to_owned(), infra_env: infra_env.to_owned(), seen: BTreeMap::new() }
+        Self {
+            url: url.to_owned(),
+            infra_env: infra_env.to_owned(),
+            seen: BTreeMap::new(),
+        }
     }
 
     /// One line for each host whose status is new.
@@ -25,14 +29,20 @@ impl Arrivals {
 
     /// How many hosts have reported their hardware: free and ready, lacking something, or already lent to a cluster.
     pub fn settled(&self) -> usize {
-        self.seen.values().filter(|status| !status.starts_with("discovering")).count()
+        self.seen
+            .values()
+            .filter(|status| !status.starts_with("discovering"))
+            .count()
     }
 
     fn note(&mut self, host: &Value) -> Option<String> {
         let id = host["id"].as_str()?;
         let status = host["status"].as_str()?;
         let before = self.seen.insert(id.to_owned(), status.to_owned());
-        let name = host["requested_hostname"].as_str().filter(|name| !name.is_empty()).unwrap_or(id);
+        let name = host["requested_hostname"]
+            .as_str()
+            .filter(|name| !name.is_empty())
+            .unwrap_or(id);
         match before {
             Some(before) if before == status => None,
             Some(before) => Some(format!("host {name}: {before} -> {status}")),
@@ -57,7 +67,10 @@ mod tests {
         assert_eq!(arrivals.note(&host("discovering-unbound")), None);
         assert_eq!(arrivals.settled(), 0);
         let changed = arrivals.note(&host("known-unbound"));
-        assert_eq!(changed.as_deref(), Some("host rack1-u2: discovering-unbound -> known-unbound"));
+        assert_eq!(
+            changed.as_deref(),
+            Some("host rack1-u2: discovering-unbound -> known-unbound")
+        );
         assert_eq!(arrivals.settled(), 1);
     }
 }

@@ -29,7 +29,9 @@ impl Record {
     pub fn read(data_dir: &Path) -> Result<Option<Self>> {
         let file = path(data_dir);
         match fs::read_to_string(&file) {
-            Ok(text) => Ok(Some(serde_json::from_str(&text).with_context(|| format!("reading {}", file.display()))?)),
+            Ok(text) => Ok(Some(
+                serde_json::from_str(&text).with_context(|| format!("reading {}", file.display()))?,
+            )),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
         }
@@ -46,7 +48,9 @@ impl Record {
                 continue;
             }
             process::signal(pid, Signal::TERM)?;
-            wait::until("a process to end", STOP_LIMIT, || Ok((!is_ours(pid)).then_some(())))?;
+            wait::until("a process to end", STOP_LIMIT, || {
+                Ok((!is_ours(pid)).then_some(()))
+            })?;
         }
         Ok(())
     }
@@ -59,7 +63,10 @@ fn path(data_dir: &Path) -> PathBuf {
 /// Ids are used again: only a process that still runs our binary is ours to stop.
 fn is_ours(pid: u32) -> bool {
     let exe = fs::read_link(format!("/proc/{pid}/exe"));
-    exe.is_ok_and(|exe| exe.file_name().is_some_and(|name| name.to_string_lossy().starts_with("muster")))
+    exe.is_ok_and(|exe| {
+        exe.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("muster"))
+    })
 }
 
 #[cfg(test)]
@@ -70,7 +77,10 @@ mod tests {
     fn what_was_written_down_is_read_back_and_forgotten_on_request() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(Record::read(home.path()).unwrap(), None);
-        let record = Record { hub: 7, fleet: Some(8) };
+        let record = Record {
+            hub: 7,
+            fleet: Some(8),
+        };
         record.write(home.path()).unwrap();
         assert_eq!(Record::read(home.path()).unwrap(), Some(record));
         Record::remove(home.path()).unwrap();
@@ -80,6 +90,11 @@ mod tests {
     #[test]
     fn a_process_that_is_not_muster_is_left_alone() {
         assert!(!is_ours(1));
-        Record { hub: std::process::id(), fleet: None }.stop().unwrap();
+        Record {
+            hub: std::process::id(),
+            fleet: None,
+        }
+        .stop()
+        .unwrap();
     }
 }
