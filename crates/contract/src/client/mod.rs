@@ -1,0 +1,129 @@
+//! An HTTP client of the hub: one method per operation, no retries, errors that say what to do.
+
+mod agent;
+mod cluster;
+mod error;
+mod host;
+mod infra_env;
+mod muster;
+
+pub use error::ClientError;
+pub use muster::Feed;
+
+use crate::{v1, v2};
+use reqwest::{Method, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+pub type Result<T> = std::result::Result<T, ClientError>;
+
+/// A hub at a URL. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct HubClient {
+    base: String,
+    http: reqwest::Client,
+}
+
+/// No body, no query.
+const NOTHING: Option<&()> = None;
+
+impl HubClient {
+    /// `base` is the hub's own URL, such as `http://127.0.0.1:8090`.
+    pub fn new(base: &str) -> Result<Self> {
+        let url = reqwest::Url::parse(base)
+            .map_err(|error| ClientError::BadInput(format!("`{base}` is not a URL: {error}")))?;
+        if url.scheme() != "http" {
+            return Err(ClientError::BadInput(format!(
+                "`{base}`: only http:// is spoken here"
+            )));
+        }
+        let http = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(10))
+            .build()
+            .map_err(|error| ClientError::BadInput(error.to_string()))?;
+        Ok(Self {
+            base: base.trim_end_matches('/').to_owned(),
+            http,
+        })
+    }
+
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: String) -> Result<T> {
+        read(self.send(Method::GET, path, NOTHING, NOTHING).await?).await
+    }
+
+    async fn find<T: DeserializeOwned>(&self, path: String, query: &impl Serialize) -> Result<T> {
+        read(self.send(Method::GET, path, Some(query), NOTHING).await?).await
+    }
+
+    async fn post<T: DeserializeOwned>(&self, path: String, body: &impl Serialize) -> Result<T> {
+        read(self.send(Method::POST, path, NOTHING, Some(body)).await?).await
+    }
+
+    async fn patch<T: DeserializeOwned>(&self, path: String, body: &impl Serialize) -> Result<T> {
+        read(self.send(Method::PATCH, path, NOTHING, Some(body)).await?).await
+    }
+
+    /// For verbs that take no body.
+    async fn act<T: DeserializeOwned>(&self, path: String) -> Result<T> {
+        read(self.send(Method::POST, path, NOTHING, NOTHING).await?).await
+    }
+
+    /// For requests whose answer has no body.
+    async fn tell(&self, method: Method, path: String, body: Option<&impl Serialize>) -> Result<()> {
+        self.send(method, path, NOTHING, body).await.map(drop)
+    }
+
+    async fn delete(&self, path: String) -> Result<()> {
+        self.tell(Method::DELETE, path, NOTHING).await
+    }
+
+    async fn download(&self, path: String, query: &impl Serialize) -> Result<Vec<u8>> {
+        let response = self.send(Method::GET, path, Some(query), NOTHING).await?;
+        Ok(response.bytes().await.map_err(ClientError::lost)?.to_vec())
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: String,
+        query: Option<&impl Serialize>,
+        body: Option<&impl Serialize>,
+    ) -> Result<Response> {
+        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        if let Some(query) = query {
+            request = request.query(query);
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = request.send().await.map_err(ClientError::lost)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = response.bytes().await.unwrap_or_default();
+        Err(ClientError::refused(status.as_u16(), &body))
+    }
+}
+
+async fn read<T: DeserializeOwned>(response: Response) -> Result<T> {
+    let body = response.bytes().await.map_err(ClientError::lost)?;
+    serde_json::from_slice(&body).map_err(|error| ClientError::Decode(error.to_string()))
+}
+
+fn v2(path: impl std::fmt::Display) -> String {
+    format!("{}{path}", v2::BASE)
+}
+
+fn v1(path: impl std::fmt::Display) -> String {
+    format!("{}{path}", v1::BASE)
+}
+
+fn host_path(infra_env: uuid::Uuid, host: uuid::Uuid, rest: &str) -> String {
+    v2(format_args!("/infra-envs/{infra_env}/hosts/{host}{rest}"))
+}

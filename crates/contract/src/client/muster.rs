@@ -1,0 +1,84 @@
+//! Muster's own API: plans, explanations, moves, pages of hosts and the feed of changes.
+
+use super::{HubClient, Result, v1};
+use crate::v1::change::{ChangesPage, ChangesQuery};
+use crate::v1::explain::ExplainView;
+use crate::v1::host::{HostPage, HostsQuery, MoveHost, MoveView};
+use crate::v1::plan::{PlanRequest, PlanView};
+use crate::v1::status::HubStatus;
+use uuid::Uuid;
+
+impl HubClient {
+    pub async fn plan(&self, body: &PlanRequest) -> Result<PlanView> {
+        self.post(v1("/plan"), body).await
+    }
+
+    pub async fn explain_host(&self, infra_env: Uuid, host: Uuid) -> Result<ExplainView> {
+        self.get(v1(format_args!("/infra-envs/{infra_env}/hosts/{host}/explain")))
+            .await
+    }
+
+    pub async fn explain_cluster(&self, id: Uuid) -> Result<ExplainView> {
+        self.get(v1(format_args!("/clusters/{id}/explain"))).await
+    }
+
+    pub async fn explain_infra_env(&self, id: Uuid) -> Result<ExplainView> {
+        self.get(v1(format_args!("/infra-envs/{id}/explain"))).await
+    }
+
+    pub async fn move_host(&self, infra_env: Uuid, host: Uuid, cluster_id: Uuid) -> Result<MoveView> {
+        self.post(
+            v1(format_args!("/infra-envs/{infra_env}/hosts/{host}/move")),
+            &MoveHost { cluster_id },
+        )
+        .await
+    }
+
+    /// How far the last move of a host is.
+    pub async fn host_move(&self, infra_env: Uuid, host: Uuid) -> Result<MoveView> {
+        self.get(v1(format_args!("/infra-envs/{infra_env}/hosts/{host}/move")))
+            .await
+    }
+
+    pub async fn host_page(&self, query: &HostsQuery) -> Result<HostPage> {
+        self.find(v1("/hosts"), query).await
+    }
+
+    /// One look at the feed; with `wait_seconds` it waits for news.
+    pub async fn changes(&self, query: &ChangesQuery) -> Result<ChangesPage> {
+        self.find(v1("/changes"), query).await
+    }
+
+    /// Follows the feed from where the caller is; each call of `next` waits for news.
+    pub fn follow(&self, after: i64) -> Feed {
+        Feed {
+            hub: self.clone(),
+            after,
+        }
+    }
+
+    pub async fn hub_status(&self) -> Result<HubStatus> {
+        self.get(v1("/status")).await
+    }
+}
+
+/// A place in the feed of changes.
+#[derive(Debug, Clone)]
+pub struct Feed {
+    hub: HubClient,
+    pub after: i64,
+}
+
+impl Feed {
+    /// The next changes, or none after `wait_seconds` without news. The place moves on only with an answer.
+    pub async fn next(&mut self, wait_seconds: u32) -> Result<ChangesPage> {
+        let query = ChangesQuery {
+            after: Some(self.after),
+            limit: None,
+            wait_seconds: Some(wait_seconds),
+        };
+        let page = self.hub.changes(&query).await?;
+        self.after = page.next;
+        Ok(page)
+    }
+}
