@@ -1,5 +1,6 @@
 //! What travels between the hub and its clients: the types of REST v2 and of Muster's own API, and a client for both.
 
+pub mod body;
 pub mod client;
 pub mod ids;
 pub mod rules;

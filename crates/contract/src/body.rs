@@ -1,0 +1,244 @@
+//! Strict reading of request bodies: like serde_json, but an error names the field it is in, and an object is an
+//! object (derived decoders would also take a list with the fields in order).
+
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor,
+};
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Why a body was not understood, and where in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BodyError {
+    /// Names and positions from the outside in, such as `disks_selected_config.0.role`; empty for the body itself.
+    pub path: String,
+    pub message: String,
+}
+
+/// Reads a JSON body into a request type.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyError> {
+    let value: Value = serde_json::from_slice(bytes).map_err(BodyError::custom)?;
+    T::deserialize(Strict(value))
+}
+
+impl BodyError {
+    fn inside(mut self, name: &str) -> Self {
+        self.path = if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{name}.{}", self.path)
+        };
+        self
+    }
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => write!(f, "body: {}", self.message),
+            path => write!(f, "{path} in body: {}", self.message),
+        }
+    }
+}
+
+impl std::error::Error for BodyError {}
+
+impl serde::de::Error for BodyError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self {
+            path: String::new(),
+            message: message.to_string(),
+        }
+    }
+}
+
+struct Strict(Value);
+
+impl<'de> Deserializer<'de> for Strict {
+    type Error = BodyError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, BodyError> {
+        match self.0 {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(flag) => visitor.visit_bool(flag),
+            Value::Number(number) => number.deserialize_any(visitor).map_err(BodyError::custom),
+            Value::String(text) => visitor.visit_string(text),
+            Value::Array(items) => visitor.visit_seq(Items {
+                items: items.into_iter(),
+                at: 0,
+            }),
+            Value::Object(fields) => visitor.visit_map(Fields {
+                fields: fields.into_iter(),
+                value: None,
+            }),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, BodyError> {
+        match self.0 {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, BodyError> {
+        match self.0 {
+            Value::Object(_) => self.deserialize_any(visitor),
+            other => Err(BodyError::invalid_type(kind(&other), &"an object")),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, BodyError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, BodyError> {
+        match self.0 {
+            Value::String(_) => self
+                .0
+                .deserialize_enum(name, variants, visitor)
+                .map_err(BodyError::custom),
+            other => Err(BodyError::invalid_type(kind(&other), &"a word")),
+        }
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
+        tuple tuple_struct map identifier ignored_any
+    }
+}
+
+fn kind(value: &Value) -> Unexpected<'_> {
+    match value {
+        Value::Null => Unexpected::Other("null"),
+        Value::Bool(flag) => Unexpected::Bool(*flag),
+        Value::Number(_) => Unexpected::Other("a number"),
+        Value::String(text) => Unexpected::Str(text),
+        Value::Array(_) => Unexpected::Other("a list"),
+        Value::Object(_) => Unexpected::Other("an object"),
+    }
+}
+
+struct Items {
+    items: std::vec::IntoIter<Value>,
+    at: usize,
+}
+
+impl<'de> SeqAccess<'de> for Items {
+    type Error = BodyError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, BodyError> {
+        let Some(item) = self.items.next() else {
+            return Ok(None);
+        };
+        let at = self.at;
+        self.at += 1;
+        seed.deserialize(Strict(item))
+            .map(Some)
+            .map_err(|error| error.inside(&at.to_string()))
+    }
+}
+
+struct Fields {
+    fields: <Map<String, Value> as IntoIterator>::IntoIter,
+    value: Option<(String, Value)>,
+}
+
+impl<'de> MapAccess<'de> for Fields {
+    type Error = BodyError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, BodyError> {
+        let Some((name, value)) = self.fields.next() else {
+            return Ok(None);
+        };
+        let key = seed.deserialize(Strict(Value::String(name.clone())))?;
+        self.value = Some((name, value));
+        Ok(Some(key))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, BodyError> {
+        let (name, value) = self
+            .value
+            .take()
+            .ok_or_else(|| BodyError::custom("a value without a name"))?;
+        seed.deserialize(Strict(value))
+            .map_err(|error| error.inside(&name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::v2::cluster_request::CreateCluster;
+    use crate::v2::host::{BindHost, UpdateHost};
+    use crate::v2::infra_env::CreateInfraEnv;
+    use crate::v2::step::PostStepReply;
+
+    fn refusal<T: DeserializeOwned + fmt::Debug>(body: &str) -> String {
+        decode::<T>(body.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn null_and_absent_mean_the_same() {
+        let body = r#"{"host_role":null,"disks_selected_config":null}"#;
+        assert_eq!(
+            decode::<UpdateHost>(body.as_bytes()).unwrap(),
+            UpdateHost::default()
+        );
+    }
+
+    #[test]
+    fn unknown_fields_are_refused_at_any_depth() {
+        assert!(refusal::<BindHost>(r#"{"force":true}"#).contains("`force`"));
+        let deep = r#"{"name":"a","pull_secret":"{}","proxy":{"ftp_proxy":"x"}}"#;
+        assert!(refusal::<CreateInfraEnv>(deep).starts_with("proxy in body: unknown field `ftp_proxy`"));
+    }
+
+    #[test]
+    fn an_unknown_word_is_refused_with_its_place_and_the_allowed_words() {
+        let text = refusal::<UpdateHost>(r#"{"disks_selected_config":[{"id":"a","role":"boot"}]}"#);
+        assert_eq!(
+            text,
+            "disks_selected_config.0.role in body: unknown variant `boot`, expected `none` or `install`"
+        );
+    }
+
+    #[test]
+    fn a_list_is_not_an_object() {
+        assert!(refusal::<BindHost>(r#"["6e1f3c1e-5c2a-4b4d-9a53-0f6a1c7c1b11"]"#).contains("an object"));
+        let text = refusal::<CreateInfraEnv>(r#"{"name":"a","pull_secret":"{}","proxy":["a","b","c"]}"#);
+        assert!(text.starts_with("proxy in body: invalid type: a list"), "{text}");
+    }
+
+    #[test]
+    fn wrong_types_and_cut_off_bodies_are_refused() {
+        assert!(refusal::<PostStepReply>(r#"{"exit_code":"0"}"#).starts_with("exit_code in body"));
+        assert!(
+            refusal::<CreateCluster>(r#"{"name":"a","openshift_version":4.2}"#)
+                .starts_with("openshift_version")
+        );
+        assert!(refusal::<CreateCluster>(r#"{"name":"a""#).starts_with("body: EOF"));
+        assert!(refusal::<CreateCluster>("{}").contains("missing field `name`"));
+    }
+
+    #[test]
+    fn secrets_do_not_show_in_debug_output() {
+        let body = br#"{"name":"a","pull_secret":"{\"auths\":{}}"}"#;
+        let printed = format!("{:?}", decode::<CreateInfraEnv>(body).unwrap());
+        assert!(!printed.contains("auths") && printed.contains("***"), "{printed}");
+    }
+}
