@@ -7,6 +7,7 @@ mod hub;
 mod postgres;
 mod process;
 mod project;
+mod replay;
 mod test;
 mod tools;
 mod up;
@@ -41,6 +42,8 @@ enum Chore {
     Test(test::Test),
     /// Write the generated documents: OpenAPI, CLI reference, host states
     Gen(generated::Gen),
+    /// Replay recordings against a hub and print the differences exchange by exchange
+    Replay(replay::Args),
     /// Measure
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -65,6 +68,7 @@ fn run(cli: &Cli) -> Result<bool> {
         Chore::Down(args) => up::down(args)?,
         Chore::Test(args) => return test::command(args),
         Chore::Gen(args) => generated::command(args)?,
+        Chore::Replay(args) => replay::run(args)?,
         Chore::Bench(bench) => bench::command(bench)?,
     }
     Ok(true)

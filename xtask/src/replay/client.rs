@@ -10,7 +10,13 @@ use ureq::Agent;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The connection's own business, not the request's.
-const NOT_FORWARDED: &[&str] = &["host", "content-length", "accept-encoding", "connection", "transfer-encoding"];
+const NOT_FORWARDED: &[&str] = &[
+    "host",
+    "content-length",
+    "accept-encoding",
+    "connection",
+    "transfer-encoding",
+];
 
 pub struct Client {
     agent: Agent,
@@ -40,9 +46,13 @@ impl Client {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
+            .proxy(None)
             .timeout_global(Some(PATIENCE))
             .build();
-        Self { agent: config.new_agent(), url: url.trim_end_matches('/').to_owned() }
+        Self {
+            agent: config.new_agent(),
+            url: url.trim_end_matches('/').to_owned(),
+        }
     }
 
     pub fn send(
@@ -58,11 +68,23 @@ impl Client {
             ("PUT", _) => with_body(self.agent.put(url), headers, body),
             ("PATCH", _) => with_body(self.agent.patch(url), headers, body),
             ("DELETE", Some(_)) => with_body(self.agent.delete(url).force_send_body(), headers, body),
-            ("DELETE", None) => forwarded(headers).fold(self.agent.delete(url), |r, (k, v)| r.header(k, v)).call(),
-            ("HEAD", _) => forwarded(headers).fold(self.agent.head(url), |r, (k, v)| r.header(k, v)).call(),
-            (_, _) => forwarded(headers).fold(self.agent.get(url), |r, (k, v)| r.header(k, v)).call(),
+            ("DELETE", None) => forwarded(headers)
+                .fold(self.agent.delete(url), |r, (k, v)| r.header(k, v))
+                .call(),
+            ("HEAD", _) => forwarded(headers)
+                .fold(self.agent.head(url), |r, (k, v)| r.header(k, v))
+                .call(),
+            (_, _) => forwarded(headers)
+                .fold(self.agent.get(url), |r, (k, v)| r.header(k, v))
+                .call(),
         };
-        sent.map_or_else(|error| Reply { text: error.to_string(), ..Reply::default() }, read)
+        sent.map_or_else(
+            |error| Reply {
+                text: error.to_string(),
+                ..Reply::default()
+            },
+            read,
+        )
     }
 }
 
@@ -79,18 +101,32 @@ fn with_body(
 }
 
 fn forwarded(headers: &BTreeMap<String, String>) -> impl Iterator<Item = (&String, &String)> {
-    headers.iter().filter(|(key, _)| !NOT_FORWARDED.contains(&key.to_lowercase().as_str()))
+    headers
+        .iter()
+        .filter(|(key, _)| !NOT_FORWARDED.contains(&key.to_lowercase().as_str()))
 }
 
 fn read(mut response: ureq::http::Response<ureq::Body>) -> Reply {
     let headers = response.headers().iter();
     let headers = headers
-        .map(|(key, value)| (key.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .map(|(key, value)| {
+            (
+                key.as_str().to_owned(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
+        })
         .collect();
     let status = response.status().as_u16();
     match response.body_mut().read_to_vec() {
-        Ok(bytes) => Reply { status, headers, text: String::from_utf8_lossy(&bytes).into_owned() },
+        Ok(bytes) => Reply {
+            status,
+            headers,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        },
         // An answer that breaks off is no answer.
-        Err(error) => Reply { text: error.to_string(), ..Reply::default() },
+        Err(error) => Reply {
+            text: error.to_string(),
+            ..Reply::default()
+        },
     }
 }

@@ -31,8 +31,11 @@ pub fn compare(recorded: &BTreeMap<String, String>, ours: &BTreeMap<String, Stri
         }
     }
     if let Some(theirs) = recorded.get("Allow") {
-        let words =
-            |text: &str| text.split(',').map(|word| word.trim().to_owned()).collect::<BTreeSet<String>>();
+        let words = |text: &str| {
+            text.split(',')
+                .map(|word| word.trim().to_owned())
+                .collect::<BTreeSet<String>>()
+        };
         let our = get("Allow").unwrap_or_default();
         // HEAD and OPTIONS come free with ours.
         if !words(theirs).is_subset(&words(our)) {

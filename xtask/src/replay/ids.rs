@@ -18,10 +18,6 @@ impl IdMap {
         self.ours.insert(recorded.to_owned(), ours.to_owned());
     }
 
-    pub fn knows(&self, recorded: &str) -> bool {
-        self.ours.contains_key(recorded)
-    }
-
     /// Remembers the ids a request brings: what a client says first is not the server's choice.
     pub fn note_request(&mut self, request: &Request) {
         for text in [request.path.clone(), request.body.to_string()] {
@@ -61,12 +57,16 @@ impl IdMap {
     }
 
     pub fn to_ours(&self, text: &str) -> String {
-        self.ours.iter().fold(text.to_owned(), |text, (recorded, ours)| text.replace(recorded.as_str(), ours))
+        self.ours.iter().fold(text.to_owned(), |text, (recorded, ours)| {
+            text.replace(recorded.as_str(), ours)
+        })
     }
 
     /// Brings our answer into the recording's ids, so that both can be compared as they are.
     pub fn to_recorded(&self, text: &str) -> String {
-        self.ours.iter().fold(text.to_owned(), |text, (recorded, ours)| text.replace(ours.as_str(), recorded))
+        self.ours.iter().fold(text.to_owned(), |text, (recorded, ours)| {
+            text.replace(ours.as_str(), recorded)
+        })
     }
 }
 

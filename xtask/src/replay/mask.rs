@@ -11,7 +11,8 @@ const MASKED: &str = "(text)";
 /// Writes the masked copy, one exchange per line so that changes show up as lines.
 pub fn copy(file: &Path, dir: &Path) -> Result<()> {
     let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
-    let mut exchanges: Vec<Value> = serde_json::from_str(&text).context("a recording is a list of exchanges")?;
+    let mut exchanges: Vec<Value> =
+        serde_json::from_str(&text).context("a recording is a list of exchanges")?;
     exchanges.iter_mut().for_each(exchange);
     std::fs::create_dir_all(dir)?;
     let lines: Vec<String> = exchanges.iter().map(Value::to_string).collect();
@@ -22,9 +23,14 @@ pub fn copy(file: &Path, dir: &Path) -> Result<()> {
 
 /// Masks one exchange in place; requests stay as they are.
 pub fn exchange(exchange: &mut Value) {
-    let Some(body) = exchange.pointer_mut("/response/body") else { return };
+    let Some(body) = exchange.pointer_mut("/response/body") else {
+        return;
+    };
     // A download that is not JSON is text as a whole.
-    if body.as_str().is_some_and(|text| !text.is_empty() && !text.starts_with('<')) {
+    if body
+        .as_str()
+        .is_some_and(|text| !text.is_empty() && !text.starts_with('<'))
+    {
         *body = Value::from(MASKED);
     }
     value("", body);
@@ -48,5 +54,8 @@ fn value(key: &str, masked: &mut Value) {
 
 /// The JSON kept inside a string, if it is some.
 pub fn inside(text: &str) -> Option<Value> {
-    text.trim_start().starts_with(['{', '[']).then(|| serde_json::from_str(text).ok()).flatten()
+    text.trim_start()
+        .starts_with(['{', '['])
+        .then(|| serde_json::from_str(text).ok())
+        .flatten()
 }

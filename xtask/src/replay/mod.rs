@@ -2,7 +2,6 @@
 
 mod client;
 mod headers;
-mod hub;
 mod ids;
 mod intended;
 mod mask;
@@ -20,6 +19,8 @@ mod values;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+
+use crate::{hub, project};
 
 pub use report::Summary;
 pub use run::Extent;
@@ -70,8 +71,16 @@ pub fn run(args: &Args) -> Result<()> {
         (_, true) => Some(Extent::Whole),
         (false, false) => None,
     };
-    let files = if args.files.is_empty() { project_recordings()? } else { args.files.clone() };
-    let options = Options { extent, strict: args.strict, verbose: args.verbose };
+    let files = if args.files.is_empty() {
+        project_recordings()?
+    } else {
+        args.files.clone()
+    };
+    let options = Options {
+        extent,
+        strict: args.strict,
+        verbose: args.verbose,
+    };
     let summary = replay_files(&files, args.hub.as_deref(), &options)?;
     println!("{summary}");
     if summary.failed(options.strict) {
@@ -84,35 +93,57 @@ pub fn run(args: &Args) -> Result<()> {
 pub fn replay_files(files: &[PathBuf], hub: Option<&str>, options: &Options) -> Result<Summary> {
     let intended = intended::Intended::load()?;
     let mut summary = Summary::default();
-    let binary = if hub.is_none() { Some(hub::build()?) } else { None };
+    let binary = if hub.is_none() {
+        Some(project::build(project::Profile::Dev)?)
+    } else {
+        None
+    };
     for file in files {
         let recording = recording::Recording::load(file)?;
         let extent = options.extent.unwrap_or_else(|| Extent::of_file(&recording.name));
         let report = match (&binary, hub) {
-            (Some(binary), _) => {
-                let own = hub::Hub::start(binary)?;
-                let report = run::replay(&recording, &client::Client::new(&own.url), &intended, extent);
-                own.stop().with_context(|| format!("stopping the hub after {}", recording.name))?;
-                report
-            }
-            (None, url) => {
-                run::replay(&recording, &client::Client::new(url.unwrap_or_default()), &intended, extent)
-            }
+            (Some(binary), _) => with_own_hub(binary, |url| {
+                run::replay(&recording, &client::Client::new(url), &intended, extent)
+            })?,
+            (None, url) => run::replay(
+                &recording,
+                &client::Client::new(url.unwrap_or_default()),
+                &intended,
+                extent,
+            ),
         };
         report.print(&intended, options.verbose);
         summary.add(report);
     }
     // Only a run over everything can tell that an entry is of no use any more.
-    if project_recordings()?.iter().all(|known| files.iter().any(|file| file.file_name() == known.file_name()))
+    if project_recordings()?
+        .iter()
+        .all(|known| files.iter().any(|file| file.file_name() == known.file_name()))
     {
         summary.stale = intended.stale(&summary.hits);
     }
     Ok(summary)
 }
 
+/// A hub with an empty database, for as long as the work takes.
+fn with_own_hub<T>(binary: &Path, work: impl FnOnce(&str) -> T) -> Result<T> {
+    let dir = tempfile::tempdir()?;
+    let options = hub::Options {
+        binary,
+        listen: "127.0.0.1:0",
+        data_dir: dir.path(),
+        database: None,
+        ends_with_us: true,
+    };
+    let hub = hub::Hub::start(&options)?;
+    let done = work(&hub.url);
+    hub.stop()?;
+    Ok(done)
+}
+
 /// The recordings kept in the project, in a stable order.
 pub fn project_recordings() -> Result<Vec<PathBuf>> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/recordings");
+    let dir = project::root().join("testdata/recordings");
     let entries = std::fs::read_dir(&dir).with_context(|| format!("reading {}", dir.display()))?;
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));

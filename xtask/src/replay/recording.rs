@@ -51,7 +51,11 @@ impl Recording {
         let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
         let exchanges =
             serde_json::from_str(&text).with_context(|| format!("{} is not a recording", file.display()))?;
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = file
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         Ok(Self { name, exchanges })
     }
 }
@@ -78,8 +82,11 @@ impl Request {
 
     /// Method and route with `{}` for each id, the name under which exchanges are counted and listed.
     pub fn operation(&self) -> String {
-        let segments: Vec<&str> =
-            self.route().split('/').map(|segment| if ids::is_uuid(segment) { "{}" } else { segment }).collect();
+        let segments: Vec<&str> = self
+            .route()
+            .split('/')
+            .map(|segment| if ids::is_uuid(segment) { "{}" } else { segment })
+            .collect();
         format!("{} {}", self.method, segments.join("/"))
     }
 
@@ -91,7 +98,10 @@ impl Request {
     pub fn text(&self) -> Option<String> {
         match &self.body {
             Value::Null => {
-                let sent = self.headers.get("Content-Length").is_some_and(|length| length != "0");
+                let sent = self
+                    .headers
+                    .get("Content-Length")
+                    .is_some_and(|length| length != "0");
                 sent.then(|| "null".to_owned())
             }
             Value::String(text) if !STRING_BODIES.iter().any(|end| self.route().ends_with(end)) => {

@@ -20,10 +20,14 @@ fn of_state(status: &str) -> &'static [&'static str] {
         "discovering" => &["inventory", "ntp-synchronizer", "domain-resolution"],
         "insufficient" | "pending-for-input" | "known" => CHECKS,
         "disconnected" | "disconnected-unbound" => &["inventory"],
-        "discovering-unbound" | "insufficient-unbound" | "known-unbound" => &["inventory", "ntp-synchronizer"],
-        "preparing-for-installation" => {
-            &["dhcp-lease-allocate", "installation-disk-speed-check", "container-image-availability"]
+        "discovering-unbound" | "insufficient-unbound" | "known-unbound" => {
+            &["inventory", "ntp-synchronizer"]
         }
+        "preparing-for-installation" => &[
+            "dhcp-lease-allocate",
+            "installation-disk-speed-check",
+            "container-image-availability",
+        ],
         "installing" => &["install", "dhcp-lease-allocate"],
         "installing-in-progress" => &["dhcp-lease-allocate"],
         "error" | "cancelled" => &["logs-gather", "stop-installation"],
@@ -42,9 +46,15 @@ fn action(status: &str) -> &'static str {
 
 /// The step types of a poll's answer.
 pub fn types(answer: &Value) -> Vec<String> {
-    let steps = answer.get("instructions").and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut types: Vec<String> =
-        steps.iter().filter_map(|step| Some(step.get("step_type")?.as_str()?.to_owned())).collect();
+    let steps = answer
+        .get("instructions")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    let mut types: Vec<String> = steps
+        .iter()
+        .filter_map(|step| Some(step.get("step_type")?.as_str()?.to_owned()))
+        .collect();
     types.sort();
     types
 }
