@@ -67,7 +67,8 @@ pub fn binary(profile: Profile) -> PathBuf {
 /// Builds the `muster` binary (nothing to do when it is fresh) and says where it is.
 pub fn build(profile: Profile) -> Result<PathBuf> {
     let mut command = cargo();
-    command.args(["build", "--package", "muster", "--bin", "muster"]);
+    // The whole workspace decides the features, as in the tests: dependencies are compiled once for both.
+    command.args(["build", "--workspace", "--bin", "muster"]);
     if profile == Profile::Release {
         command.arg("--release");
     }

@@ -3,6 +3,7 @@
 mod clients;
 mod fuzz;
 mod house;
+mod packages;
 mod report;
 mod suites;
 mod tour;
@@ -12,7 +13,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::{process, tools};
-use house::House;
+use house::{House, Scope};
 use report::{Outcome, Report};
 use suites::{SUITES, Suite};
 
@@ -41,7 +42,12 @@ pub fn command(args: &Test) -> Result<bool> {
     let chosen = choose(&args.only)?;
     // A skipped test is a hole: at a desk it is announced, in CI nobody would read it.
     let ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    let mut house = House::default();
+    let scope = if args.only.is_empty() {
+        Scope::Everything
+    } else {
+        Scope::Chosen
+    };
+    let mut house = House::new(scope);
     let mut report = Report::default();
     for suite in chosen {
         let started = Instant::now();

@@ -4,18 +4,54 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
+use super::packages::Built;
+use super::suites::LIMIT;
 use crate::postgres::{Durability, Postgres};
+use crate::process;
 use crate::project::{self, Profile};
 use crate::tools::{self, Python};
 
-#[derive(Default)]
 pub struct House {
+    scope: Scope,
+    built: Option<Built>,
     postgres: Option<Postgres>,
     python: Option<Python>,
     binary: Option<PathBuf>,
 }
 
+/// How much is run, which decides how tests are compiled fastest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    Everything,
+    Chosen,
+}
+
 impl House {
+    pub fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            built: None,
+            postgres: None,
+            python: None,
+            binary: None,
+        }
+    }
+
+    /// Runs the tests of one package.
+    pub fn tests(&mut self, package: &str, environment: &[(&str, &str)]) -> Result<()> {
+        match self.scope {
+            Scope::Everything => provide(&mut self.built, Built::build)?.run(package, environment),
+            Scope::Chosen => {
+                tools::ensure_compiler()?;
+                let mut command = project::cargo();
+                command
+                    .args(["test", "--package", package])
+                    .envs(environment.iter().copied());
+                process::run(&mut command, LIMIT)
+            }
+        }
+    }
+
     /// One PostgreSQL server for the whole run; each test makes databases of its own in it.
     pub fn postgres(&mut self) -> Result<&Postgres> {
         provide(&mut self.postgres, || Postgres::start(Durability::Relaxed))

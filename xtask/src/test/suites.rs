@@ -1,16 +1,18 @@
 //! The suites, in the order they run: the cheapest first.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
 use super::house::House;
 use super::{clients, fuzz, tour};
-use crate::{generated, process, project, tools};
+use crate::{generated, process, project, replay, tools};
 
 /// A cold build on two cores is in here; a suite that hangs still ends before CI gives up on the whole.
-const LIMIT: Duration = Duration::from_secs(25 * 60);
+pub const LIMIT: Duration = Duration::from_secs(25 * 60);
+
+/// Where tests look for a server on which they may create databases.
+const POSTGRES: &str = "MUSTER_TEST_POSTGRES";
 
 pub struct Suite {
     pub name: &'static str,
@@ -19,8 +21,8 @@ pub struct Suite {
 }
 
 enum Kind {
-    /// A cargo command that needs nothing else.
-    Cargo(&'static [&'static str]),
+    /// The tests of a package that need nothing else.
+    Package(&'static str),
     /// The tests of a package, which find a PostgreSQL server in `MUSTER_TEST_POSTGRES`.
     WithPostgres(&'static str),
     Own(fn(&mut House) -> Result<()>),
@@ -29,18 +31,12 @@ enum Kind {
 impl Suite {
     pub fn run(&self, house: &mut House) -> Result<()> {
         match &self.kind {
-            Kind::Cargo(words) => {
-                tools::ensure_compiler()?;
-                process::run(project::cargo().args(*words), LIMIT)
-            }
+            Kind::Package(package) => house.tests(package, &[]),
+            // A server given by whoever runs us is used as it is.
+            Kind::WithPostgres(package) if std::env::var_os(POSTGRES).is_some() => house.tests(package, &[]),
             Kind::WithPostgres(package) => {
-                let mut command = project::cargo();
-                command.args(["test", "--package", package]);
-                // A server given by whoever runs us is used as it is.
-                if std::env::var_os("MUSTER_TEST_POSTGRES").is_none() {
-                    command.env("MUSTER_TEST_POSTGRES", &house.postgres()?.url);
-                }
-                process::run(&mut command, LIMIT)
+                let url = house.postgres()?.url.clone();
+                house.tests(package, &[(POSTGRES, &url)])
             }
             Kind::Own(run) => run(house),
         }
@@ -61,12 +57,12 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "domain",
         about: "decisions: tables and laws",
-        kind: Kind::Cargo(&["test", "--package", "muster-domain"]),
+        kind: Kind::Package("muster-domain"),
     },
     Suite {
         name: "contract",
         about: "wire types and the client",
-        kind: Kind::Cargo(&["test", "--package", "muster-contract"]),
+        kind: Kind::Package("muster-contract"),
     },
     Suite {
         name: "store",
@@ -81,7 +77,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "simfleet",
         about: "simulated hosts",
-        kind: Kind::Cargo(&["test", "--package", "muster-simfleet"]),
+        kind: Kind::Package("muster-simfleet"),
     },
     Suite {
         name: "muster",
@@ -91,7 +87,12 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "xtask",
         about: "this tool itself",
-        kind: Kind::Cargo(&["test", "--package", "xtask"]),
+        kind: Kind::Package("xtask"),
+    },
+    Suite {
+        name: "doc",
+        about: "the examples in the code's documentation",
+        kind: Kind::Own(|_| examples()),
     },
     Suite {
         name: "gen",
@@ -101,7 +102,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "replay",
         about: "recorded exchanges of the reference get the same status, keys and types",
-        kind: Kind::Own(replay),
+        kind: Kind::Own(play_recordings),
     },
     Suite {
         name: "aicli",
@@ -132,23 +133,25 @@ fn lint() -> Result<()> {
     process::run(project::cargo().args(words), LIMIT)
 }
 
-/// The project's own copies of the recordings; none there would be a test that proves nothing.
-fn replay(house: &mut House) -> Result<()> {
-    let folder = project::root().join("testdata/recordings");
-    let files = recordings(&folder)?;
-    if files.is_empty() {
-        bail!("no recording in {}", folder.display());
-    }
-    house.binary()?;
-    bail!("the replay is not connected yet")
+fn examples() -> Result<()> {
+    process::run(project::cargo().args(["test", "--workspace", "--doc"]), LIMIT)
 }
 
-fn recordings(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return Ok(Vec::new());
+/// All of the project's recordings, each against a fresh hub.
+fn play_recordings(house: &mut House) -> Result<()> {
+    house.binary()?;
+    let files = replay::project_recordings()?;
+    if files.is_empty() {
+        bail!("there is no recording to replay");
+    }
+    let options = replay::Options {
+        strict: true,
+        ..Default::default()
     };
-    let mut files: Vec<_> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
-    files.sort();
-    Ok(files)
+    let summary = replay::replay_files(&files, None, &options)?;
+    println!("{summary}");
+    if summary.failed(options.strict) {
+        bail!("the hub's answers differ from the recordings");
+    }
+    Ok(())
 }
