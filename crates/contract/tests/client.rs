@@ -8,6 +8,11 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+const HOST: &str = r#"{"kind":"Host","id":"00000000-0000-0000-0000-000000000000","href":"/h","status":"binding",
+    "infra_env_id":"00000000-0000-0000-0000-000000000000","status_info":"","status_updated_at":"","progress_stages":null,
+    "stage_started_at":"","stage_updated_at":"","checked_in_at":"","registered_at":"","created_at":"","updated_at":"",
+    "deleted_at":null,"logs_started_at":"","logs_collected_at":""}"#;
+
 /// Answers one request, and hands back the head and body it read.
 async fn answer_once(status: &'static str, body: &'static str) -> (HubClient, JoinHandle<String>) {
     let socket = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -52,7 +57,7 @@ fn whole(seen: &[u8]) -> bool {
 
 #[tokio::test]
 async fn a_bind_posts_the_cluster_to_the_host() {
-    let (hub, asked) = answer_once("200 OK", r#"{"kind":"Host","status":"binding"}"#).await;
+    let (hub, asked) = answer_once("200 OK", HOST).await;
     let host = hub
         .bind_host(Uuid::nil(), Uuid::nil(), Uuid::max())
         .await

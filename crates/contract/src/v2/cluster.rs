@@ -15,69 +15,64 @@ use uuid::Uuid;
 
 /// Left over from images made per cluster; always empty, never null.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct ImageInfoView {
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ssh_public_key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<i64>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub download_url: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub generator_version: String,
     pub created_at: GoTime,
     pub expires_at: DateMs,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub static_network_config: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub r#type: Cow<'static, str>,
 }
 
 /// How far the installation of a cluster is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct ClusterProgressView {
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub total_percentage: i64,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub preparing_for_installation_stage_percentage: i64,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub installing_stage_percentage: i64,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub finalizing_stage_percentage: i64,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub finalizing_stage: Cow<'static, str>,
     pub finalizing_stage_started_at: DateMs,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub finalizing_stage_timed_out: bool,
 }
 
 /// How the last preparation of an installation ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct PreparationView {
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub status: Cow<'static, str>,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub reason: Cow<'static, str>,
 }
 
 /// A bundle of operators chosen for a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct BundleView {
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     pub optional_operators: Option<Vec<String>>,
 }
 
 /// A cluster.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct ClusterView {
     #[serde(deserialize_with = "null_as_default")]
     #[schema(value_type = String)]
@@ -85,13 +80,13 @@ pub struct ClusterView {
     pub id: Uuid,
     #[serde(deserialize_with = "null_as_default")]
     pub href: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user_name: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub org_id: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub email_domain: String,
     #[serde(deserialize_with = "null_as_default")]
     #[schema(value_type = String)]
@@ -103,33 +98,33 @@ pub struct ClusterView {
     /// Absent only in the answer to an import.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<ClusterProgressView>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub openshift_version: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ocp_release_image: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub os_stream: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub openshift_cluster_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high_availability_mode: Option<HighAvailabilityMode>,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub control_plane_count: i64,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub cpu_architecture: Cow<'static, str>,
     pub image_info: ImageInfoView,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<Platform>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub base_dns_domain: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cluster_network_cidr: String,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub cluster_network_host_prefix: i64,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub service_network_cidr: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine_network_cidr: String,
     pub cluster_networks: Option<Vec<ClusterNetwork>>,
     pub service_networks: Option<Vec<ServiceNetwork>>,
@@ -146,17 +141,17 @@ pub struct ClusterView {
     pub user_managed_networking: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_type: Option<NetworkType>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ssh_public_key: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub http_proxy: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub https_proxy: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub no_proxy: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub additional_ntp_source: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ntp_sources: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hyperthreading: Option<RoleSet>,
@@ -170,50 +165,50 @@ pub struct ClusterView {
     pub ignition_endpoint: Option<IgnitionEndpoint>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_balancer: Option<LoadBalancer>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tags: String,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub pull_secret_set: bool,
     /// Null when they were left out on request.
     pub hosts: Option<Vec<HostView>>,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub total_host_count: i64,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub ready_host_count: i64,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub enabled_host_count: i64,
     pub monitored_operators: Option<Vec<MonitoredOperatorView>>,
     pub operator_bundles: Option<Vec<BundleView>>,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub validations_info: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub connectivity_majority_groups: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ip_collisions: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ignored_host_validations: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ignored_cluster_validations: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub install_config_overrides: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub feature_usage: String,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub imported: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub org_soft_timeouts_enabled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ams_subscription_id: Option<Uuid>,
     #[serde(rename = "last-installation-preparation")]
     pub last_installation_preparation: PreparationView,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub logs_info: Cow<'static, str>,
     pub controller_logs_started_at: DateMs,
@@ -227,29 +222,27 @@ pub struct ClusterView {
 
 /// How to log in to an installed cluster.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct CredentialsView {
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub username: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub password: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub console_url: String,
 }
 
 /// What a cluster gets when nothing else is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct ClusterDefaultsView {
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cluster_network_cidr: String,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub cluster_network_host_prefix: i64,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub service_network_cidr: String,
     #[serde(deserialize_with = "null_as_default")]
     pub ntp_source: String,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub inactive_deletion_hours: i64,
     pub cluster_networks_ipv4: Option<Vec<ClusterNetwork>>,
     pub cluster_networks_dualstack: Option<Vec<ClusterNetwork>>,

@@ -7,7 +7,6 @@ use utoipa::ToSchema;
 
 /// An operation failed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct ErrorBody {
     #[serde(deserialize_with = "null_as_default")]
     #[schema(value_type = String)]
@@ -23,7 +22,6 @@ pub struct ErrorBody {
 
 /// The request did not get as far as an operation: no such route, no access, or a malformed body.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct InfraErrorBody {
     pub code: i64,
     #[serde(deserialize_with = "null_as_default")]

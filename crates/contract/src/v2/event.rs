@@ -41,9 +41,8 @@ words! {
 
 /// Something that happened.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct EventView {
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub name: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +58,7 @@ pub struct EventView {
     pub message: String,
     pub event_time: DateMs,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub props: String,
 }
 

@@ -138,32 +138,29 @@ pub struct SetHostIgnition {
 
 /// The ignition a host installs with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct HostIgnitionView {
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub config: String,
 }
 
 /// How far the installation of a host is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct HostProgressView {
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub current_stage: Cow<'static, str>,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub installation_percentage: i64,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub progress_info: String,
     pub stage_started_at: DateMs,
     pub stage_updated_at: DateMs,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub stage_timed_out: bool,
 }
 
 /// A host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct HostView {
     #[serde(deserialize_with = "null_as_default")]
     #[schema(value_type = String)]
@@ -175,7 +172,7 @@ pub struct HostView {
     /// Absent while the host is free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user_name: String,
     #[serde(deserialize_with = "null_as_default")]
     #[schema(value_type = String)]
@@ -185,12 +182,12 @@ pub struct HostView {
     pub status_info: Cow<'static, str>,
     pub status_updated_at: DateMs,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub validations_info: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub media_status: Cow<'static, str>,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub connection_timed_out: bool,
     /// Absent only in the answer to a registration.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -201,80 +198,80 @@ pub struct HostView {
     pub stage_started_at: DateMs,
     pub stage_updated_at: DateMs,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub inventory: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub connectivity: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ntp_sources: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub disks_info: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub free_addresses: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub domain_name_resolutions: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub api_vip_connectivity: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tang_connectivity: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub images_status: String,
     /// The host's own clock in seconds since 1970.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub timestamp: i64,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub discovery_agent_version: String,
     pub checked_in_at: DateMs,
     pub registered_at: DateMs,
     pub created_at: GoTime,
     pub updated_at: GoTime,
     pub deleted_at: Option<GoTime>,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub role: Cow<'static, str>,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub suggested_role: Cow<'static, str>,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub bootstrap: bool,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub requested_hostname: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub installation_disk_id: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub installation_disk_path: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub installer_args: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub installer_version: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ignition_config_overrides: String,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub ignition_endpoint_token_set: bool,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine_config_pool_name: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub node_labels: String,
     /// Disk ids separated by commas.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub disks_to_be_formatted: String,
     /// Disk ids separated by commas.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub skip_formatting_disks: String,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fencing_credentials: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub logs_info: Cow<'static, str>,
     pub logs_started_at: DateMs,
@@ -283,19 +280,17 @@ pub struct HostView {
 
 /// What the agent starts after it has registered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct NextStepRunnerCommand {
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
     #[serde(deserialize_with = "null_as_default")]
     pub args: Vec<String>,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub retry_seconds: i64,
 }
 
 /// The answer to a registration: the host and what its agent runs next.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct RegisteredHostView {
     #[serde(flatten)]
     pub host: HostView,

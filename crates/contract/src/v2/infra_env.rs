@@ -166,7 +166,6 @@ pub struct UpdateInfraEnv {
 
 /// An InfraEnv.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct InfraEnvView {
     #[serde(deserialize_with = "null_as_default")]
     #[schema(value_type = String)]
@@ -182,50 +181,50 @@ pub struct InfraEnvView {
     /// Absent unless hosts are bound as they register.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub openshift_version: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub cpu_architecture: Cow<'static, str>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub os_stream: String,
     /// Always sent by the hub, empty when there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<Proxy>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub additional_ntp_sources: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ntp_sources: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ssh_authorized_key: String,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub pull_secret_set: bool,
     /// JSON in a string.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub static_network_config: String,
     /// JSON in a string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_arguments: Option<String>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ignition_config_override: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub additional_trust_bundle: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_discovery_delay_seconds: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rendezvous_ip: Option<String>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub download_url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<i64>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub generator_version: String,
     pub expires_at: DateMs,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user_name: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub org_id: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub email_domain: String,
     pub created_at: GoTime,
     pub updated_at: GoTime,
@@ -244,7 +243,6 @@ pub struct InfraEnvsQuery {
 
 /// A link to a file and the time until which it works.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct PresignedUrlView {
     #[serde(deserialize_with = "null_as_default")]
     pub url: String,

@@ -42,14 +42,13 @@ pub struct UpdateManifest {
 
 /// A manifest, without its content.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct ManifestView {
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub folder: Cow<'static, str>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file_name: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     #[schema(value_type = String)]
     pub manifest_source: Cow<'static, str>,
 }

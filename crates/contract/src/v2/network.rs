@@ -60,9 +60,8 @@ pub struct Vip {
 
 /// A network that hosts of a cluster have an address in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct HostNetworkView {
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cidr: String,
     pub host_ids: Option<Vec<Uuid>>,
 }

@@ -6,15 +6,14 @@ use utoipa::ToSchema;
 
 /// What a host needs for one role.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct RequirementsView {
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub cpu_cores: i64,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub ram_mib: i64,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub disk_size_gb: i64,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub installation_disk_speed_threshold_ms: i64,
     #[serde(
         skip_serializing_if = "Option::is_none",
@@ -26,13 +25,12 @@ pub struct RequirementsView {
         serialize_with = "short_float_option"
     )]
     pub packet_loss_percentage: Option<f64>,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub tpm_enabled_in_bios: bool,
 }
 
 /// What a host needs for one role, in numbers and in words.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct RoleRequirementsView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantitative: Option<RequirementsView>,
@@ -41,7 +39,6 @@ pub struct RoleRequirementsView {
 
 /// What hosts need, by role.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct RequirementsByRoleView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub master: Option<RoleRequirementsView>,
@@ -51,9 +48,8 @@ pub struct RequirementsByRoleView {
 
 /// What an operator needs on top.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct OperatorRequirementsView {
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub operator_name: String,
     pub dependencies: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +58,6 @@ pub struct OperatorRequirementsView {
 
 /// What hosts of a cluster need.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct PreflightRequirementsView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ocp: Option<RequirementsByRoleView>,

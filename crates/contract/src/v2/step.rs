@@ -46,15 +46,14 @@ pub struct StepView {
     pub step_type: StepType,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub step_id: String,
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(deserialize_with = "null_as_default")]
     pub args: Vec<String>,
 }
 
 /// What an agent does next, and when it asks again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct StepsView {
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub next_instruction_seconds: i64,
     pub post_step_action: PostStepAction,
     /// Null when there is nothing to do.
@@ -89,7 +88,6 @@ pub struct NextStepsQuery {
 
 /// The argument of the command an agent starts after it has registered; JSON in a string.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct NextStepRunnerArgs {
     pub infra_env_id: Uuid,
     pub host_id: Uuid,

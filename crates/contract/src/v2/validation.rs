@@ -8,7 +8,6 @@ use utoipa::ToSchema;
 
 /// The outcome of one check.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct ValidationView {
     #[serde(deserialize_with = "null_as_default")]
     #[schema(value_type = String)]
@@ -36,10 +35,17 @@ pub struct SetIgnoredValidations {
 
 /// Checks that do not hold up a cluster. Each value is a JSON list in a string.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct IgnoredValidationsView {
-    #[serde(rename = "cluster-validation-ids", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        rename = "cluster-validation-ids",
+        default,
+        skip_serializing_if = "String::is_empty"
+    )]
     pub cluster_validation_ids: String,
-    #[serde(rename = "host-validation-ids", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        rename = "host-validation-ids",
+        default,
+        skip_serializing_if = "String::is_empty"
+    )]
     pub host_validation_ids: String,
 }

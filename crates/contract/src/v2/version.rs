@@ -9,30 +9,30 @@ use utoipa::{IntoParams, ToSchema};
 
 /// Versions of the parts of the service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct ComponentVersionsView {
     pub versions: BTreeMap<String, String>,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub release_tag: String,
 }
 
 /// An OpenShift version that can be installed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct OpenshiftVersionView {
     #[serde(deserialize_with = "null_as_default")]
     pub display_name: String,
     #[serde(deserialize_with = "null_as_default")]
     #[schema(value_type = String)]
     pub support_level: Cow<'static, str>,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub default: bool,
     #[serde(deserialize_with = "null_as_default")]
     pub cpu_architectures: Vec<String>,
 }
 
 /// Versions that can be installed, by version.
-pub type OpenshiftVersionsView = BTreeMap<String, OpenshiftVersionView>;
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+pub struct OpenshiftVersionsView(pub BTreeMap<String, OpenshiftVersionView>);
 
 /// Which versions to list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
@@ -63,14 +63,12 @@ pub struct SupportQuery {
 
 /// How well each feature is supported.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct SupportedFeaturesView {
     pub features: BTreeMap<String, String>,
 }
 
 /// How well each architecture is supported.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct SupportedArchitecturesView {
     pub architectures: BTreeMap<String, String>,
 }
