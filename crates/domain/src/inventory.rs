@@ -66,7 +66,23 @@ report!(Boot {
     secure_boot_state: String,
 });
 
-report!(Cpu { architecture: String, count: i64, frequency: f64, model_name: String; flags: Vec<String> });
+report!(Cpu { architecture: String, count: i64, frequency: Number, model_name: String; flags: Vec<String> });
+
+/// A measured number, written without a fraction when it has none, as the reference does.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Number(pub f64);
+
+impl Serialize for Number {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        // 2⁵³: the largest range in which every whole number is exact.
+        if self.0.fract() == 0.0 && self.0.abs() < 9_007_199_254_740_992.0 {
+            to.serialize_i64(self.0 as i64)
+        } else {
+            to.serialize_f64(self.0)
+        }
+    }
+}
 
 report!(Memory { physical_bytes: i64, physical_bytes_method: String, usable_bytes: i64 });
 

@@ -48,10 +48,20 @@ pub fn judge(inventory: &mut Inventory, least_gb: i64, release: Option<&str>) {
         inventory.disks.iter().map(|disk| objections(inventory, disk, least_gb, release)).collect();
     for (disk, ours) in inventory.disks.iter_mut().zip(verdicts) {
         let eligibility = &mut disk.installation_eligibility;
-        eligibility.not_eligible_reasons.retain(|reason| !OURS.iter().any(|start| reason.starts_with(start)));
+        eligibility.not_eligible_reasons.retain(|reason| !is_ours(reason));
         eligibility.not_eligible_reasons.extend(ours);
         eligibility.eligible = eligibility.not_eligible_reasons.is_empty();
     }
+}
+
+fn is_ours(reason: &str) -> bool {
+    OURS.iter().any(|start| reason.starts_with(start))
+}
+
+/// Whether a disk could be installed to for a role that needs `least_gb`, whatever was decided for it before.
+pub fn fits(inventory: &Inventory, disk: &Disk, least_gb: i64, release: Option<&str>) -> bool {
+    disk.installation_eligibility.not_eligible_reasons.iter().all(|reason| is_ours(reason))
+        && objections(inventory, disk, least_gb, release).is_empty()
 }
 
 /// What stands against a disk, apart from what its agent said, for a role that needs `least_gb`.
@@ -121,10 +131,9 @@ fn iscsi(inventory: &Inventory, disk: &Disk) -> Option<String> {
     let Some(address) = address else {
         return Some(format!("{ISCSI} the address the host reaches it from is unknown."));
     };
-    (inventory.disks.len() > 1 || !inventory.interfaces.is_empty())
-        .then(|| default_route_addresses(inventory))
-        .filter(|own| own.contains(&address))
-        .map(|_| format!("{ISCSI} it is reached through the interface of the default route; give it its own network."))
+    default_route_addresses(inventory)
+        .contains(&address)
+        .then(|| format!("{ISCSI} it is reached through the interface of the default route; give it its own network."))
 }
 
 fn default_route_addresses(inventory: &Inventory) -> Vec<IpAddr> {

@@ -1,0 +1,236 @@
+//! What a check can say, how findings are written on the wire, and what changed since the last time.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Success,
+    Failure,
+    /// What the check needs to know is not known yet.
+    Pending,
+    /// The check itself could not be carried out.
+    Error,
+    /// Switched off by the site or ignored by the cluster's owner.
+    Disabled,
+}
+
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Pending => "pending",
+            Self::Error => "error",
+            Self::Disabled => "disabled",
+        }
+    }
+
+    pub fn passes(self) -> bool {
+        match self {
+            Self::Success | Self::Disabled => true,
+            Self::Failure | Self::Pending | Self::Error => false,
+        }
+    }
+
+    /// A person must do something; waiting does not help.
+    pub fn complains(self) -> bool {
+        match self {
+            Self::Failure | Self::Error => true,
+            Self::Success | Self::Pending | Self::Disabled => false,
+        }
+    }
+}
+
+/// What one check says about one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Pass(String),
+    Fail(String),
+    Wait(String),
+    Broken(String),
+    /// It does not apply: it passes and is not shown.
+    Silent,
+}
+
+impl Outcome {
+    pub fn pass(text: impl Into<String>) -> Self {
+        Self::Pass(text.into())
+    }
+
+    pub fn fail(text: impl Into<String>) -> Self {
+        Self::Fail(text.into())
+    }
+
+    pub fn wait(text: impl Into<String>) -> Self {
+        Self::Wait(text.into())
+    }
+
+    pub fn broken(text: impl Into<String>) -> Self {
+        Self::Broken(text.into())
+    }
+
+    pub fn judge(fine: bool, good: impl Into<String>, bad: impl Into<String>) -> Self {
+        if fine { Self::pass(good) } else { Self::fail(bad) }
+    }
+
+    pub(crate) fn finding(self, is_disabled: bool) -> Option<(Status, String)> {
+        let (status, message) = match self {
+            Self::Pass(message) => (Status::Success, message),
+            Self::Fail(message) => (Status::Failure, message),
+            Self::Wait(message) => (Status::Pending, message),
+            Self::Broken(message) => (Status::Error, message),
+            Self::Silent => return None,
+        };
+        if is_disabled {
+            return Some((Status::Disabled, "Switched off, not evaluated.".into()));
+        }
+        Some((status, message))
+    }
+}
+
+/// One entry of `validations_info`.
+#[derive(Serialize)]
+pub(crate) struct Line<'a> {
+    pub id: &'a str,
+    pub status: Status,
+    pub message: &'a str,
+}
+
+/// The string clients parse: categories by name, entries in the order they were evaluated.
+pub(crate) fn to_json<'a>(lines: impl Iterator<Item = (&'static str, Line<'a>)>) -> String {
+    let mut by_category: BTreeMap<&str, Vec<Line<'a>>> = BTreeMap::new();
+    for (category, line) in lines {
+        by_category.entry(category).or_default().push(line);
+    }
+    serde_json::to_string(&by_category).expect("strings and lists always serialise")
+}
+
+/// Statuses by id, as they were stored; unreadable text counts as nothing stored.
+pub fn stored(json: &str) -> BTreeMap<String, Status> {
+    #[derive(Deserialize)]
+    struct Stored {
+        id: String,
+        status: Status,
+    }
+    let categories: BTreeMap<String, Vec<Stored>> = serde_json::from_str(json).unwrap_or_default();
+    categories.into_values().flatten().map(|entry| (entry.id, entry.status)).collect()
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// Was fine and is not any more.
+    Broke,
+    /// Fails now; before, it could not be told.
+    Failed,
+    /// Failed and is fine now.
+    Fixed,
+    Other,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub id: &'static str,
+    pub news: News,
+    pub message: String,
+}
+
+/// What became different. An id seen for the first time is no news.
+pub(crate) fn compare<'a>(
+    old: &BTreeMap<String, Status>,
+    new: impl Iterator<Item = (&'static str, Status, &'a str)>,
+) -> Vec<Change> {
+    new.filter_map(|(id, now, message)| {
+        let before = *old.get(id)?;
+        let news = match (before, now) {
+            (before, now) if before == now => return None,
+            (Status::Success, Status::Failure) => News::Broke,
+            (Status::Pending | Status::Error | Status::Disabled, Status::Failure) => News::Failed,
+            (Status::Failure, Status::Success) => News::Fixed,
+            _ => News::Other,
+        };
+        Some(Change { id, news, message: message.to_owned() })
+    })
+    .collect()
+}
+
+/// Longest text kept as a state's explanation.
+const STATUS_INFO_LIMIT: usize = 2040;
+
+/// Complaints as one line: sorted, so that the same complaints always make the same text.
+pub(crate) fn joined<'a>(messages: impl Iterator<Item = &'a str>) -> String {
+    let mut messages: Vec<&str> = messages.collect();
+    messages.sort_unstable();
+    messages.dedup();
+    let mut text = messages.join(" ; ");
+    crate::journal::cut(&mut text, STATUS_INFO_LIMIT);
+    text
+}
+
+/// Checks a site or an owner does not want evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ignored {
+    pub all: bool,
+    pub ids: Vec<String>,
+}
+
+impl Ignored {
+    /// Reads a JSON list in a string, such as `["mtu-valid"]` or `["all"]`; empty text is an empty list.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        let ids: Vec<String> =
+            serde_json::from_str(text).map_err(|error| format!("not a JSON list of check ids: {error}"))?;
+        Ok(Self { all: ids.iter().any(|id| id == "all"), ids })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        !self.all && self.ids.is_empty()
+    }
+
+    pub fn names(&self, id: &str) -> bool {
+        self.ids.iter().any(|named| named == id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_evaluation_is_silent_and_later_ones_tell_what_changed() {
+        let old = stored(
+            r#"{"network":[{"id":"a","status":"success","message":""},{"id":"b","status":"pending","message":""},
+                {"id":"c","status":"failure","message":""},{"id":"d","status":"failure","message":""}]}"#,
+        );
+        let new = [
+            ("a", Status::Failure, "x"),
+            ("b", Status::Failure, "x"),
+            ("c", Status::Success, "x"),
+            ("d", Status::Pending, "x"),
+            ("e", Status::Failure, "x"),
+        ];
+        let news: Vec<_> = compare(&old, new.into_iter()).into_iter().map(|change| (change.id, change.news)).collect();
+        assert_eq!(news, [("a", News::Broke), ("b", News::Failed), ("c", News::Fixed), ("d", News::Other)]);
+        assert!(compare(&BTreeMap::new(), new.into_iter()).is_empty());
+        assert!(stored("nonsense").is_empty());
+    }
+
+    #[test]
+    fn complaints_are_sorted_and_cut_on_a_character() {
+        assert_eq!(joined(["b", "a", "b"].into_iter()), "a ; b");
+        let long = "ä".repeat(2000);
+        let text = joined([long.as_str()].into_iter());
+        assert_eq!(text.len(), 2040);
+    }
+
+    #[test]
+    fn ignored_lists_are_read() {
+        assert!(Ignored::parse("").unwrap().is_empty());
+        assert!(Ignored::parse(r#"["all"]"#).unwrap().all);
+        assert!(Ignored::parse(r#"["mtu-valid"]"#).unwrap().names("mtu-valid"));
+        assert!(Ignored::parse("mtu-valid").is_err());
+    }
+}

@@ -1,0 +1,262 @@
+//! Host checks: a table with public ids, run over plain facts; the findings gate the host's lifecycle.
+
+pub mod facts;
+pub mod finding;
+pub mod id;
+pub mod reports;
+pub mod verdict;
+
+mod connectivity;
+mod disks;
+pub mod domain_names;
+mod hardware;
+mod network;
+mod platform;
+mod time;
+
+pub use facts::{ClusterFacts, Installation, Neighbours, Peer, Settings, Subject};
+pub use finding::{Change, Ignored, News, Outcome, Status, stored};
+pub use id::{CheckId, Operator};
+pub use reports::Reports;
+
+use crate::host;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Category {
+    Hardware,
+    Network,
+    Operators,
+}
+
+impl Category {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hardware => "hardware",
+            Self::Network => "network",
+            Self::Operators => "operators",
+        }
+    }
+}
+
+/// What a finding holds up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// Shown only.
+    Nothing,
+    MinHardware,
+    Inputs,
+    Sufficient,
+    /// Asked for by its id.
+    ById,
+}
+
+#[derive(Clone, Copy)]
+enum Run {
+    Always(fn(&Subject<'_>) -> Outcome),
+    /// Left out while the host is free.
+    Bound(fn(&Subject<'_>, &ClusterFacts) -> Outcome),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    Ever,
+    InstallationStarts,
+    /// The agent is gone from then on.
+    Reboot,
+}
+
+struct Check {
+    id: CheckId,
+    category: Category,
+    gate: Gate,
+    until: Until,
+    run: Run,
+}
+
+const fn hw(id: CheckId, gate: Gate, run: Run) -> Check {
+    Check { id, category: Category::Hardware, gate, until: Until::Ever, run }
+}
+
+const fn net(id: CheckId, gate: Gate, run: Run) -> Check {
+    Check { id, category: Category::Network, gate, until: Until::Ever, run }
+}
+
+const fn until(until: Until, check: Check) -> Check {
+    Check { until, ..check }
+}
+
+/// In the order they are evaluated and shown.
+const CHECKS: &[Check] = {
+    use CheckId::*;
+    use Gate::*;
+    use Run::{Always, Bound};
+    &[
+        until(Until::Reboot, net(Connected, ById, Always(network::connected))),
+        until(Until::Reboot, net(MediaConnected, ById, Always(network::media_connected))),
+        hw(HasInventory, ById, Always(hardware::has_inventory)),
+        hw(InventoryNotPartiallyTruncated, Nothing, Always(hardware::not_partially_truncated)),
+        hw(InventoryNotFullyTruncated, Sufficient, Always(hardware::not_fully_truncated)),
+        hw(HasMinCpuCores, MinHardware, Always(hardware::least_cpu)),
+        hw(HasMinMemory, MinHardware, Always(hardware::least_memory)),
+        hw(HasMinValidDisks, MinHardware, Always(disks::least_disks)),
+        hw(HasCpuCoresForRole, Sufficient, Always(hardware::cpu_for_role)),
+        hw(HasMemoryForRole, Sufficient, Always(hardware::memory_for_role)),
+        hw(HostnameUnique, Sufficient, Bound(hardware::hostname_unique)),
+        hw(HostnameValid, Sufficient, Always(hardware::hostname_valid)),
+        net(MachineCidrDefined, Inputs, Bound(network::machine_cidr_defined)),
+        net(BelongsToMachineCidr, Sufficient, Bound(network::belongs_to_machine_cidr)),
+        net(IgnitionDownloadable, Sufficient, Bound(network::ignition_downloadable)),
+        net(BelongsToMajorityGroup, Sufficient, Bound(connectivity::majority_group)),
+        net(MtuValid, Nothing, Bound(connectivity::mtu)),
+        net(ValidPlatformNetworkSettings, Sufficient, Always(platform::network_settings)),
+        until(Until::Reboot, net(NtpSynced, Nothing, Always(time::ntp_synced))),
+        until(Until::Reboot, net(TimeSynced, Sufficient, Always(time::clock_agrees))),
+        net(ContainerImagesAvailable, Nothing, Always(platform::images_available)),
+        hw(InstallationDiskSpeed, Sufficient, Always(disks::speed)),
+        net(NetworkLatency, Sufficient, Bound(connectivity::latency)),
+        net(PacketLoss, Sufficient, Bound(connectivity::packet_loss)),
+        net(HasDefaultRoute, Sufficient, Always(network::default_route)),
+        net(ApiDomainName, Sufficient, Bound(domain_names::api)),
+        net(ApiIntDomainName, Sufficient, Bound(domain_names::api_int)),
+        net(AppsDomainName, Sufficient, Bound(domain_names::apps)),
+        net(DnsWildcardNotConfigured, Sufficient, Bound(domain_names::no_wildcard)),
+        hw(CompatibleWithClusterPlatform, MinHardware, Bound(platform::compatible)),
+        hw(VsphereDiskUuidEnabled, ById, Bound(disks::vsphere_uuids)),
+        hw(DiskEncryption, MinHardware, Bound(disks::encryption)),
+        net(NonOverlappingSubnets, Sufficient, Bound(network::no_overlapping_subnets)),
+        until(Until::InstallationStarts, hw(CompatibleAgent, Sufficient, Always(platform::agent))),
+        hw(NoSkipInstallationDisk, Sufficient, Always(disks::installation_disk_not_skipped)),
+        hw(NoSkipMissingDisk, Sufficient, Always(disks::skipped_disks_present)),
+        net(NoIpCollisions, Sufficient, Always(network::no_ip_collisions)),
+        net(NoIscsiNicInMachineCidr, Sufficient, Bound(disks::no_iscsi_in_machine_cidr)),
+    ]
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub id: CheckId,
+    pub category: Category,
+    pub gate: Gate,
+    pub status: Status,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    pub findings: Vec<Finding>,
+    pub bound: bool,
+    pub disk_speed: host::Outcome,
+    pub images: host::Outcome,
+}
+
+impl Check {
+    fn examine(&self, subject: &Subject<'_>) -> Outcome {
+        let over = match (self.until, subject.installation) {
+            (Until::Ever, _) | (_, Installation::NotStarted) => false,
+            (Until::Reboot, Installation::Started) => false,
+            (Until::Reboot | Until::InstallationStarts, Installation::Rebooted) => true,
+            (Until::InstallationStarts, Installation::Started) => true,
+        };
+        match (over, self.run, subject.cluster) {
+            (true, _, _) | (false, Run::Bound(_), None) => Outcome::Silent,
+            (false, Run::Always(run), _) => run(subject),
+            (false, Run::Bound(run), Some(cluster)) => run(subject, cluster),
+        }
+    }
+}
+
+/// Owner's choice wins over the site's; some checks cannot be ignored by an owner.
+fn is_disabled(subject: &Subject<'_>, id: CheckId) -> bool {
+    let ignored = subject.cluster.map(|cluster| &cluster.ignored_host_checks).filter(|list| !list.is_empty());
+    match ignored {
+        Some(list) => id.is_ignorable() && (list.all || list.names(id.as_str())),
+        None => subject.settings.disabled_host_checks.contains(id.as_str()),
+    }
+}
+
+pub fn run(subject: &Subject<'_>) -> Report {
+    let core = CHECKS.iter().filter_map(|check| {
+        let (status, message) = check.examine(subject).finding(is_disabled(subject, check.id))?;
+        Some(Finding { id: check.id, category: check.category, gate: check.gate, status, message })
+    });
+    let operators = Operator::ALL.iter().filter(|_| subject.cluster.is_some()).map(operator);
+    Report {
+        findings: core.chain(operators).collect(),
+        bound: subject.cluster.is_some(),
+        disk_speed: disks::speed_outcome(subject),
+        images: platform::images_outcome(subject),
+    }
+}
+
+fn operator(operator: &Operator) -> Finding {
+    Finding {
+        id: CheckId::Operator(*operator),
+        category: Category::Operators,
+        gate: Gate::Sufficient,
+        status: Status::Success,
+        message: format!("{} is not selected for this cluster.", operator.title()),
+    }
+}
+
+impl Report {
+    pub fn find(&self, id: CheckId) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.id == id)
+    }
+
+    /// A check that is not shown passes.
+    pub fn passes(&self, id: CheckId) -> bool {
+        self.find(id).is_none_or(|finding| finding.status.passes())
+    }
+
+    fn gate_passes(&self, gate: Gate) -> bool {
+        self.findings.iter().filter(|finding| finding.gate == gate).all(|finding| finding.status.passes())
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.passes(CheckId::Connected)
+    }
+
+    pub fn is_media_connected(&self) -> bool {
+        self.passes(CheckId::MediaConnected)
+    }
+
+    pub fn gates(&self) -> host::Gates {
+        let cut = self.find(CheckId::InventoryNotFullyTruncated);
+        host::Gates {
+            inventory: self.passes(CheckId::HasInventory) && self.passes(CheckId::InventoryNotFullyTruncated),
+            inventory_fully_truncated: cut.is_some_and(|finding| finding.status == Status::Failure),
+            min_hardware: self.gate_passes(Gate::MinHardware)
+                && (self.bound || self.passes(CheckId::HostnameValid)),
+            inputs: self.gate_passes(Gate::Inputs),
+            vsphere_disks: self.passes(CheckId::VsphereDiskUuidEnabled),
+            sufficient: self.gate_passes(Gate::Sufficient),
+            disk_speed: self.disk_speed,
+            images: self.images,
+        }
+    }
+
+    /// The value of `validations_info`.
+    pub fn to_json(&self) -> String {
+        finding::to_json(self.findings.iter().map(|finding| {
+            let line =
+                finding::Line { id: finding.id.as_str(), status: finding.status, message: &finding.message };
+            (finding.category.as_str(), line)
+        }))
+    }
+
+    /// Everything a person must act on, as one line for `status_info`.
+    pub fn complaints(&self) -> String {
+        let failing = self.findings.iter().filter(|finding| finding.status.complains());
+        finding::joined(failing.map(|finding| finding.message.as_str()))
+    }
+
+    /// News since the stored findings, for the history.
+    pub fn changes(&self, old: &BTreeMap<String, Status>) -> Vec<Change> {
+        let new = self.findings.iter();
+        finding::compare(old, new.map(|new| (new.id.as_str(), new.status, new.message.as_str())))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Whether host, platform, agent and images go together.
+
+use super::facts::{ClusterFacts, Subject};
+use super::finding::Outcome;
+use super::hardware::with_inventory;
+use crate::host;
+
+pub(super) fn network_settings(subject: &Subject<'_>) -> Outcome {
+    with_inventory(subject, |inventory| {
+        let product = inventory.product_name();
+        if product != "OpenStack Compute" {
+            let product = if product.is_empty() { "this machine" } else { product };
+            return Outcome::pass(format!("The cluster can manage networking on {product}."));
+        }
+        match subject.cluster {
+            None => Outcome::Silent,
+            Some(cluster) => Outcome::judge(
+                cluster.user_managed_networking || cluster.is_single_node(),
+                "Networking on OpenStack is left to its users.",
+                "Machines on OpenStack cannot share virtual addresses; use user-managed networking for the cluster.",
+            ),
+        }
+    })
+}
+
+pub(super) fn compatible(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outcome {
+    with_inventory(subject, |inventory| {
+        let needed = match cluster.platform.as_str() {
+            "" => return Outcome::wait("The cluster's platform is not set yet."),
+            "vsphere" => "VMware",
+            "nutanix" => "Nutanix",
+            other => return Outcome::pass(format!("The host can be used on platform {other}.")),
+        };
+        let maker = inventory.manufacturer();
+        Outcome::judge(
+            maker.to_ascii_lowercase().contains(&needed.to_ascii_lowercase()),
+            format!("The host can be used on platform {}.", cluster.platform),
+            format!(
+                "Platform {} takes {needed} machines only and this one is made by {maker:?}; bind another host or change the platform.",
+                cluster.platform
+            ),
+        )
+    })
+}
+
+pub(super) fn agent(subject: &Subject<'_>) -> Outcome {
+    match &subject.settings.wanted_agent {
+        Some(wanted) if wanted != subject.agent_version => Outcome::fail(format!(
+            "The host's agent is being replaced by {wanted}; this takes a few minutes. If it does not end, boot a current discovery image."
+        )),
+        Some(_) | None => Outcome::pass("The host's agent suits the hub."),
+    }
+}
+
+pub(super) fn images_available(subject: &Subject<'_>) -> Outcome {
+    let missing: Vec<&str> = subject
+        .reports
+        .images_status
+        .iter()
+        .filter(|(_, status)| !status.is_available())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    Outcome::judge(
+        missing.is_empty(),
+        "No image has failed to be pulled.",
+        format!(
+            "Cannot pull {}; check the registry, the pull secret and the proxy as seen from the host.",
+            missing.join(", ")
+        ),
+    )
+}
+
+pub(super) fn images_outcome(subject: &Subject<'_>) -> host::Outcome {
+    let tried = &subject.reports.images_status;
+    if tried.values().any(|status| !status.is_available()) {
+        return host::Outcome::Failed;
+    }
+    let all_tried = subject.wanted_images.iter().all(|image| tried.contains_key(image));
+    if tried.is_empty() || !all_tried { host::Outcome::Unknown } else { host::Outcome::Passed }
+}

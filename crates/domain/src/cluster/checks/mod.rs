@@ -1,0 +1,165 @@
+//! Cluster checks: a table with public ids over the cluster's facts and its hosts; they gate the cluster's lifecycle.
+
+mod configuration;
+mod hosts;
+mod id;
+mod networks;
+mod vips;
+
+pub use id::CheckId;
+
+use super::Gates;
+use crate::checks::facts::{ClusterFacts, Peer, Settings};
+use crate::checks::finding::{self, Change, Outcome, Status};
+use crate::checks::id::Operator;
+use std::collections::BTreeMap;
+
+/// The cluster under examination.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    pub facts: &'a ClusterFacts,
+    pub peers: &'a [Peer<'a>],
+    pub settings: &'a Settings,
+}
+
+impl Subject<'_> {
+    /// At least one host has told its networks.
+    fn has_seen_hosts(&self) -> bool {
+        self.peers.iter().any(|peer| peer.has_inventory)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Category {
+    Configuration,
+    HostsData,
+    Network,
+    Operators,
+}
+
+impl Category {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Configuration => "configuration",
+            Self::HostsData => "hosts-data",
+            Self::Network => "network",
+            Self::Operators => "operators",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// Shown only.
+    Nothing,
+    Inputs,
+    VipsDefined,
+    Required,
+}
+
+type Check = (CheckId, Category, Gate, fn(&Subject<'_>) -> Outcome);
+
+/// By category, then by id: the order they are shown in.
+const CHECKS: &[Check] = {
+    use {Category::*, CheckId::*, Gate::*};
+    &[
+        (PlatformRequirementsSatisfied, Configuration, Nothing, configuration::platform),
+        (PullSecretSet, Configuration, Inputs, configuration::pull_secret),
+        (AllHostsAreReadyToInstall, HostsData, Required, hosts::all_ready),
+        (SufficientMastersCount, HostsData, Required, hosts::masters),
+        (ApiVipsDefined, Network, VipsDefined, vips::api_defined),
+        (ApiVipsValid, Network, Required, vips::api_valid),
+        (ClusterCidrDefined, Network, Inputs, networks::cluster_defined),
+        (CustomManifestsRequirementsSatisfied, Network, Required, configuration::custom_manifests),
+        (DnsDomainDefined, Network, Inputs, configuration::dns_domain),
+        (IngressVipsDefined, Network, VipsDefined, vips::ingress_defined),
+        (IngressVipsValid, Network, Required, vips::ingress_valid),
+        (MachineCidrDefined, Network, Inputs, networks::machine_defined),
+        (MachineCidrEqualsToCalculatedCidr, Network, Required, vips::machine_network_agrees),
+        (NetworkPrefixValid, Network, Required, networks::prefix),
+        (NetworkTypeValid, Network, Required, networks::network_type),
+        (NetworksSameAddressFamilies, Network, Required, networks::same_families),
+        (NoCidrsOverlapping, Network, Required, networks::no_overlap),
+        (NtpServerConfigured, Network, Required, hosts::clocks_agree),
+        (ServiceCidrDefined, Network, Inputs, networks::service_defined),
+    ]
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub id: CheckId,
+    pub category: Category,
+    pub gate: Gate,
+    pub status: Status,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    pub findings: Vec<Finding>,
+}
+
+fn is_disabled(subject: &Subject<'_>, id: CheckId) -> bool {
+    let ignored = &subject.facts.ignored_cluster_checks;
+    if ignored.is_empty() {
+        return subject.settings.disabled_cluster_checks.contains(id.as_str());
+    }
+    id.is_ignorable() && (ignored.all || ignored.names(id.as_str()))
+}
+
+pub fn run(subject: &Subject<'_>) -> Report {
+    let core = CHECKS.iter().filter_map(|(id, category, gate, examine)| {
+        let (status, message) = examine(subject).finding(is_disabled(subject, *id))?;
+        Some(Finding { id: *id, category: *category, gate: *gate, status, message })
+    });
+    let operators = Operator::ALL.iter().map(|operator| Finding {
+        id: CheckId::Operator(*operator),
+        category: Category::Operators,
+        gate: Gate::Required,
+        status: Status::Success,
+        message: format!("{} is not selected for this cluster.", operator.title()),
+    });
+    Report { findings: core.chain(operators).collect() }
+}
+
+impl Report {
+    pub fn find(&self, id: CheckId) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.id == id)
+    }
+
+    fn gate_passes(&self, gate: Gate) -> bool {
+        self.findings.iter().filter(|finding| finding.gate == gate).all(|finding| finding.status.passes())
+    }
+
+    pub fn gates(&self) -> Gates {
+        Gates {
+            inputs: self.gate_passes(Gate::Inputs),
+            vips_defined: self.gate_passes(Gate::VipsDefined),
+            required: self.gate_passes(Gate::Required),
+        }
+    }
+
+    /// The value of `validations_info`.
+    pub fn to_json(&self) -> String {
+        finding::to_json(self.findings.iter().map(|finding| {
+            let line =
+                finding::Line { id: finding.id.as_str(), status: finding.status, message: &finding.message };
+            (finding.category.as_str(), line)
+        }))
+    }
+
+    /// Everything a person must act on, as one line for `status_info`.
+    pub fn complaints(&self) -> String {
+        let failing = self.findings.iter().filter(|finding| finding.status.complains());
+        finding::joined(failing.map(|finding| finding.message.as_str()))
+    }
+
+    /// News since the stored findings, for the history.
+    pub fn changes(&self, old: &BTreeMap<String, Status>) -> Vec<Change> {
+        let new = self.findings.iter();
+        finding::compare(old, new.map(|new| (new.id.as_str(), new.status, new.message.as_str())))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! Networks of a cluster as its hosts see them: who reaches whom, which networks they share, who has whose address.
+
+use crate::checks::facts::{ClusterFacts, Peer, least_group};
+use crate::checks::reports::{Connectivity, RemoteHost};
+use crate::id::HostId;
+use ipnet::IpNet;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::net::IpAddr;
+
+pub const IPV4: &str = "IPv4";
+pub const IPV6: &str = "IPv6";
+
+/// Hosts that reach each other, per network and per address family.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Groups {
+    pub majority_groups: BTreeMap<String, Vec<HostId>>,
+    pub l3_connected_addresses: BTreeMap<HostId, Vec<String>>,
+    /// Hosts that have told whom they reach.
+    #[serde(skip)]
+    pub reporters: usize,
+}
+
+impl Groups {
+    /// Constant in the number of networks, logarithmic in the number of hosts.
+    pub fn holds(&self, key: &str, host: HostId) -> bool {
+        self.majority_groups.get(key).is_some_and(|group| group.binary_search(&host).is_ok())
+    }
+
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("ids and addresses always serialise")
+    }
+}
+
+/// Address families in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Families {
+    pub v4: bool,
+    pub v6: bool,
+}
+
+impl Families {
+    pub fn include(self, network: &IpNet) -> bool {
+        match network {
+            IpNet::V4(_) => self.v4,
+            IpNet::V6(_) => self.v6,
+        }
+    }
+
+    pub fn keys(self) -> Vec<&'static str> {
+        [(self.v4, IPV4), (self.v6, IPV6)].into_iter().filter(|(used, _)| *used).map(|(_, key)| key).collect()
+    }
+}
+
+/// The families a cluster uses: those of its networks, or both while none is set.
+pub fn families(cluster: &ClusterFacts) -> Families {
+    let pods = cluster.cluster_networks.iter().map(|network| network.cidr);
+    let networks = pods.chain(cluster.machine_networks.iter().copied()).chain(cluster.service_networks.iter().copied());
+    let mut used = Families { v4: false, v6: false };
+    for network in networks {
+        match network {
+            IpNet::V4(_) => used.v4 = true,
+            IpNet::V6(_) => used.v6 = true,
+        }
+    }
+    if used.v4 || used.v6 { used } else { Families { v4: true, v6: true } }
+}
+
+/// Addresses every interface gives itself; they say nothing about the network.
+pub fn is_link_local(network: &IpNet) -> bool {
+    match network {
+        IpNet::V4(net) => net.addr().is_link_local(),
+        IpNet::V6(net) => net.addr().is_unicast_link_local(),
+    }
+}
+
+/// The networks a host is in.
+pub fn networks_of(peer: &Peer<'_>) -> BTreeSet<IpNet> {
+    peer.addresses().map(|address| address.trunc()).filter(|network| !is_link_local(network)).collect()
+}
+
+/// Computes all groups of a cluster at once, from what its hosts reported.
+pub fn majority_groups(peers: &[Peer<'_>]) -> Groups {
+    let least = least_group(peers.iter().filter(|peer| peer.has_fencing).count());
+    let networks: BTreeSet<IpNet> =
+        peers.iter().filter(|peer| peer.has_inventory).flat_map(networks_of).collect();
+    let mut groups = Groups {
+        reporters: peers.iter().filter(|peer| peer.connectivity.is_some()).count(),
+        l3_connected_addresses: connected_addresses(peers),
+        ..Groups::default()
+    };
+    for network in networks {
+        let group = group(peers, least, |remote| reaches_in(remote, &network));
+        groups.majority_groups.insert(network.to_string(), group);
+    }
+    for (key, is_v4) in [(IPV4, true), (IPV6, false)] {
+        let group = group(peers, least, |remote| reaches_family(remote, is_v4));
+        groups.majority_groups.insert(key.into(), group);
+    }
+    groups
+}
+
+fn inside(text: &str, network: &IpNet) -> bool {
+    text.parse::<IpAddr>().is_ok_and(|ip| network.contains(&ip))
+}
+
+/// One working path is enough: bond members and storage networks need not reach everything. Neighbour discovery is
+/// often filtered for IPv6, so an answered ping inside the network counts as well there.
+fn reaches_in(remote: &RemoteHost, network: &IpNet) -> bool {
+    let l2 = remote.l2_connectivity.iter().any(|path| path.successful && inside(&path.remote_ip_address, network));
+    let ping = || remote.l3_connectivity.iter().any(|path| path.successful && inside(&path.remote_ip_address, network));
+    l2 || matches!(network, IpNet::V6(_)) && ping()
+}
+
+fn reaches_family(remote: &RemoteHost, v4: bool) -> bool {
+    remote.l3_connectivity.iter().any(|path| {
+        path.successful && path.remote_ip_address.parse::<IpAddr>().is_ok_and(|ip| ip.is_ipv4() == v4)
+    })
+}
+
+/// The largest set of hosts found in which everybody reaches everybody, if it is most of those that reported.
+fn group(peers: &[Peer<'_>], least: usize, reaches: impl Fn(&RemoteHost) -> bool) -> Vec<HostId> {
+    let told: HashMap<HostId, HashSet<HostId>> = peers
+        .iter()
+        .filter_map(|peer| Some((peer.id, reached(peer.connectivity?, &reaches))))
+        .collect();
+    let mutual = |a: &HostId, b: &HostId| told[a].contains(b) && told[b].contains(a);
+    let mut hosts: Vec<(usize, HostId)> = told
+        .keys()
+        .map(|host| (told[host].iter().filter(|other| told.contains_key(other) && mutual(host, other)).count(), *host))
+        .collect();
+    // Best connected first, ids as tie-break: the same reports always make the same group.
+    hosts.sort_by_key(|(links, host)| (std::cmp::Reverse(*links), *host));
+    let mut members: Vec<HostId> = Vec::new();
+    for (_, host) in &hosts {
+        if members.iter().all(|member| mutual(member, host)) {
+            members.push(*host);
+        }
+    }
+    if members.len() < least || members.len() * 2 <= told.len() {
+        return Vec::new();
+    }
+    members.sort_unstable();
+    members
+}
+
+fn reached(report: &Connectivity, reaches: &impl Fn(&RemoteHost) -> bool) -> HashSet<HostId> {
+    report.remote_hosts.iter().filter(|remote| reaches(remote)).filter_map(|remote| remote.host_id.parse().ok()).collect()
+}
+
+/// Per host, the addresses most other reporting hosts can ping.
+fn connected_addresses(peers: &[Peer<'_>]) -> BTreeMap<HostId, Vec<String>> {
+    let reporters = peers.iter().filter(|peer| peer.connectivity.is_some()).count();
+    let mut pinged: BTreeMap<HostId, BTreeMap<&str, usize>> = BTreeMap::new();
+    for remote in peers.iter().filter_map(|peer| peer.connectivity).flat_map(|report| &report.remote_hosts) {
+        let Ok(id) = remote.host_id.parse() else { continue };
+        let answered: BTreeSet<&str> = remote
+            .l3_connectivity
+            .iter()
+            .filter(|path| path.successful)
+            .map(|path| path.remote_ip_address.as_str())
+            .collect();
+        for ip in answered {
+            *pinged.entry(id).or_default().entry(ip).or_default() += 1;
+        }
+    }
+    let others = reporters.saturating_sub(1).max(1);
+    let wide = |(ip, count): (&str, usize)| (count * 2 > others).then(|| ip.to_owned());
+    pinged
+        .into_iter()
+        .map(|(id, ips)| (id, ips.into_iter().filter_map(wide).collect::<Vec<_>>()))
+        .filter(|(_, ips)| !ips.is_empty())
+        .collect()
+}
+
+/// A network all hosts with an inventory are in, as `host_networks` lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostNetwork {
+    pub cidr: String,
+    pub host_ids: Vec<HostId>,
+}
+
+pub fn host_networks(peers: &[Peer<'_>]) -> Vec<HostNetwork> {
+    let known: Vec<&Peer<'_>> = peers.iter().filter(|peer| peer.has_inventory).collect();
+    let mut hosts_in: BTreeMap<IpNet, Vec<HostId>> = BTreeMap::new();
+    for peer in &known {
+        for network in networks_of(peer) {
+            hosts_in.entry(network).or_default().push(peer.id);
+        }
+    }
+    let shared = hosts_in.into_iter().filter(|(_, hosts)| hosts.len() == known.len());
+    shared.map(|(network, host_ids)| HostNetwork { cidr: network.to_string(), host_ids }).collect()
+}
+
+/// The narrowest network of the hosts that holds an address.
+pub fn network_around(ip: IpAddr, peers: &[Peer<'_>]) -> Option<IpNet> {
+    let networks = peers.iter().filter(|peer| peer.has_inventory).flat_map(networks_of);
+    networks.filter(|network| network.contains(&ip)).max_by_key(|network| (network.prefix_len(), *network))
+}
+
+/// Machine networks that follow from the virtual addresses, one per family in the order of the addresses.
+/// Empty until a host is in such a network.
+pub fn machine_networks(vips: impl Iterator<Item = IpAddr>, peers: &[Peer<'_>]) -> Vec<IpNet> {
+    let mut networks: Vec<IpNet> = Vec::new();
+    for network in vips.filter_map(|ip| network_around(ip, peers)) {
+        let same_family = |known: &IpNet| matches!(known, IpNet::V4(_)) == matches!(network, IpNet::V4(_));
+        if !networks.iter().any(same_family) {
+            networks.push(network);
+        }
+    }
+    networks
+}
+
+/// The network of a lone host's first interface with an address: where a single node lives.
+pub fn single_node_machine_network(peer: &Peer<'_>) -> Option<IpNet> {
+    peer.addresses().map(|address| address.trunc()).find(|network| !is_link_local(network))
+}
+
+/// Addresses for which one host got answers from several machines. Kept per reporter: the same private address may
+/// exist in two places that no host sees at once, and one host's clean report must not erase another's finding.
+pub fn collisions_seen(report: &Connectivity) -> BTreeMap<String, Vec<String>> {
+    let mut answers: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let paths = report.remote_hosts.iter().flat_map(|remote| &remote.l2_connectivity);
+    for path in paths.filter(|path| !path.remote_mac.is_empty() && !path.remote_ip_address.is_empty()) {
+        answers.entry(&path.remote_ip_address).or_default().insert(path.remote_mac.to_ascii_lowercase());
+    }
+    let shared = answers.into_iter().filter(|(_, macs)| macs.len() > 1);
+    shared.map(|(ip, macs)| (ip.to_owned(), macs.into_iter().collect())).collect()
+}
+
+/// All reporters' findings together.
+pub fn merge_collisions<'a>(
+    seen: impl Iterator<Item = &'a BTreeMap<String, Vec<String>>>,
+) -> BTreeMap<String, Vec<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (ip, macs) in seen.flatten() {
+        all.entry(ip.clone()).or_default().extend(macs.iter().cloned());
+    }
+    all.into_iter().map(|(ip, macs)| (ip, macs.into_iter().collect())).collect()
+}
+
+/// Whether two networks share addresses.
+pub fn overlap(a: &IpNet, b: &IpNet) -> bool {
+    a.contains(b) || b.contains(a)
+}
+
+#[cfg(test)]
+mod tests;
