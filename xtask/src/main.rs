@@ -19,14 +19,18 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Chores of the Muster project")]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about = "Chores of the Muster project"
+)]
 #[command(after_help = "Examples:
   cargo xtask up           Muster with a small simulated fleet, on http://127.0.0.1:8090
   cargo xtask test         all checks, as CI runs them
   cargo xtask gen          rewrite the generated documents
 
-Missing tools are installed by package name (apt-get, pip in a virtual environment). Compiled code and
-tools are kept in ${XDG_CACHE_HOME:-~/.cache}/muster, outside the clone.")]
+Missing tools are installed by package name (apt-get, pip in a virtual environment).
+Compiled code and tools are kept in ${XDG_CACHE_HOME:-~/.cache}/muster.")]
 struct Cli {
     #[command(subcommand)]
     chore: Chore,

@@ -32,7 +32,6 @@ struct Program {
 /// The part of cargo's messages that we read.
 #[derive(Deserialize)]
 struct Message {
-    reason: String,
     #[serde(default)]
     manifest_path: PathBuf,
     executable: Option<PathBuf>,
@@ -48,6 +47,8 @@ struct ArtifactProfile {
 #[derive(Deserialize)]
 struct Diagnostic {
     level: String,
+    #[serde(default)]
+    rendered: String,
 }
 
 impl Built {
@@ -57,7 +58,7 @@ impl Built {
         println!("compiling the tests of all packages together");
         let messages = tempfile::NamedTempFile::new()?;
         let mut command = project::cargo();
-        command.args(["test", "--workspace", "--no-run", "--no-fail-fast"]);
+        command.args(["build", "--workspace", "--tests", "--keep-going"]);
         command
             .arg("--message-format=json-render-diagnostics")
             .stdout(File::create(messages.path())?);
@@ -127,10 +128,8 @@ fn read(messages: &str) -> Built {
             .parent()
             .map(PathBuf::from)
             .unwrap_or_default();
-        let is_error = message
-            .message
-            .is_some_and(|diagnostic| diagnostic.level == "error");
-        if message.reason == "compiler-message" && is_error {
+        if let Some(error) = message.message.filter(|diagnostic| diagnostic.level == "error") {
+            eprint!("{}", error.rendered);
             built.broken.insert(folder);
         } else if let (Some(file), Some(ArtifactProfile { test: true })) =
             (message.executable, message.profile)
