@@ -10,9 +10,19 @@ use super::error::{Checked, Invalid, quoted};
 pub fn ip(field: &str, text: &str) -> Checked<IpAddr> {
     let fix = "give an IPv4 or IPv6 address";
     if !looks_like_ip(text) {
-        return Err(Invalid::schema(field, format!("is not an IP address ({})", quoted(text)), fix));
+        return Err(Invalid::schema(
+            field,
+            format!("is not an IP address ({})", quoted(text)),
+            fix,
+        ));
     }
-    text.parse().map_err(|_| Invalid::rule(field, format!("holds the impossible address {}", quoted(text)), fix))
+    text.parse().map_err(|_| {
+        Invalid::rule(
+            field,
+            format!("holds the impossible address {}", quoted(text)),
+            fix,
+        )
+    })
 }
 
 /// A network such as 192.168.7.0/24, without host bits.
@@ -22,11 +32,19 @@ pub fn network(field: &str, text: &str) -> Checked<IpNet> {
         !address.is_empty() && looks_like_ip(address) && looks_like_prefix(address, prefix)
     });
     if !form {
-        return Err(Invalid::schema(field, format!("is not a network ({})", quoted(text)), fix));
+        return Err(Invalid::schema(
+            field,
+            format!("is not a network ({})", quoted(text)),
+            fix,
+        ));
     }
-    let net: IpNet = text
-        .parse()
-        .map_err(|_| Invalid::rule(field, format!("holds the impossible network {}", quoted(text)), fix))?;
+    let net: IpNet = text.parse().map_err(|_| {
+        Invalid::rule(
+            field,
+            format!("holds the impossible network {}", quoted(text)),
+            fix,
+        )
+    })?;
     if net.addr() != net.network() {
         return Err(Invalid::rule(
             field,
@@ -40,7 +58,9 @@ pub fn network(field: &str, text: &str) -> Checked<IpNet> {
 pub fn mac(field: &str, text: &str) -> Checked<String> {
     let parts: Vec<&str> = text.split([':', '-']).collect();
     let right = parts.len() == 6
-        && parts.iter().all(|part| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit()))
+        && parts
+            .iter()
+            .all(|part| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit()))
         && !(text.contains(':') && text.contains('-'));
     if right {
         return Ok(parts.join(":").to_ascii_lowercase());
@@ -55,9 +75,13 @@ pub fn mac(field: &str, text: &str) -> Checked<String> {
 fn looks_like_ip(text: &str) -> bool {
     let octets: Vec<&str> = text.split('.').collect();
     let v4 = octets.len() == 4
-        && octets.iter().all(|o| (1..=3).contains(&o.len()) && o.bytes().all(|b| b.is_ascii_digit()));
-    let v6 =
-        text.matches(':').count() >= 2 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b':' || b == b'.');
+        && octets
+            .iter()
+            .all(|o| (1..=3).contains(&o.len()) && o.bytes().all(|b| b.is_ascii_digit()));
+    let v6 = text.matches(':').count() >= 2
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_hexdigit() || b == b':' || b == b'.');
     v4 || v6
 }
 

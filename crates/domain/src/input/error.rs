@@ -29,11 +29,21 @@ pub struct Invalid {
 
 impl Invalid {
     pub fn schema(field: impl Into<String>, problem: impl Into<String>, fix: impl Into<String>) -> Invalid {
-        Invalid { field: field.into(), problem: problem.into(), fix: fix.into(), shape: Shape::Schema }
+        Invalid {
+            field: field.into(),
+            problem: problem.into(),
+            fix: fix.into(),
+            shape: Shape::Schema,
+        }
     }
 
     pub fn rule(field: impl Into<String>, problem: impl Into<String>, fix: impl Into<String>) -> Invalid {
-        Invalid { field: field.into(), problem: problem.into(), fix: fix.into(), shape: Shape::Rule }
+        Invalid {
+            field: field.into(),
+            problem: problem.into(),
+            fix: fix.into(),
+            shape: Shape::Rule,
+        }
     }
 }
 

@@ -27,9 +27,16 @@ pub fn ignition(field: &str, text: &str) -> Checked<Value> {
             "give an Ignition config in JSON",
         )
     })?;
-    let version = value.get("ignition").and_then(|ignition| ignition.get("version")).and_then(Value::as_str);
+    let version = value
+        .get("ignition")
+        .and_then(|ignition| ignition.get("version"))
+        .and_then(Value::as_str);
     let Some(version) = version else {
-        return Err(Invalid::rule(field, "has no `ignition.version`", "set it to \"3.1.0\" or another 3.x version"));
+        return Err(Invalid::rule(
+            field,
+            "has no `ignition.version`",
+            "set it to \"3.1.0\" or another 3.x version",
+        ));
     };
     if !is_supported(version) {
         return Err(Invalid::rule(
@@ -58,9 +65,15 @@ fn sections(field: &str, value: &Value) -> Checked {
         ("passwd", "groups", "name"),
     ];
     for (section, list, key) in KEYED {
-        let Some(items) = value.get(section).and_then(|section| section.get(list)) else { continue };
+        let Some(items) = value.get(section).and_then(|section| section.get(list)) else {
+            continue;
+        };
         let right = items.as_array().is_some_and(|items| {
-            items.iter().all(|item| item.get(key).and_then(Value::as_str).is_some_and(|key| !key.is_empty()))
+            items.iter().all(|item| {
+                item.get(key)
+                    .and_then(Value::as_str)
+                    .is_some_and(|key| !key.is_empty())
+            })
         });
         if !right {
             return Err(Invalid::rule(

@@ -18,7 +18,10 @@ pub fn kernel_arguments(arguments: &[KernelArgument]) -> Checked {
         if argument.operation != "append" {
             return Err(Invalid::rule(
                 operation,
-                format!("cannot be {}, a discovery image can only be added to", quoted(&argument.operation)),
+                format!(
+                    "cannot be {}, a discovery image can only be added to",
+                    quoted(&argument.operation)
+                ),
                 "use append",
             ));
         }

@@ -22,7 +22,11 @@ const FORBIDDEN_HOSTNAMES: [&str; 6] = [
 /// `dots` is true for platform none, where the name may carry subdomains.
 pub fn cluster_name(name: &str, dots: bool) -> Checked {
     schema::length("name", name, 1, CLUSTER_NAME_MAX)?;
-    let right = if dots { name.split('.').all(is_label) } else { is_label(name) };
+    let right = if dots {
+        name.split('.').all(is_label)
+    } else {
+        is_label(name)
+    };
     if right {
         return Ok(());
     }
@@ -39,7 +43,9 @@ pub fn base_dns_domain(domain: &str) -> Checked {
         return Ok(());
     }
     let labels: Vec<&str> = domain.split('.').collect();
-    let dotted_decimal = labels.iter().all(|label| label.bytes().all(|b| b.is_ascii_digit()));
+    let dotted_decimal = labels
+        .iter()
+        .all(|label| label.bytes().all(|b| b.is_ascii_digit()));
     let right = domain.len() <= DOMAIN_MAX
         && labels.len() >= 2
         && labels.iter().all(|label| is_label(label))
@@ -87,7 +93,9 @@ pub fn hostname(name: &str) -> Checked {
 pub fn is_hostname(name: &str) -> bool {
     let allowed = |label: &str| {
         (1..=63).contains(&label.len())
-            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && label
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
     name.split('.').all(allowed) && !name.starts_with('-') && name.len() <= HOSTNAME_MAX
 }
@@ -99,7 +107,9 @@ pub fn is_forbidden_hostname(name: &str) -> bool {
 /// A DNS name in either case, as used for time sources, proxies and API names.
 pub fn is_dns_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
-    !name.is_empty() && name.len() <= DOMAIN_MAX && name.split('.').all(|label| is_label(&label.to_ascii_lowercase()))
+    !name.is_empty()
+        && name.len() <= DOMAIN_MAX
+        && name.split('.').all(|label| is_label(&label.to_ascii_lowercase()))
 }
 
 /// The API name of an existing cluster, given when importing it.
@@ -128,7 +138,9 @@ pub fn api_vip_dns_name_update(name: &str, adds_hosts: bool) -> Checked {
 
 fn is_label(label: &str) -> bool {
     (1..=63).contains(&label.len())
-        && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && label
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && !label.starts_with('-')
         && !label.ends_with('-')
 }

@@ -3,34 +3,21 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
 
 use super::error::{Checked, Invalid, quoted};
 use super::name::is_dns_name;
+use crate::infra_env::Proxy;
 
-/// All three may be absent; an empty text means the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proxy {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http_proxy: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub https_proxy: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub no_proxy: Option<String>,
+/// True when traffic goes through a proxy at all.
+pub fn is_set(proxy: &Proxy) -> bool {
+    !proxy.http.is_empty() || !proxy.https.is_empty()
 }
 
-impl Proxy {
-    /// True when traffic goes through a proxy at all.
-    pub fn is_set(&self) -> bool {
-        [&self.http_proxy, &self.https_proxy].into_iter().any(|url| url.as_deref().is_some_and(|u| !u.is_empty()))
-    }
-
-    pub fn check(&self) -> Checked {
-        let text = |value: &'_ Option<String>| value.clone().unwrap_or_default();
-        url("http_proxy", &text(&self.http_proxy), &["http"])?;
-        url("https_proxy", &text(&self.https_proxy), &["http", "https"])?;
-        no_proxy(&text(&self.no_proxy))
-    }
+/// `place` is where the three fields stand in the body: "" in a cluster, "proxy." in an InfraEnv.
+pub fn proxy(place: &str, proxy: &Proxy) -> Checked {
+    url(&format!("{place}http_proxy"), &proxy.http, &["http"])?;
+    url(&format!("{place}https_proxy"), &proxy.https, &["http", "https"])?;
+    no_proxy(&format!("{place}no_proxy"), &proxy.no)
 }
 
 fn url(field: &str, text: &str, schemes: &[&str]) -> Checked {
@@ -43,19 +30,30 @@ fn url(field: &str, text: &str, schemes: &[&str]) -> Checked {
         return Err(Invalid::rule(field, "is not a URL", fix));
     };
     if !schemes.contains(&scheme) {
-        return Err(Invalid::rule(field, format!("has the scheme {}", quoted(scheme)), fix));
+        return Err(Invalid::rule(
+            field,
+            format!("has the scheme {}", quoted(scheme)),
+            fix,
+        ));
     }
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host_port = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let clean = text.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '`' | '\\' | '$'));
-    if clean && is_host_port(host_port) { Ok(()) } else { Err(Invalid::rule(field, "has no usable host", fix)) }
+    let clean = text
+        .chars()
+        .all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '`' | '\\' | '$'));
+    if clean && is_host_port(host_port) {
+        Ok(())
+    } else {
+        Err(Invalid::rule(field, "has no usable host", fix))
+    }
 }
 
 /// `host`, `host:port`, `[v6]`, `[v6]:port`.
 pub(crate) fn is_host_port(text: &str) -> bool {
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((v6, port)) => {
-            return v6.parse::<std::net::Ipv6Addr>().is_ok() && (port.is_empty() || is_port(port.strip_prefix(':')));
+            return v6.parse::<std::net::Ipv6Addr>().is_ok()
+                && (port.is_empty() || is_port(port.strip_prefix(':')));
         }
         None => match text.split_once(':') {
             Some((host, port)) => (host, Some(port)),
@@ -70,7 +68,7 @@ fn is_port(text: Option<&str>) -> bool {
 }
 
 /// A comma list of domains, addresses and networks, or a lone `*`.
-fn no_proxy(text: &str) -> Checked {
+fn no_proxy(field: &str, text: &str) -> Checked {
     if text.is_empty() || text == "*" {
         return Ok(());
     }
@@ -80,8 +78,11 @@ fn no_proxy(text: &str) -> Checked {
         let known = entry.parse::<IpAddr>().is_ok() || entry.parse::<IpNet>().is_ok() || is_host_port(domain);
         if !known {
             return Err(Invalid::rule(
-                "no_proxy",
-                format!("has an entry that is no domain, address or network ({})", quoted(entry)),
+                field,
+                format!(
+                    "has an entry that is no domain, address or network ({})",
+                    quoted(entry)
+                ),
                 "separate entries by commas, start a domain with a dot to mean all below it, or use * alone for everything",
             ));
         }

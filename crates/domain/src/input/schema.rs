@@ -20,7 +20,11 @@ pub fn length(field: &str, value: &str, least: usize, most: usize) -> Checked {
         ));
     }
     if count > most {
-        return Err(Invalid::schema(field, format!("has {count} characters"), format!("use at most {most}")));
+        return Err(Invalid::schema(
+            field,
+            format!("has {count} characters"),
+            format!("use at most {most}"),
+        ));
     }
     Ok(())
 }
@@ -30,7 +34,11 @@ pub fn one_of(field: &str, value: &str, words: &[&str]) -> Checked {
     if words.contains(&value) {
         return Ok(());
     }
-    Err(Invalid::schema(field, format!("cannot be {}", quoted(value)), format!("use one of {}", words.join(", "))))
+    Err(Invalid::schema(
+        field,
+        format!("cannot be {}", quoted(value)),
+        format!("use one of {}", words.join(", ")),
+    ))
 }
 
 pub fn uuid(field: &str, value: &str) -> Checked<Uuid> {
@@ -50,5 +58,9 @@ pub fn at_least(field: &str, value: i64, least: i64) -> Checked {
     if value >= least {
         return Ok(());
     }
-    Err(Invalid::schema(field, format!("is {value}"), format!("use {least} or more")))
+    Err(Invalid::schema(
+        field,
+        format!("is {value}"),
+        format!("use {least} or more"),
+    ))
 }

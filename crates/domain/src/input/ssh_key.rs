@@ -30,13 +30,22 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// Every non-empty line must be a public key; returns them trimmed. `field` is `ssh_public_key` or `ssh_authorized_key`.
 pub fn ssh_keys(field: &str, text: &str) -> Checked<Vec<String>> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|line| ssh_key(field, line).map(|()| line.to_owned())).collect()
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| ssh_key(field, line).map(|()| line.to_owned()))
+        .collect()
 }
 
 fn ssh_key(field: &str, line: &str) -> Checked {
     if line.contains("PRIVATE KEY") {
-        return Err(Invalid::rule(field, "is a private key", "paste the public half, the file that ends in .pub"));
+        return Err(Invalid::rule(
+            field,
+            "is a private key",
+            "paste the public half, the file that ends in .pub",
+        ));
     }
     let mut words = line.split_whitespace();
     let kind = words.next().unwrap_or_default();
@@ -48,7 +57,10 @@ fn ssh_key(field: &str, line: &str) -> Checked {
             format!("give keys of type {}, one per line", names.join(", ")),
         ));
     };
-    let blob = words.next().and_then(|word| LENIENT.decode(word).ok()).unwrap_or_default();
+    let blob = words
+        .next()
+        .and_then(|word| LENIENT.decode(word).ok())
+        .unwrap_or_default();
     if !blob.starts_with(&header(kind)) {
         return Err(Invalid::rule(
             field,

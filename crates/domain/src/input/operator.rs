@@ -1,0 +1,25 @@
+//! Operators a cluster can be asked to bring along.
+
+use super::error::{Checked, Invalid, quoted};
+use crate::catalog::OPERATORS;
+
+/// Every name must be one the hub knows, and only once.
+pub fn operators(names: &[&str]) -> Checked {
+    for (index, name) in names.iter().enumerate() {
+        if !OPERATORS.contains(name) {
+            return Err(Invalid::rule(
+                "olm_operators",
+                format!("names {}, which is not known here", quoted(name)),
+                format!("use any of {}", OPERATORS.join(", ")),
+            ));
+        }
+        if names[..index].contains(name) {
+            return Err(Invalid::rule(
+                "olm_operators",
+                format!("names {} twice", quoted(name)),
+                "name it once",
+            ));
+        }
+    }
+    Ok(())
+}

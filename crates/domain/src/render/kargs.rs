@@ -1,0 +1,34 @@
+//! Kernel arguments of a discovery boot: ours per architecture, then those of the InfraEnv.
+
+use crate::input::kernel_arguments::KernelArgument;
+
+/// Screen and second serial port; they are also handed to the installed system.
+const CONSOLES: &str = "console=tty1 console=ttyS1,115200n8";
+
+/// What a network boot passes besides initrd and rootfs address. A mainframe has its own console and none of these.
+pub fn discovery(architecture: &str) -> Vec<String> {
+    let mut list: Vec<String> = [
+        "random.trust_cpu=on",
+        "rd.luks.options=discard",
+        "ignition.firstboot",
+        "ignition.platform.id=metal",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    if architecture != "s390x" {
+        list.push(CONSOLES.to_owned());
+        list.push(format!("coreos.inst.persistent-kargs=\"{CONSOLES}\""));
+    }
+    list
+}
+
+/// Values to append, from the stored JSON text; an absent or unreadable one means none.
+pub fn appended(kernel_arguments: Option<&str>) -> Vec<String> {
+    let list: Vec<KernelArgument> = kernel_arguments
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    list.into_iter()
+        .filter(|argument| argument.operation == "append")
+        .map(|argument| argument.value)
+        .collect()
+}
