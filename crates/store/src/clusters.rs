@@ -1,0 +1,108 @@
+//! Clusters: one document each.
+
+use crate::batch::{RowKey, Standing, expect_rows};
+use crate::commit::ClusterWrite;
+use crate::sql::{self, Columns, Value};
+use crate::{Store, StoreError};
+use futures_util::TryStreamExt;
+use muster_domain::cluster::{Cluster, lifecycle};
+use muster_domain::id::ClusterId;
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use std::collections::HashMap;
+
+impl Store {
+    pub async fn cluster_find(&self, id: ClusterId) -> Result<Option<Cluster>, StoreError> {
+        let row = sqlx::query("select doc, revision from clusters where id = $1")
+            .bind(id.to_string())
+            .fetch_optional(self.readers())
+            .await?;
+        row.map(|row| cluster(&row)).transpose()
+    }
+
+    /// In the order they were made.
+    pub async fn clusters_list(&self) -> Result<Vec<Cluster>, StoreError> {
+        let mut rows =
+            sqlx::query("select doc, revision from clusters order by created_at, id").fetch(self.readers());
+        let mut clusters = Vec::new();
+        while let Some(row) = rows.try_next().await? {
+            clusters.push(cluster(&row)?);
+        }
+        Ok(clusters)
+    }
+}
+
+fn cluster(row: &AnyRow) -> Result<Cluster, StoreError> {
+    let mut cluster: Cluster = sql::read_document("cluster", row.text(0)?)?;
+    cluster.revision = row.int(1)?;
+    Ok(cluster)
+}
+
+pub(crate) async fn standings(
+    connection: &mut AnyConnection,
+    ids: &[ClusterId],
+    standings: &mut HashMap<RowKey, Standing>,
+) -> Result<(), StoreError> {
+    let rows = sql::fetch_rows(
+        connection,
+        "select id, revision from clusters where id in (",
+        ids.iter().map(|id| [Value::text(id)]).collect(),
+        ")",
+    )
+    .await?;
+    for row in rows {
+        let id = row.parsed(0, "cluster id")?;
+        let standing = Standing {
+            revision: row.int(1)?,
+            ..Standing::default()
+        };
+        standings.insert(RowKey::Cluster(id), standing);
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+pub(crate) struct ClusterBatch {
+    puts: Vec<[Value; 6]>,
+    deletes: Vec<[Value; 2]>,
+}
+
+impl ClusterBatch {
+    pub fn add(&mut self, write: &ClusterWrite, revision: i64) -> Result<(), StoreError> {
+        match write {
+            ClusterWrite::Put { cluster } => self.puts.push([
+                Value::text(cluster.id),
+                Value::Int(revision),
+                Value::text(lifecycle::status(cluster)),
+                Value::foreign(&cluster.name),
+                Value::time(cluster.created_at),
+                Value::Text(sql::document("cluster", cluster)?),
+            ]),
+            ClusterWrite::Delete { id, revision: seen } => {
+                self.deletes.push([Value::text(id), Value::Int(*seen)]);
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn write(self, connection: &mut AnyConnection) -> Result<(), StoreError> {
+        let Self { puts, deletes } = self;
+        let wanted = deletes.len();
+        let head = "delete from clusters where (id, revision) in (";
+        expect_rows(
+            "cluster",
+            wanted,
+            sql::execute_rows(connection, head, deletes, ")").await?,
+        )?;
+        let wanted = puts.len();
+        let met = sql::execute_rows(
+            connection,
+            "insert into clusters (id, revision, status, name, created_at, doc)",
+            puts,
+            " on conflict (id) do update set revision = excluded.revision, status = excluded.status,
+              name = excluded.name, doc = excluded.doc where clusters.revision = excluded.revision - 1",
+        )
+        .await?;
+        expect_rows("cluster", wanted, met)
+    }
+}

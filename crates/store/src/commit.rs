@@ -1,0 +1,104 @@
+//! What one use case wants written, and what it gets back.
+
+use crate::{Store, StoreError};
+use jiff::Timestamp;
+use muster_domain::cluster::Cluster;
+use muster_domain::host::{Effect, Host, Report};
+use muster_domain::id::{ClusterId, HostKey, InfraEnvId};
+use muster_domain::infra_env::InfraEnv;
+use muster_domain::journal::Entry;
+use uuid::Uuid;
+
+/// Everything here is written, or nothing.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    pub at: Timestamp,
+    pub request_id: Option<Uuid>,
+    pub hosts: Vec<HostWrite>,
+    pub clusters: Vec<ClusterWrite>,
+    pub infra_envs: Vec<InfraEnvWrite>,
+    pub journal: Vec<Entry>,
+    pub effects: Vec<Effect>,
+    /// Outbox items that were performed.
+    pub outbox_done: Vec<i64>,
+    /// Outbox items that failed and are tried again.
+    pub outbox_retry: Vec<OutboxRetry>,
+}
+
+impl Commit {
+    pub fn new(at: Timestamp) -> Self {
+        Self {
+            at,
+            request_id: None,
+            hosts: Vec::new(),
+            clusters: Vec::new(),
+            infra_envs: Vec::new(),
+            journal: Vec::new(),
+            effects: Vec::new(),
+            outbox_done: Vec::new(),
+            outbox_retry: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a commit holds one or a few, nearly all of them puts"
+)]
+pub enum HostWrite {
+    Put {
+        /// Its revision is the one it was read at; 0 inserts, and takes away the tombstone of a deleted namesake.
+        host: Host,
+        due_at: Option<Timestamp>,
+        /// `None` deletes the report; reports not named stay.
+        reports: Vec<(Report, Option<String>)>,
+    },
+    /// Takes the host's reports and check-in along and leaves a tombstone.
+    Delete { key: HostKey, revision: i64 },
+}
+
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a commit holds one or a few, nearly all of them puts"
+)]
+pub enum ClusterWrite {
+    Put { cluster: Cluster },
+    Delete { id: ClusterId, revision: i64 },
+}
+
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a commit holds one or a few, nearly all of them puts"
+)]
+pub enum InfraEnvWrite {
+    Put { infra_env: InfraEnv },
+    Delete { id: InfraEnvId, revision: i64 },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxRetry {
+    pub id: i64,
+    pub due_at: Timestamp,
+    pub error: String,
+}
+
+/// The new revision of each written row, in the order of the commit's lists.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Committed {
+    pub hosts: Vec<i64>,
+    pub clusters: Vec<i64>,
+    pub infra_envs: Vec<i64>,
+    /// The change feed's last number once this commit is in it.
+    pub seq: i64,
+}
+
+impl Store {
+    /// Writes the commit whole or not at all; when this returns `Ok` it is on disk.
+    pub async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        self.ask(|reply| crate::writer::Job::Commit(Box::new(commit), reply))
+            .await
+    }
+}

@@ -1,0 +1,44 @@
+//! How many of each there are, for metrics.
+
+use crate::sql::Columns;
+use crate::{Store, StoreError};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub hosts: i64,
+    pub hosts_by_status: BTreeMap<String, i64>,
+    pub clusters: i64,
+    pub infra_envs: i64,
+    pub events: i64,
+    pub outbox: i64,
+}
+
+impl Store {
+    pub async fn counts(&self) -> Result<Counts, StoreError> {
+        let mut tx = self.readers().begin_with(self.inner.dialect.begin_read()).await?;
+        let rows = sqlx::query("select status, count(*) from hosts group by status")
+            .fetch_all(&mut *tx)
+            .await?;
+        let hosts_by_status: BTreeMap<String, i64> = rows
+            .iter()
+            .map(|row| Ok((row.text(0)?.to_owned(), row.int(1)?)))
+            .collect::<Result<_, StoreError>>()?;
+        // Events are never deleted and numbered without gaps: their last number is their count.
+        let row = sqlx::query(
+            "select (select count(*) from clusters), (select count(*) from infra_envs), event_id,
+             (select count(*) from outbox) from counters where id = 1",
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        Ok(Counts {
+            hosts: hosts_by_status.values().sum(),
+            hosts_by_status,
+            clusters: row.int(0)?,
+            infra_envs: row.int(1)?,
+            events: row.int(2)?,
+            outbox: row.int(3)?,
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! What can go wrong, one variant per thing a caller can do differently.
+
+use std::sync::Arc;
+
+/// One error may answer every commit of a failed batch, hence the shared causes.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// Somebody else wrote first: read and decide again.
+    #[error("the {kind} {id} was changed meanwhile")]
+    Stale { kind: &'static str, id: String },
+    /// Nothing is known about the outcome of a write; a later try may succeed.
+    #[error("the database is not available")]
+    Unavailable(#[source] Arc<sqlx::Error>),
+    /// The database holds something this program cannot have written, or not this release of it.
+    #[error("the database holds an unreadable {what}: {detail}")]
+    Corrupt { what: String, detail: String },
+    #[error("the database refused a statement")]
+    Sql(#[source] Arc<sqlx::Error>),
+}
+
+impl StoreError {
+    pub(crate) fn closed() -> Self {
+        Self::Unavailable(Arc::new(sqlx::Error::PoolClosed))
+    }
+
+    pub(crate) fn corrupt(what: impl Into<String>, detail: impl std::fmt::Display) -> Self {
+        Self::Corrupt {
+            what: what.into(),
+            detail: detail.to_string(),
+        }
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        let passing = match &error {
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::BeginFailed => true,
+            sqlx::Error::Database(refusal) => refusal.code().is_some_and(|code| passes(&code)),
+            // Not our enum, and open for additions: whatever else there is, is a bug of ours.
+            _ => false,
+        };
+        if passing {
+            Self::Unavailable(Arc::new(error))
+        } else {
+            Self::Sql(Arc::new(error))
+        }
+    }
+}
+
+/// Whether a refusal says something about the server or the disk and not about the statement.
+fn passes(code: &str) -> bool {
+    // PostgreSQL's codes have five characters and their first two are a class: connection, transaction rollback,
+    // resources, operator intervention, system error; 25006 is a server that became a read-only replica.
+    if code.len() == 5 && code != "25006" {
+        return matches!(&code[..2], "08" | "40" | "53" | "57" | "58");
+    }
+    // SQLite's are numbers whose low byte tells: busy, locked, out of memory, read-only, interrupted, I/O, full,
+    // cannot open, protocol.
+    code == "25006"
+        || code
+            .parse::<u32>()
+            .is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 8 | 9 | 10 | 13 | 14 | 15))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_troubles_that_may_pass_are_called_unavailable() {
+        for code in [
+            "08006", "40001", "57P01", "53300", "25006", "5", "261", "13", "778", "14",
+        ] {
+            assert!(passes(code), "{code}");
+        }
+        for code in ["23505", "42P01", "22021", "1", "2067", "19"] {
+            assert!(!passes(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_message_does_not_repeat_its_cause() {
+        let error = StoreError::from(sqlx::Error::PoolTimedOut);
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(!error.to_string().contains(&cause));
+    }
+}

@@ -1,0 +1,309 @@
+//! Hosts: one row each, found by key, listed by keyset, written in batches.
+
+use crate::batch::{RowKey, Standing, expect_rows};
+use crate::commit::HostWrite;
+use crate::sql::{self, Columns, Value};
+use crate::{Store, StoreError, checkins, reports, tombstones};
+use futures_util::TryStreamExt;
+use jiff::Timestamp;
+use muster_domain::host::{Host, Report, Status};
+use muster_domain::id::{ClusterId, HostId, HostKey, InfraEnvId};
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use std::collections::{BTreeMap, HashMap};
+
+/// Hosts that meet every condition given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostFilter {
+    pub infra_env: Option<InfraEnvId>,
+    pub cluster: Option<ClusterId>,
+    pub status: Option<Status>,
+    /// `true`: in no cluster; `false`: in one.
+    pub free: Option<bool>,
+}
+
+impl HostFilter {
+    /// Conditions on `h`, starting with `where`; every value is a parameter.
+    fn conditions(&self, after: Option<HostKey>, values: &mut Vec<Value>) -> String {
+        let Self {
+            infra_env,
+            cluster,
+            status,
+            free,
+        } = self;
+        let mut terms = vec!["1 = 1".to_owned()];
+        let mut equal = |column: &str, value: Value, terms: &mut Vec<String>| {
+            values.push(value);
+            terms.push(format!("{column} = ${}", values.len()));
+        };
+        if let Some(id) = infra_env {
+            equal("h.infra_env_id", Value::text(id), &mut terms);
+        }
+        if let Some(id) = cluster {
+            equal("h.cluster_id", Value::text(id), &mut terms);
+        }
+        if let Some(status) = status {
+            equal("h.status", Value::text(status.word()), &mut terms);
+        }
+        match free {
+            Some(true) => terms.push("h.cluster_id is null".into()),
+            Some(false) => terms.push("h.cluster_id is not null".into()),
+            None => {}
+        }
+        if let Some(key) = after {
+            values.extend(pair(key));
+            terms.push(beyond(">", values.len()));
+        }
+        format!("where {}", terms.join(" and "))
+    }
+}
+
+/// Compares the key with the last two parameters.
+fn beyond(operator: &str, parameters: usize) -> String {
+    format!(
+        "(h.infra_env_id, h.host_id) {operator} (${}, ${})",
+        parameters - 1,
+        parameters
+    )
+}
+
+pub(crate) fn pair(key: HostKey) -> [Value; 2] {
+    [Value::text(key.infra_env), Value::text(key.host)]
+}
+
+/// A host as the start of the hub reads it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadedHost {
+    pub host: Host,
+    pub due_at: Option<Timestamp>,
+}
+
+impl Store {
+    pub async fn host_find(&self, key: HostKey) -> Result<Option<Host>, StoreError> {
+        let text = "select h.doc, h.revision from hosts h where h.infra_env_id = $1 and h.host_id = $2";
+        let row = sqlx::query(text)
+            .bind(key.infra_env.to_string())
+            .bind(key.host.to_string())
+            .fetch_optional(self.readers())
+            .await?;
+        row.map(|row| host(&row)).transpose()
+    }
+
+    /// The same machine booted from several images is several hosts.
+    pub async fn hosts_by_id(&self, id: HostId) -> Result<Vec<Host>, StoreError> {
+        let text = "select h.doc, h.revision from hosts h where h.host_id = $1 order by h.infra_env_id";
+        let rows = sqlx::query(text)
+            .bind(id.to_string())
+            .fetch_all(self.readers())
+            .await?;
+        rows.iter().map(host).collect()
+    }
+
+    /// At most `limit` hosts in the order of their keys, each with those of the wanted reports that it has.
+    pub async fn hosts_page(
+        &self,
+        filter: &HostFilter,
+        after: Option<HostKey>,
+        limit: u32,
+        wanted: &[Report],
+    ) -> Result<Vec<(Host, BTreeMap<Report, String>)>, StoreError> {
+        // Both queries see the same moment.
+        let mut tx = self.readers().begin_with(self.inner.dialect.begin_read()).await?;
+        let mut values = Vec::new();
+        let conditions = filter.conditions(after, &mut values);
+        values.push(Value::Int(limit.into()));
+        let text = format!(
+            "select h.doc, h.revision from hosts h {conditions}
+             order by h.infra_env_id, h.host_id limit ${}",
+            values.len()
+        );
+        let mut page = Vec::new();
+        {
+            let mut rows = sql::query(text, values).fetch(&mut *tx);
+            while let Some(row) = rows.try_next().await? {
+                page.push((host(&row)?, BTreeMap::new()));
+            }
+        }
+        if let (Some((last, _)), false) = (page.last(), wanted.is_empty()) {
+            let mut values = Vec::new();
+            let mut conditions = filter.conditions(after, &mut values);
+            values.extend(pair(last.key()));
+            conditions = format!("{conditions} and {}", beyond("<=", values.len()));
+            reports::attach(&mut tx, &conditions, values, wanted, &mut page).await?;
+        }
+        tx.commit().await?;
+        Ok(page)
+    }
+
+    /// All hosts, a piece at a time in the order of their keys, without their reports.
+    pub async fn hosts_load(
+        &self,
+        after: Option<HostKey>,
+        limit: u32,
+    ) -> Result<Vec<LoadedHost>, StoreError> {
+        let mut values = Vec::new();
+        let conditions = HostFilter::default().conditions(after, &mut values);
+        values.push(Value::Int(limit.into()));
+        let text = format!(
+            "select h.doc, h.revision, h.due_at from hosts h {conditions}
+             order by h.infra_env_id, h.host_id limit ${}",
+            values.len()
+        );
+        self.loaded(text, values).await
+    }
+
+    /// Hosts whose deadline has passed, the longest overdue first.
+    pub async fn hosts_due(&self, now: Timestamp, limit: u32) -> Result<Vec<LoadedHost>, StoreError> {
+        let text =
+            "select h.doc, h.revision, h.due_at from hosts h where h.due_at <= $1 order by h.due_at limit $2";
+        self.loaded(text.to_owned(), vec![Value::time(now), Value::Int(limit.into())])
+            .await
+    }
+
+    async fn loaded(&self, text: String, values: Vec<Value>) -> Result<Vec<LoadedHost>, StoreError> {
+        let mut rows = sql::query(text, values).fetch(self.readers());
+        let mut loaded = Vec::new();
+        while let Some(row) = rows.try_next().await? {
+            loaded.push(LoadedHost {
+                host: host(&row)?,
+                due_at: row.maybe_time(2)?,
+            });
+        }
+        Ok(loaded)
+    }
+}
+
+/// From a row that starts with `doc, revision`.
+fn host(row: &AnyRow) -> Result<Host, StoreError> {
+    let mut host: Host = sql::read_document("host", row.text(0)?)?;
+    host.revision = row.int(1)?;
+    Ok(host)
+}
+
+pub(crate) async fn standings(
+    connection: &mut AnyConnection,
+    keys: &[HostKey],
+    standings: &mut HashMap<RowKey, Standing>,
+) -> Result<(), StoreError> {
+    // A cross join keeps SQLite from walking the hosts instead of the keys.
+    let rows = sql::fetch_rows(
+        connection,
+        "select h.infra_env_id, h.host_id, h.revision, h.cluster_id from (",
+        keys.iter().map(|key| pair(*key)).collect(),
+        ") k cross join hosts h where h.infra_env_id = k.column1 and h.host_id = k.column2",
+    )
+    .await?;
+    for row in rows {
+        let key = key(&row)?;
+        let cluster = row.maybe_parsed(3, "cluster id")?;
+        standings.insert(
+            RowKey::Host(key),
+            Standing {
+                revision: row.int(2)?,
+                cluster,
+                buried: 0,
+            },
+        );
+    }
+    Ok(())
+}
+
+/// From a row that starts with `infra_env_id, host_id`.
+pub(crate) fn key(row: &AnyRow) -> Result<HostKey, StoreError> {
+    Ok(HostKey {
+        infra_env: row.parsed(0, "infra-env id")?,
+        host: row.parsed(1, "host id")?,
+    })
+}
+
+/// Host rows to write together, with what hangs on them.
+#[derive(Default)]
+pub(crate) struct HostBatch {
+    puts: Vec<[Value; 8]>,
+    deletes: Vec<[Value; 3]>,
+    reports: reports::ReportBatch,
+    buried: Vec<[Value; 4]>,
+    risen: Vec<[Value; 2]>,
+}
+
+impl HostBatch {
+    pub fn add(&mut self, write: &HostWrite, revision: i64, at: Timestamp) -> Result<(), StoreError> {
+        match write {
+            HostWrite::Put {
+                host,
+                due_at,
+                reports,
+            } => {
+                self.puts.push(row(host, *due_at, revision)?);
+                self.reports.add(host.key(), reports);
+                if host.revision == 0 && revision > 1 {
+                    self.risen.push(pair(host.key()));
+                }
+            }
+            HostWrite::Delete { key, revision: seen } => {
+                let [infra_env, host] = pair(*key);
+                self.buried.push([
+                    infra_env.clone(),
+                    host.clone(),
+                    Value::Int(revision),
+                    Value::time(at),
+                ]);
+                self.deletes.push([infra_env, host, Value::Int(*seen)]);
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn write(self, connection: &mut AnyConnection) -> Result<(), StoreError> {
+        let Self {
+            puts,
+            deletes,
+            reports,
+            buried,
+            risen,
+        } = self;
+        let gone: Vec<[Value; 2]> = deletes
+            .iter()
+            .map(|[infra_env, host, _]| [infra_env.clone(), host.clone()])
+            .collect();
+        let wanted = deletes.len();
+        let met = sql::execute_rows(
+            connection,
+            "delete from hosts where (infra_env_id, host_id, revision) in (",
+            deletes,
+            ")",
+        )
+        .await?;
+        expect_rows("host", wanted, met)?;
+        reports::forget(connection, gone.clone()).await?;
+        checkins::forget(connection, gone).await?;
+        let wanted = puts.len();
+        let met = sql::execute_rows(
+            connection,
+            "insert into hosts (infra_env_id, host_id, cluster_id, revision, status, due_at, created_at, doc)",
+            puts,
+            " on conflict (infra_env_id, host_id) do update set cluster_id = excluded.cluster_id,
+              revision = excluded.revision, status = excluded.status, due_at = excluded.due_at, doc = excluded.doc
+              where hosts.revision = excluded.revision - 1",
+        )
+        .await?;
+        expect_rows("host", wanted, met)?;
+        reports.write(connection).await?;
+        tombstones::bury(connection, buried).await?;
+        tombstones::raise(connection, risen).await
+    }
+}
+
+fn row(host: &Host, due_at: Option<Timestamp>, revision: i64) -> Result<[Value; 8], StoreError> {
+    let [infra_env, id] = pair(host.key());
+    Ok([
+        infra_env,
+        id,
+        Value::maybe_text(host.cluster),
+        Value::Int(revision),
+        Value::text(host.status().word()),
+        Value::maybe_time(due_at),
+        Value::time(host.created_at),
+        Value::Text(sql::document("host", host)?),
+    ])
+}

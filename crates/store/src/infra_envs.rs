@@ -1,0 +1,113 @@
+//! InfraEnvs: one document each.
+
+use crate::batch::{RowKey, Standing, expect_rows};
+use crate::commit::InfraEnvWrite;
+use crate::sql::{self, Columns, Value};
+use crate::{Store, StoreError};
+use futures_util::TryStreamExt;
+use muster_domain::id::{ClusterId, InfraEnvId};
+use muster_domain::infra_env::InfraEnv;
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use std::collections::HashMap;
+
+impl Store {
+    pub async fn infra_env_find(&self, id: InfraEnvId) -> Result<Option<InfraEnv>, StoreError> {
+        let row = sqlx::query("select doc, revision from infra_envs where id = $1")
+            .bind(id.to_string())
+            .fetch_optional(self.readers())
+            .await?;
+        row.map(|row| infra_env(&row)).transpose()
+    }
+
+    /// In the order they were made; with a cluster, those whose hosts are bound to it as they register.
+    pub async fn infra_envs_list(&self, cluster: Option<ClusterId>) -> Result<Vec<InfraEnv>, StoreError> {
+        let (condition, values) = match cluster {
+            Some(id) => ("where cluster_id = $1", vec![Value::text(id)]),
+            None => ("", Vec::new()),
+        };
+        let text = format!("select doc, revision from infra_envs {condition} order by created_at, id");
+        let mut rows = sql::query(text, values).fetch(self.readers());
+        let mut infra_envs = Vec::new();
+        while let Some(row) = rows.try_next().await? {
+            infra_envs.push(infra_env(&row)?);
+        }
+        Ok(infra_envs)
+    }
+}
+
+fn infra_env(row: &AnyRow) -> Result<InfraEnv, StoreError> {
+    let mut infra_env: InfraEnv = sql::read_document("infra-env", row.text(0)?)?;
+    infra_env.revision = row.int(1)?;
+    Ok(infra_env)
+}
+
+pub(crate) async fn standings(
+    connection: &mut AnyConnection,
+    ids: &[InfraEnvId],
+    standings: &mut HashMap<RowKey, Standing>,
+) -> Result<(), StoreError> {
+    let rows = sql::fetch_rows(
+        connection,
+        "select id, revision from infra_envs where id in (",
+        ids.iter().map(|id| [Value::text(id)]).collect(),
+        ")",
+    )
+    .await?;
+    for row in rows {
+        let id = row.parsed(0, "infra-env id")?;
+        let standing = Standing {
+            revision: row.int(1)?,
+            ..Standing::default()
+        };
+        standings.insert(RowKey::InfraEnv(id), standing);
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+pub(crate) struct InfraEnvBatch {
+    puts: Vec<[Value; 6]>,
+    deletes: Vec<[Value; 2]>,
+}
+
+impl InfraEnvBatch {
+    pub fn add(&mut self, write: &InfraEnvWrite, revision: i64) -> Result<(), StoreError> {
+        match write {
+            InfraEnvWrite::Put { infra_env } => self.puts.push([
+                Value::text(infra_env.id),
+                Value::Int(revision),
+                Value::foreign(&infra_env.name),
+                Value::maybe_text(infra_env.cluster),
+                Value::time(infra_env.created_at),
+                Value::Text(sql::document("infra-env", infra_env)?),
+            ]),
+            InfraEnvWrite::Delete { id, revision: seen } => {
+                self.deletes.push([Value::text(id), Value::Int(*seen)]);
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn write(self, connection: &mut AnyConnection) -> Result<(), StoreError> {
+        let Self { puts, deletes } = self;
+        let wanted = deletes.len();
+        let head = "delete from infra_envs where (id, revision) in (";
+        expect_rows(
+            "infra-env",
+            wanted,
+            sql::execute_rows(connection, head, deletes, ")").await?,
+        )?;
+        let wanted = puts.len();
+        let met = sql::execute_rows(
+            connection,
+            "insert into infra_envs (id, revision, name, cluster_id, created_at, doc)",
+            puts,
+            " on conflict (id) do update set revision = excluded.revision, name = excluded.name,
+              cluster_id = excluded.cluster_id, doc = excluded.doc
+              where infra_envs.revision = excluded.revision - 1",
+        )
+        .await?;
+        expect_rows("infra-env", wanted, met)
+    }
+}
