@@ -17,6 +17,15 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+/// Reads a wire object. A list is refused although the reader would take it for an object's fields in order.
+pub fn parse_object<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    match text.trim_start().chars().next() {
+        None => Err("it is empty".into()),
+        Some('{') => serde_json::from_str(text).map_err(|error| error.to_string()),
+        Some(_) => Err("it is not a JSON object".into()),
+    }
+}
+
 /// A wire object in which everything is optional. Fields after the semicolon are written even when empty.
 macro_rules! report {
     ($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident: $kind:ty),* $(,)? $(; $($(#[$kept_attr:meta])* $kept:ident: $kept_kind:ty),+ $(,)?)? }) => {
@@ -84,7 +93,11 @@ impl Serialize for Number {
     }
 }
 
-report!(Memory { physical_bytes: i64, physical_bytes_method: String, usable_bytes: i64 });
+report!(Memory {
+    physical_bytes: i64,
+    physical_bytes_method: String,
+    usable_bytes: i64
+});
 
 report!(SystemVendor {
     manufacturer: String,
@@ -128,19 +141,33 @@ report!(Disk {
 });
 
 report!(IoPerf { sync_duration: i64 });
-report!(Iscsi { host_ip_address: String });
+report!(Iscsi {
+    host_ip_address: String
+});
 
 /// Whether the system may be installed to a disk; the reasons are `null` on the wire when there are none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Eligibility {
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_default")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "is_default"
+    )]
     pub eligible: bool,
-    #[serde(default, deserialize_with = "null_is_default", serialize_with = "empty_is_null")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        serialize_with = "empty_is_null"
+    )]
     pub not_eligible_reasons: Vec<String>,
 }
 
 fn empty_is_null<S: serde::Serializer>(reasons: &Vec<String>, to: S) -> Result<S::Ok, S::Error> {
-    if reasons.is_empty() { to.serialize_none() } else { reasons.serialize(to) }
+    if reasons.is_empty() {
+        to.serialize_none()
+    } else {
+        reasons.serialize(to)
+    }
 }
 
 report!(Interface {
@@ -160,14 +187,29 @@ report!(Interface {
     ipv6_addresses: Vec<String>,
 });
 
-report!(Gpu { address: String, device_id: String, name: String, vendor: String, vendor_id: String });
+report!(Gpu {
+    address: String,
+    device_id: String,
+    name: String,
+    vendor: String,
+    vendor_id: String
+});
 
-report!(Route { destination: String, family: i64, gateway: String, interface: String, metric: i64 });
+report!(Route {
+    destination: String,
+    family: i64,
+    gateway: String,
+    interface: String,
+    metric: i64
+});
 
 impl Interface {
     /// Addresses with their network; what does not parse is left out.
     pub fn addresses(&self) -> impl Iterator<Item = IpNet> + '_ {
-        self.ipv4_addresses.iter().chain(&self.ipv6_addresses).filter_map(|text| text.parse().ok())
+        self.ipv4_addresses
+            .iter()
+            .chain(&self.ipv6_addresses)
+            .filter_map(|text| text.parse().ok())
     }
 
     /// Kinds a cluster can use; bridges, tunnels and container devices come and go.
@@ -178,16 +220,14 @@ impl Interface {
 
 impl Route {
     pub fn is_default(&self) -> bool {
-        !self.gateway.is_empty() && matches!(self.destination.as_str(), "0.0.0.0" | "::" | "0.0.0.0/0" | "::/0")
+        !self.gateway.is_empty()
+            && matches!(self.destination.as_str(), "0.0.0.0" | "::" | "0.0.0.0/0" | "::/0")
     }
 }
 
 impl Inventory {
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.trim().is_empty() {
-            return Err("the inventory is empty".into());
-        }
-        serde_json::from_str(text).map_err(|error| format!("the inventory is not valid JSON of its kind: {error}"))
+        parse_object(text).map_err(|why| format!("the inventory cannot be read: {why}"))
     }
 
     pub fn to_json(&self) -> String {
@@ -203,15 +243,22 @@ impl Inventory {
     }
 
     pub fn physical_bytes(&self) -> Option<i64> {
-        self.memory.as_ref().map(|memory| memory.physical_bytes).filter(|bytes| *bytes > 0)
+        self.memory
+            .as_ref()
+            .map(|memory| memory.physical_bytes)
+            .filter(|bytes| *bytes > 0)
     }
 
     pub fn product_name(&self) -> &str {
-        self.system_vendor.as_ref().map_or("", |vendor| &vendor.product_name)
+        self.system_vendor
+            .as_ref()
+            .map_or("", |vendor| &vendor.product_name)
     }
 
     pub fn manufacturer(&self) -> &str {
-        self.system_vendor.as_ref().map_or("", |vendor| &vendor.manufacturer)
+        self.system_vendor
+            .as_ref()
+            .map_or("", |vendor| &vendor.manufacturer)
     }
 
     pub fn is_vmware(&self) -> bool {
@@ -230,7 +277,9 @@ impl Inventory {
 
     /// Whether the hub kept nothing of the inventory because it was too large.
     pub fn is_cut(&self, extent: &str) -> bool {
-        self.truncation.as_ref().is_some_and(|truncation| truncation.extent == extent)
+        self.truncation
+            .as_ref()
+            .is_some_and(|truncation| truncation.extent == extent)
     }
 
     pub fn keep_real_interfaces(&mut self) {
@@ -239,16 +288,25 @@ impl Inventory {
 
     /// The part other hosts' checks need. Run it after disk eligibility was decided.
     pub fn digest(&self) -> Digest {
-        let eligible = self.disks.iter().filter(|disk| disk.installation_eligibility.eligible);
+        let eligible = self
+            .disks
+            .iter()
+            .filter(|disk| disk.installation_eligibility.eligible);
         Digest {
             hostname: self.hostname.clone(),
             cpus: self.cpu_count().unwrap_or_default(),
             memory_mib: self.physical_bytes().unwrap_or_default() >> 20,
-            disk_gb: eligible.map(|disk| disk.size_bytes / 1_000_000_000).max().unwrap_or_default(),
+            disk_gb: eligible
+                .map(|disk| disk.size_bytes / 1_000_000_000)
+                .max()
+                .unwrap_or_default(),
             architecture: self.architecture().to_owned(),
             nics: self.interfaces.iter().map(nic).collect(),
             has_gpu: !self.gpus.is_empty(),
-            virtual_machine: self.system_vendor.as_ref().is_some_and(|vendor| vendor.is_virtual),
+            virtual_machine: self
+                .system_vendor
+                .as_ref()
+                .is_some_and(|vendor| vendor.is_virtual),
         }
     }
 }
@@ -257,7 +315,12 @@ fn nic(interface: &Interface) -> Nic {
     Nic {
         name: interface.name.clone(),
         mac: interface.mac_address.clone(),
-        addresses: interface.ipv4_addresses.iter().chain(&interface.ipv6_addresses).cloned().collect(),
+        addresses: interface
+            .ipv4_addresses
+            .iter()
+            .chain(&interface.ipv6_addresses)
+            .cloned()
+            .collect(),
     }
 }
 

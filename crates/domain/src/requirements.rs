@@ -30,8 +30,13 @@ pub enum Profile {
 }
 
 impl Profile {
-    pub const ALL: [Profile; 5] =
-        [Self::Master, Self::Arbiter, Self::Worker, Self::SingleNode, Self::EdgeWorker];
+    pub const ALL: [Profile; 5] = [
+        Self::Master,
+        Self::Arbiter,
+        Self::Worker,
+        Self::SingleNode,
+        Self::EdgeWorker,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -97,7 +102,11 @@ impl Roles {
 
     /// The disk a free host needs: that of the least demanding role, so that no host is turned away too early.
     pub fn least_disk_size_gb(&self) -> i64 {
-        [&self.master, &self.arbiter, &self.worker].map(|role| role.disk_size_gb).into_iter().min().unwrap_or(0)
+        [&self.master, &self.arbiter, &self.worker]
+            .map(|role| role.disk_size_gb)
+            .into_iter()
+            .min()
+            .unwrap_or(0)
     }
 }
 
@@ -138,7 +147,13 @@ pub(crate) fn at_least(release: &str, wanted: &str) -> bool {
 
 const DISK_MS: i64 = 10;
 
-const fn row(cpu_cores: i64, ram_mib: i64, disk_size_gb: i64, latency: Option<f64>, loss: Option<f64>) -> Quantities {
+const fn row(
+    cpu_cores: i64,
+    ram_mib: i64,
+    disk_size_gb: i64,
+    latency: Option<f64>,
+    loss: Option<f64>,
+) -> Quantities {
     Quantities {
         cpu_cores,
         ram_mib,
@@ -160,7 +175,14 @@ impl Default for Requirements {
         };
         let mut smaller_single_node = fallback;
         smaller_single_node.sno.cpu_cores = 4;
-        Self { fallback, rules: vec![Rule { from: [4, 22, 0], exact: false, roles: smaller_single_node }] }
+        Self {
+            fallback,
+            rules: vec![Rule {
+                from: [4, 22, 0],
+                exact: false,
+                roles: smaller_single_node,
+            }],
+        }
     }
 }
 
@@ -192,8 +214,9 @@ impl Figures {
         base.cpu_cores = self.cpu_cores.unwrap_or(base.cpu_cores);
         base.ram_mib = self.ram_mib.unwrap_or(base.ram_mib);
         base.disk_size_gb = self.disk_size_gb.unwrap_or(base.disk_size_gb);
-        base.installation_disk_speed_threshold_ms =
-            self.installation_disk_speed_threshold_ms.unwrap_or(base.installation_disk_speed_threshold_ms);
+        base.installation_disk_speed_threshold_ms = self
+            .installation_disk_speed_threshold_ms
+            .unwrap_or(base.installation_disk_speed_threshold_ms);
         // The two network limits are optional: a table that leaves them out switches them off.
         base.network_latency_threshold_ms = self.network_latency_threshold_ms;
         base.packet_loss_percentage = self.packet_loss_percentage;
@@ -221,8 +244,8 @@ impl Entry {
 impl Requirements {
     /// Reads the JSON list of `HW_VALIDATOR_REQUIREMENTS`. Roles an entry leaves out keep their built-in figures.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let entries: Vec<Entry> =
-            serde_json::from_str(text).map_err(|error| format!("the hardware requirements are not valid: {error}"))?;
+        let entries: Vec<Entry> = serde_json::from_str(text)
+            .map_err(|error| format!("the hardware requirements are not valid: {error}"))?;
         let built_in = Self::default();
         let fallback = entries.iter().find(|entry| entry.version == "default");
         let Some(fallback) = fallback.map(|entry| entry.roles(built_in.fallback)) else {
@@ -231,27 +254,40 @@ impl Requirements {
         let mut rules = Vec::new();
         for entry in entries.iter().filter(|entry| entry.version != "default") {
             let Some(from) = version(&entry.version) else {
-                return Err(format!("the hardware requirements name no release: {:?}", entry.version));
+                return Err(format!(
+                    "the hardware requirements name no release: {:?}",
+                    entry.version
+                ));
             };
             let exact = match entry.match_type.as_deref() {
                 None | Some("" | "exact") => true,
                 Some("min_version") => false,
                 Some(other) => return Err(format!("match_type {other:?} is neither exact nor min_version")),
             };
-            rules.push(Rule { from, exact, roles: entry.roles(fallback) });
+            rules.push(Rule {
+                from,
+                exact,
+                roles: entry.roles(fallback),
+            });
         }
         Ok(Self { fallback, rules })
     }
 
     /// An exact entry wins, then the newest `min_version` not above the release, then the default.
     pub fn roles(&self, release: Option<&str>) -> &Roles {
-        let Some(release) = release.and_then(version) else { return &self.fallback };
+        let Some(release) = release.and_then(version) else {
+            return &self.fallback;
+        };
         let exact = |rule: &&Rule| {
             rule.exact && (rule.from == release || (rule.from[2] == 0 && rule.from[..2] == release[..2]))
         };
-        let reached = self.rules.iter().filter(|rule| !rule.exact && rule.from <= release);
+        let reached = self
+            .rules
+            .iter()
+            .filter(|rule| !rule.exact && rule.from <= release);
         let rule = self.rules.iter().filter(exact).max_by_key(|rule| rule.from);
-        rule.or_else(|| reached.max_by_key(|rule| rule.from)).map_or(&self.fallback, |rule| &rule.roles)
+        rule.or_else(|| reached.max_by_key(|rule| rule.from))
+            .map_or(&self.fallback, |rule| &rule.roles)
     }
 
     pub fn lookup(&self, release: Option<&str>, role: Role, single_node: bool, edge: bool) -> &Quantities {
@@ -292,11 +328,23 @@ mod tests {
         let table = Requirements::parse(TABLE).unwrap();
         let worker = |release| table.lookup(Some(release), Role::Worker, false, false).cpu_cores;
         assert_eq!(
-            [worker("4.15.1"), worker("4.17.2"), worker("4.18.30"), worker("4.20.0-rc.1")],
+            [
+                worker("4.15.1"),
+                worker("4.17.2"),
+                worker("4.18.30"),
+                worker("4.20.0-rc.1")
+            ],
             [2, 5, 3, 7]
         );
         let master = table.lookup(None, Role::Master, false, false);
-        assert_eq!((master.cpu_cores, master.ram_mib, master.network_latency_threshold_ms), (6, 16384, Some(50.0)));
+        assert_eq!(
+            (
+                master.cpu_cores,
+                master.ram_mib,
+                master.network_latency_threshold_ms
+            ),
+            (6, 16384, Some(50.0))
+        );
     }
 
     #[test]

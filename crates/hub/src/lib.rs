@@ -1,1 +1,109 @@
-//! (to be written)
+//! The hub: one way in (http), one place that decides (domain), one place that writes (store), workers beside them.
+
+pub mod agenda;
+pub mod clock;
+pub mod config;
+pub mod error;
+pub mod http;
+pub mod index;
+pub mod measure;
+pub mod room;
+pub mod serve;
+pub mod steps;
+pub mod turn;
+pub mod usecase;
+pub mod worker;
+
+pub use clock::Clock;
+pub use config::{Config, Settings};
+pub use error::Error;
+
+use jiff::{SignedDuration, Timestamp};
+use muster_domain::ClusterId;
+use muster_domain::cluster::Cluster;
+use muster_domain::host::event::Around;
+use muster_store::Store;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Notify, watch};
+
+/// Cheap to clone; everything behind it is shared.
+#[derive(Clone)]
+pub struct Hub(Arc<Inner>);
+
+pub struct Inner {
+    pub store: Store,
+    pub clock: Clock,
+    pub settings: Settings,
+    pub index: index::Index,
+    pub rooms: room::Rooms,
+    pub agenda: agenda::Agenda,
+    pub workers: worker::Board,
+    pub metrics: http::metrics::Metrics,
+    pub started_at: Timestamp,
+    dirty: Mutex<HashSet<ClusterId>>,
+    /// Rings when a cluster must be looked at again.
+    pub dirty_bell: Notify,
+    /// Rings when the outbox has work.
+    pub outbox_bell: Notify,
+    /// The newest change, for everyone who waits on the feed.
+    pub newest_change: watch::Sender<i64>,
+}
+
+impl std::ops::Deref for Hub {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+/// An agent gives up after 15 minutes without the hub and registers again; a little more than that after our
+/// start, such a registration says nothing about the host.
+const GRACE_AFTER_START: SignedDuration = SignedDuration::from_mins(20);
+
+impl Hub {
+    /// Opens the hub on a store: reads everything that decisions need, and starts nothing.
+    pub async fn open(store: Store, settings: Settings, clock: Clock) -> Result<Self, Error> {
+        let newest = store.changes_last().await?;
+        let hub = Self(Arc::new(Inner {
+            started_at: clock.now(),
+            store,
+            clock,
+            settings,
+            index: index::Index::default(),
+            rooms: room::Rooms::default(),
+            agenda: agenda::Agenda::default(),
+            workers: worker::Board::default(),
+            metrics: http::metrics::Metrics::default(),
+            dirty: Mutex::default(),
+            dirty_bell: Notify::new(),
+            outbox_bell: Notify::new(),
+            newest_change: watch::Sender::new(newest),
+        }));
+        worker::load::everything(&hub).await?;
+        Ok(hub)
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub fn around(&self, cluster: Option<&Cluster>, now: Timestamp) -> Around<'_> {
+        Around {
+            now,
+            timers: &self.settings.timers,
+            cluster: cluster.map(Cluster::standing),
+            hub_was_away: now < self.started_at + GRACE_AFTER_START && self.settings.was_here_before,
+        }
+    }
+
+    /// Something about a cluster or its hosts changed: its findings are looked at again, soon and once.
+    pub fn mark_dirty(&self, cluster: ClusterId) {
+        self.dirty.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster);
+        self.dirty_bell.notify_one();
+    }
+
+    pub fn take_dirty(&self) -> Vec<ClusterId> {
+        std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect()
+    }
+}

@@ -9,7 +9,11 @@ use crate::inventory::{Disk, Inventory};
 
 /// Why no disk can be used, largest first, if none can.
 pub(super) fn disk_gap(inventory: &Inventory, least_gb: i64, release: Option<&str>) -> Option<String> {
-    if inventory.disks.iter().any(|disk| disks::fits(inventory, disk, least_gb, release)) {
+    if inventory
+        .disks
+        .iter()
+        .any(|disk| disks::fits(inventory, disk, least_gb, release))
+    {
         return None;
     }
     let largest = inventory.disks.iter().max_by_key(|disk| disk.size_bytes)?;
@@ -18,22 +22,35 @@ pub(super) fn disk_gap(inventory: &Inventory, least_gb: i64, release: Option<&st
     let why = match missing {
         0 => disks::objections(inventory, largest, least_gb, release)
             .into_iter()
-            .chain(largest.installation_eligibility.not_eligible_reasons.iter().cloned())
+            .chain(
+                largest
+                    .installation_eligibility
+                    .not_eligible_reasons
+                    .iter()
+                    .cloned(),
+            )
             .next()
             .unwrap_or_default(),
         missing => format!("{missing} GB missing"),
     };
-    Some(format!("a disk of {least_gb} GB is needed, the largest ({}) has {gb} GB ({why})", disks::path(largest)))
+    Some(format!(
+        "a disk of {least_gb} GB is needed, the largest ({}) has {gb} GB ({why})",
+        disks::path(largest)
+    ))
 }
 
 pub(super) fn least_disks(subject: &Subject<'_>) -> Outcome {
     with_inventory(subject, |inventory| {
         if inventory.disks.is_empty() {
-            return Outcome::broken("The host reports no disks at all; check its controller and cabling, then reboot it.");
+            return Outcome::broken(
+                "The host reports no disks at all; check its controller and cabling, then reboot it.",
+            );
         }
         match disk_gap(inventory, subject.least_disk_gb(), subject.release()) {
             None => Outcome::pass("There is a disk to install to."),
-            Some(gap) => Outcome::fail(format!("No disk can be installed to: {gap}; attach a suitable disk.")),
+            Some(gap) => Outcome::fail(format!(
+                "No disk can be installed to: {gap}; attach a suitable disk."
+            )),
         }
     })
 }
@@ -45,7 +62,9 @@ fn measured<'a>(subject: &Subject<'a>) -> Option<&'a DiskSpeed> {
 
 pub(super) fn speed(subject: &Subject<'_>) -> Outcome {
     if subject.installation_disk_id.is_empty() {
-        return Outcome::broken("No installation disk is chosen, so its speed cannot be measured; attach a suitable disk.");
+        return Outcome::broken(
+            "No installation disk is chosen, so its speed cannot be measured; attach a suitable disk.",
+        );
     }
     match measured(subject) {
         None => Outcome::pass("The installation disk is measured when the installation is prepared."),
@@ -71,13 +90,18 @@ pub(super) fn installation_disk_not_skipped(subject: &Subject<'_>) -> Outcome {
     Outcome::judge(
         !skipped,
         "The installation disk may be formatted.",
-        format!("{chosen} is both the installation disk and on the list of disks to leave alone; change one of them."),
+        format!(
+            "{chosen} is both the installation disk and on the list of disks to leave alone; change one of them."
+        ),
     )
 }
 
 pub(super) fn skipped_disks_present(subject: &Subject<'_>) -> Outcome {
     with_inventory(subject, |inventory| {
-        let missing = subject.skip_formatting.iter().find(|id| disks::find(inventory, id).is_none());
+        let missing = subject
+            .skip_formatting
+            .iter()
+            .find(|id| disks::find(inventory, id).is_none());
         match missing {
             None => Outcome::pass("Every disk that must not be formatted is there."),
             Some(id) => Outcome::fail(format!(
@@ -124,8 +148,13 @@ pub(super) fn encryption(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outco
         return Outcome::Silent;
     }
     with_inventory(subject, |inventory| {
-        match (is_encrypted(&wish.enable_on, subject.effective_role()), wish.mode.as_str()) {
-            (None, _) => Outcome::wait("Whether the disk is encrypted depends on the role, which is not decided yet."),
+        match (
+            is_encrypted(&wish.enable_on, subject.effective_role()),
+            wish.mode.as_str(),
+        ) {
+            (None, _) => {
+                Outcome::wait("Whether the disk is encrypted depends on the role, which is not decided yet.")
+            }
             (Some(false), _) => Outcome::Silent,
             (Some(true), "tang") => tang(subject),
             (Some(true), _) => tpm(inventory),
@@ -153,19 +182,29 @@ fn tang(subject: &Subject<'_>) -> Outcome {
 }
 
 pub(super) fn no_iscsi_in_machine_cidr(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outcome {
-    let Some(inventory) = subject.inventory else { return Outcome::Silent };
+    let Some(inventory) = subject.inventory else {
+        return Outcome::Silent;
+    };
     if cluster.day_two {
         return Outcome::Silent;
     }
     if cluster.machine_networks.is_empty() {
         let optional = cluster.user_managed_networking;
-        return if optional { Outcome::Silent } else { Outcome::wait("Waiting for the machine network to be known.") };
+        return if optional {
+            Outcome::Silent
+        } else {
+            Outcome::wait("Waiting for the machine network to be known.")
+        };
     }
-    let chosen = disks::find(inventory, subject.installation_disk_id).filter(|disk| disk.drive_type == "iSCSI");
+    let chosen =
+        disks::find(inventory, subject.installation_disk_id).filter(|disk| disk.drive_type == "iSCSI");
     let Some(address) = chosen.and_then(|disk| disk.iscsi.as_ref()?.host_ip_address.parse().ok()) else {
         return Outcome::Silent;
     };
-    let inside = cluster.machine_networks.iter().find(|network| network.contains::<&std::net::IpAddr>(&address));
+    let inside = cluster
+        .machine_networks
+        .iter()
+        .find(|network| network.contains::<&std::net::IpAddr>(&address));
     match inside {
         None => Outcome::pass("The iSCSI drive is reached outside the machine network."),
         Some(network) => Outcome::fail(format!(

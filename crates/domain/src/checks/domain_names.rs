@@ -37,7 +37,11 @@ fn needs_dns(subject: &Subject<'_>, cluster: &ClusterFacts) -> bool {
 
 fn resolves(subject: &Subject<'_>, name: &str) -> Option<bool> {
     let report = subject.reports.domain_resolutions.as_ref()?;
-    let mut answers = report.resolutions.iter().filter(|answer| answer.domain_name == name).peekable();
+    let mut answers = report
+        .resolutions
+        .iter()
+        .filter(|answer| answer.domain_name == name)
+        .peekable();
     answers.peek()?;
     Some(answers.any(|answer| answer.has_address()))
 }
@@ -60,7 +64,9 @@ fn must_resolve(
         Some(found) => Outcome::judge(
             found,
             format!("The host can resolve {shown}.{zone}."),
-            format!("The host cannot resolve {shown}.{zone}; add a record for it to the DNS server the host uses."),
+            format!(
+                "The host cannot resolve {shown}.{zone}; add a record for it to the DNS server the host uses."
+            ),
         ),
     }
 }
@@ -82,7 +88,8 @@ pub(super) fn no_wildcard(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outc
         return Outcome::pass("The cluster runs already, so its domain is in order.");
     }
     let zone = zone(cluster);
-    let answers = [format!("{WILDCARD}.{zone}."), format!("{WILDCARD}.{zone}")].map(|name| resolves(subject, &name));
+    let answers =
+        [format!("{WILDCARD}.{zone}."), format!("{WILDCARD}.{zone}")].map(|name| resolves(subject, &name));
     if answers.contains(&Some(true)) {
         return Outcome::fail(format!(
             "Any name below {zone} resolves, so nodes would look up outside names there; remove the record *.{zone}."

@@ -176,7 +176,11 @@ impl Peer<'_> {
     }
 
     pub fn addresses(&self) -> impl Iterator<Item = IpNet> + '_ {
-        self.digest.nics.iter().flat_map(|nic| &nic.addresses).filter_map(|text| text.parse().ok())
+        self.digest
+            .nics
+            .iter()
+            .flat_map(|nic| &nic.addresses)
+            .filter_map(|text| text.parse().ok())
     }
 }
 
@@ -202,7 +206,11 @@ pub struct Neighbours {
 impl Neighbours {
     /// `groups` come from [`crate::cluster::network::majority_groups`] over the same peers.
     pub fn new(peers: &[Peer<'_>], groups: Groups) -> Self {
-        let mut neighbours = Self { count: peers.len(), groups, ..Self::default() };
+        let mut neighbours = Self {
+            count: peers.len(),
+            groups,
+            ..Self::default()
+        };
         for peer in peers {
             if peer.has_inventory {
                 *neighbours.names.entry(peer.name.to_owned()).or_default() += 1;
@@ -223,7 +231,11 @@ impl Neighbours {
     }
 
     pub fn name_of(&self, host: HostId) -> String {
-        self.host_names.get(&host).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| host.to_string())
+        self.host_names
+            .get(&host)
+            .filter(|name| !name.is_empty())
+            .cloned()
+            .unwrap_or_else(|| host.to_string())
     }
 
     /// How many hosts make a group: three, or two when they can fence each other.
@@ -251,8 +263,14 @@ impl<'a> Subject<'a> {
     }
 
     pub fn profile(&self) -> Profile {
-        let single_node = self.cluster.is_some_and(|cluster| cluster.is_single_node() && !cluster.day_two);
-        Profile::of(self.effective_role(), single_node, self.inventory.is_some_and(Inventory::is_edge))
+        let single_node = self
+            .cluster
+            .is_some_and(|cluster| cluster.is_single_node() && !cluster.day_two);
+        Profile::of(
+            self.effective_role(),
+            single_node,
+            self.inventory.is_some_and(Inventory::is_edge),
+        )
     }
 
     pub fn required(&self) -> &'a Quantities {
@@ -273,7 +291,10 @@ impl ClusterFacts {
     pub fn of(cluster: &Cluster, has_custom_manifests: bool) -> Self {
         let networks = |texts: &[String]| texts.iter().filter_map(|text| network(text)).collect();
         let pods = cluster.cluster_networks.iter().filter_map(|pods| {
-            Some(PodNetwork { cidr: network(&pods.cidr)?, host_prefix: pods.host_prefix })
+            Some(PodNetwork {
+                cidr: network(&pods.cidr)?,
+                host_prefix: pods.host_prefix,
+            })
         });
         Self {
             name: cluster.name.clone(),
@@ -316,7 +337,10 @@ fn vips(vips: &[crate::cluster::Vip]) -> Vec<Vip> {
         _ => Verification::Unverified,
     };
     let parsed = vips.iter().filter_map(|vip| {
-        Some(Vip { ip: vip.ip.parse().ok()?, verification: verification(&vip.verification) })
+        Some(Vip {
+            ip: vip.ip.parse().ok()?,
+            verification: verification(&vip.verification),
+        })
     });
     parsed.collect()
 }

@@ -115,7 +115,11 @@ pub fn stored(json: &str) -> BTreeMap<String, Status> {
         status: Status,
     }
     let categories: BTreeMap<String, Vec<Stored>> = serde_json::from_str(json).unwrap_or_default();
-    categories.into_values().flatten().map(|entry| (entry.id, entry.status)).collect()
+    categories
+        .into_values()
+        .flatten()
+        .map(|entry| (entry.id, entry.status))
+        .collect()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +154,11 @@ pub(crate) fn compare<'a>(
             (Status::Failure, Status::Success) => News::Fixed,
             _ => News::Other,
         };
-        Some(Change { id, news, message: message.to_owned() })
+        Some(Change {
+            id,
+            news,
+            message: message.to_owned(),
+        })
     })
     .collect()
 }
@@ -183,7 +191,10 @@ impl Ignored {
         }
         let ids: Vec<String> =
             serde_json::from_str(text).map_err(|error| format!("not a JSON list of check ids: {error}"))?;
-        Ok(Self { all: ids.iter().any(|id| id == "all"), ids })
+        Ok(Self {
+            all: ids.iter().any(|id| id == "all"),
+            ids,
+        })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -212,8 +223,19 @@ mod tests {
             ("d", Status::Pending, "x"),
             ("e", Status::Failure, "x"),
         ];
-        let news: Vec<_> = compare(&old, new.into_iter()).into_iter().map(|change| (change.id, change.news)).collect();
-        assert_eq!(news, [("a", News::Broke), ("b", News::Failed), ("c", News::Fixed), ("d", News::Other)]);
+        let news: Vec<_> = compare(&old, new.into_iter())
+            .into_iter()
+            .map(|change| (change.id, change.news))
+            .collect();
+        assert_eq!(
+            news,
+            [
+                ("a", News::Broke),
+                ("b", News::Failed),
+                ("c", News::Fixed),
+                ("d", News::Other)
+            ]
+        );
         assert!(compare(&BTreeMap::new(), new.into_iter()).is_empty());
         assert!(stored("nonsense").is_empty());
     }

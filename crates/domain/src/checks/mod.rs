@@ -75,11 +75,23 @@ struct Check {
 }
 
 const fn hw(id: CheckId, gate: Gate, run: Run) -> Check {
-    Check { id, category: Category::Hardware, gate, until: Until::Ever, run }
+    Check {
+        id,
+        category: Category::Hardware,
+        gate,
+        until: Until::Ever,
+        run,
+    }
 }
 
 const fn net(id: CheckId, gate: Gate, run: Run) -> Check {
-    Check { id, category: Category::Network, gate, until: Until::Ever, run }
+    Check {
+        id,
+        category: Category::Network,
+        gate,
+        until: Until::Ever,
+        run,
+    }
 }
 
 const fn until(until: Until, check: Check) -> Check {
@@ -93,10 +105,21 @@ const CHECKS: &[Check] = {
     use Run::{Always, Bound};
     &[
         until(Until::Reboot, net(Connected, ById, Always(network::connected))),
-        until(Until::Reboot, net(MediaConnected, ById, Always(network::media_connected))),
+        until(
+            Until::Reboot,
+            net(MediaConnected, ById, Always(network::media_connected)),
+        ),
         hw(HasInventory, ById, Always(hardware::has_inventory)),
-        hw(InventoryNotPartiallyTruncated, Nothing, Always(hardware::not_partially_truncated)),
-        hw(InventoryNotFullyTruncated, Sufficient, Always(hardware::not_fully_truncated)),
+        hw(
+            InventoryNotPartiallyTruncated,
+            Nothing,
+            Always(hardware::not_partially_truncated),
+        ),
+        hw(
+            InventoryNotFullyTruncated,
+            Sufficient,
+            Always(hardware::not_fully_truncated),
+        ),
         hw(HasMinCpuCores, MinHardware, Always(hardware::least_cpu)),
         hw(HasMinMemory, MinHardware, Always(hardware::least_memory)),
         hw(HasMinValidDisks, MinHardware, Always(disks::least_disks)),
@@ -105,14 +128,37 @@ const CHECKS: &[Check] = {
         hw(HostnameUnique, Sufficient, Bound(hardware::hostname_unique)),
         hw(HostnameValid, Sufficient, Always(hardware::hostname_valid)),
         net(MachineCidrDefined, Inputs, Bound(network::machine_cidr_defined)),
-        net(BelongsToMachineCidr, Sufficient, Bound(network::belongs_to_machine_cidr)),
-        net(IgnitionDownloadable, Sufficient, Bound(network::ignition_downloadable)),
-        net(BelongsToMajorityGroup, Sufficient, Bound(connectivity::majority_group)),
+        net(
+            BelongsToMachineCidr,
+            Sufficient,
+            Bound(network::belongs_to_machine_cidr),
+        ),
+        net(
+            IgnitionDownloadable,
+            Sufficient,
+            Bound(network::ignition_downloadable),
+        ),
+        net(
+            BelongsToMajorityGroup,
+            Sufficient,
+            Bound(connectivity::majority_group),
+        ),
         net(MtuValid, Nothing, Bound(connectivity::mtu)),
-        net(ValidPlatformNetworkSettings, Sufficient, Always(platform::network_settings)),
+        net(
+            ValidPlatformNetworkSettings,
+            Sufficient,
+            Always(platform::network_settings),
+        ),
         until(Until::Reboot, net(NtpSynced, Nothing, Always(time::ntp_synced))),
-        until(Until::Reboot, net(TimeSynced, Sufficient, Always(time::clock_agrees))),
-        net(ContainerImagesAvailable, Nothing, Always(platform::images_available)),
+        until(
+            Until::Reboot,
+            net(TimeSynced, Sufficient, Always(time::clock_agrees)),
+        ),
+        net(
+            ContainerImagesAvailable,
+            Nothing,
+            Always(platform::images_available),
+        ),
         hw(InstallationDiskSpeed, Sufficient, Always(disks::speed)),
         net(NetworkLatency, Sufficient, Bound(connectivity::latency)),
         net(PacketLoss, Sufficient, Bound(connectivity::packet_loss)),
@@ -120,16 +166,43 @@ const CHECKS: &[Check] = {
         net(ApiDomainName, Sufficient, Bound(domain_names::api)),
         net(ApiIntDomainName, Sufficient, Bound(domain_names::api_int)),
         net(AppsDomainName, Sufficient, Bound(domain_names::apps)),
-        net(DnsWildcardNotConfigured, Sufficient, Bound(domain_names::no_wildcard)),
-        hw(CompatibleWithClusterPlatform, MinHardware, Bound(platform::compatible)),
+        net(
+            DnsWildcardNotConfigured,
+            Sufficient,
+            Bound(domain_names::no_wildcard),
+        ),
+        hw(
+            CompatibleWithClusterPlatform,
+            MinHardware,
+            Bound(platform::compatible),
+        ),
         hw(VsphereDiskUuidEnabled, ById, Bound(disks::vsphere_uuids)),
         hw(DiskEncryption, MinHardware, Bound(disks::encryption)),
-        net(NonOverlappingSubnets, Sufficient, Bound(network::no_overlapping_subnets)),
-        until(Until::InstallationStarts, hw(CompatibleAgent, Sufficient, Always(platform::agent))),
-        hw(NoSkipInstallationDisk, Sufficient, Always(disks::installation_disk_not_skipped)),
-        hw(NoSkipMissingDisk, Sufficient, Always(disks::skipped_disks_present)),
+        net(
+            NonOverlappingSubnets,
+            Sufficient,
+            Bound(network::no_overlapping_subnets),
+        ),
+        until(
+            Until::InstallationStarts,
+            hw(CompatibleAgent, Sufficient, Always(platform::agent)),
+        ),
+        hw(
+            NoSkipInstallationDisk,
+            Sufficient,
+            Always(disks::installation_disk_not_skipped),
+        ),
+        hw(
+            NoSkipMissingDisk,
+            Sufficient,
+            Always(disks::skipped_disks_present),
+        ),
         net(NoIpCollisions, Sufficient, Always(network::no_ip_collisions)),
-        net(NoIscsiNicInMachineCidr, Sufficient, Bound(disks::no_iscsi_in_machine_cidr)),
+        net(
+            NoIscsiNicInMachineCidr,
+            Sufficient,
+            Bound(disks::no_iscsi_in_machine_cidr),
+        ),
     ]
 };
 
@@ -168,7 +241,10 @@ impl Check {
 
 /// Owner's choice wins over the site's; some checks cannot be ignored by an owner.
 fn is_disabled(subject: &Subject<'_>, id: CheckId) -> bool {
-    let ignored = subject.cluster.map(|cluster| &cluster.ignored_host_checks).filter(|list| !list.is_empty());
+    let ignored = subject
+        .cluster
+        .map(|cluster| &cluster.ignored_host_checks)
+        .filter(|list| !list.is_empty());
     match ignored {
         Some(list) => id.is_ignorable() && (list.all || list.names(id.as_str())),
         None => subject.settings.disabled_host_checks.contains(id.as_str()),
@@ -178,9 +254,18 @@ fn is_disabled(subject: &Subject<'_>, id: CheckId) -> bool {
 pub fn run(subject: &Subject<'_>) -> Report {
     let core = CHECKS.iter().filter_map(|check| {
         let (status, message) = check.examine(subject).finding(is_disabled(subject, check.id))?;
-        Some(Finding { id: check.id, category: check.category, gate: check.gate, status, message })
+        Some(Finding {
+            id: check.id,
+            category: check.category,
+            gate: check.gate,
+            status,
+            message,
+        })
     });
-    let operators = Operator::ALL.iter().filter(|_| subject.cluster.is_some()).map(operator);
+    let operators = Operator::ALL
+        .iter()
+        .filter(|_| subject.cluster.is_some())
+        .map(operator);
     Report {
         findings: core.chain(operators).collect(),
         bound: subject.cluster.is_some(),
@@ -210,7 +295,10 @@ impl Report {
     }
 
     fn gate_passes(&self, gate: Gate) -> bool {
-        self.findings.iter().filter(|finding| finding.gate == gate).all(|finding| finding.status.passes())
+        self.findings
+            .iter()
+            .filter(|finding| finding.gate == gate)
+            .all(|finding| finding.status.passes())
     }
 
     pub fn is_connected(&self) -> bool {
@@ -239,8 +327,11 @@ impl Report {
     /// The value of `validations_info`.
     pub fn to_json(&self) -> String {
         finding::to_json(self.findings.iter().map(|finding| {
-            let line =
-                finding::Line { id: finding.id.as_str(), status: finding.status, message: &finding.message };
+            let line = finding::Line {
+                id: finding.id.as_str(),
+                status: finding.status,
+                message: &finding.message,
+            };
             (finding.category.as_str(), line)
         }))
     }
@@ -254,7 +345,10 @@ impl Report {
     /// News since the stored findings, for the history.
     pub fn changes(&self, old: &BTreeMap<String, Status>) -> Vec<Change> {
         let new = self.findings.iter();
-        finding::compare(old, new.map(|new| (new.id.as_str(), new.status, new.message.as_str())))
+        finding::compare(
+            old,
+            new.map(|new| (new.id.as_str(), new.status, new.message.as_str())),
+        )
     }
 }
 

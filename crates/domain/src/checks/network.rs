@@ -35,7 +35,9 @@ pub(super) fn machine_cidr_defined(_: &Subject<'_>, cluster: &ClusterFacts) -> O
 }
 
 fn has_address_in(inventory: &Inventory, network: &IpNet) -> bool {
-    inventory.addresses().any(|address| network.contains(&address.addr()))
+    inventory
+        .addresses()
+        .any(|address| network.contains(&address.addr()))
 }
 
 pub(super) fn belongs_to_machine_cidr(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outcome {
@@ -50,8 +52,11 @@ pub(super) fn belongs_to_machine_cidr(subject: &Subject<'_>, cluster: &ClusterFa
         };
     }
     with_inventory(subject, |inventory| {
-        let outside: Vec<String> =
-            networks.iter().filter(|network| !has_address_in(inventory, network)).map(IpNet::to_string).collect();
+        let outside: Vec<String> = networks
+            .iter()
+            .filter(|network| !has_address_in(inventory, network))
+            .map(IpNet::to_string)
+            .collect();
         let fine = outside.is_empty()
             || cluster.user_managed_load_balancer && outside.len() < networks.len()
             || cluster.user_managed_networking && !cluster.is_single_node();
@@ -72,12 +77,22 @@ pub(super) fn ignition_downloadable(subject: &Subject<'_>, cluster: &ClusterFact
     }
     match &subject.reports.api_vip_connectivity {
         None => Outcome::wait("Waiting for the host to fetch its configuration from the cluster."),
-        Some(report) if report.is_success => Outcome::pass("The host can fetch its configuration from the cluster."),
+        Some(report) if report.is_success => {
+            Outcome::pass("The host can fetch its configuration from the cluster.")
+        }
         Some(report) => {
-            let why = if report.download_error.is_empty() { "no answer" } else { &report.download_error };
+            let why = if report.download_error.is_empty() {
+                "no answer"
+            } else {
+                &report.download_error
+            };
             Outcome::fail(format!(
                 "The host cannot fetch its configuration from {}: {why}. Check that the name resolves and the port is open from the host.",
-                if report.url.is_empty() { "the cluster" } else { &report.url }
+                if report.url.is_empty() {
+                    "the cluster"
+                } else {
+                    &report.url
+                }
             ))
         }
     }
@@ -101,14 +116,21 @@ pub(super) fn no_overlapping_subnets(subject: &Subject<'_>, cluster: &ClusterFac
         let networks: Vec<(&str, IpNet)> = inventory
             .interfaces
             .iter()
-            .flat_map(|interface| interface.addresses().map(|address| (interface.name.as_str(), address.trunc())))
+            .flat_map(|interface| {
+                interface
+                    .addresses()
+                    .map(|address| (interface.name.as_str(), address.trunc()))
+            })
             .filter(|(_, network)| counts(network))
             .collect();
         let clash = networks.iter().enumerate().find_map(|(at, (name, network))| {
             let overlaps = |(other, second): &&(&str, IpNet)| {
                 other != name && (network.contains(second) || second.contains(network))
             };
-            networks[at + 1..].iter().find(overlaps).map(|(other, second)| (name, network, other, second))
+            networks[at + 1..]
+                .iter()
+                .find(overlaps)
+                .map(|(other, second)| (name, network, other, second))
         });
         match clash {
             None => Outcome::pass("Each interface is in a network of its own."),
@@ -121,7 +143,9 @@ pub(super) fn no_overlapping_subnets(subject: &Subject<'_>, cluster: &ClusterFac
 
 pub(super) fn no_ip_collisions(subject: &Subject<'_>) -> Outcome {
     let nothing = || Outcome::pass("No other machine answers for the host's addresses.");
-    let (Some(cluster), Some(inventory)) = (subject.cluster, subject.inventory) else { return nothing() };
+    let (Some(cluster), Some(inventory)) = (subject.cluster, subject.inventory) else {
+        return nothing();
+    };
     if cluster.day_two || cluster.ip_collisions.is_empty() {
         return nothing();
     }

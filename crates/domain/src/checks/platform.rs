@@ -9,7 +9,11 @@ pub(super) fn network_settings(subject: &Subject<'_>) -> Outcome {
     with_inventory(subject, |inventory| {
         let product = inventory.product_name();
         if product != "OpenStack Compute" {
-            let product = if product.is_empty() { "this machine" } else { product };
+            let product = if product.is_empty() {
+                "this machine"
+            } else {
+                product
+            };
             return Outcome::pass(format!("The cluster can manage networking on {product}."));
         }
         match subject.cluster {
@@ -75,6 +79,13 @@ pub(super) fn images_outcome(subject: &Subject<'_>) -> host::Outcome {
     if tried.values().any(|status| !status.is_available()) {
         return host::Outcome::Failed;
     }
-    let all_tried = subject.wanted_images.iter().all(|image| tried.contains_key(image));
-    if tried.is_empty() || !all_tried { host::Outcome::Unknown } else { host::Outcome::Passed }
+    let all_tried = subject
+        .wanted_images
+        .iter()
+        .all(|image| tried.contains_key(image));
+    if tried.is_empty() || !all_tried {
+        host::Outcome::Unknown
+    } else {
+        host::Outcome::Passed
+    }
 }

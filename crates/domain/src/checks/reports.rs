@@ -40,7 +40,10 @@ impl Reports {
     }
 }
 
-report!(NtpSource { source_name: String, source_state: String });
+report!(NtpSource {
+    source_name: String,
+    source_state: String
+});
 report!(NtpReply {; ntp_sources: Vec<NtpSource> });
 
 report!(Connectivity {; remote_hosts: Vec<RemoteHost> });
@@ -64,13 +67,30 @@ report!(L3 {
     remote_ip_address: String,
     successful: bool,
 });
-report!(Mtu { mtu_successful: bool, outgoing_nic: String, remote_ip_address: String });
+report!(Mtu {
+    mtu_successful: bool,
+    outgoing_nic: String,
+    remote_ip_address: String
+});
 
 report!(DiskInfo { disk_speed: Option<DiskSpeed>, path: String });
-report!(DiskSpeed { exit_code: i64, speed_ms: i64, tested: bool });
-report!(DiskSpeedReply { io_sync_duration: i64, path: String });
+report!(DiskSpeed {
+    exit_code: i64,
+    speed_ms: i64,
+    tested: bool
+});
+report!(DiskSpeedReply {
+    io_sync_duration: i64,
+    path: String
+});
 
-report!(ImageStatus { download_rate: Number, name: String, result: String, size_bytes: Number, time: Number });
+report!(ImageStatus {
+    download_rate: Number,
+    name: String,
+    result: String,
+    size_bytes: Number,
+    time: Number
+});
 report!(ImagesReply {; images: Vec<ImageStatus> });
 
 report!(DomainResolutions {; resolutions: Vec<Resolution> });
@@ -81,15 +101,27 @@ report!(Resolution {
     ipv6_addresses: Vec<String>,
 });
 
-report!(ApiVipConnectivity { download_error: String, ignition: String, is_success: bool, url: String });
+report!(ApiVipConnectivity {
+    download_error: String,
+    ignition: String,
+    is_success: bool,
+    url: String
+});
 
 report!(TangConnectivity { is_success: bool; tang_server_response: Vec<TangResponse> });
 report!(TangResponse { payload: String, tang_url: String; signatures: Vec<TangSignature> });
-report!(TangSignature { protected: String, signature: String });
+report!(TangSignature {
+    protected: String,
+    signature: String
+});
 
 report!(FreeNetwork { network: String; free_addresses: Vec<String> });
 
-report!(VipVerification { verification: String, vip: String, vip_type: String });
+report!(VipVerification {
+    verification: String,
+    vip: String,
+    vip_type: String
+});
 
 report!(DhcpLease {
     api_vip_address: String,
@@ -98,7 +130,10 @@ report!(DhcpLease {
     ingress_vip_lease: String,
 });
 
-report!(UpgradeReply { agent_image: String, result: String });
+report!(UpgradeReply {
+    agent_image: String,
+    result: String
+});
 
 impl Resolution {
     pub fn has_address(&self) -> bool {

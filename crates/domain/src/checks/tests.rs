@@ -1,0 +1,3 @@
+mod fixture;
+mod sets;
+mod verdicts_by_check;

@@ -9,7 +9,12 @@ const LAG_LIMIT: i64 = 20 * 60;
 const LEAD_LIMIT: i64 = 60 * 60;
 
 pub(super) fn ntp_synced(subject: &Subject<'_>) -> Outcome {
-    if subject.reports.ntp_sources.iter().any(|source| source.source_state == "synced") {
+    if subject
+        .reports
+        .ntp_sources
+        .iter()
+        .any(|source| source.source_state == "synced")
+    {
         return Outcome::pass("The host's clock follows a time server.");
     }
     if subject.cluster.is_none() && !subject.ntp_configured {

@@ -24,7 +24,9 @@ pub struct Groups {
 impl Groups {
     /// Constant in the number of networks, logarithmic in the number of hosts.
     pub fn holds(&self, key: &str, host: HostId) -> bool {
-        self.majority_groups.get(key).is_some_and(|group| group.binary_search(&host).is_ok())
+        self.majority_groups
+            .get(key)
+            .is_some_and(|group| group.binary_search(&host).is_ok())
     }
 
     pub fn to_json(&self) -> String {
@@ -48,14 +50,20 @@ impl Families {
     }
 
     pub fn keys(self) -> Vec<&'static str> {
-        [(self.v4, IPV4), (self.v6, IPV6)].into_iter().filter(|(used, _)| *used).map(|(_, key)| key).collect()
+        [(self.v4, IPV4), (self.v6, IPV6)]
+            .into_iter()
+            .filter(|(used, _)| *used)
+            .map(|(_, key)| key)
+            .collect()
     }
 }
 
 /// The families a cluster uses: those of its networks, or both while none is set.
 pub fn families(cluster: &ClusterFacts) -> Families {
     let pods = cluster.cluster_networks.iter().map(|network| network.cidr);
-    let networks = pods.chain(cluster.machine_networks.iter().copied()).chain(cluster.service_networks.iter().copied());
+    let networks = pods
+        .chain(cluster.machine_networks.iter().copied())
+        .chain(cluster.service_networks.iter().copied());
     let mut used = Families { v4: false, v6: false };
     for network in networks {
         match network {
@@ -63,7 +71,11 @@ pub fn families(cluster: &ClusterFacts) -> Families {
             IpNet::V6(_) => used.v6 = true,
         }
     }
-    if used.v4 || used.v6 { used } else { Families { v4: true, v6: true } }
+    if used.v4 || used.v6 {
+        used
+    } else {
+        Families { v4: true, v6: true }
+    }
 }
 
 /// Addresses every interface gives itself; they say nothing about the network.
@@ -76,14 +88,20 @@ pub fn is_link_local(network: &IpNet) -> bool {
 
 /// The networks a host is in.
 pub fn networks_of(peer: &Peer<'_>) -> BTreeSet<IpNet> {
-    peer.addresses().map(|address| address.trunc()).filter(|network| !is_link_local(network)).collect()
+    peer.addresses()
+        .map(|address| address.trunc())
+        .filter(|network| !is_link_local(network))
+        .collect()
 }
 
 /// Computes all groups of a cluster at once, from what its hosts reported.
 pub fn majority_groups(peers: &[Peer<'_>]) -> Groups {
     let least = least_group(peers.iter().filter(|peer| peer.has_fencing).count());
-    let networks: BTreeSet<IpNet> =
-        peers.iter().filter(|peer| peer.has_inventory).flat_map(networks_of).collect();
+    let networks: BTreeSet<IpNet> = peers
+        .iter()
+        .filter(|peer| peer.has_inventory)
+        .flat_map(networks_of)
+        .collect();
     let mut groups = Groups {
         reporters: peers.iter().filter(|peer| peer.connectivity.is_some()).count(),
         l3_connected_addresses: connected_addresses(peers),
@@ -107,14 +125,26 @@ fn inside(text: &str, network: &IpNet) -> bool {
 /// One working path is enough: bond members and storage networks need not reach everything. Neighbour discovery is
 /// often filtered for IPv6, so an answered ping inside the network counts as well there.
 fn reaches_in(remote: &RemoteHost, network: &IpNet) -> bool {
-    let l2 = remote.l2_connectivity.iter().any(|path| path.successful && inside(&path.remote_ip_address, network));
-    let ping = || remote.l3_connectivity.iter().any(|path| path.successful && inside(&path.remote_ip_address, network));
+    let l2 = remote
+        .l2_connectivity
+        .iter()
+        .any(|path| path.successful && inside(&path.remote_ip_address, network));
+    let ping = || {
+        remote
+            .l3_connectivity
+            .iter()
+            .any(|path| path.successful && inside(&path.remote_ip_address, network))
+    };
     l2 || matches!(network, IpNet::V6(_)) && ping()
 }
 
 fn reaches_family(remote: &RemoteHost, v4: bool) -> bool {
     remote.l3_connectivity.iter().any(|path| {
-        path.successful && path.remote_ip_address.parse::<IpAddr>().is_ok_and(|ip| ip.is_ipv4() == v4)
+        path.successful
+            && path
+                .remote_ip_address
+                .parse::<IpAddr>()
+                .is_ok_and(|ip| ip.is_ipv4() == v4)
     })
 }
 
@@ -127,7 +157,15 @@ fn group(peers: &[Peer<'_>], least: usize, reaches: impl Fn(&RemoteHost) -> bool
     let mutual = |a: &HostId, b: &HostId| told[a].contains(b) && told[b].contains(a);
     let mut hosts: Vec<(usize, HostId)> = told
         .keys()
-        .map(|host| (told[host].iter().filter(|other| told.contains_key(other) && mutual(host, other)).count(), *host))
+        .map(|host| {
+            (
+                told[host]
+                    .iter()
+                    .filter(|other| told.contains_key(other) && mutual(host, other))
+                    .count(),
+                *host,
+            )
+        })
         .collect();
     // Best connected first, ids as tie-break: the same reports always make the same group.
     hosts.sort_by_key(|(links, host)| (std::cmp::Reverse(*links), *host));
@@ -145,14 +183,23 @@ fn group(peers: &[Peer<'_>], least: usize, reaches: impl Fn(&RemoteHost) -> bool
 }
 
 fn reached(report: &Connectivity, reaches: &impl Fn(&RemoteHost) -> bool) -> HashSet<HostId> {
-    report.remote_hosts.iter().filter(|remote| reaches(remote)).filter_map(|remote| remote.host_id.parse().ok()).collect()
+    report
+        .remote_hosts
+        .iter()
+        .filter(|remote| reaches(remote))
+        .filter_map(|remote| remote.host_id.parse().ok())
+        .collect()
 }
 
 /// Per host, the addresses most other reporting hosts can ping.
 fn connected_addresses(peers: &[Peer<'_>]) -> BTreeMap<HostId, Vec<String>> {
     let reporters = peers.iter().filter(|peer| peer.connectivity.is_some()).count();
     let mut pinged: BTreeMap<HostId, BTreeMap<&str, usize>> = BTreeMap::new();
-    for remote in peers.iter().filter_map(|peer| peer.connectivity).flat_map(|report| &report.remote_hosts) {
+    for remote in peers
+        .iter()
+        .filter_map(|peer| peer.connectivity)
+        .flat_map(|report| &report.remote_hosts)
+    {
         let Ok(id) = remote.host_id.parse() else { continue };
         let answered: BTreeSet<&str> = remote
             .l3_connectivity
@@ -188,14 +235,26 @@ pub fn host_networks(peers: &[Peer<'_>]) -> Vec<HostNetwork> {
             hosts_in.entry(network).or_default().push(peer.id);
         }
     }
-    let shared = hosts_in.into_iter().filter(|(_, hosts)| hosts.len() == known.len());
-    shared.map(|(network, host_ids)| HostNetwork { cidr: network.to_string(), host_ids }).collect()
+    let shared = hosts_in
+        .into_iter()
+        .filter(|(_, hosts)| hosts.len() == known.len());
+    shared
+        .map(|(network, host_ids)| HostNetwork {
+            cidr: network.to_string(),
+            host_ids,
+        })
+        .collect()
 }
 
 /// The narrowest network of the hosts that holds an address.
 pub fn network_around(ip: IpAddr, peers: &[Peer<'_>]) -> Option<IpNet> {
-    let networks = peers.iter().filter(|peer| peer.has_inventory).flat_map(networks_of);
-    networks.filter(|network| network.contains(&ip)).max_by_key(|network| (network.prefix_len(), *network))
+    let networks = peers
+        .iter()
+        .filter(|peer| peer.has_inventory)
+        .flat_map(networks_of);
+    networks
+        .filter(|network| network.contains(&ip))
+        .max_by_key(|network| (network.prefix_len(), *network))
 }
 
 /// Machine networks that follow from the virtual addresses, one per family in the order of the addresses.
@@ -213,19 +272,29 @@ pub fn machine_networks(vips: impl Iterator<Item = IpAddr>, peers: &[Peer<'_>]) 
 
 /// The network of a lone host's first interface with an address: where a single node lives.
 pub fn single_node_machine_network(peer: &Peer<'_>) -> Option<IpNet> {
-    peer.addresses().map(|address| address.trunc()).find(|network| !is_link_local(network))
+    peer.addresses()
+        .map(|address| address.trunc())
+        .find(|network| !is_link_local(network))
 }
 
 /// Addresses for which one host got answers from several machines. Kept per reporter: the same private address may
 /// exist in two places that no host sees at once, and one host's clean report must not erase another's finding.
 pub fn collisions_seen(report: &Connectivity) -> BTreeMap<String, Vec<String>> {
     let mut answers: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    let paths = report.remote_hosts.iter().flat_map(|remote| &remote.l2_connectivity);
+    let paths = report
+        .remote_hosts
+        .iter()
+        .flat_map(|remote| &remote.l2_connectivity);
     for path in paths.filter(|path| !path.remote_mac.is_empty() && !path.remote_ip_address.is_empty()) {
-        answers.entry(&path.remote_ip_address).or_default().insert(path.remote_mac.to_ascii_lowercase());
+        answers
+            .entry(&path.remote_ip_address)
+            .or_default()
+            .insert(path.remote_mac.to_ascii_lowercase());
     }
     let shared = answers.into_iter().filter(|(_, macs)| macs.len() > 1);
-    shared.map(|(ip, macs)| (ip.to_owned(), macs.into_iter().collect())).collect()
+    shared
+        .map(|(ip, macs)| (ip.to_owned(), macs.into_iter().collect()))
+        .collect()
 }
 
 /// All reporters' findings together.
@@ -236,7 +305,9 @@ pub fn merge_collisions<'a>(
     for (ip, macs) in seen.flatten() {
         all.entry(ip.clone()).or_default().extend(macs.iter().cloned());
     }
-    all.into_iter().map(|(ip, macs)| (ip, macs.into_iter().collect())).collect()
+    all.into_iter()
+        .map(|(ip, macs)| (ip, macs.into_iter().collect()))
+        .collect()
 }
 
 /// Whether two networks share addresses.

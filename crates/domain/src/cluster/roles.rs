@@ -8,12 +8,19 @@ use std::collections::BTreeMap;
 
 /// A suggestion for every host, or `None` while a host's hardware is unknown. Chosen roles are kept. The order of
 /// `peers` does not matter.
-pub fn suggest(cluster: &ClusterFacts, peers: &[Peer<'_>], needs: &Requirements) -> Option<BTreeMap<HostId, Role>> {
+pub fn suggest(
+    cluster: &ClusterFacts,
+    peers: &[Peer<'_>],
+    needs: &Requirements,
+) -> Option<BTreeMap<HostId, Role>> {
     if peers.iter().any(|peer| !peer.has_inventory) {
         return None;
     }
-    let mut roles: BTreeMap<HostId, Role> =
-        peers.iter().filter(|peer| peer.role != Role::AutoAssign).map(|peer| (peer.id, peer.role)).collect();
+    let mut roles: BTreeMap<HostId, Role> = peers
+        .iter()
+        .filter(|peer| peer.role != Role::AutoAssign)
+        .map(|peer| (peer.id, peer.role))
+        .collect();
     let open = by_fitness(peers);
     if cluster.day_two {
         roles.extend(open.iter().map(|peer| (peer.id, Role::Worker)));
@@ -42,7 +49,10 @@ pub fn suggest(cluster: &ClusterFacts, peers: &[Peer<'_>], needs: &Requirements)
 
 /// Hosts without a chosen role: those without accelerators first, then the smallest, then by id.
 fn by_fitness<'p, 'a>(peers: &'p [Peer<'a>]) -> Vec<&'p Peer<'a>> {
-    let mut open: Vec<&Peer<'_>> = peers.iter().filter(|peer| peer.role == Role::AutoAssign).collect();
+    let mut open: Vec<&Peer<'_>> = peers
+        .iter()
+        .filter(|peer| peer.role == Role::AutoAssign)
+        .collect();
     open.sort_by_key(|peer| (peer.digest.has_gpu, weight(peer.digest), peer.id));
     open
 }
@@ -53,7 +63,9 @@ fn weight(digest: &Digest) -> i64 {
 }
 
 fn is_enough(digest: &Digest, cluster: &ClusterFacts, role: Role, needs: &Requirements) -> bool {
-    let needed = needs.roles(cluster.release()).get(Profile::of(role, cluster.is_single_node(), false));
+    let needed = needs
+        .roles(cluster.release())
+        .get(Profile::of(role, cluster.is_single_node(), false));
     digest.cpus >= needed.cpu_cores
         && digest.memory_mib >= needed.ram_mib - MEMORY_SLACK_MIB
         && digest.disk_gb >= needed.disk_size_gb
@@ -70,7 +82,13 @@ mod tests {
     }
 
     fn digest(cpus: i64, gib: i64, disk_gb: i64, has_gpu: bool) -> Digest {
-        Digest { cpus, memory_mib: gib * 1024, disk_gb, has_gpu, ..Digest::default() }
+        Digest {
+            cpus,
+            memory_mib: gib * 1024,
+            disk_gb,
+            has_gpu,
+            ..Digest::default()
+        }
     }
 
     fn peer(n: u128, digest: &Digest) -> Peer<'_> {
@@ -90,7 +108,10 @@ mod tests {
     }
 
     fn cluster(count: i64) -> ClusterFacts {
-        ClusterFacts { control_plane_count: count, ..ClusterFacts::default() }
+        ClusterFacts {
+            control_plane_count: count,
+            ..ClusterFacts::default()
+        }
     }
 
     fn words(roles: &BTreeMap<HostId, Role>) -> Vec<&'static str> {
@@ -107,9 +128,16 @@ mod tests {
             digest(4, 16, 100, false),
             digest(16, 64, 120, false),
         ];
-        let peers: Vec<Peer<'_>> = sizes.iter().enumerate().map(|(at, digest)| peer(at as u128, digest)).collect();
+        let peers: Vec<Peer<'_>> = sizes
+            .iter()
+            .enumerate()
+            .map(|(at, digest)| peer(at as u128, digest))
+            .collect();
         let roles = suggest(&cluster(3), &peers, &Requirements::default()).unwrap();
-        assert_eq!(words(&roles), ["worker", "worker", "master", "worker", "master", "master"]);
+        assert_eq!(
+            words(&roles),
+            ["worker", "worker", "master", "worker", "master", "master"]
+        );
     }
 
     #[test]
@@ -139,7 +167,10 @@ mod tests {
     #[test]
     fn hosts_that_join_a_running_cluster_work() {
         let big = digest(8, 32, 200, false);
-        let facts = ClusterFacts { day_two: true, ..cluster(3) };
+        let facts = ClusterFacts {
+            day_two: true,
+            ..cluster(3)
+        };
         let roles = suggest(&facts, &[peer(1, &big)], &Requirements::default()).unwrap();
         assert_eq!(words(&roles), ["worker"]);
     }
@@ -147,7 +178,10 @@ mod tests {
     #[test]
     fn nothing_is_suggested_before_all_hardware_is_known() {
         let big = digest(8, 32, 200, false);
-        let unknown = Peer { has_inventory: false, ..peer(2, &big) };
+        let unknown = Peer {
+            has_inventory: false,
+            ..peer(2, &big)
+        };
         assert!(suggest(&cluster(3), &[peer(1, &big), unknown], &Requirements::default()).is_none());
     }
 

@@ -17,7 +17,11 @@ const OURS: [&str; 5] = [TOO_SMALL, WRONG_KIND, PATH_OF_MULTIPATH, MIXED_PATHS, 
 
 /// The name under which a disk is chosen, skipped and formatted: the most stable one it has.
 pub fn identity(disk: &Disk) -> String {
-    [&disk.by_id, &disk.by_path].into_iter().find(|name| !name.is_empty()).cloned().unwrap_or_else(|| device(disk))
+    [&disk.by_id, &disk.by_path]
+        .into_iter()
+        .find(|name| !name.is_empty())
+        .cloned()
+        .unwrap_or_else(|| device(disk))
 }
 
 fn device(disk: &Disk) -> String {
@@ -26,7 +30,11 @@ fn device(disk: &Disk) -> String {
 
 /// The device path shown to people: `/dev/sda`.
 pub fn path(disk: &Disk) -> String {
-    if disk.path.is_empty() { device(disk) } else { disk.path.clone() }
+    if disk.path.is_empty() {
+        device(disk)
+    } else {
+        disk.path.clone()
+    }
 }
 
 /// People and clients name disks in several ways.
@@ -44,8 +52,11 @@ pub fn find<'a>(inventory: &'a Inventory, wanted: &str) -> Option<&'a Disk> {
 
 /// Decides anew which disks may be installed to. `release` is the cluster's version, unknown for free hosts.
 pub fn judge(inventory: &mut Inventory, least_gb: i64, release: Option<&str>) {
-    let verdicts: Vec<Vec<String>> =
-        inventory.disks.iter().map(|disk| objections(inventory, disk, least_gb, release)).collect();
+    let verdicts: Vec<Vec<String>> = inventory
+        .disks
+        .iter()
+        .map(|disk| objections(inventory, disk, least_gb, release))
+        .collect();
     for (disk, ours) in inventory.disks.iter_mut().zip(verdicts) {
         let eligibility = &mut disk.installation_eligibility;
         eligibility.not_eligible_reasons.retain(|reason| !is_ours(reason));
@@ -60,7 +71,10 @@ fn is_ours(reason: &str) -> bool {
 
 /// Whether a disk could be installed to for a role that needs `least_gb`, whatever was decided for it before.
 pub fn fits(inventory: &Inventory, disk: &Disk, least_gb: i64, release: Option<&str>) -> bool {
-    disk.installation_eligibility.not_eligible_reasons.iter().all(|reason| is_ours(reason))
+    disk.installation_eligibility
+        .not_eligible_reasons
+        .iter()
+        .all(|reason| is_ours(reason))
         && objections(inventory, disk, least_gb, release).is_empty()
 }
 
@@ -68,14 +82,19 @@ pub fn fits(inventory: &Inventory, disk: &Disk, least_gb: i64, release: Option<&
 pub fn objections(inventory: &Inventory, disk: &Disk, least_gb: i64, release: Option<&str>) -> Vec<String> {
     let mut reasons = Vec::new();
     if disk.size_bytes < least_gb * GB {
-        reasons.push(format!("{TOO_SMALL} it has {} GB, {least_gb} GB are needed.", disk.size_bytes / GB));
+        reasons.push(format!(
+            "{TOO_SMALL} it has {} GB, {least_gb} GB are needed.",
+            disk.size_bytes / GB
+        ));
     }
     reasons.extend(wrong_kind(inventory, disk, release));
     if matches!(disk.drive_type.as_str(), "FC" | "iSCSI") && is_path(inventory, disk) {
         reasons.push(format!("{PATH_OF_MULTIPATH} choose that device instead."));
     }
     if disk.drive_type == "Multipath" && !paths_agree(inventory, disk) {
-        reasons.push(format!("{MIXED_PATHS} its paths must be all Fibre Channel or all iSCSI."));
+        reasons.push(format!(
+            "{MIXED_PATHS} its paths must be all Fibre Channel or all iSCSI."
+        ));
     }
     if disk.drive_type == "iSCSI" {
         reasons.extend(iscsi(inventory, disk));
@@ -95,7 +114,11 @@ fn wrong_kind(inventory: &Inventory, disk: &Disk, release: Option<&str>) -> Opti
         _ => false,
     };
     (!fits).then(|| {
-        let kind = if disk.drive_type.is_empty() { "unknown" } else { &disk.drive_type };
+        let kind = if disk.drive_type.is_empty() {
+            "unknown"
+        } else {
+            &disk.drive_type
+        };
         match disk.drive_type.as_str() {
             "RAID" => format!("{WRONG_KIND} {kind} needs OpenShift 4.14 or newer."),
             "iSCSI" => format!("{WRONG_KIND} {kind} needs OpenShift 4.15 or newer."),
@@ -105,18 +128,27 @@ fn wrong_kind(inventory: &Inventory, disk: &Disk, release: Option<&str>) -> Opti
 }
 
 fn holders(disk: &Disk) -> impl Iterator<Item = &str> {
-    disk.holders.split(',').map(str::trim).filter(|name| !name.is_empty())
+    disk.holders
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
 }
 
 fn is_path(inventory: &Inventory, disk: &Disk) -> bool {
     let multipath = |name: &str| {
-        inventory.disks.iter().any(|other| other.drive_type == "Multipath" && other.name == name)
+        inventory
+            .disks
+            .iter()
+            .any(|other| other.drive_type == "Multipath" && other.name == name)
     };
     holders(disk).any(multipath)
 }
 
 fn paths_agree(inventory: &Inventory, multipath: &Disk) -> bool {
-    let paths = inventory.disks.iter().filter(|disk| holders(disk).any(|name| name == multipath.name));
+    let paths = inventory
+        .disks
+        .iter()
+        .filter(|disk| holders(disk).any(|name| name == multipath.name));
     let mut kinds = paths.map(|disk| disk.drive_type.as_str());
     match kinds.next() {
         Some(first @ ("FC" | "iSCSI")) => kinds.all(|kind| kind == first),
@@ -127,25 +159,43 @@ fn paths_agree(inventory: &Inventory, multipath: &Disk) -> bool {
 }
 
 fn iscsi(inventory: &Inventory, disk: &Disk) -> Option<String> {
-    let address = disk.iscsi.as_ref().and_then(|iscsi| iscsi.host_ip_address.parse::<IpAddr>().ok());
+    let address = disk
+        .iscsi
+        .as_ref()
+        .and_then(|iscsi| iscsi.host_ip_address.parse::<IpAddr>().ok());
     let Some(address) = address else {
-        return Some(format!("{ISCSI} the address the host reaches it from is unknown."));
+        return Some(format!(
+            "{ISCSI} the address the host reaches it from is unknown."
+        ));
     };
-    default_route_addresses(inventory)
-        .contains(&address)
-        .then(|| format!("{ISCSI} it is reached through the interface of the default route; give it its own network."))
+    default_route_addresses(inventory).contains(&address).then(|| {
+        format!("{ISCSI} it is reached through the interface of the default route; give it its own network.")
+    })
 }
 
 fn default_route_addresses(inventory: &Inventory) -> Vec<IpAddr> {
-    let routed = |name: &str| inventory.routes.iter().any(|route| route.is_default() && route.interface == name);
-    let interfaces = inventory.interfaces.iter().filter(|interface| routed(&interface.name));
-    interfaces.flat_map(|interface| interface.addresses().map(|net| net.addr()).collect::<Vec<_>>()).collect()
+    let routed = |name: &str| {
+        inventory
+            .routes
+            .iter()
+            .any(|route| route.is_default() && route.interface == name)
+    };
+    let interfaces = inventory
+        .interfaces
+        .iter()
+        .filter(|interface| routed(&interface.name));
+    interfaces
+        .flat_map(|interface| interface.addresses().map(|net| net.addr()).collect::<Vec<_>>())
+        .collect()
 }
 
 /// Eligible disks, the most suitable first.
 pub fn eligible(inventory: &Inventory) -> Vec<&Disk> {
-    let mut disks: Vec<&Disk> =
-        inventory.disks.iter().filter(|disk| disk.installation_eligibility.eligible).collect();
+    let mut disks: Vec<&Disk> = inventory
+        .disks
+        .iter()
+        .filter(|disk| disk.installation_eligibility.eligible)
+        .collect();
     disks.sort_by(|a, b| preference(a).cmp(&preference(b)));
     disks
 }
@@ -153,13 +203,23 @@ pub fn eligible(inventory: &Inventory) -> Vec<&Disk> {
 /// Disks the firmware boots from come first; NVMe is kept for data; then the cheapest kind, the smallest, the
 /// first on its controller.
 fn preference(disk: &Disk) -> (bool, bool, &str, i64, &str) {
-    (!disk.bootable, disk.name.starts_with("nvme"), &disk.drive_type, disk.size_bytes, &disk.hctl)
+    (
+        !disk.bootable,
+        disk.name.starts_with("nvme"),
+        &disk.drive_type,
+        disk.size_bytes,
+        &disk.hctl,
+    )
 }
 
 /// The disk to install to: the current one while it may be used, else the most suitable.
 pub fn choose<'a>(inventory: &'a Inventory, current: &str) -> Option<&'a Disk> {
     let disks = eligible(inventory);
-    disks.iter().find(|disk| !current.is_empty() && identity(disk) == current).or(disks.first()).copied()
+    disks
+        .iter()
+        .find(|disk| !current.is_empty() && identity(disk) == current)
+        .or(disks.first())
+        .copied()
 }
 
 /// Disks whose boot sectors would compete with the new system's; they are wiped during installation.

@@ -22,14 +22,18 @@ pub enum Invalid {
     TooLong,
     #[error("the name is a placeholder that every machine has")]
     Placeholder,
-    #[error("the name may hold lower-case letters, digits, dashes and dots only, and must start with a letter or digit")]
+    #[error(
+        "the name may hold lower-case letters, digits, dashes and dots only, and must start with a letter or digit"
+    )]
     Characters,
 }
 
 /// The name a person gave, else the name the machine reports.
 pub fn effective<'a>(given: Option<&'a str>, inventory: Option<&'a Inventory>) -> &'a str {
     let given = given.filter(|name| !name.is_empty());
-    given.or(inventory.map(|inventory| inventory.hostname.as_str())).unwrap_or_default()
+    given
+        .or(inventory.map(|inventory| inventory.hostname.as_str()))
+        .unwrap_or_default()
 }
 
 pub fn validate(name: &str) -> Result<(), Invalid> {
@@ -43,7 +47,9 @@ pub fn validate(name: &str) -> Result<(), Invalid> {
         return Err(Invalid::Placeholder);
     }
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let labels_are_fine = name.split('.').all(|label| !label.is_empty() && label.bytes().all(allowed));
+    let labels_are_fine = name
+        .split('.')
+        .all(|label| !label.is_empty() && label.bytes().all(allowed));
     if name.starts_with('-') || !labels_are_fine {
         return Err(Invalid::Characters);
     }
@@ -78,7 +84,10 @@ mod tests {
 
     #[test]
     fn a_given_name_wins_over_the_reported_one() {
-        let inventory = Inventory { hostname: "reported".into(), ..Inventory::default() };
+        let inventory = Inventory {
+            hostname: "reported".into(),
+            ..Inventory::default()
+        };
         assert_eq!(effective(Some("given"), Some(&inventory)), "given");
         assert_eq!(effective(Some(""), Some(&inventory)), "reported");
         assert_eq!(effective(None, None), "");

@@ -251,6 +251,9 @@ pub struct Host {
     pub approved: bool,
     #[serde(default)]
     pub digest: Digest,
+    /// A hash of each report as the agent sent it, to tell news from repetition.
+    #[serde(default)]
+    pub seen: std::collections::BTreeMap<Report, u64>,
     /// Owner, inherited from the InfraEnv.
     #[serde(default)]
     pub user: String,
@@ -293,6 +296,7 @@ impl Host {
             installer_version: String::new(),
             approved: false,
             digest: Digest::default(),
+            seen: Default::default(),
             user: String::new(),
             org: String::new(),
         }

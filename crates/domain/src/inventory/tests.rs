@@ -7,13 +7,23 @@ fn written(text: &str) -> Value {
 
 #[test]
 fn an_empty_object_is_an_inventory_without_anything() {
-    assert_eq!(written("{}"), json!({"disks": [], "gpus": [], "interfaces": [], "routes": []}));
+    assert_eq!(
+        written("{}"),
+        json!({"disks": [], "gpus": [], "interfaces": [], "routes": []})
+    );
 }
 
 #[test]
 fn null_sub_objects_are_read_as_absent() {
     let inventory = Inventory::parse(r#"{"cpu":null,"memory":null,"disks":null,"hostname":null}"#).unwrap();
-    assert_eq!((inventory.cpu_count(), inventory.physical_bytes(), inventory.hostname.as_str()), (None, None, ""));
+    assert_eq!(
+        (
+            inventory.cpu_count(),
+            inventory.physical_bytes(),
+            inventory.hostname.as_str()
+        ),
+        (None, None, "")
+    );
 }
 
 #[test]
@@ -40,7 +50,9 @@ fn lists_of_an_interface_and_cpu_flags_are_always_there() {
 
 #[test]
 fn odd_spellings_of_the_wire_survive_a_round_trip() {
-    let value = written(r#"{"bmc_v6address":"::/0","disks":[{"partitionTypes":"gpt"}],"system_vendor":{"virtual":true}}"#);
+    let value = written(
+        r#"{"bmc_v6address":"::/0","disks":[{"partitionTypes":"gpt"}],"system_vendor":{"virtual":true}}"#,
+    );
     assert_eq!(value["disks"][0]["partitionTypes"], "gpt");
     assert_eq!(value["bmc_v6address"], "::/0");
     assert_eq!(value["system_vendor"]["virtual"], true);

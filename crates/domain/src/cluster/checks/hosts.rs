@@ -12,11 +12,19 @@ const CLOCK_GAP_LIMIT: i64 = 4 * 60;
 const NAMES_SHOWN: usize = 5;
 
 fn name(peer: &Peer<'_>) -> String {
-    if peer.name.is_empty() { peer.id.to_string() } else { peer.name.to_owned() }
+    if peer.name.is_empty() {
+        peer.id.to_string()
+    } else {
+        peer.name.to_owned()
+    }
 }
 
 pub(super) fn all_ready(subject: &Subject<'_>) -> Outcome {
-    let waiting: Vec<&Peer<'_>> = subject.peers.iter().filter(|peer| !peer.ready_to_install).collect();
+    let waiting: Vec<&Peer<'_>> = subject
+        .peers
+        .iter()
+        .filter(|peer| !peer.ready_to_install)
+        .collect();
     let mut names: Vec<String> = waiting.iter().take(NAMES_SHOWN).map(|peer| name(peer)).collect();
     if waiting.len() > NAMES_SHOWN {
         names.push(format!("and {} more", waiting.len() - NAMES_SHOWN));
@@ -24,12 +32,20 @@ pub(super) fn all_ready(subject: &Subject<'_>) -> Outcome {
     Outcome::judge(
         waiting.is_empty(),
         "No host is left that is not ready.",
-        format!("Hosts not ready to install: {}. See their findings, or unbind them.", names.join(", ")),
+        format!(
+            "Hosts not ready to install: {}. See their findings, or unbind them.",
+            names.join(", ")
+        ),
     )
 }
 
 pub(super) fn masters(subject: &Subject<'_>) -> Outcome {
-    let hosts = |role| subject.peers.iter().filter(move |peer| peer.effective_role() == role);
+    let hosts = |role| {
+        subject
+            .peers
+            .iter()
+            .filter(move |peer| peer.effective_role() == role)
+    };
     let (masters, arbiters) = (hosts(Role::Master).count(), hosts(Role::Arbiter).count());
     let wanted = usize::try_from(subject.facts.control_plane_count).unwrap_or_default();
     let others = subject.peers.len() - masters;
@@ -56,7 +72,12 @@ pub(super) fn masters(subject: &Subject<'_>) -> Outcome {
 }
 
 pub(super) fn clocks_agree(subject: &Subject<'_>) -> Outcome {
-    let skews = || subject.peers.iter().filter_map(|peer| Some((peer.clock_skew_seconds?, peer)));
+    let skews = || {
+        subject
+            .peers
+            .iter()
+            .filter_map(|peer| Some((peer.clock_skew_seconds?, peer)))
+    };
     let slowest = skews().min_by_key(|(skew, _)| *skew);
     let fastest = skews().max_by_key(|(skew, _)| *skew);
     let (Some((low, slow)), Some((high, fast))) = (slowest, fastest) else {

@@ -63,22 +63,42 @@ type Check = (CheckId, Category, Gate, fn(&Subject<'_>) -> Outcome);
 const CHECKS: &[Check] = {
     use {Category::*, CheckId::*, Gate::*};
     &[
-        (PlatformRequirementsSatisfied, Configuration, Nothing, configuration::platform),
+        (
+            PlatformRequirementsSatisfied,
+            Configuration,
+            Nothing,
+            configuration::platform,
+        ),
         (PullSecretSet, Configuration, Inputs, configuration::pull_secret),
         (AllHostsAreReadyToInstall, HostsData, Required, hosts::all_ready),
         (SufficientMastersCount, HostsData, Required, hosts::masters),
         (ApiVipsDefined, Network, VipsDefined, vips::api_defined),
         (ApiVipsValid, Network, Required, vips::api_valid),
         (ClusterCidrDefined, Network, Inputs, networks::cluster_defined),
-        (CustomManifestsRequirementsSatisfied, Network, Required, configuration::custom_manifests),
+        (
+            CustomManifestsRequirementsSatisfied,
+            Network,
+            Required,
+            configuration::custom_manifests,
+        ),
         (DnsDomainDefined, Network, Inputs, configuration::dns_domain),
         (IngressVipsDefined, Network, VipsDefined, vips::ingress_defined),
         (IngressVipsValid, Network, Required, vips::ingress_valid),
         (MachineCidrDefined, Network, Inputs, networks::machine_defined),
-        (MachineCidrEqualsToCalculatedCidr, Network, Required, vips::machine_network_agrees),
+        (
+            MachineCidrEqualsToCalculatedCidr,
+            Network,
+            Required,
+            vips::machine_network_agrees,
+        ),
         (NetworkPrefixValid, Network, Required, networks::prefix),
         (NetworkTypeValid, Network, Required, networks::network_type),
-        (NetworksSameAddressFamilies, Network, Required, networks::same_families),
+        (
+            NetworksSameAddressFamilies,
+            Network,
+            Required,
+            networks::same_families,
+        ),
         (NoCidrsOverlapping, Network, Required, networks::no_overlap),
         (NtpServerConfigured, Network, Required, hosts::clocks_agree),
         (ServiceCidrDefined, Network, Inputs, networks::service_defined),
@@ -110,7 +130,13 @@ fn is_disabled(subject: &Subject<'_>, id: CheckId) -> bool {
 pub fn run(subject: &Subject<'_>) -> Report {
     let core = CHECKS.iter().filter_map(|(id, category, gate, examine)| {
         let (status, message) = examine(subject).finding(is_disabled(subject, *id))?;
-        Some(Finding { id: *id, category: *category, gate: *gate, status, message })
+        Some(Finding {
+            id: *id,
+            category: *category,
+            gate: *gate,
+            status,
+            message,
+        })
     });
     let operators = Operator::ALL.iter().map(|operator| Finding {
         id: CheckId::Operator(*operator),
@@ -119,7 +145,9 @@ pub fn run(subject: &Subject<'_>) -> Report {
         status: Status::Success,
         message: format!("{} is not selected for this cluster.", operator.title()),
     });
-    Report { findings: core.chain(operators).collect() }
+    Report {
+        findings: core.chain(operators).collect(),
+    }
 }
 
 impl Report {
@@ -128,7 +156,10 @@ impl Report {
     }
 
     fn gate_passes(&self, gate: Gate) -> bool {
-        self.findings.iter().filter(|finding| finding.gate == gate).all(|finding| finding.status.passes())
+        self.findings
+            .iter()
+            .filter(|finding| finding.gate == gate)
+            .all(|finding| finding.status.passes())
     }
 
     pub fn gates(&self) -> Gates {
@@ -142,8 +173,11 @@ impl Report {
     /// The value of `validations_info`.
     pub fn to_json(&self) -> String {
         finding::to_json(self.findings.iter().map(|finding| {
-            let line =
-                finding::Line { id: finding.id.as_str(), status: finding.status, message: &finding.message };
+            let line = finding::Line {
+                id: finding.id.as_str(),
+                status: finding.status,
+                message: &finding.message,
+            };
             (finding.category.as_str(), line)
         }))
     }
@@ -157,7 +191,10 @@ impl Report {
     /// News since the stored findings, for the history.
     pub fn changes(&self, old: &BTreeMap<String, Status>) -> Vec<Change> {
         let new = self.findings.iter();
-        finding::compare(old, new.map(|new| (new.id.as_str(), new.status, new.message.as_str())))
+        finding::compare(
+            old,
+            new.map(|new| (new.id.as_str(), new.status, new.message.as_str())),
+        )
     }
 }
 

@@ -22,7 +22,9 @@ pub(super) fn machine_defined(subject: &Subject<'_>) -> Outcome {
     if !subject.has_seen_hosts() {
         return Outcome::wait(NO_HOSTS);
     }
-    Outcome::fail("The machine network is not known; set the API and ingress addresses, or the network itself.")
+    Outcome::fail(
+        "The machine network is not known; set the API and ingress addresses, or the network itself.",
+    )
 }
 
 pub(super) fn cluster_defined(subject: &Subject<'_>) -> Outcome {
@@ -43,7 +45,11 @@ pub(super) fn service_defined(subject: &Subject<'_>) -> Outcome {
 
 /// The three lists with their names; `None` while one that is needed is empty.
 fn lists(facts: &ClusterFacts) -> Option<Vec<(&'static str, Vec<IpNet>)>> {
-    let pods: Vec<IpNet> = facts.cluster_networks.iter().map(|network| network.cidr).collect();
+    let pods: Vec<IpNet> = facts
+        .cluster_networks
+        .iter()
+        .map(|network| network.cidr)
+        .collect();
     let machine_missing = needs_machine_network(facts) && facts.machine_networks.is_empty();
     if machine_missing || pods.is_empty() || facts.service_networks.is_empty() {
         return None;
@@ -53,13 +59,21 @@ fn lists(facts: &ClusterFacts) -> Option<Vec<(&'static str, Vec<IpNet>)>> {
         ("cluster network", pods),
         ("service network", facts.service_networks.clone()),
     ];
-    Some(all.into_iter().filter(|(_, networks)| !networks.is_empty()).collect())
+    Some(
+        all.into_iter()
+            .filter(|(_, networks)| !networks.is_empty())
+            .collect(),
+    )
 }
 
 pub(super) fn no_overlap(subject: &Subject<'_>) -> Outcome {
-    let Some(lists) = lists(subject.facts) else { return Outcome::wait(UNSET) };
+    let Some(lists) = lists(subject.facts) else {
+        return Outcome::wait(UNSET);
+    };
     // Several machine networks of one family are fine when somebody else balances the load between them.
-    let counted = lists.iter().filter(|(name, _)| subject.facts.manages_networks() || *name != "machine network");
+    let counted = lists
+        .iter()
+        .filter(|(name, _)| subject.facts.manages_networks() || *name != "machine network");
     let mut counts = counted.map(|(_, networks)| networks.len());
     if let Some(first) = counts.next()
         && counts.any(|count| count != first)
@@ -70,9 +84,14 @@ pub(super) fn no_overlap(subject: &Subject<'_>) -> Outcome {
     }
     for (at, (name, networks)) in lists.iter().enumerate() {
         for (other, seconds) in &lists[at + 1..] {
-            let clash = networks.iter().flat_map(|a| seconds.iter().map(move |b| (a, b))).find(|(a, b)| overlap(a, b));
+            let clash = networks
+                .iter()
+                .flat_map(|a| seconds.iter().map(move |b| (a, b)))
+                .find(|(a, b)| overlap(a, b));
             if let Some((a, b)) = clash {
-                return Outcome::fail(format!("The {name} {a} and the {other} {b} overlap; change one of them."));
+                return Outcome::fail(format!(
+                    "The {name} {a} and the {other} {b} overlap; change one of them."
+                ));
             }
         }
     }
@@ -80,21 +99,33 @@ pub(super) fn no_overlap(subject: &Subject<'_>) -> Outcome {
 }
 
 fn family_list(networks: &[IpNet]) -> Vec<&'static str> {
-    let mut list: Vec<&str> = networks.iter().map(|network| if network.addr().is_ipv4() { "IPv4" } else { "IPv6" }).collect();
+    let mut list: Vec<&str> = networks
+        .iter()
+        .map(|network| if network.addr().is_ipv4() { "IPv4" } else { "IPv6" })
+        .collect();
     list.dedup();
     list
 }
 
 pub(super) fn same_families(subject: &Subject<'_>) -> Outcome {
-    let Some(lists) = lists(subject.facts) else { return Outcome::wait(UNSET) };
-    let described: Vec<String> =
-        lists.iter().map(|(name, networks)| format!("{name}: {}", family_list(networks).join(", "))).collect();
+    let Some(lists) = lists(subject.facts) else {
+        return Outcome::wait(UNSET);
+    };
+    let described: Vec<String> = lists
+        .iter()
+        .map(|(name, networks)| format!("{name}: {}", family_list(networks).join(", ")))
+        .collect();
     let first = lists.first().map(|(_, networks)| family_list(networks));
-    let same = lists.iter().all(|(_, networks)| Some(family_list(networks)) == first);
+    let same = lists
+        .iter()
+        .all(|(_, networks)| Some(family_list(networks)) == first);
     Outcome::judge(
         same,
         "All networks use the same address families.",
-        format!("The networks use different address families ({}); list the same families in the same order.", described.join("; ")),
+        format!(
+            "The networks use different address families ({}); list the same families in the same order.",
+            described.join("; ")
+        ),
     )
 }
 
@@ -103,7 +134,11 @@ pub(super) fn prefix(subject: &Subject<'_>) -> Outcome {
     if networks.is_empty() {
         return Outcome::wait("Waiting for the cluster network to be set.");
     }
-    let hosts = if subject.facts.is_single_node() { 1 } else { subject.peers.len().max(4) };
+    let hosts = if subject.facts.is_single_node() {
+        1
+    } else {
+        subject.peers.len().max(4)
+    };
     match networks.iter().find_map(|network| prefix_fault(network, hosts)) {
         None => Outcome::pass("The cluster network has room for every host."),
         Some(fault) => Outcome::fail(fault),
@@ -116,7 +151,10 @@ fn prefix_fault(network: &PodNetwork, hosts: usize) -> Option<String> {
     let longest = i64::from(network.cidr.max_prefix_len()) - 7;
     let prefix = network.host_prefix;
     if !(1..=longest).contains(&prefix) {
-        return Some(format!("The host prefix /{prefix} of {} must be between /1 and /{longest}.", network.cidr));
+        return Some(format!(
+            "The host prefix /{prefix} of {} must be between /1 and /{longest}.",
+            network.cidr
+        ));
     }
     let spare_bits = prefix - i64::from(network.cidr.prefix_len());
     let slices = u32::try_from(spare_bits).map_or(0, |bits| 1usize.checked_shl(bits).unwrap_or(usize::MAX));
@@ -131,7 +169,9 @@ fn prefix_fault(network: &PodNetwork, hosts: usize) -> Option<String> {
 pub(super) fn network_type(subject: &Subject<'_>) -> Outcome {
     let facts = subject.facts;
     let pods = facts.cluster_networks.iter().map(|network| network.cidr);
-    let all = pods.chain(facts.machine_networks.iter().copied()).chain(facts.service_networks.iter().copied());
+    let all = pods
+        .chain(facts.machine_networks.iter().copied())
+        .chain(facts.service_networks.iter().copied());
     let uses_v6 = all.into_iter().any(|network| matches!(network, IpNet::V6(_)));
     match facts.network_type.as_str() {
         "OpenShiftSDN" if uses_v6 => {

@@ -28,7 +28,9 @@ fn defined(subject: &Subject<'_>, vips: &[Vip], what: &str) -> Outcome {
     Outcome::judge(
         !vips.is_empty(),
         format!("The {what} address is set."),
-        format!("The {what} address is not set; choose a free address of the machine network and set {what}_vips."),
+        format!(
+            "The {what} address is not set; choose a free address of the machine network and set {what}_vips."
+        ),
     )
 }
 
@@ -59,7 +61,9 @@ fn valid(subject: &Subject<'_>, vips: &[Vip], what: &str) -> Outcome {
         return Outcome::wait(NO_HOSTS);
     }
     match vips.iter().find_map(|vip| fault(subject, vip)) {
-        None => Outcome::pass(format!("The {what} address is in the machine network and not in use.")),
+        None => Outcome::pass(format!(
+            "The {what} address is in the machine network and not in use."
+        )),
         Some(fault) => Outcome::fail(format!("The {what} address {fault}")),
     }
 }
@@ -67,19 +71,34 @@ fn valid(subject: &Subject<'_>, vips: &[Vip], what: &str) -> Outcome {
 fn fault(subject: &Subject<'_>, vip: &Vip) -> Option<String> {
     let facts = subject.facts;
     let ip = vip.ip;
-    let Some(network) = facts.machine_networks.iter().find(|network| network.contains(&ip)) else {
-        return Some(format!("{ip} is outside the machine network; choose another address or change the network."));
+    let Some(network) = facts
+        .machine_networks
+        .iter()
+        .find(|network| network.contains(&ip))
+    else {
+        return Some(format!(
+            "{ip} is outside the machine network; choose another address or change the network."
+        ));
     };
     if is_reserved(ip, network) {
-        return Some(format!("{ip} is the network's or the broadcast address of {network}; choose another."));
+        return Some(format!(
+            "{ip} is the network's or the broadcast address of {network}; choose another."
+        ));
     }
     // An outside load balancer answers for its addresses, may share one, and is in use by definition.
     if facts.user_managed_load_balancer {
         return None;
     }
-    let shared = facts.api_vips.iter().any(|api| facts.ingress_vips.iter().any(|ingress| api.ip == ingress.ip && api.ip == ip));
+    let shared = facts.api_vips.iter().any(|api| {
+        facts
+            .ingress_vips
+            .iter()
+            .any(|ingress| api.ip == ingress.ip && api.ip == ip)
+    });
     if shared {
-        return Some(format!("{ip} is used for both API and ingress; give each its own."));
+        return Some(format!(
+            "{ip} is used for both API and ingress; give each its own."
+        ));
     }
     is_taken(subject, vip, network)
         .then(|| format!("{ip} answers already, so something else uses it; choose a free address."))
@@ -106,7 +125,11 @@ fn is_taken(subject: &Subject<'_>, vip: &Vip, network: &IpNet) -> bool {
                 .peers
                 .iter()
                 .flat_map(|peer| peer.free_addresses)
-                .filter(|list| list.network.parse::<IpNet>().is_ok_and(|listed| listed.trunc() == network.trunc()))
+                .filter(|list| {
+                    list.network
+                        .parse::<IpNet>()
+                        .is_ok_and(|listed| listed.trunc() == network.trunc())
+                })
                 .peekable();
             let text = vip.ip.to_string();
             lists.peek().is_some() && !lists.any(|list| list.free_addresses.iter().any(|free| *free == text))
@@ -133,11 +156,21 @@ pub(super) fn machine_network_agrees(subject: &Subject<'_>) -> Outcome {
                     vip.ip
                 ));
             }
-            Some(around) if !facts.machine_networks.iter().any(|network| network.trunc() == around) => {
+            Some(around)
+                if !facts
+                    .machine_networks
+                    .iter()
+                    .any(|network| network.trunc() == around) =>
+            {
                 return Outcome::fail(format!(
                     "{} is in {around} on the hosts, but the machine network is {}; make them agree.",
                     vip.ip,
-                    facts.machine_networks.iter().map(IpNet::to_string).collect::<Vec<_>>().join(", ")
+                    facts
+                        .machine_networks
+                        .iter()
+                        .map(IpNet::to_string)
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 ));
             }
             Some(_) => {}

@@ -2,24 +2,45 @@ use super::*;
 use crate::inventory::{Cpu, Interface, Iscsi, Route};
 
 fn disk(name: &str, kind: &str, gb: i64) -> Disk {
-    Disk { name: name.into(), drive_type: kind.into(), size_bytes: gb * GB, ..Disk::default() }
+    Disk {
+        name: name.into(),
+        drive_type: kind.into(),
+        size_bytes: gb * GB,
+        ..Disk::default()
+    }
 }
 
 fn machine(disks: Vec<Disk>) -> Inventory {
-    let cpu = Cpu { architecture: "x86_64".into(), count: 8, ..Cpu::default() };
-    Inventory { disks, cpu: Some(cpu), ..Inventory::default() }
+    let cpu = Cpu {
+        architecture: "x86_64".into(),
+        count: 8,
+        ..Cpu::default()
+    };
+    Inventory {
+        disks,
+        cpu: Some(cpu),
+        ..Inventory::default()
+    }
 }
 
 fn judged(disks: Vec<Disk>, release: Option<&str>) -> Vec<bool> {
     let mut inventory = machine(disks);
     judge(&mut inventory, 100, release);
-    inventory.disks.iter().map(|disk| disk.installation_eligibility.eligible).collect()
+    inventory
+        .disks
+        .iter()
+        .map(|disk| disk.installation_eligibility.eligible)
+        .collect()
 }
 
 #[test]
 fn size_and_kind_decide() {
-    let disks = ["HDD", "SSD", "Multipath", "FC", "ODD", "virtual", "ECKD", ""].map(|kind| disk("x", kind, 100));
-    assert_eq!(judged(disks.to_vec(), Some("4.20")), [true, true, true, true, false, false, false, false]);
+    let disks =
+        ["HDD", "SSD", "Multipath", "FC", "ODD", "virtual", "ECKD", ""].map(|kind| disk("x", kind, 100));
+    assert_eq!(
+        judged(disks.to_vec(), Some("4.20")),
+        [true, true, true, true, false, false, false, false]
+    );
     assert_eq!(judged(vec![disk("sda", "SSD", 99)], None), [false]);
 }
 
@@ -40,7 +61,10 @@ fn our_reasons_go_when_circumstances_change_and_the_agents_stay() {
     judge(&mut inventory, 50, None);
     judge(&mut inventory, 50, None);
     assert!(inventory.disks[0].installation_eligibility.eligible);
-    assert_eq!(inventory.disks[1].installation_eligibility.not_eligible_reasons, ["Disk is removable"]);
+    assert_eq!(
+        inventory.disks[1].installation_eligibility.not_eligible_reasons,
+        ["Disk is removable"]
+    );
 }
 
 #[test]
@@ -50,7 +74,10 @@ fn a_path_of_a_multipath_device_is_not_a_disk_of_its_own() {
     let mut path_two = disk("sdb", "FC", 200);
     path_two.holders = "dm-0".into();
     let whole = disk("dm-0", "Multipath", 200);
-    assert_eq!(judged(vec![path_one.clone(), path_two.clone(), whole.clone()], None), [false, false, true]);
+    assert_eq!(
+        judged(vec![path_one.clone(), path_two.clone(), whole.clone()], None),
+        [false, false, true]
+    );
     path_two.drive_type = "iSCSI".into();
     assert!(!judged(vec![path_one, path_two, whole], None)[2]);
 }
@@ -71,10 +98,15 @@ fn an_iscsi_drive_needs_a_network_of_its_own() {
         ..Route::default()
     }];
     for (address, fits) in [(None, false), (Some("10.0.0.5"), false), (Some("10.9.0.5"), true)] {
-        remote.iscsi = address.map(|ip| Iscsi { host_ip_address: ip.into() });
+        remote.iscsi = address.map(|ip| Iscsi {
+            host_ip_address: ip.into(),
+        });
         inventory.disks = vec![remote.clone()];
         judge(&mut inventory, 100, None);
-        assert_eq!(inventory.disks[0].installation_eligibility.eligible, fits, "{address:?}");
+        assert_eq!(
+            inventory.disks[0].installation_eligibility.eligible, fits,
+            "{address:?}"
+        );
     }
 }
 
@@ -86,10 +118,18 @@ fn the_most_suitable_disk_comes_first() {
     later.hctl = "1:0:0:0".into();
     let mut earlier = disk("sdd", "HDD", 200);
     earlier.hctl = "0:0:0:0".into();
-    let mut inventory =
-        machine(vec![disk("nvme0n1", "SSD", 100), disk("sdb", "SSD", 100), later, earlier, bootable]);
+    let mut inventory = machine(vec![
+        disk("nvme0n1", "SSD", 100),
+        disk("sdb", "SSD", 100),
+        later,
+        earlier,
+        bootable,
+    ]);
     judge(&mut inventory, 100, None);
-    let order: Vec<&str> = eligible(&inventory).iter().map(|disk| disk.name.as_str()).collect();
+    let order: Vec<&str> = eligible(&inventory)
+        .iter()
+        .map(|disk| disk.name.as_str())
+        .collect();
     assert_eq!(order, ["sdz", "sdd", "sdc", "sdb", "nvme0n1"]);
 }
 
@@ -122,7 +162,12 @@ fn identity_prefers_the_most_stable_name() {
 
 #[test]
 fn only_local_bootable_disks_are_wiped() {
-    let mut disks = vec![disk("sda", "SSD", 1), disk("mmcblk0", "SSD", 1), disk("sdb", "FC", 1), disk("sdc", "HDD", 1)];
+    let mut disks = vec![
+        disk("sda", "SSD", 1),
+        disk("mmcblk0", "SSD", 1),
+        disk("sdb", "FC", 1),
+        disk("sdc", "HDD", 1),
+    ];
     for disk in &mut disks {
         disk.bootable = true;
     }
@@ -134,9 +179,20 @@ fn only_local_bootable_disks_are_wiped() {
 #[test]
 fn the_skip_list_follows_changes_and_names_unknown_disks() {
     let inventory = machine(vec![disk("sda", "SSD", 1), disk("sdb", "SSD", 1)]);
-    let list = skip_list(&["gone".into()], &[("/dev/sda".into(), true), ("/dev/sda".into(), true)], &inventory);
+    let list = skip_list(
+        &["gone".into()],
+        &[("/dev/sda".into(), true), ("/dev/sda".into(), true)],
+        &inventory,
+    );
     assert_eq!(list.unwrap(), ["gone", "/dev/sda"]);
-    let list = skip_list(&["gone".into(), "/dev/sda".into()], &[("gone".into(), false)], &inventory);
+    let list = skip_list(
+        &["gone".into(), "/dev/sda".into()],
+        &[("gone".into(), false)],
+        &inventory,
+    );
     assert_eq!(list.unwrap(), ["/dev/sda"]);
-    assert_eq!(skip_list(&[], &[("/dev/sdq".into(), true)], &inventory), Err("/dev/sdq".into()));
+    assert_eq!(
+        skip_list(&[], &[("/dev/sdq".into(), true)], &inventory),
+        Err("/dev/sdq".into())
+    );
 }

@@ -77,6 +77,9 @@ impl<'a> Draft<'a> {
 
     /// Settles status text and history, and stamps times; every decision ends here.
     fn because(mut self, why: &'static str, around: &Around<'_>) -> Decision {
+        for report in &self.forget {
+            self.host.seen.remove(report);
+        }
         let (from, to) = (self.before.status(), self.host.status());
         let moved = from != to || self.before.status_info.is_empty();
         match self.info.take() {

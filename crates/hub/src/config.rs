@@ -1,0 +1,129 @@
+//! What a hub can be told: as it comes from flags and files, and as it is used.
+
+use muster_domain::catalog::{Catalog, Images};
+use muster_domain::checks;
+use muster_domain::host::event::Timers;
+use muster_domain::infra_env::InfraEnv;
+use muster_domain::requirements::Requirements;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// As given by a person.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub listen: SocketAddr,
+    pub data_dir: PathBuf,
+    /// `postgres://…`; absent: SQLite in the data directory.
+    pub database: Option<String>,
+    /// How hosts and people reach this hub; absent: the address it listens on.
+    pub base_url: Option<String>,
+    /// Where discovery images come from; absent: this hub.
+    pub image_service_url: Option<String>,
+    /// JSON texts in the form of the reference's `OS_IMAGES`, `RELEASE_IMAGES`, `HW_VALIDATOR_REQUIREMENTS`.
+    pub os_images: Option<String>,
+    pub release_images: Option<String>,
+    pub hw_requirements: Option<String>,
+    /// The agent image hosts should run; absent: the default one.
+    pub agent_image: Option<String>,
+    /// Replace agents that run another image.
+    pub upgrade_agents: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8090)),
+            data_dir: "muster-data".into(),
+            database: None,
+            base_url: None,
+            image_service_url: None,
+            os_images: None,
+            release_images: None,
+            hw_requirements: None,
+            agent_image: None,
+            upgrade_agents: true,
+        }
+    }
+}
+
+/// Parsed and ready to use.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub base_url: String,
+    pub image_service_url: String,
+    pub database: &'static str,
+    pub catalog: Catalog,
+    pub images: Images,
+    pub requirements: Requirements,
+    pub checks: checks::Settings,
+    pub timers: Timers,
+    pub disabled_steps: BTreeSet<String>,
+    pub default_ntp: String,
+    /// The database held something when the hub started, so hosts may remember it.
+    pub was_here_before: bool,
+}
+
+/// Links to what a machine needs to boot the discovery image without media.
+pub struct BootLinks {
+    pub kernel: String,
+    pub initrd: String,
+    pub rootfs: String,
+}
+
+impl Settings {
+    pub fn new(config: &Config, base_url: String) -> anyhow::Result<Self> {
+        let catalog = Catalog::from_json(config.os_images.as_deref(), config.release_images.as_deref())?;
+        let requirements = match &config.hw_requirements {
+            Some(json) => Requirements::parse(json).map_err(anyhow::Error::msg)?,
+            None => Requirements::default(),
+        };
+        let mut images = Images::default();
+        if let Some(agent) = &config.agent_image {
+            images.agent = agent.clone();
+        }
+        let checks = checks::Settings {
+            wanted_agent: config.upgrade_agents.then(|| images.agent.clone()),
+            ..checks::Settings::default()
+        };
+        Ok(Self {
+            image_service_url: config.image_service_url.clone().unwrap_or_else(|| base_url.clone()),
+            base_url,
+            database: if config.database.is_some() { "postgresql" } else { "sqlite" },
+            catalog,
+            images,
+            requirements,
+            checks,
+            timers: Timers::default(),
+            disabled_steps: BTreeSet::new(),
+            default_ntp: String::new(),
+            was_here_before: false,
+        })
+    }
+
+    /// For tests and simulations: everything at its default.
+    pub fn plain() -> anyhow::Result<Self> {
+        Self::new(&Config::default(), "http://127.0.0.1:8090".into())
+    }
+
+    pub fn download_url(&self, pool: &InfraEnv) -> String {
+        format!(
+            "{}/byid/{}/{}/{}/{}",
+            self.image_service_url,
+            pool.id,
+            pool.openshift_version,
+            pool.cpu_architecture,
+            pool.image_type.file()
+        )
+    }
+
+    pub fn boot_links(&self, pool: &InfraEnv) -> BootLinks {
+        let query = format!("version={}&arch={}", pool.openshift_version, pool.cpu_architecture);
+        let base = &self.image_service_url;
+        BootLinks {
+            kernel: format!("{base}/boot-artifacts/kernel?{query}"),
+            initrd: format!("{base}/images/{}/pxe-initrd?{query}", pool.id),
+            rootfs: format!("{base}/boot-artifacts/rootfs?{query}"),
+        }
+    }
+}

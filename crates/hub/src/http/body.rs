@@ -1,0 +1,79 @@
+//! Request bodies and queries, decoded strictly: an unknown field is an error that names it.
+
+use crate::http::problem;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use axum::body::Bytes;
+use serde::de::DeserializeOwned;
+
+/// A JSON body.
+pub struct Json<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let bytes = Bytes::from_request(request, state).await.map_err(unreadable)?;
+        decode(&bytes).map(Self)
+    }
+}
+
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Response> {
+    let blank = bytes.trim_ascii();
+    if blank.is_empty() || blank == b"null" {
+        return Err(problem::framework(StatusCode::BAD_REQUEST, "the request needs a JSON body"));
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        problem::framework(StatusCode::BAD_REQUEST, format!("the JSON body cannot be used: {error}"))
+    })
+}
+
+fn unreadable(rejection: BytesRejection) -> Response {
+    let text = rejection.body_text();
+    let status = rejection.into_response().status();
+    problem::framework(status, format!("the body cannot be read: {text}"))
+}
+
+/// Query parameters; lists may be given once with commas or as repeated keys.
+pub struct Args<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Args<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        let folded = fold(parts.uri.query().unwrap_or_default());
+        serde_urlencoded::from_str(&folded).map(Self).map_err(|error| {
+            problem::framework(StatusCode::BAD_REQUEST, format!("the query cannot be used: {error}"))
+        })
+    }
+}
+
+/// Joins repeated keys with commas, the form in which lists are read.
+fn fold(query: &str) -> String {
+    let mut pairs: Vec<(&str, String)> = Vec::new();
+    for part in query.split('&').filter(|part| !part.is_empty()) {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        match pairs.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => {
+                values.push_str("%2C");
+                values.push_str(value);
+            }
+            None => pairs.push((key, value.to_owned())),
+        }
+    }
+    pairs.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fold;
+
+    #[test]
+    fn repeated_keys_become_one_list() {
+        assert_eq!(fold("severities=info&severities=error&limit=3"), "severities=info%2Cerror&limit=3");
+        assert_eq!(fold(""), "");
+    }
+}

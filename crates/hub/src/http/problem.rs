@@ -1,0 +1,163 @@
+//! Errors to HTTP: the only file that knows status codes.
+
+use crate::error::Error;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use muster_contract::v1::problem::Problem as ProblemBody;
+use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
+use muster_domain::input::Shape;
+use muster_domain::refusal::Class;
+use muster_store::StoreError;
+use serde::Serialize;
+
+/// An error on its way out of REST v2.
+pub struct Problem(Response);
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+/// What the layers before an operation say: no such route, no such method, not decodable.
+pub fn framework(status: StatusCode, message: impl Into<String>) -> Response {
+    json(status, &InfraErrorBody::new(status.as_u16(), message))
+}
+
+pub fn operation(status: StatusCode, reason: impl Into<String>) -> Response {
+    json(status, &ErrorBody::new(status.as_u16(), reason))
+}
+
+pub fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
+    match serde_json::to_vec(body) {
+        Ok(bytes) => {
+            (status, [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response()
+        }
+        Err(error) => {
+            tracing::error!(%error, "a reply could not be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+fn status(error: &Error) -> StatusCode {
+    match error {
+        Error::Refused(refused) => match refused.class {
+            Class::Conflict => StatusCode::CONFLICT,
+            Class::Invalid | Class::TryAgain => StatusCode::BAD_REQUEST,
+            Class::Missing => StatusCode::NOT_FOUND,
+        },
+        Error::Invalid(_) | Error::BadReport(_) => StatusCode::BAD_REQUEST,
+        Error::Missing { .. } => StatusCode::NOT_FOUND,
+        Error::NotOffered(_) => StatusCode::NOT_IMPLEMENTED,
+        Error::Store(StoreError::Stale { .. }) => StatusCode::CONFLICT,
+        Error::Store(StoreError::Unavailable(_)) => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// What may be said to the outside; the cause of a bug stays in the log.
+fn text(error: &Error) -> String {
+    match error {
+        Error::Store(StoreError::Stale { .. }) => "Somebody else changed it at the same time; ask again.".into(),
+        Error::Store(StoreError::Unavailable(_)) => "The database cannot be reached; ask again in a moment.".into(),
+        Error::Store(_) => "Internal error; the hub's log tells more.".into(),
+        Error::Refused(_)
+        | Error::Invalid(_)
+        | Error::BadReport(_)
+        | Error::Missing { .. }
+        | Error::NotOffered(_) => error.to_string(),
+    }
+}
+
+fn log(error: &Error) {
+    if let Error::Store(cause) = error
+        && !matches!(cause, StoreError::Stale { .. })
+    {
+        let chain = anyhow::Chain::new(cause).map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        tracing::error!(error = chain, "a request failed");
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        log(&error);
+        let (status, text) = (status(&error), text(&error));
+        match &error {
+            Error::Invalid(invalid) if invalid.shape == Shape::Schema => Self(framework(status, text)),
+            _ => Self(operation(status, text)),
+        }
+    }
+}
+
+impl From<Response> for Problem {
+    fn from(response: Response) -> Self {
+        Self(response)
+    }
+}
+
+macro_rules! via_error {
+    ($($from:ty),*) => {$(
+        impl From<$from> for Problem {
+            fn from(error: $from) -> Self {
+                Error::from(error).into()
+            }
+        }
+        impl From<$from> for ProblemV1 {
+            fn from(error: $from) -> Self {
+                Error::from(error).into()
+            }
+        }
+    )*};
+}
+via_error!(StoreError, muster_domain::input::Invalid, muster_domain::Refused);
+
+/// An error on its way out of Muster's own API.
+pub struct ProblemV1(Response);
+
+impl IntoResponse for ProblemV1 {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl From<Error> for ProblemV1 {
+    fn from(error: Error) -> Self {
+        log(&error);
+        let status = status(&error);
+        let (code, next_action) = match &error {
+            Error::Refused(refused) => (refused.code.clone(), Some(refused.next_action.clone())),
+            Error::Invalid(invalid) => ("invalid".into(), Some(invalid.fix.clone())),
+            Error::BadReport(_) => ("bad-report".into(), None),
+            Error::Missing { .. } => ("not-found".into(), None),
+            Error::NotOffered(_) => ("not-offered".into(), None),
+            Error::Store(StoreError::Stale { .. }) => ("stale".into(), Some("Ask again.".into())),
+            Error::Store(StoreError::Unavailable(_)) => ("unavailable".into(), Some("Ask again in a moment.".into())),
+            Error::Store(_) => ("internal".into(), None),
+        };
+        let detail = match &error {
+            Error::Refused(refused) => refused.reason.clone(),
+            _ => text(&error),
+        };
+        let body = ProblemBody {
+            r#type: format!("about:blank#{code}").into(),
+            title: status.canonical_reason().unwrap_or("Error").into(),
+            status: status.as_u16(),
+            code: code.into(),
+            detail,
+            next_action: next_action.filter(|next| !next.is_empty()),
+            request_id: None,
+        };
+        let mut response = json(status, &body);
+        response
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        Self(response)
+    }
+}
+
+impl From<Response> for ProblemV1 {
+    fn from(response: Response) -> Self {
+        Self(response)
+    }
+}

@@ -1,0 +1,66 @@
+//! Serves connections until told to stop, then lets running requests end.
+
+use axum::Router;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::future::Future;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// Requests that take longer than this after a stop, such as followers of the feed, are cut off.
+const DRAIN: Duration = Duration::from_secs(5);
+/// A client that sends its headers slower than this is not a client.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let (stop, stopping) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    tokio::pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    // Small replies must not wait for more to say.
+                    stream.set_nodelay(true).ok();
+                    connections.spawn(connection(stream, router.clone(), stopping.clone()));
+                }
+                Err(error) => {
+                    // Out of file descriptors, most likely: others will be closed in a moment.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+        }
+    }
+    stop.send_replace(true);
+    let drained = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(DRAIN, drained).await.is_err() {
+        tracing::info!("some requests did not end in time and are cut off");
+    }
+    Ok(())
+}
+
+async fn connection(stream: tokio::net::TcpStream, router: Router, mut stopping: watch::Receiver<bool>) {
+    let service = TowerToHyperService::new(router);
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        _ = &mut connection => {}
+        _ = stopping.wait_for(|stop| *stop) => {
+            connection.as_mut().graceful_shutdown();
+            // What the peer does with its connection is the peer's business.
+            connection.await.ok();
+        }
+    }
+}

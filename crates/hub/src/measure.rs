@@ -1,0 +1,138 @@
+//! Runs the domain's checks over what is stored about a host.
+
+use crate::Hub;
+use crate::room::Room;
+use crate::turn::Stored;
+use jiff::Timestamp;
+use muster_domain::checks::{self, ClusterFacts, Installation, Neighbours, Reports, Subject};
+use muster_domain::host::{Gates, Host, Media, Phase, Report, Stage};
+use muster_domain::inventory::Inventory;
+use muster_domain::{Entry, Severity};
+use std::sync::Arc;
+
+pub struct Found {
+    pub gates: Gates,
+    pub complaints: String,
+    pub validations: String,
+    pub report: checks::Report,
+}
+
+pub fn host(hub: &Hub, host: &Host, stored: &Stored, now: Timestamp) -> Found {
+    let room = host.cluster.map(|id| room_of(hub, id));
+    in_room(hub, host, stored, room.as_deref(), now)
+}
+
+/// The room as last computed; a cluster nobody has looked at yet is judged by its settings alone.
+fn room_of(hub: &Hub, id: muster_domain::ClusterId) -> Arc<Room> {
+    hub.rooms.find(id).unwrap_or_else(|| {
+        let facts = hub.index.cluster(id).map(|cluster| ClusterFacts::of(&cluster, false)).unwrap_or_default();
+        Arc::new(Room { facts, ..Room::default() })
+    })
+}
+
+pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now: Timestamp) -> Found {
+    let nobody = Neighbours::default();
+    let text = stored.get(&Report::Inventory).filter(|text| !text.is_empty());
+    let inventory = text.map(|text| Inventory::parse(text));
+    let reports = parse(stored);
+    let infra_env = hub.index.infra_env(host.infra_env);
+    let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
+    let ntp_configured = infra_env
+        .is_some_and(|pool| !pool.additional_ntp_sources.is_empty() || !pool.ntp_sources.is_empty())
+        || cluster.is_some_and(|cluster| {
+            !cluster.additional_ntp_source.is_empty() || !cluster.ntp_sources.is_empty()
+        });
+    let subject = Subject {
+        id: host.id,
+        cluster: room.map(|room| &room.facts),
+        neighbours: room.map_or(&nobody, |room| &room.neighbours),
+        connected: host.connected,
+        media_connected: host.media != Media::Disconnected,
+        installation: installation(host),
+        inventory: inventory.as_ref().and_then(|parsed| parsed.as_ref().ok()),
+        inventory_broken: matches!(inventory, Some(Err(_))),
+        given_name: host.given_name(),
+        role: host.role,
+        suggested_role: host.suggested_role,
+        installation_disk_id: &host.tenant.installation_disk_id,
+        skip_formatting: &host.tenant.skip_formatting,
+        reports: &reports,
+        clock: host.clock,
+        clock_read_at: if host.clock == 0 { now } else { host.checked_in_at },
+        agent_version: &host.agent_version,
+        ntp_configured,
+        wanted_images: &[],
+        settings: &hub.settings.checks,
+        requirements: &hub.settings.requirements,
+    };
+    let report = checks::run(&subject);
+    Found {
+        gates: report.gates(),
+        complaints: report.complaints(),
+        validations: report.to_json(),
+        report,
+    }
+}
+
+fn installation(host: &Host) -> Installation {
+    match host.phase {
+        _ if host.progress.stage.is_some_and(Stage::agent_is_gone) => Installation::Rebooted,
+        Phase::Installing | Phase::InProgress | Phase::BootFix | Phase::Installed | Phase::Added => {
+            Installation::Started
+        }
+        Phase::Discovery
+        | Phase::Binding
+        | Phase::Unbinding
+        | Phase::ReturnPending
+        | Phase::Reclaiming
+        | Phase::ReclaimRebooting
+        | Phase::Preparing
+        | Phase::Prepared
+        | Phase::PrepareFailed
+        | Phase::Failed
+        | Phase::Cancelled
+        | Phase::Resetting
+        | Phase::ResetPending => Installation::NotStarted,
+    }
+}
+
+/// Stored reports were written by us; one that cannot be read counts as not there.
+pub fn parse(stored: &Stored) -> Reports {
+    fn read<T: serde::de::DeserializeOwned>(stored: &Stored, report: Report) -> Option<T> {
+        stored.get(&report).and_then(|text| serde_json::from_str(text).ok())
+    }
+    Reports {
+        ntp_sources: read(stored, Report::NtpSources).unwrap_or_default(),
+        connectivity: read(stored, Report::Connectivity),
+        disks_info: read(stored, Report::DisksInfo).unwrap_or_default(),
+        images_status: read(stored, Report::ImagesStatus).unwrap_or_default(),
+        domain_resolutions: read(stored, Report::DomainNameResolutions),
+        api_vip_connectivity: read(stored, Report::ApiVipConnectivity),
+        tang_connectivity: read(stored, Report::TangConnectivity),
+        free_addresses: read(stored, Report::FreeAddresses).unwrap_or_default(),
+    }
+}
+
+/// Checks that turned bad or good, for the history.
+pub fn news(host: &Host, old: &str, report: &checks::Report) -> Vec<Entry> {
+    if old.is_empty() {
+        return Vec::new();
+    }
+    let changes = report.changes(&checks::stored(old));
+    changes
+        .into_iter()
+        .filter_map(|change| match change.news {
+            checks::News::Other => None,
+            checks::News::Fixed => Some(host.entry(
+                "host_validation_fixed",
+                Severity::Info,
+                format!("Host {}: check {} passes now.", host.name(), change.id),
+            )),
+            checks::News::Failed | checks::News::Broke => Some(host.entry(
+                "host_validation_failed",
+                Severity::Warning,
+                format!("Host {}: check {} fails: {}", host.name(), change.id, change.message),
+            )),
+        })
+        .collect()
+}

@@ -1,0 +1,272 @@
+//! Turns a host's orders into the steps its agent understands, with their arguments.
+
+use crate::Hub;
+use crate::index::Slot;
+use crate::room::Room;
+use jiff::Timestamp;
+use muster_contract::v2::step::{PostStepAction, StepType, StepView, StepsView};
+use muster_domain::cluster::Cluster;
+use muster_domain::host::steps::{After, Orders, Step, orders};
+use muster_domain::host::{Host, Status};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// In larger clusters hosts take turns: a full mesh every minute would drown the network.
+const CONNECTIVITY_HOSTS_PER_MINUTE: usize = 150;
+/// An agent that still differs after this many upgrades runs an alias of the same image; it is left alone.
+const UPGRADE_ATTEMPTS: u8 = 3;
+
+pub fn of(hub: &Hub, slot: &Slot, host: &Host, now: Timestamp) -> StepsView {
+    if let Some(upgrade) = upgrade(hub, slot, host) {
+        return upgrade;
+    }
+    let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
+    let room = host.cluster.and_then(|id| hub.rooms.find(id));
+    let desk = Desk { hub, host, cluster, room, now };
+    desk.write(orders(host))
+}
+
+/// For an agent whose host is gone: end, and register again.
+pub fn start_over() -> StepsView {
+    let orders = muster_domain::host::steps::START_OVER;
+    StepsView {
+        next_instruction_seconds: orders.next_poll_seconds,
+        post_step_action: PostStepAction::Exit,
+        instructions: None,
+    }
+}
+
+struct Desk<'a> {
+    hub: &'a Hub,
+    host: &'a Host,
+    cluster: Option<Arc<Cluster>>,
+    room: Option<Arc<Room>>,
+    now: Timestamp,
+}
+
+impl Desk<'_> {
+    fn write(&self, orders: Orders) -> StepsView {
+        let steps: Vec<_> = orders
+            .steps
+            .iter()
+            .filter(|step| !self.hub.settings.disabled_steps.contains(step.word()))
+            .filter_map(|step| Some(view(*step, self.args(*step)?)))
+            .collect();
+        StepsView {
+            next_instruction_seconds: orders.next_poll_seconds,
+            post_step_action: match orders.after {
+                After::Continue => PostStepAction::Continue,
+                After::Exit => PostStepAction::Exit,
+            },
+            instructions: (!steps.is_empty()).then_some(steps),
+        }
+    }
+
+    /// `None`: there is nothing to ask, and the step is left out.
+    fn args(&self, step: Step) -> Option<Vec<String>> {
+        let one = |value: serde_json::Value| Some(vec![value.to_string()]);
+        match step {
+            Step::Inventory => Some(vec![self.host.id.to_string()]),
+            Step::Ntp => one(json!({ "ntp_source": self.ntp_sources() })),
+            Step::ConnectivityCheck => self.connectivity(),
+            Step::FreeAddresses => {
+                let networks = &self.room.as_ref()?.networks;
+                (!networks.is_empty()).then(|| vec![json!(networks).to_string()])
+            }
+            Step::Domains => self.domains(),
+            Step::VerifyVips => self.vips(),
+            Step::ApiVip => self.api_vip(),
+            Step::Tang => {
+                let encryption = &self.cluster.as_ref()?.disk_encryption;
+                let wanted = encryption.mode == "tang" && !matches!(encryption.enable_on.as_str(), "" | "none");
+                if wanted { one(json!({ "tang_servers": encryption.tang_servers })) } else { None }
+            }
+            Step::StopInstallation => Some(Vec::new()),
+            Step::LogsGather => {
+                let cluster = self.host.cluster?;
+                one(json!({
+                    "bootstrap": self.host.bootstrap,
+                    "cluster_id": cluster,
+                    "host_id": self.host.id,
+                    "infra_env_id": self.host.infra_env,
+                    "installer_gather": true,
+                    "master_ips": null,
+                }))
+            }
+            Step::DownloadBootArtifacts => self.boot_artifacts(),
+            Step::RebootForReclaim => one(json!({ "host_fs_mount_dir": "/host" })),
+            Step::UpgradeAgent => one(json!({ "agent_image": self.hub.settings.images.agent })),
+            // Handed out by the installation, which comes with clusters that install.
+            Step::Install | Step::DiskSpeed | Step::Images | Step::DhcpLease => None,
+            Step::Execute | Step::NextStepRunner => None,
+        }
+    }
+
+    fn ntp_sources(&self) -> String {
+        if let Some(cluster) = &self.cluster {
+            let own = if cluster.ntp_sources.is_empty() { &cluster.additional_ntp_source } else { &cluster.ntp_sources };
+            if !own.is_empty() {
+                return own.clone();
+            }
+        }
+        let pool = self.hub.index.infra_env(self.host.infra_env);
+        pool.map(|pool| {
+            if pool.ntp_sources.is_empty() { pool.additional_ntp_sources.clone() } else { pool.ntp_sources.clone() }
+        })
+        .unwrap_or_default()
+    }
+
+    fn connectivity(&self) -> Option<Vec<String>> {
+        let room = self.room.as_ref()?;
+        let turns = room.targets.len().div_ceil(CONNECTIVITY_HOSTS_PER_MINUTE).max(1);
+        let minute = usize::try_from(self.now.as_second() / 60).unwrap_or_default();
+        let own_turn = self.host.id.0.as_bytes()[15] as usize;
+        if (minute + own_turn) % turns != 0 {
+            return None;
+        }
+        let mut text = String::from("[");
+        for (_, target) in room.targets.iter().filter(|(id, _)| *id != self.host.id) {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(target);
+        }
+        text.push(']');
+        (text.len() > 2).then(|| vec![text])
+    }
+
+    fn domains(&self) -> Option<Vec<String>> {
+        let cluster = self.cluster.as_ref()?;
+        let (name, domain) = (&cluster.name, &cluster.base_dns_domain);
+        if name.is_empty() || domain.is_empty() {
+            return None;
+        }
+        let zone = format!("{name}.{domain}");
+        let mut names = vec![
+            format!("api.{zone}"),
+            format!("api-int.{zone}"),
+            format!("console-openshift-console.apps.{zone}"),
+            format!("validateNoWildcardDNS.{zone}."),
+            format!("validateNoWildcardDNS.{zone}"),
+        ];
+        if !cluster.adds_hosts() {
+            let registry = cluster.ocp_release_image.split('/').next().unwrap_or_default();
+            let named = registry.contains('.') && registry.parse::<std::net::IpAddr>().is_err();
+            named.then(|| names.push(registry.split(':').next().unwrap_or_default().to_owned()));
+        }
+        let domains: Vec<_> = names.into_iter().map(|name| json!({ "domain_name": name })).collect();
+        Some(vec![json!({ "domains": domains }).to_string()])
+    }
+
+    fn vips(&self) -> Option<Vec<String>> {
+        let cluster = self.cluster.as_ref()?;
+        if cluster.user_managed_networking || cluster.vip_dhcp_allocation {
+            return None;
+        }
+        let api = cluster.api_vips.iter().map(|vip| json!({ "vip": vip.ip, "vip_type": "api" }));
+        let ingress = cluster.ingress_vips.iter().map(|vip| json!({ "vip": vip.ip, "vip_type": "ingress" }));
+        let all: Vec<_> = api.chain(ingress).collect();
+        (!all.is_empty()).then(|| vec![serde_json::Value::from(all).to_string()])
+    }
+
+    fn api_vip(&self) -> Option<Vec<String>> {
+        let cluster = self.cluster.as_ref()?;
+        let pool = match self.host.tenant.machine_config_pool.as_str() {
+            "" => "worker",
+            pool => pool,
+        };
+        let (mut ask, endpoint) = (serde_json::Map::new(), &cluster.ignition_endpoint);
+        let url = match endpoint.url.as_str() {
+            "" => format!("http://{}:22624/config/{pool}", cluster.api_vip_dns_name),
+            url => format!("{}/{pool}", url.trim_end_matches('/')),
+        };
+        ask.insert("url".into(), url.into());
+        if !endpoint.ca_certificate.is_empty() {
+            ask.insert("ca_certificate".into(), endpoint.ca_certificate.clone().into());
+        }
+        if !self.host.tenant.ignition_token.is_empty() {
+            ask.insert("ignition_endpoint_token".into(), self.host.tenant.ignition_token.clone().into());
+        }
+        if !self.host.tenant.ignition_headers.is_empty() {
+            let headers = self.host.tenant.ignition_headers.iter();
+            let headers: Vec<_> = headers.map(|(key, value)| json!({ "key": key, "value": value })).collect();
+            ask.insert("request_headers".into(), headers.into());
+        }
+        Some(vec![serde_json::Value::Object(ask).to_string()])
+    }
+
+    fn boot_artifacts(&self) -> Option<Vec<String>> {
+        let pool = self.hub.index.infra_env(self.host.infra_env)?;
+        let links = self.hub.settings.boot_links(&pool);
+        Some(vec![
+            json!({
+                "kernel_url": links.kernel,
+                "rootfs_url": links.rootfs,
+                "initrd_url": links.initrd,
+                "host_fs_mount_dir": "/host",
+            })
+            .to_string(),
+        ])
+    }
+}
+
+fn view(step: Step, args: Vec<String>) -> StepView {
+    // The agent echoes the id; it only has to differ from poll to poll.
+    let step_id = match step {
+        Step::UpgradeAgent => String::new(),
+        _ => format!("{}-{:08x}", step.word(), rand::random::<u32>()),
+    };
+    let step_type: StepType = step.word().parse().unwrap_or(StepType::Inventory);
+    StepView { step_type, step_id, args }
+}
+
+fn upgrade(hub: &Hub, slot: &Slot, host: &Host) -> Option<StepsView> {
+    let wanted = hub.settings.checks.wanted_agent.as_deref()?;
+    if host.agent_version.is_empty() || same_image(&host.agent_version, wanted) {
+        return None;
+    }
+    match host.status() {
+        Status::Binding
+        | Status::Discovering
+        | Status::DiscoveringUnbound
+        | Status::Insufficient
+        | Status::InsufficientUnbound
+        | Status::Known
+        | Status::KnownUnbound
+        | Status::PendingForInput => {}
+        _ => return None,
+    }
+    if slot.live.upgrades.fetch_add(1, Ordering::Relaxed) >= UPGRADE_ATTEMPTS {
+        slot.live.upgrades.store(UPGRADE_ATTEMPTS, Ordering::Relaxed);
+        return None;
+    }
+    let args = vec![json!({ "agent_image": wanted }).to_string()];
+    Some(StepsView {
+        next_instruction_seconds: 60,
+        post_step_action: PostStepAction::Continue,
+        instructions: Some(vec![view(Step::UpgradeAgent, args)]),
+    })
+}
+
+/// The same image may be spelled with or without its default registry and tag.
+pub fn same_image(one: &str, other: &str) -> bool {
+    fn plain(image: &str) -> &str {
+        let image = image.strip_prefix("docker.io/").unwrap_or(image);
+        let image = image.strip_prefix("library/").unwrap_or(image);
+        image.strip_suffix(":latest").unwrap_or(image)
+    }
+    plain(one) == plain(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same_image;
+
+    #[test]
+    fn one_image_may_be_spelled_in_several_ways() {
+        assert!(same_image("registry.example.com/agent", "registry.example.com/agent:latest"));
+        assert!(same_image("docker.io/library/agent:v1", "agent:v1"));
+        assert!(!same_image("registry.example.com/agent:v1", "registry.example.com/agent:v2"));
+    }
+}

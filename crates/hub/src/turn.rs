@@ -1,0 +1,246 @@
+//! Read, decide, commit: the one loop through which every change of a host goes.
+
+use crate::error::Error;
+use crate::index::Slot;
+use crate::room::Room;
+use crate::{Hub, measure};
+use jiff::Timestamp;
+use muster_domain::cluster::Cluster;
+use muster_domain::host::event::{Around, Event};
+use muster_domain::host::{Decision, Host, Report, deadline, lifecycle};
+use muster_domain::infra_env::InfraEnv;
+use muster_domain::{Caller, Entry, HostKey};
+use muster_store::{Commit, HostWrite};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use uuid::Uuid;
+
+/// Reports by kind, as stored.
+pub type Stored = BTreeMap<Report, String>;
+
+/// Who asks, and under which request; carried through every use case.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    pub caller: Caller,
+    pub request_id: Option<Uuid>,
+    /// A look at the whole cluster made this change, so it need not be looked at again for it.
+    pub from_look: bool,
+}
+
+impl Ask {
+    /// The hub itself: a deadline, a worker.
+    pub fn hub() -> Self {
+        Self { caller: Caller::admin(), request_id: None, from_look: false }
+    }
+}
+
+/// Everything a decision about one host may look at.
+pub struct Scene<'a> {
+    pub hub: &'a Hub,
+    pub host: Host,
+    pub stored: Stored,
+    pub cluster: Option<Arc<Cluster>>,
+    pub infra_env: Option<Arc<InfraEnv>>,
+    pub now: Timestamp,
+}
+
+/// A decision with the reports it changes.
+#[derive(Debug)]
+pub struct Turn {
+    pub decision: Decision,
+    /// `None` deletes.
+    pub reports: BTreeMap<Report, Option<String>>,
+}
+
+/// How much must be read before deciding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    Row,
+    Reports,
+}
+
+/// Lost races in a row after which something else is wrong.
+const ATTEMPTS: usize = 16;
+
+impl Scene<'_> {
+    pub fn around(&self) -> Around<'_> {
+        self.hub.around(self.cluster.as_deref(), self.now)
+    }
+
+    pub fn next(&self, event: &Event) -> Result<Decision, Error> {
+        Ok(lifecycle::next(&self.host, event, &self.around())?)
+    }
+
+    /// The decision as it is; findings stay as they were.
+    pub fn plain(&self, decision: Decision) -> Turn {
+        let reports = decision.forget.iter().map(|report| (*report, None)).collect();
+        Turn { decision, reports }
+    }
+
+    /// The decision, then the checks over what it leaves, in the same commit.
+    pub fn measured(&self, decision: Decision, new: Stored) -> Result<Turn, Error> {
+        let mut stored = self.stored.clone();
+        decision.forget.iter().for_each(|report| drop(stored.remove(report)));
+        stored.extend(new.clone());
+        let found = measure::host(self.hub, &decision.host, &stored, self.now);
+        self.settled(decision, new, found)
+    }
+
+    /// The checks alone, in a room that was just arranged.
+    pub fn in_room(&self, host: Host, journal: Vec<Entry>, room: &Room) -> Result<Turn, Error> {
+        let found = measure::in_room(self.hub, &host, &self.stored, Some(room), self.now);
+        let decision =
+            Decision { host, journal, effects: Vec::new(), forget: Vec::new(), why: "the cluster was looked at" };
+        self.settled(decision, Stored::new(), found)
+    }
+
+    fn settled(&self, decision: Decision, mut new: Stored, found: measure::Found) -> Result<Turn, Error> {
+        let mut reports: BTreeMap<_, _> = decision.forget.iter().map(|report| (*report, None)).collect();
+        let around = self.hub.around(self.cluster_of(&decision.host).as_deref(), self.now);
+        let event = Event::Measured { gates: found.gates, complaints: found.complaints };
+        let mut settled = lifecycle::next(&decision.host, &event, &around)?;
+        let mut journal = decision.journal;
+        journal.append(&mut settled.journal);
+        let mut effects = decision.effects;
+        effects.append(&mut settled.effects);
+        let old = self.stored.get(&Report::Validations).map(String::as_str).unwrap_or_default();
+        if self.host.cluster == settled.host.cluster {
+            journal.extend(measure::news(&settled.host, old, &found.report));
+        }
+        if old != found.validations || reports.contains_key(&Report::Validations) {
+            new.insert(Report::Validations, found.validations);
+        }
+        reports.extend(new.into_iter().map(|(report, body)| (report, Some(body))));
+        let decision = Decision { journal, effects, why: decision.why, ..settled };
+        Ok(Turn { decision, reports })
+    }
+
+    fn cluster_of(&self, host: &Host) -> Option<Arc<Cluster>> {
+        match host.cluster {
+            Some(id) if self.host.cluster == Some(id) => self.cluster.clone(),
+            Some(id) => self.hub.index.cluster(id),
+            None => None,
+        }
+    }
+}
+
+impl Hub {
+    /// Changes one host: decided again on fresh data as long as somebody else is faster.
+    pub async fn host_turn(
+        &self,
+        key: HostKey,
+        need: Need,
+        ask: &Ask,
+        decide: impl Fn(&Scene<'_>) -> Result<Turn, Error>,
+    ) -> Result<Arc<Host>, Error> {
+        let mut last = None;
+        for attempt in 0..ATTEMPTS {
+            let scene = self.scene(key, need, attempt > 0).await?;
+            let turn = decide(&scene)?;
+            if turn.changes_nothing(&scene.host) {
+                return Ok(Arc::new(scene.host));
+            }
+            let before = scene.host.cluster;
+            match self.host_commit(turn, before, ask, scene.now).await {
+                Err(error) if error.is_stale() => last = Some(error),
+                done => return done,
+            }
+        }
+        Err(last.unwrap_or_else(|| Error::missing("host", key.host)))
+    }
+
+    pub async fn scene(&self, key: HostKey, need: Need, fresh: bool) -> Result<Scene<'_>, Error> {
+        if fresh && let Some(host) = self.store.host_find(key).await? {
+            self.index.put_host(host);
+        }
+        let host = self.index.host(key).ok_or_else(|| Error::missing("host", key.host))?;
+        let stored = match need {
+            Need::Row => Stored::new(),
+            Need::Reports => self.store.host_reports(key).await?,
+        };
+        let cluster = host.cluster.and_then(|id| self.index.cluster(id));
+        let infra_env = self.index.infra_env(key.infra_env);
+        Ok(Scene { hub: self, host, stored, cluster, infra_env, now: self.now() })
+    }
+
+    async fn host_commit(
+        &self,
+        turn: Turn,
+        before: Option<muster_domain::ClusterId>,
+        ask: &Ask,
+        now: Timestamp,
+    ) -> Result<Arc<Host>, Error> {
+        let Turn { decision, reports } = turn;
+        let Decision { host, journal, effects, forget: _, why: _ } = decision;
+        let commit = Commit {
+            at: now,
+            request_id: ask.request_id,
+            hosts: vec![self.host_write(&host, reports)],
+            journal,
+            effects,
+            ..Commit::new(now)
+        };
+        let hosts = self.commit(commit, vec![host]).await?;
+        let host = hosts.into_iter().next().ok_or_else(|| Error::BadReport("nothing was written".into()))?;
+        if !ask.from_look {
+            before.into_iter().chain(host.cluster).for_each(|cluster| self.mark_dirty(cluster));
+        }
+        Ok(host)
+    }
+
+    pub fn host_write(&self, host: &Host, reports: BTreeMap<Report, Option<String>>) -> HostWrite {
+        let cluster = host.cluster.and_then(|id| self.index.cluster(id));
+        let due_at = deadline::of(host, &self.around(cluster.as_deref(), self.now()));
+        HostWrite::Put { host: Box::new(host.clone()), due_at, reports: reports.into_iter().collect() }
+    }
+
+    /// Commits, then brings memory and waiting clients up to date. `hosts` are the rows written, in order.
+    pub async fn commit(&self, commit: Commit, hosts: Vec<Host>) -> Result<Vec<Arc<Host>>, Error> {
+        let has_effects = !commit.effects.is_empty();
+        let committed = self.store.commit(commit).await?;
+        let rows = hosts
+            .into_iter()
+            .zip(committed.hosts)
+            .map(|(mut host, revision)| {
+                host.revision = revision;
+                let slot = self.index.put_host(host);
+                self.remind(&slot);
+                slot.row()
+            })
+            .collect();
+        if has_effects {
+            self.outbox_bell.notify_one();
+        }
+        self.announce(committed.last_change);
+        Ok(rows)
+    }
+
+    pub fn announce(&self, seq: i64) {
+        self.newest_change.send_if_modified(|newest| {
+            let news = seq > *newest;
+            *newest = seq.max(*newest);
+            news
+        });
+    }
+
+    /// Puts the host's next deadline on the agenda, unless an earlier look is planned already.
+    pub fn remind(&self, slot: &Slot) {
+        let host = slot.host();
+        let cluster = host.cluster.and_then(|id| self.index.cluster(id));
+        let Some(due) = deadline::of(&host, &self.around(cluster.as_deref(), self.now())) else { return };
+        let due = due.as_microsecond();
+        if slot.live.queued_micros.fetch_min(due, Ordering::Relaxed) > due {
+            self.agenda.add(due, host.key());
+        }
+    }
+}
+
+impl Turn {
+    pub fn changes_nothing(&self, before: &Host) -> bool {
+        self.reports.is_empty()
+            && self.decision.journal.is_empty()
+            && self.decision.effects.is_empty()
+            && &self.decision.host == before
+    }
+}

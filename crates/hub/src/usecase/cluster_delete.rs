@@ -1,0 +1,110 @@
+//! A cluster is deleted: its own hosts go with it, borrowed ones return to their pools, all in one commit.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::turn::{Ask, Scene, Stored, Turn};
+use crate::usecase::host_delete::deregistered;
+use muster_domain::cluster::{Cluster, lifecycle};
+use muster_domain::host::{Event, Host};
+use muster_domain::{ClusterId, Entry};
+use muster_store::{ClusterWrite, Commit, HostWrite};
+use std::sync::Arc;
+
+const ATTEMPTS: usize = 16;
+
+/// What happens to one host of a deleted cluster.
+pub enum Fate {
+    /// Booted from the cluster's own image: it goes with the cluster.
+    Deleted(Box<Host>),
+    Returned(Box<Turn>),
+}
+
+pub async fn cluster_delete(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<(), Error> {
+    let mut last = None;
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            refresh(hub, id).await?;
+        }
+        let cluster = hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))?;
+        match delete_once(hub, &cluster, ask).await {
+            Err(error) if error.is_stale() => last = Some(error),
+            done => return done,
+        }
+    }
+    Err(last.unwrap_or_else(|| Error::missing("cluster", id)))
+}
+
+/// Decides for every host; the same code answers a plan.
+pub fn fates(hub: &Hub, cluster: &Arc<Cluster>) -> Result<(Vec<Fate>, Vec<Entry>), Error> {
+    let decision = lifecycle::next(cluster, &lifecycle::Event::Delete, hub.now())?;
+    let slots = hub.index.hosts_of_cluster(cluster.id);
+    let fates = slots.iter().map(|slot| fate(hub, cluster, slot.host())).collect::<Result<Vec<_>, _>>()?;
+    Ok((fates, decision.journal))
+}
+
+fn fate(hub: &Hub, cluster: &Arc<Cluster>, host: Host) -> Result<Fate, Error> {
+    let infra_env = hub.index.infra_env(host.infra_env);
+    if infra_env.as_ref().is_some_and(|pool| pool.cluster == Some(cluster.id)) {
+        return Ok(Fate::Deleted(Box::new(host)));
+    }
+    let scene =
+        Scene { hub, host, stored: Stored::new(), cluster: Some(cluster.clone()), infra_env, now: hub.now() };
+    let decision = scene.next(&Event::Release)?;
+    Ok(Fate::Returned(Box::new(scene.measured(decision, Stored::new())?)))
+}
+
+async fn delete_once(hub: &Hub, cluster: &Arc<Cluster>, ask: &Ask) -> Result<(), Error> {
+    let now = hub.now();
+    let (fates, mut journal) = fates(hub, cluster)?;
+    let (mut hosts, mut returned, mut deleted, mut effects) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for fate in fates {
+        match fate {
+            Fate::Deleted(host) => {
+                journal.push(deregistered(&host));
+                deleted.push(HostWrite::Delete { key: host.key(), revision: host.revision });
+            }
+            Fate::Returned(turn) => {
+                let Turn { decision, reports } = *turn;
+                hosts.push(hub.host_write(&decision.host, reports));
+                journal.extend(decision.journal);
+                effects.extend(decision.effects);
+                returned.push(decision.host);
+            }
+        }
+    }
+    let gone: Vec<_> = deleted
+        .iter()
+        .filter_map(|write| match write {
+            HostWrite::Delete { key, .. } => Some(*key),
+            HostWrite::Put { .. } => None,
+        })
+        .collect();
+    // Returned hosts first: their new revisions come back in this order.
+    hosts.extend(deleted);
+    let commit = Commit {
+        request_id: ask.request_id,
+        hosts,
+        clusters: vec![ClusterWrite::Delete { id: cluster.id, revision: cluster.revision }],
+        journal,
+        effects,
+        ..Commit::new(now)
+    };
+    hub.commit(commit, returned).await?;
+    gone.into_iter().for_each(|key| hub.index.drop_host(key, now));
+    hub.index.drop_cluster(cluster.id);
+    hub.rooms.drop_room(cluster.id);
+    Ok(())
+}
+
+async fn refresh(hub: &Hub, id: ClusterId) -> Result<(), Error> {
+    match hub.store.cluster_find(id).await? {
+        Some(cluster) => drop(hub.index.put_cluster(cluster)),
+        None => hub.index.drop_cluster(id),
+    }
+    for slot in hub.index.hosts_of_cluster(id) {
+        if let Some(host) = hub.store.host_find(slot.row().key()).await? {
+            hub.index.put_host(host);
+        }
+    }
+    Ok(())
+}

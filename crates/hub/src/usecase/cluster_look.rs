@@ -1,0 +1,267 @@
+//! Looks at a cluster as a whole: networks, groups, roles, every host's findings, then the cluster's own.
+
+use crate::error::Error;
+use crate::room::Room;
+use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use crate::{Hub, measure};
+use muster_domain::checks::{self, ClusterFacts, Neighbours, Peer, Reports};
+use muster_domain::cluster::{self, Cluster, lifecycle, network, roles};
+use muster_domain::host::{Host, Report, Role};
+use muster_domain::{ClusterId, HostId, Severity};
+use muster_store::{ClusterWrite, Commit, HostFilter};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Hosts of one cluster read at once; more than any cluster has.
+const ALL_HOSTS: usize = 100_000;
+const ATTEMPTS: usize = 16;
+
+/// The whole look; `None` when the cluster is gone.
+pub async fn cluster_look(hub: &Hub, id: ClusterId) -> Result<Option<Arc<Cluster>>, Error> {
+    let ask = Ask { from_look: true, ..Ask::hub() };
+    let mut last = None;
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 && let Some(fresh) = hub.store.cluster_find(id).await? {
+            hub.index.put_cluster(fresh);
+        }
+        let Some(cluster) = hub.index.cluster(id) else { return Ok(None) };
+        match look_once(hub, cluster, &ask).await {
+            Err(error) if error.is_stale() => last = Some(error),
+            done => return done.map(Some),
+        }
+    }
+    last.map_or(Ok(None), Err)
+}
+
+struct Member {
+    host: Host,
+    name: String,
+    reports: Reports,
+    stored: Stored,
+}
+
+impl Member {
+    fn peer(&self) -> Peer<'_> {
+        Peer::of(&self.host, &self.name, &self.reports)
+    }
+}
+
+async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+    let mut members = members(hub, cluster.id).await?;
+    let mut next = Cluster::clone(&cluster);
+    let room = Arc::new(arrange(hub, &mut next, &mut members));
+    hub.rooms.put(cluster.id, room.clone());
+    for member in &mut members {
+        member.host = look_at_host(hub, member, &room, ask).await?;
+    }
+    settle_cluster(hub, &cluster, next, &members, &room).await
+}
+
+async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
+    let filter = HostFilter { cluster: Some(id), ..HostFilter::default() };
+    let rows = hub.store.hosts_page(&filter, None, ALL_HOSTS, &Report::ALL).await?;
+    let members = rows.into_iter().map(|(row, stored)| {
+        hub.index.put_host(row.clone());
+        // The newest signs of life are in memory only.
+        let host = hub.index.host(row.key()).filter(|known| known.revision == row.revision).unwrap_or(row);
+        Member { name: host.name(), reports: measure::parse(&stored), host, stored }
+    });
+    Ok(members.collect())
+}
+
+/// Derives what follows from the hosts taken together, and suggests their roles.
+fn arrange(hub: &Hub, cluster: &mut Cluster, members: &mut [Member]) -> Room {
+    let peers: Vec<_> = members.iter().map(Member::peer).collect();
+    cluster.collisions = members
+        .iter()
+        .filter_map(|member| Some((member.host.id, network::collisions_seen(member.reports.connectivity.as_ref()?))))
+        .filter(|(_, seen)| !seen.is_empty())
+        .collect();
+    derive_machine_networks(cluster, &peers);
+    let facts = ClusterFacts::of(cluster, false);
+    let groups = network::majority_groups(&peers);
+    cluster.connectivity_groups = groups.to_json();
+    let suggested = roles::suggest(&facts, &peers, &hub.settings.requirements);
+    drop(peers);
+    if let Some(suggested) = suggested {
+        suggest_roles(members, &suggested);
+    }
+    let peers: Vec<_> = members.iter().map(Member::peer).collect();
+    Room {
+        neighbours: Neighbours::new(&peers, groups),
+        targets: targets(members),
+        networks: free_address_networks(&peers),
+        facts,
+    }
+}
+
+fn suggest_roles(members: &mut [Member], suggested: &BTreeMap<HostId, Role>) {
+    for member in members {
+        if let Some(role) = suggested.get(&member.host.id) {
+            member.host.suggested_role = Some(*role);
+        }
+    }
+}
+
+/// Machine networks follow the virtual addresses until a person sets them.
+fn derive_machine_networks(cluster: &mut Cluster, peers: &[Peer<'_>]) {
+    if cluster.machine_networks_given || cluster.adds_hosts() {
+        return;
+    }
+    let networks = if cluster.single_node() {
+        peers.iter().find_map(network::single_node_machine_network).into_iter().collect()
+    } else if cluster.user_managed_networking {
+        return;
+    } else {
+        let vips = cluster.api_vips.iter().chain(&cluster.ingress_vips);
+        network::machine_networks(vips.filter_map(|vip| vip.ip.parse().ok()), peers)
+    };
+    cluster.machine_networks = networks.iter().map(ToString::to_string).collect();
+}
+
+fn targets(members: &[Member]) -> Vec<(HostId, String)> {
+    let known = members.iter().filter(|member| !member.host.digest.nics.is_empty());
+    known
+        .map(|member| {
+            let nics = member.host.digest.nics.iter().map(|nic| {
+                let plain = nic.addresses.iter().map(|address| address.split('/').next().unwrap_or(address));
+                let plain: Vec<_> = plain.collect();
+                json!({
+                    "name": nic.name,
+                    "mac": nic.mac,
+                    "ip_addresses": if plain.is_empty() { json!(null) } else { json!(plain) },
+                })
+            });
+            let target = json!({ "host_id": member.host.id, "nics": nics.collect::<Vec<_>>() });
+            (member.host.id, target.to_string())
+        })
+        .collect()
+}
+
+/// Larger networks take an agent too long to scan.
+const SMALLEST_PREFIX: u8 = 22;
+
+fn free_address_networks(peers: &[Peer<'_>]) -> Vec<String> {
+    let all: std::collections::BTreeSet<_> = peers
+        .iter()
+        .flat_map(network::networks_of)
+        .filter(|network| network.addr().is_ipv4() && network.prefix_len() >= SMALLEST_PREFIX)
+        .collect();
+    all.iter().map(ToString::to_string).collect()
+}
+
+/// Commits only when something about the host really became different.
+async fn look_at_host(hub: &Hub, member: &Member, room: &Room, ask: &Ask) -> Result<Host, Error> {
+    let before = hub.index.host(member.host.key());
+    let scene = Scene {
+        hub,
+        host: before.unwrap_or_else(|| member.host.clone()),
+        stored: member.stored.clone(),
+        cluster: member.host.cluster.and_then(|id| hub.index.cluster(id)),
+        infra_env: None,
+        now: hub.now(),
+    };
+    let suggested = member.host.suggested_role;
+    let turn = host_turn(&scene, room, suggested)?;
+    if turn.changes_nothing(&scene.host) {
+        return Ok(scene.host);
+    }
+    let id = member.host.cluster;
+    let key = member.host.key();
+    let done = hub
+        .host_turn(key, Need::Reports, ask, |scene| {
+            if scene.host.cluster != id {
+                // It left in the meantime; whoever took it away has looked at it.
+                return Ok(scene.plain(scene.next(&muster_domain::host::Event::CheckedIn)?));
+            }
+            host_turn(scene, room, suggested)
+        })
+        .await;
+    match done {
+        Ok(host) => Ok(Host::clone(&host)),
+        Err(Error::Missing { .. }) => Ok(member.host.clone()),
+        Err(error) => Err(error),
+    }
+}
+
+fn host_turn(scene: &Scene<'_>, room: &Room, suggested: Option<Role>) -> Result<Turn, Error> {
+    let mut host = scene.host.clone();
+    let mut journal = Vec::new();
+    if host.suggested_role != suggested && suggested.is_some() {
+        host.suggested_role = suggested;
+        let role = suggested.unwrap_or_default().word();
+        let text = format!("Host {}: suggested role is {role}.", host.name());
+        journal.push(host.entry("host_role_updated", Severity::Info, text));
+    }
+    scene.in_room(host, journal, room)
+}
+
+async fn settle_cluster(
+    hub: &Hub,
+    before: &Cluster,
+    mut next: Cluster,
+    members: &[Member],
+    room: &Room,
+) -> Result<Arc<Cluster>, Error> {
+    let now = hub.now();
+    let peers: Vec<_> = members.iter().map(Member::peer).collect();
+    let subject = cluster::checks::Subject { facts: &room.facts, peers: &peers, settings: &hub.settings.checks };
+    let report = cluster::checks::run(&subject);
+    let mut journal = Vec::new();
+    if next.phase == lifecycle::Phase::Draft {
+        journal.extend(news(&next, &report));
+        next.validations = report.to_json();
+    }
+    let event = lifecycle::Event::Measured { gates: report.gates() };
+    let decision = lifecycle::next(&next, &event, now)?;
+    journal.extend(decision.journal);
+    let mut after = decision.cluster;
+    if &after == before {
+        return Ok(Arc::new(after));
+    }
+    after.updated_at = now;
+    cluster_commit(hub, after, journal, None).await
+}
+
+pub async fn cluster_commit(
+    hub: &Hub,
+    mut cluster: Cluster,
+    journal: Vec<muster_domain::Entry>,
+    request_id: Option<uuid::Uuid>,
+) -> Result<Arc<Cluster>, Error> {
+    let commit = Commit {
+        request_id,
+        clusters: vec![ClusterWrite::Put { cluster: Box::new(cluster.clone()) }],
+        journal,
+        ..Commit::new(hub.now())
+    };
+    let done = hub.store.commit(commit).await?;
+    cluster.revision = done.clusters.first().copied().unwrap_or(cluster.revision + 1);
+    let row = hub.index.put_cluster(cluster);
+    hub.announce(done.last_change);
+    Ok(row)
+}
+
+fn news(cluster: &Cluster, report: &cluster::checks::Report) -> Vec<muster_domain::Entry> {
+    if cluster.validations.is_empty() {
+        return Vec::new();
+    }
+    let changes = report.changes(&checks::stored(&cluster.validations));
+    changes
+        .into_iter()
+        .filter_map(|change| match change.news {
+            checks::News::Other => None,
+            checks::News::Fixed => Some(cluster.entry(
+                "cluster_validation_fixed",
+                Severity::Info,
+                format!("Cluster {}: check {} passes now.", cluster.name, change.id),
+            )),
+            checks::News::Failed | checks::News::Broke => Some(cluster.entry(
+                "cluster_validation_failed",
+                Severity::Warning,
+                format!("Cluster {}: check {} fails: {}", cluster.name, change.id, change.message),
+            )),
+        })
+        .collect()
+}

@@ -1,0 +1,121 @@
+//! Lending a host to a cluster, taking it back, and moving it on.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use muster_domain::cluster::Cluster;
+use muster_domain::host::{Event, Host, Role};
+use muster_domain::refusal::{Class, Refused};
+use muster_domain::{ClusterId, Entry, HostKey, Severity};
+use muster_store::Commit;
+use std::sync::Arc;
+
+pub async fn host_bind(hub: &Hub, key: HostKey, to: ClusterId, ask: &Ask) -> Result<Arc<Host>, Error> {
+    let done = hub.host_turn(key, Need::Row, ask, |scene| bind_turn(scene, to)).await;
+    if let Err(Error::Refused(refused)) = &done {
+        tell_failure(hub, key, Some(to), "host_bind_failed", refused, ask).await?;
+    }
+    done
+}
+
+pub async fn host_unbind(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {
+    let done = hub.host_turn(key, Need::Row, ask, unbind_turn).await;
+    if let Err(Error::Refused(refused)) = &done {
+        tell_failure(hub, key, None, "host_unbind_failed", refused, ask).await?;
+    }
+    done
+}
+
+pub async fn host_move(hub: &Hub, key: HostKey, to: ClusterId, ask: &Ask) -> Result<Arc<Host>, Error> {
+    hub.host_turn(key, Need::Row, ask, |scene| move_turn(scene, to)).await
+}
+
+pub fn bind_turn(scene: &Scene<'_>, to: ClusterId) -> Result<Turn, Error> {
+    if scene.host.cluster.is_none() {
+        target(scene, to)?;
+    }
+    // Nothing is measured while the agent registers again; the old findings stand for these seconds.
+    Ok(scene.plain(scene.next(&Event::Bind { to })?))
+}
+
+pub fn unbind_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
+    early_bound(scene)?;
+    let decision = scene.next(&Event::Unbind)?;
+    scene.measured(decision, Stored::new())
+}
+
+pub fn move_turn(scene: &Scene<'_>, to: ClusterId) -> Result<Turn, Error> {
+    early_bound(scene)?;
+    target(scene, to)?;
+    let decision = scene.next(&Event::Move { to })?;
+    match decision.host.cluster {
+        Some(_) => Ok(scene.plain(decision)),
+        None => scene.measured(decision, Stored::new()),
+    }
+}
+
+/// Hosts of an image that binds them as they register belong to that cluster for good.
+fn early_bound(scene: &Scene<'_>) -> Result<(), Error> {
+    match scene.infra_env.as_ref().filter(|pool| pool.cluster.is_some()) {
+        None => Ok(()),
+        Some(pool) => Err(Refused::conflict(
+            "pool-belongs-to-cluster",
+            format!("InfraEnv {} binds its hosts to its own cluster as they register.", pool.name),
+            "Delete the host here and boot it from an InfraEnv without a cluster.",
+        )
+        .into()),
+    }
+}
+
+/// Whether that cluster can take this host at all, whatever the host's own state.
+fn target(scene: &Scene<'_>, to: ClusterId) -> Result<Arc<Cluster>, Error> {
+    let invalid = |code, reason, next| Error::from(Refused::new(Class::Invalid, code, reason, next));
+    let cluster = scene.hub.index.cluster(to).ok_or_else(|| {
+        invalid("cluster-not-found", format!("There is no cluster {to}."), "List the clusters and pick one of them.")
+    })?;
+    if let Some(pool) = &scene.infra_env {
+        let wanted = cluster.cpu_architecture.as_str();
+        if !matches!(wanted, "" | "multi") && wanted != pool.cpu_architecture {
+            return Err(invalid(
+                "architecture-differs",
+                format!("Cluster {} needs {wanted} hosts; {} has {}.", cluster.name, pool.name, pool.cpu_architecture),
+                "Choose a host of the right architecture.",
+            ));
+        }
+    }
+    if scene.host.role == Role::Arbiter && cluster.control_plane_count > 2 && scene.host.cluster.is_none() {
+        return Err(invalid(
+            "role-not-supported",
+            format!("Cluster {} has {} control plane hosts and no arbiter.", cluster.name, cluster.control_plane_count),
+            "Give the host another role first.",
+        ));
+    }
+    if !cluster.accepts_hosts() {
+        let status = muster_domain::cluster::lifecycle::status(&cluster);
+        return Err(Refused::conflict(
+            "cluster-takes-no-hosts",
+            format!("Cluster {} is {status} and takes no hosts now.", cluster.name),
+            "Wait for its installation to end, or reset it.",
+        )
+        .into());
+    }
+    Ok(cluster)
+}
+
+/// A refusal is history too: people look there when automation did not do what they expected.
+async fn tell_failure(
+    hub: &Hub,
+    key: HostKey,
+    cluster: Option<ClusterId>,
+    name: &str,
+    refused: &Refused,
+    ask: &Ask,
+) -> Result<(), Error> {
+    let Some(host) = hub.index.host(key) else { return Ok(()) };
+    let text = format!("Host {}: {refused}", host.name());
+    let mut entry: Entry = host.entry(name, Severity::Error, text);
+    entry.cluster = cluster.or(entry.cluster);
+    let commit = Commit { request_id: ask.request_id, journal: vec![entry], ..Commit::new(hub.now()) };
+    hub.commit(commit, Vec::new()).await?;
+    Ok(())
+}

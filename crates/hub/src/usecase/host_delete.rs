@@ -1,0 +1,63 @@
+//! A host is removed from its pool; its agent, if it runs, is told to register anew.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::turn::Ask;
+use muster_domain::host::{Host, Phase};
+use muster_domain::{Entry, HostKey, Refused, Severity};
+use muster_store::{Commit, HostWrite};
+
+pub async fn host_delete(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
+    loop {
+        let host = hub.store.host_find(key).await?.ok_or_else(|| Error::missing("host", key.host))?;
+        may_delete(&host)?;
+        let entry = deregistered(&host);
+        let commit = Commit {
+            request_id: ask.request_id,
+            hosts: vec![HostWrite::Delete { key, revision: host.revision }],
+            journal: vec![entry],
+            ..Commit::new(hub.now())
+        };
+        match hub.store.commit(commit).await {
+            Ok(done) => {
+                hub.index.drop_host(key, hub.now());
+                hub.announce(done.last_change);
+                host.cluster.inspect(|cluster| hub.mark_dirty(*cluster));
+                return Ok(());
+            }
+            Err(muster_store::StoreError::Stale { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A machine whose disk is being written must not be forgotten half-way.
+pub fn may_delete(host: &Host) -> Result<(), Refused> {
+    match host.phase {
+        Phase::Installing | Phase::InProgress => Err(Refused::conflict(
+            "host-is-installing",
+            format!("{} is being installed ({}).", host.name(), host.status().word()),
+            "Cancel the installation of its cluster first.",
+        )),
+        Phase::Discovery
+        | Phase::Binding
+        | Phase::Unbinding
+        | Phase::ReturnPending
+        | Phase::Reclaiming
+        | Phase::ReclaimRebooting
+        | Phase::Preparing
+        | Phase::Prepared
+        | Phase::PrepareFailed
+        | Phase::BootFix
+        | Phase::Installed
+        | Phase::Added
+        | Phase::Failed
+        | Phase::Cancelled
+        | Phase::Resetting
+        | Phase::ResetPending => Ok(()),
+    }
+}
+
+pub fn deregistered(host: &Host) -> Entry {
+    host.entry("host_deregistered", Severity::Info, format!("Host {} was removed.", host.name()))
+}

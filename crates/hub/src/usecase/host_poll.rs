@@ -1,0 +1,61 @@
+//! An agent asks for work: the busiest request of all, answered from memory unless something changed.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::steps;
+use crate::turn::{Ask, Need, Stored};
+use jiff::Timestamp;
+use muster_contract::v2::step::StepsView;
+use muster_domain::HostKey;
+use muster_domain::host::{Event, Host};
+use std::sync::atomic::Ordering;
+
+pub async fn host_poll(
+    hub: &Hub,
+    key: HostKey,
+    clock: Option<i64>,
+    agent_version: Option<&str>,
+    ask: &Ask,
+) -> Result<StepsView, Error> {
+    let Some(slot) = hub.index.slot(key) else {
+        // A deleted host's agent is told to register anew; "not found" would freeze it for ever.
+        return if hub.index.is_deleted(key) { Ok(steps::start_over()) } else { Err(Error::missing("host", key.host)) };
+    };
+    let now = hub.now();
+    slot.live.saw(now, clock);
+    let row = slot.row();
+    let skew = skew(slot.live.clock(), now);
+    let new_agent = agent_version.is_some_and(|version| !version.is_empty() && version != row.agent_version);
+    let new_skew = row.gates.inventory && slot.live.skew.swap(skew, Ordering::Relaxed) != skew;
+    if row.connected && !row.connection_timed_out && !new_agent && !new_skew {
+        return Ok(steps::of(hub, &slot, &row, now));
+    }
+    let row = checked_in(hub, key, agent_version, ask).await?;
+    Ok(steps::of(hub, &slot, &row, now))
+}
+
+async fn checked_in(
+    hub: &Hub,
+    key: HostKey,
+    agent_version: Option<&str>,
+    ask: &Ask,
+) -> Result<std::sync::Arc<Host>, Error> {
+    hub.host_turn(key, Need::Reports, ask, |scene| {
+        let mut decision = scene.next(&Event::CheckedIn)?;
+        if let Some(version) = agent_version.filter(|version| !version.is_empty()) {
+            decision.host.agent_version = version.into();
+        }
+        scene.measured(decision, Stored::new())
+    })
+    .await
+}
+
+/// Coarse judgement of the host's clock, to notice when the check about it must run again.
+fn skew(clock: i64, now: Timestamp) -> u8 {
+    // The limits of the check itself: 20 minutes slow, 60 minutes fast.
+    match clock {
+        0 => 0,
+        clock if now.as_second() - clock > 20 * 60 || clock - now.as_second() > 60 * 60 => 2,
+        _ => 1,
+    }
+}

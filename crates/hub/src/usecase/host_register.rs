@@ -1,0 +1,127 @@
+//! An agent registers its machine: for the first time, or again.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use muster_domain::cluster::Cluster;
+use muster_domain::host::{Decision, Event, Host, Kind, Phase, Role, words};
+use muster_domain::infra_env::{ImageType, InfraEnv};
+use muster_domain::refusal::{Class, Refused};
+use muster_domain::{HostKey, Severity};
+use muster_store::Commit;
+use std::sync::Arc;
+
+pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
+    let pool = hub
+        .index
+        .infra_env(key.infra_env)
+        .ok_or_else(|| Error::missing("infra-env", key.infra_env))?;
+    if pool.image_type == ImageType::DisconnectedIso {
+        return Err(Refused::new(
+            Class::Invalid,
+            "image-works-alone",
+            format!("Hosts booted from the disconnected image of {} do not register.", pool.name),
+            "Boot a full or minimal image to use the host here.",
+        )
+        .into());
+    }
+    if hub.index.slot(key).is_none() {
+        match first_time(hub, key, &pool, agent, ask).await {
+            // Somebody registered the same machine in this very moment: then this is the second time.
+            Err(error) if error.is_stale() => {}
+            done => return done,
+        }
+    }
+    again(hub, key, agent, ask).await
+}
+
+async fn again(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
+    let event = Event::Registered { agent_version: agent.into() };
+    let keeps_reports = hub
+        .index
+        .slot(key)
+        .is_some_and(|slot| matches!(slot.row().phase, Phase::Preparing | Phase::Prepared));
+    let need = if keeps_reports { Need::Reports } else { Need::Row };
+    hub.host_turn(key, need, ask, |scene| {
+        let decision = scene.next(&event)?;
+        scene.measured(decision, Stored::new())
+    })
+    .await
+}
+
+async fn first_time(
+    hub: &Hub,
+    key: HostKey,
+    pool: &InfraEnv,
+    agent: &str,
+    ask: &Ask,
+) -> Result<Arc<Host>, Error> {
+    let now = hub.now();
+    let cluster = early_cluster(hub, pool)?;
+    let mut host = Host::arriving(key, pool.cluster, now);
+    host.agent_version = agent.into();
+    host.user.clone_from(&pool.user);
+    host.org.clone_from(&pool.org);
+    host.status_info = words::standing(host.status()).into();
+    if let Some(cluster) = &cluster {
+        join(&mut host, cluster);
+    }
+    let name = host.name();
+    let entry =
+        host.entry("host_registration_succeeded", Severity::Info, format!("Host {name} registered."));
+    let scene =
+        Scene { hub, host: host.clone(), stored: Stored::new(), cluster, infra_env: None, now };
+    let decision = Decision {
+        host,
+        journal: vec![entry],
+        effects: Vec::new(),
+        forget: Vec::new(),
+        why: "registered for the first time",
+    };
+    let Turn { decision, reports } = scene.measured(decision, Stored::new())?;
+    let commit = Commit {
+        request_id: ask.request_id,
+        hosts: vec![hub.host_write(&decision.host, reports)],
+        journal: decision.journal,
+        ..Commit::new(now)
+    };
+    let written = hub.commit(commit, vec![decision.host]).await?;
+    let host = written.into_iter().next().ok_or_else(|| Error::missing("host", key.host))?;
+    host.cluster.inspect(|cluster| hub.mark_dirty(*cluster));
+    Ok(host)
+}
+
+/// The cluster of an InfraEnv that binds its hosts as they register.
+fn early_cluster(hub: &Hub, pool: &InfraEnv) -> Result<Option<Arc<Cluster>>, Error> {
+    let Some(id) = pool.cluster else { return Ok(None) };
+    // The agent must keep asking: the cluster may be restored, reset, or the host be given another image.
+    let cluster = hub.index.cluster(id).ok_or_else(|| {
+        Refused::try_again(
+            "cluster-is-gone",
+            format!("The cluster of InfraEnv {} does not exist any more.", pool.name),
+            "Boot the host from an image of another InfraEnv.",
+        )
+    })?;
+    if !cluster.accepts_hosts() {
+        return Err(Refused::try_again(
+            "cluster-takes-no-hosts",
+            format!("Cluster {} takes no more hosts now.", cluster.name),
+            "Wait for its installation to end, or reset it.",
+        )
+        .into());
+    }
+    Ok(Some(cluster))
+}
+
+fn join(host: &mut Host, cluster: &Cluster) {
+    if cluster.adds_hosts() {
+        host.kind = Kind::AddToExistingClusterHost;
+        host.role = Role::Worker;
+        host.suggested_role = Some(Role::Worker);
+        host.tenant.machine_config_pool = Role::Worker.word().into();
+    } else if cluster.single_node() {
+        host.role = Role::Master;
+        host.suggested_role = Some(Role::Master);
+        host.bootstrap = true;
+    }
+}

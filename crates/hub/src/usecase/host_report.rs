@@ -1,0 +1,319 @@
+//! An agent tells what came of a step. Replies come late, twice and out of order: each is judged against now.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use crate::usecase::cluster_update;
+use muster_contract::v2::step::{PostStepReply, StepType};
+use muster_domain::checks::facts::effective_role;
+use muster_domain::checks::reports::{
+    ApiVipConnectivity, Connectivity, DiskInfo, DiskSpeed, DiskSpeedReply, DomainResolutions, FreeNetwork,
+    ImageStatus, ImagesReply, NtpReply, TangConnectivity, UpgradeReply, VipVerification,
+};
+use muster_domain::host::{Event, Host, Media, Phase, Report, disks};
+use muster_domain::inventory::Inventory;
+use muster_domain::requirements::Profile;
+use muster_domain::{HostKey, Severity};
+use muster_store::Commit;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What the agent says when it cannot read the media it runs from.
+const MEDIA_LOST: i64 = 256;
+/// The container runtime's "a container of that name exists": the installer runs already.
+const ALREADY_RUNNING: i64 = 125;
+
+pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &Ask) -> Result<(), Error> {
+    let slot = hub.index.slot(key).ok_or_else(|| Error::missing("host", key.host))?;
+    let exit_code = reply.exit_code.unwrap_or_default();
+    if exit_code == MEDIA_LOST {
+        return tell(hub, key, &Event::MediaLost, ask).await;
+    }
+    let Some(step) = reply.step_type else { return Ok(()) };
+    if exit_code != 0 {
+        return failed(hub, key, step, reply, ask).await;
+    }
+    let row = slot.row();
+    if row.media == Media::Disconnected {
+        tell(hub, key, &Event::MediaBack, ask).await?;
+    }
+    succeeded(hub, key, &row, step, reply.output.as_deref().unwrap_or_default(), ask).await
+}
+
+async fn succeeded(
+    hub: &Hub,
+    key: HostKey,
+    row: &Host,
+    step: StepType,
+    output: &str,
+    ask: &Ask,
+) -> Result<(), Error> {
+    match step {
+        StepType::Inventory => inventory(hub, key, row, output, ask).await,
+        StepType::ConnectivityCheck => {
+            keep(hub, key, row, Report::Connectivity, output, rewrite::<Connectivity>, ask).await
+        }
+        StepType::FreeNetworkAddresses => {
+            keep(hub, key, row, Report::FreeAddresses, output, rewrite::<Vec<FreeNetwork>>, ask).await
+        }
+        StepType::NtpSynchronizer => keep(hub, key, row, Report::NtpSources, output, ntp_sources, ask).await,
+        StepType::DomainResolution => {
+            keep(hub, key, row, Report::DomainNameResolutions, output, rewrite::<DomainResolutions>, ask).await
+        }
+        StepType::ApiVipConnectivityCheck => {
+            keep(hub, key, row, Report::ApiVipConnectivity, output, rewrite::<ApiVipConnectivity>, ask).await
+        }
+        StepType::TangConnectivityCheck => {
+            keep(hub, key, row, Report::TangConnectivity, output, rewrite::<TangConnectivity>, ask).await
+        }
+        // An agent that finds the same test running answers with nothing; that is no news.
+        StepType::InstallationDiskSpeedCheck | StepType::ContainerImageAvailability if output.is_empty() => Ok(()),
+        StepType::InstallationDiskSpeedCheck => disk_speed(hub, key, output, 0, ask).await,
+        StepType::ContainerImageAvailability => images(hub, key, output, ask).await,
+        StepType::VerifyVips => {
+            let verified: Vec<VipVerification> = read(output)?;
+            match row.cluster {
+                Some(cluster) => cluster_update::vips_verified(hub, cluster, &verified, ask).await,
+                None => Ok(()),
+            }
+        }
+        StepType::UpgradeAgent => upgraded(hub, key, output, ask).await,
+        StepType::DownloadBootArtifacts => tell(hub, key, &Event::ReclaimReady, ask).await,
+        // Their effect shows elsewhere: in progress reports, uploads, or the next registration.
+        StepType::Install
+        | StepType::StopInstallation
+        | StepType::LogsGather
+        | StepType::RebootForReclaim
+        | StepType::DhcpLeaseAllocate
+        | StepType::Execute
+        | StepType::NextStepRunner => Ok(()),
+    }
+}
+
+async fn failed(hub: &Hub, key: HostKey, step: StepType, reply: &PostStepReply, ask: &Ask) -> Result<(), Error> {
+    let exit_code = reply.exit_code.unwrap_or_default();
+    let error = reply.error.as_deref().unwrap_or_default();
+    tracing::debug!(host = %key, step = step.word(), exit_code, error, "step failed");
+    match step {
+        StepType::Install if exit_code == ALREADY_RUNNING && error.contains("already in use") => Ok(()),
+        StepType::Install => {
+            let why = if error.is_empty() { format!("exit code {exit_code}") } else { error.to_owned() };
+            tell(hub, key, &Event::InstallFailed { why }, ask).await
+        }
+        StepType::InstallationDiskSpeedCheck => {
+            let output = reply.output.as_deref().filter(|output| !output.is_empty()).unwrap_or("{}");
+            disk_speed(hub, key, output, exit_code, ask).await
+        }
+        StepType::DownloadBootArtifacts | StepType::RebootForReclaim => {
+            tell(hub, key, &Event::ReclaimFailed { why: error.to_owned() }, ask).await
+        }
+        StepType::UpgradeAgent => {
+            upgrade_news(hub, key, "upgrade_agent_failed", Severity::Error, error, ask).await
+        }
+        StepType::ConnectivityCheck
+        | StepType::Execute
+        | StepType::Inventory
+        | StepType::FreeNetworkAddresses
+        | StepType::DhcpLeaseAllocate
+        | StepType::ApiVipConnectivityCheck
+        | StepType::TangConnectivityCheck
+        | StepType::NtpSynchronizer
+        | StepType::ContainerImageAvailability
+        | StepType::DomainResolution
+        | StepType::StopInstallation
+        | StepType::LogsGather
+        | StepType::NextStepRunner
+        | StepType::VerifyVips => Ok(()),
+    }
+}
+
+async fn tell(hub: &Hub, key: HostKey, event: &Event, ask: &Ask) -> Result<(), Error> {
+    hub.host_turn(key, Need::Reports, ask, |scene| {
+        let decision = scene.next(event)?;
+        if decision.host == scene.host {
+            return Ok(scene.plain(decision));
+        }
+        scene.measured(decision, Stored::new())
+    })
+    .await?;
+    Ok(())
+}
+
+async fn inventory(hub: &Hub, key: HostKey, row: &Host, output: &str, ask: &Ask) -> Result<(), Error> {
+    let hash = xxh3_64(output.as_bytes());
+    // The common case by far: nothing new, nothing to do.
+    if row.seen.get(&Report::Inventory) == Some(&hash) {
+        return Ok(());
+    }
+    let parsed = Inventory::parse(output).map_err(Error::BadReport)?;
+    hub.host_turn(key, Need::Reports, ask, |scene| {
+        if !listens(scene.host.phase) {
+            return Ok(scene.plain(scene.next(&Event::CheckedIn)?));
+        }
+        take_inventory(scene, parsed.clone(), hash)
+    })
+    .await?;
+    Ok(())
+}
+
+/// A late inventory of a host that is told to register again says nothing about what it registers as.
+fn listens(phase: Phase) -> bool {
+    match phase {
+        Phase::Discovery | Phase::InProgress => true,
+        Phase::Binding
+        | Phase::Unbinding
+        | Phase::ReturnPending
+        | Phase::Reclaiming
+        | Phase::ReclaimRebooting
+        | Phase::Preparing
+        | Phase::Prepared
+        | Phase::PrepareFailed
+        | Phase::Installing
+        | Phase::BootFix
+        | Phase::Installed
+        | Phase::Added
+        | Phase::Failed
+        | Phase::Cancelled
+        | Phase::Resetting
+        | Phase::ResetPending => false,
+    }
+}
+
+fn take_inventory(scene: &Scene<'_>, mut inventory: Inventory, hash: u64) -> Result<Turn, Error> {
+    let mut decision = scene.next(&Event::CheckedIn)?;
+    inventory.keep_real_interfaces();
+    judge_disks(scene, &mut decision.host, &mut inventory);
+    decision.host.digest = inventory.digest();
+    decision.host.seen.insert(Report::Inventory, hash);
+    scene.measured(decision, Stored::from([(Report::Inventory, inventory.to_json())]))
+}
+
+/// Decides which disks can be used and which one is, by the role the host would have.
+pub fn judge_disks(scene: &Scene<'_>, host: &mut Host, inventory: &mut Inventory) {
+    let needs = &scene.hub.settings.requirements;
+    let release = scene.cluster.as_ref().map(|cluster| cluster.openshift_version.as_str()).filter(|v| !v.is_empty());
+    let least_gb = match &scene.cluster {
+        None => needs.roles(None).least_disk_size_gb(),
+        Some(cluster) => {
+            let role = effective_role(host.role, host.suggested_role);
+            let single_node = cluster.single_node() && !cluster.adds_hosts();
+            needs.roles(release).get(Profile::of(role, single_node, inventory.is_edge())).disk_size_gb
+        }
+    };
+    disks::judge(inventory, least_gb, release);
+    let chosen = disks::choose(inventory, &host.tenant.installation_disk_id);
+    host.tenant.installation_disk_id = chosen.map(disks::identity).unwrap_or_default();
+    host.tenant.installation_disk_path = chosen.map(disks::path).unwrap_or_default();
+    host.disks_to_format = disks::to_be_formatted(inventory);
+}
+
+/// Keeps a report as it came, in our own spelling, and runs the checks over it.
+async fn keep(
+    hub: &Hub,
+    key: HostKey,
+    row: &Host,
+    report: Report,
+    output: &str,
+    spell: fn(&str) -> Result<String, Error>,
+    ask: &Ask,
+) -> Result<(), Error> {
+    let hash = xxh3_64(output.as_bytes());
+    if row.seen.get(&report) == Some(&hash) {
+        return Ok(());
+    }
+    let body = spell(output)?;
+    hub.host_turn(key, Need::Reports, ask, |scene| {
+        let mut decision = scene.next(&Event::CheckedIn)?;
+        if scene.host.phase.is_returning() || scene.host.phase == Phase::Binding {
+            return Ok(scene.plain(decision));
+        }
+        decision.host.seen.insert(report, hash);
+        scene.measured(decision, Stored::from([(report, body.clone())]))
+    })
+    .await?;
+    Ok(())
+}
+
+async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: &Ask) -> Result<(), Error> {
+    let reply: DiskSpeedReply = read(output)?;
+    hub.host_turn(key, Need::Reports, ask, |scene| {
+        let path = match reply.path.as_str() {
+            "" => scene.host.tenant.installation_disk_id.clone(),
+            path => path.to_owned(),
+        };
+        let mut all: BTreeMap<String, DiskInfo> =
+            scene.stored.get(&Report::DisksInfo).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let speed = DiskSpeed { exit_code, speed_ms: reply.io_sync_duration, tested: true };
+        all.insert(path.clone(), DiskInfo { disk_speed: Some(speed), path });
+        let decision = scene.next(&Event::CheckedIn)?;
+        scene.measured(decision, Stored::from([(Report::DisksInfo, write(&all))]))
+    })
+    .await?;
+    Ok(())
+}
+
+async fn images(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<(), Error> {
+    let reply: ImagesReply = read(output)?;
+    hub.host_turn(key, Need::Reports, ask, |scene| {
+        let mut all: BTreeMap<String, ImageStatus> = scene
+            .stored
+            .get(&Report::ImagesStatus)
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default();
+        let mut decision = scene.next(&Event::CheckedIn)?;
+        for image in &reply.images {
+            let text = format!("Host {}: image {}: {}.", scene.host.name(), image.name, image.result);
+            decision.journal.push(scene.host.entry("image_status_updated", Severity::Info, text));
+            all.insert(image.name.clone(), image.clone());
+        }
+        scene.measured(decision, Stored::from([(Report::ImagesStatus, write(&all))]))
+    })
+    .await?;
+    Ok(())
+}
+
+async fn upgraded(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<(), Error> {
+    if output.is_empty() {
+        return Ok(());
+    }
+    let reply: UpgradeReply = read(output)?;
+    if reply.result == "success" {
+        upgrade_news(hub, key, "upgrade_agent_finished", Severity::Info, &reply.agent_image, ask).await
+    } else {
+        upgrade_news(hub, key, "upgrade_agent_failed", Severity::Error, &reply.agent_image, ask).await
+    }
+}
+
+async fn upgrade_news(
+    hub: &Hub,
+    key: HostKey,
+    name: &str,
+    severity: Severity,
+    about: &str,
+    ask: &Ask,
+) -> Result<(), Error> {
+    let Some(host) = hub.index.host(key) else { return Ok(()) };
+    let outcome = if severity == Severity::Info { "was replaced" } else { "could not be replaced" };
+    let entry = host.entry(name, severity, format!("Host {}: its agent {outcome}: {about}", host.name()));
+    let commit = Commit { request_id: ask.request_id, journal: vec![entry], ..Commit::new(hub.now()) };
+    hub.commit(commit, Vec::new()).await?;
+    Ok(())
+}
+
+fn read<T: DeserializeOwned>(output: &str) -> Result<T, Error> {
+    serde_json::from_str(output).map_err(|error| Error::BadReport(format!("the step's output cannot be read: {error}")))
+}
+
+fn write<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn rewrite<T: DeserializeOwned + Serialize>(output: &str) -> Result<String, Error> {
+    read::<T>(output).map(|parsed| write(&parsed))
+}
+
+fn ntp_sources(output: &str) -> Result<String, Error> {
+    read::<NtpReply>(output).map(|reply| write(&reply.ntp_sources))
+}

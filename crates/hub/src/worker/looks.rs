@@ -1,0 +1,31 @@
+//! Looks at clusters in which something changed; many changes make one look.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::usecase::cluster_look::cluster_look;
+use std::time::Duration;
+
+pub async fn run(hub: Hub) {
+    loop {
+        let result = once(&hub).await.map(drop);
+        hub.workers.note("cluster-looks", hub.now(), &result);
+        if result.is_err() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        hub.dirty_bell.notified().await;
+    }
+}
+
+pub async fn once(hub: &Hub) -> Result<usize, Error> {
+    let clusters = hub.take_dirty();
+    let mut pending = clusters.iter();
+    while let Some(id) = pending.next() {
+        if let Err(error) = cluster_look(hub, *id).await {
+            // Nothing is forgotten: this one and the rest are looked at again.
+            hub.mark_dirty(*id);
+            pending.for_each(|id| hub.mark_dirty(*id));
+            return Err(error);
+        }
+    }
+    Ok(clusters.len())
+}
