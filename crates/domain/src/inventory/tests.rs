@@ -1,3 +1,5 @@
+//! How inventories are read and written.
+
 use super::*;
 use serde_json::{Value, json};
 

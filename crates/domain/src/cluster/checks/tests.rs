@@ -1,3 +1,5 @@
+//! Each cluster check: what passes, what fails, what waits; and what they gate.
+
 use super::CheckId::*;
 use super::*;
 use crate::checks::facts::{PodNetwork, Verification, Vip};

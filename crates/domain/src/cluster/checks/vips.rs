@@ -132,7 +132,7 @@ fn is_taken(subject: &Subject<'_>, vip: &Vip, network: &IpNet) -> bool {
                 })
                 .peekable();
             let text = vip.ip.to_string();
-            lists.peek().is_some() && !lists.any(|list| list.free_addresses.iter().any(|free| *free == text))
+            lists.peek().is_some() && !lists.any(|list| list.free_addresses.contains(&text))
         }
     }
 }

@@ -1,3 +1,5 @@
+//! Groups, shared networks, derived networks and collisions.
+
 use super::*;
 use crate::checks::reports::{L2, L3};
 use crate::host::{Digest, Nic, Role};

@@ -1,3 +1,5 @@
+//! Which disks are eligible, chosen, wiped and skipped.
+
 use super::*;
 use crate::inventory::{Cpu, Interface, Iscsi, Route};
 
