@@ -11,7 +11,7 @@ if podman image exists "$image" && ! podman image inspect "$image" >/dev/null 2>
     podman image rm --force "$image"
 fi
 
-until podman image exists "$image" || podman pull --quiet "$image"; do
+until podman image exists "$image" || podman pull --quiet --authfile /root/.docker/config.json "$image"; do
     echo "agent image $image is not there yet, next try in ${pause}s"
     sleep "$pause"
     pause=$((pause * 2 > longest ? longest : pause * 2))
