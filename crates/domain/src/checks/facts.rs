@@ -204,21 +204,24 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// `groups` come from [`crate::cluster::network::majority_groups`] over the same peers.
+    /// `groups` come from [`crate::cluster::network::majority_groups`] over the same peers. A machine that was booted
+    /// from two images and lent twice is one neighbour.
     pub fn new(peers: &[Peer<'_>], groups: Groups) -> Self {
         let mut neighbours = Self {
-            count: peers.len(),
             groups,
             ..Self::default()
         };
         for peer in peers {
+            if neighbours.roles.insert(peer.id, peer.effective_role()).is_some() {
+                continue;
+            }
             if peer.has_inventory {
                 *neighbours.names.entry(peer.name.to_owned()).or_default() += 1;
             }
             neighbours.with_fencing += usize::from(peer.has_fencing);
-            neighbours.roles.insert(peer.id, peer.effective_role());
             neighbours.host_names.insert(peer.id, peer.name.to_owned());
         }
+        neighbours.count = neighbours.roles.len();
         neighbours
     }
 

@@ -1,6 +1,6 @@
 //! Reachability of the host itself, its addresses and its routes.
 
-use super::facts::{ClusterFacts, Subject};
+use super::facts::{ClusterFacts, Installation, Subject};
 use super::finding::Outcome;
 use super::hardware::with_inventory;
 use crate::cluster::network::{families, is_link_local};
@@ -76,6 +76,8 @@ pub(super) fn ignition_downloadable(subject: &Subject<'_>, cluster: &ClusterFact
         return Outcome::Silent;
     }
     match &subject.reports.api_vip_connectivity {
+        // Installed before the cluster began to take on more hosts.
+        None if subject.installation == Installation::Rebooted => Outcome::Silent,
         None => Outcome::wait("Waiting for the host to fetch its configuration from the cluster."),
         Some(report) if report.is_success => {
             Outcome::pass("The host can fetch its configuration from the cluster.")

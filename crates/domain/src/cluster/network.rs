@@ -194,6 +194,9 @@ fn reached(report: &Connectivity, reaches: &impl Fn(&RemoteHost) -> bool) -> Has
 /// Per host, the addresses most other reporting hosts can ping.
 fn connected_addresses(peers: &[Peer<'_>]) -> BTreeMap<HostId, Vec<String>> {
     let reporters = peers.iter().filter(|peer| peer.connectivity.is_some()).count();
+    if reporters < 2 {
+        return BTreeMap::new();
+    }
     let mut pinged: BTreeMap<HostId, BTreeMap<&str, usize>> = BTreeMap::new();
     for remote in peers
         .iter()
@@ -211,7 +214,7 @@ fn connected_addresses(peers: &[Peer<'_>]) -> BTreeMap<HostId, Vec<String>> {
             *pinged.entry(id).or_default().entry(ip).or_default() += 1;
         }
     }
-    let others = reporters.saturating_sub(1).max(1);
+    let others = reporters - 1;
     let wide = |(ip, count): (&str, usize)| (count * 2 > others).then(|| ip.to_owned());
     pinged
         .into_iter()
