@@ -28,6 +28,17 @@ impl Store {
         Ok(())
     }
 
+    /// When a host was last heard of by any hub on this database.
+    pub async fn checkin_find(&self, of: HostKey) -> Result<Option<(Timestamp, i64)>, StoreError> {
+        let text = "select at, clock from host_checkins where infra_env_id = $1 and host_id = $2";
+        let row = sqlx::query(text)
+            .bind(of.infra_env.to_string())
+            .bind(of.host.to_string())
+            .fetch_optional(self.readers())
+            .await?;
+        row.map(|row| Ok((row.time(0)?, row.int(1)?))).transpose()
+    }
+
     pub async fn checkins_load(&self) -> Result<Vec<Checkin>, StoreError> {
         let text = "select c.infra_env_id, c.host_id, c.at, c.clock from host_checkins c
                     join hosts h on h.infra_env_id = c.infra_env_id and h.host_id = c.host_id";

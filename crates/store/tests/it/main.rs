@@ -1,0 +1,34 @@
+//! The store's behaviour, the same on SQLite and on PostgreSQL.
+
+mod events;
+mod feed;
+mod guard;
+mod liveness;
+mod outbox;
+mod pages;
+mod place;
+mod reopen;
+mod rows;
+mod sample;
+
+/// One test per database out of one body.
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        $(mod $name {
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn sqlite() {
+                let place = crate::place::Place::sqlite();
+                super::$name(&place).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn postgres() {
+                if let Some(place) = crate::place::Place::postgres().await {
+                    super::$name(&place).await;
+                    place.remove().await;
+                }
+            }
+        })*
+    };
+}
+pub(crate) use on_both;
