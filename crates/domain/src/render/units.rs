@@ -15,7 +15,7 @@ pub fn agent(input: &Discovery<'_>) -> String {
         let _ = writeln!(
             environment,
             "Environment=\"PULL_SECRET_TOKEN={}\"",
-            quote::systemd(input.agent_token)
+            environment_value(input.agent_token)
         );
     }
     let image = quote::systemd(input.agent_image);
