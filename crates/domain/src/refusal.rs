@@ -15,6 +15,8 @@ pub enum Class {
     /// An agent asked too early or at the wrong moment and must simply ask again: the codes that
     /// make real agents block for ever are never used for it.
     TryAgain,
+    /// What the agent needs is not there now and may come back.
+    Unavailable,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]

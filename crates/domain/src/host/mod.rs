@@ -2,6 +2,7 @@
 
 pub mod deadline;
 pub mod decision;
+pub mod diagram;
 pub mod disks;
 pub mod event;
 pub mod hostname;

@@ -269,7 +269,6 @@ fn leave(draft: &mut Draft<'_>, around: &Around<'_>) -> crate::journal::Entry {
     host.suggested_role = None;
     host.bootstrap = false;
     host.tenant = Tenant::default();
-    host.disks_to_format = Vec::new();
     host.progress = Progress::default();
     host.connection_timed_out = false;
     host.logs = Logs::default();

@@ -1,0 +1,165 @@
+//! Laws that hold after any history, however odd.
+
+use super::super::super::{Report, deadline, steps};
+use super::*;
+use proptest::prelude::*;
+
+fn any_gates() -> impl Strategy<Value = Gates> {
+    let outcome = || prop_oneof![Just(Outcome::Unknown), Just(Outcome::Passed), Just(Outcome::Failed)];
+    (any::<[bool; 6]>(), outcome(), outcome()).prop_map(|(flags, disk_speed, images)| Gates {
+        inventory: flags[0],
+        inventory_fully_truncated: flags[1] && flags[2],
+        min_hardware: flags[2],
+        inputs: flags[3],
+        vsphere_disks: flags[4],
+        sufficient: flags[5],
+        disk_speed,
+        images,
+    })
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let cluster = || prop_oneof![Just(ALPHA), Just(BETA)];
+    let stage = (0..Stage::ALL.len()).prop_map(|index| Stage::ALL[index]);
+    prop_oneof![
+        3 => Just(registered()),
+        3 => cluster().prop_map(|to| Event::Bind { to }),
+        2 => Just(Event::Unbind),
+        1 => Just(Event::Release),
+        1 => Just(Event::Reclaim),
+        2 => cluster().prop_map(|to| Event::Move { to }),
+        1 => Just(Event::MoveAbandoned { why: "gone".into() }),
+        1 => Just(Event::ReclaimReady),
+        1 => Just(Event::ReclaimFailed { why: "no space".into() }),
+        1 => Just(Event::Cancel),
+        1 => Just(Event::Reset),
+        1 => Just(Event::Install),
+        1 => Just(Event::InstallFailed { why: "exit 1".into() }),
+        1 => Just(Event::MediaLost),
+        1 => Just(Event::MediaBack),
+        2 => Just(Event::CheckedIn),
+        2 => Just(Event::Due),
+        4 => any_gates().prop_map(|gates| Event::Measured { gates, complaints: "why".into() }),
+        2 => Just(Event::Measured { gates: good_gates(), complaints: String::new() }),
+        3 => (stage, "[a-z]{0,3}").prop_map(|(stage, info)| Event::Progressed { stage, info }),
+    ]
+}
+
+fn any_history() -> impl Strategy<Value = Vec<(Event, i64, usize, bool)>> {
+    prop::collection::vec((any_event(), 0_i64..120, 0..cluster::Phase::ALL.len(), any::<bool>()), 1..40)
+}
+
+/// Plays a history from a fresh registration and checks `law` after every decision.
+fn play(history: &[(Event, i64, usize, bool)], mut law: impl FnMut(&Host, &Decision, &Event, &Around<'_>)) {
+    let mut host = Host::arriving(free().key(), None, noon());
+    let mut now = noon();
+    for (event, later, phase, adds) in history {
+        now += SignedDuration::from_secs(*later * 15);
+        let mut around = in_cluster(now, cluster::Phase::ALL[*phase]);
+        around.cluster.as_mut().unwrap().adds_hosts = *adds;
+        if host.cluster.is_some() {
+            // While it is lent, somebody fills in secrets.
+            host.tenant = secretive();
+        }
+        if let Ok(decision) = next(&host, event, &around) {
+            law(&host, &decision, event, &around);
+            host = decision.host;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn a_free_host_holds_no_secret_and_a_phase_fits_its_binding(history in any_history()) {
+        play(&history, |_, decision, event, _| {
+            let host = &decision.host;
+            assert!(!host.phase.is_returning() || host.is_free(), "{event:?}: {:?} is still bound", host.phase);
+            assert!(!host.phase.needs_cluster() || !host.is_free(), "{event:?}: {:?} without a cluster", host.phase);
+            if host.is_free() {
+                let text = serde_json::to_string(host).unwrap();
+                assert!(!text.contains("canary"), "{event:?} left a secret on a free host: {text}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_host_changes_clusters_only_by_passing_through_clean_hands(history in any_history()) {
+        play(&history, |before, decision, event, _| {
+            let after = &decision.host;
+            if after.cluster != before.cluster {
+                let text = serde_json::to_string(after).unwrap();
+                assert!(!text.contains("canary"), "{event:?} carried a secret along");
+                assert!(before.cluster.is_none() || after.cluster.is_none() || matches!(event, Event::Move { .. }));
+            }
+            let named: Vec<_> = decision.effects.iter().collect();
+            assert!(named.len() <= 1, "two wishes at once");
+        });
+    }
+
+    #[test]
+    fn the_same_report_twice_changes_nothing_more(history in any_history()) {
+        play(&history, |_, decision, event, around| {
+            let report = matches!(
+                event,
+                Event::Measured { .. } | Event::Progressed { .. } | Event::CheckedIn | Event::MediaLost | Event::MediaBack
+            );
+            if report && let Ok(again) = next(&decision.host, event, around) {
+                // Measuring may move a host that has just entered a phase one step on; a third time it must rest.
+                let third = next(&again.host, event, around).map_or(again.host.clone(), |third| third.host);
+                assert_eq!(third, again.host, "{event:?}");
+                if matches!(event, Event::Progressed { .. } | Event::CheckedIn | Event::MediaLost) {
+                    assert_eq!(again.host, decision.host, "{event:?}");
+                    assert!(again.journal.is_empty(), "{event:?} told twice");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn what_is_due_is_done_and_not_due_again_at_once(history in any_history()) {
+        play(&history, |_, decision, _, around| {
+            let host = &decision.host;
+            if let Some(due) = deadline::of(host, around) {
+                let then = Around { now: due.max(around.now), ..around.clone() };
+                let after = next(host, &Event::Due, &then).unwrap().host;
+                let again = deadline::of(&after, &then);
+                assert!(again.is_none_or(|again| again > then.now), "{:?} is due for ever", host.phase);
+            }
+        });
+    }
+
+    #[test]
+    fn every_host_can_be_brought_home(history in any_history()) {
+        let mut last = None;
+        play(&history, |_, decision, _, around| last = Some((decision.host.clone(), around.now)));
+        let Some((mut host, now)) = last else { return Ok(()) };
+        let around = in_cluster(now, cluster::Phase::Draft);
+        if !host.is_free() {
+            host = next(&host, &Event::Release, &around).unwrap().host;
+        }
+        host = next(&host, &registered(), &around).unwrap().host;
+        host = next(&host, &Event::Measured { gates: good_gates(), complaints: String::new() }, &around).unwrap().host;
+        prop_assert_eq!(host.status(), super::super::super::Status::KnownUnbound);
+    }
+
+    #[test]
+    fn no_agent_is_sent_into_a_hot_loop(history in any_history()) {
+        play(&history, |_, decision, _, _| {
+            let orders = steps::orders(&decision.host);
+            assert!(orders.next_poll_seconds > 0 || orders.after == steps::After::Exit);
+        });
+    }
+
+    #[test]
+    fn a_forgotten_report_is_not_remembered_as_seen(history in any_history()) {
+        play(&history, |_, decision, _, _| {
+            for report in Report::ALL {
+                if decision.forget.contains(&report) {
+                    assert!(!decision.host.seen.contains_key(&report));
+                }
+            }
+        });
+    }
+}

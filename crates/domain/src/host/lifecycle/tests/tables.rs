@@ -1,0 +1,292 @@
+//! What each event does in each phase, row by row.
+
+use super::super::super::{Kind, Media, Role, Status};
+use super::*;
+use crate::refusal::Class;
+
+fn goes(phase: Phase, event: Event) -> Phase {
+    step(&lent(phase), event).unwrap().host.phase
+}
+
+fn refuses(phase: Phase, event: Event) -> Class {
+    step(&lent(phase), event).unwrap_err().class
+}
+
+#[test]
+fn registering_sends_every_waiting_host_back_to_discovery() {
+    use Phase::*;
+    for phase in [Discovery, Binding, ResetPending, PrepareFailed, Unbinding, ReturnPending, Reclaiming, ReclaimRebooting]
+    {
+        let after = step(&lent(phase), registered()).unwrap().host;
+        assert_eq!(after.phase, Discovery, "{phase:?}");
+        assert!(!after.gates.inventory, "{phase:?} must report its hardware anew");
+        assert_eq!(after.cluster, phase_cluster(phase), "registering never changes the lender");
+    }
+}
+
+#[test]
+fn an_agent_that_restarts_while_preparing_keeps_its_hardware() {
+    for phase in [Phase::Preparing, Phase::Prepared] {
+        let after = step(&lent(phase), registered()).unwrap().host;
+        assert_eq!((after.phase, after.gates.inventory, after.status()), (Phase::Discovery, true, Status::Known));
+    }
+}
+
+#[test]
+fn a_restart_in_the_middle_of_an_installation_is_an_error_unless_the_hub_was_away() {
+    let mut host = lent(Phase::InProgress);
+    host.progress = progress(Stage::Writing);
+    assert_eq!(step(&host, registered()).unwrap().host.status(), Status::Error);
+    let away = Around { hub_was_away: true, ..in_cluster(noon(), cluster::Phase::Installing) };
+    assert_eq!(next(&host, &registered(), &away).unwrap().host.status(), Status::InstallingInProgress);
+}
+
+#[test]
+fn booting_the_image_again_after_the_reboot_asks_for_the_boot_order() {
+    let mut host = lent(Phase::InProgress);
+    host.progress = progress(Stage::Rebooting);
+    let after = step(&host, registered()).unwrap().host;
+    assert_eq!(after.status(), Status::InstallingPendingUserAction);
+    assert_eq!(step(&after, registered()).unwrap_err().class, Class::TryAgain);
+    let mut added = lent(Phase::Added);
+    added.kind = Kind::AddToExistingClusterHost;
+    added.progress = progress(Stage::Done);
+    assert_eq!(step(&added, registered()).unwrap().host.phase, Phase::BootFix);
+}
+
+#[test]
+fn no_refused_registration_makes_a_real_agent_block_for_ever() {
+    for phase in Phase::ALL {
+        if let Err(refused) = step(&lent(phase), registered()) {
+            assert!(matches!(refused.class, Class::TryAgain | Class::Unavailable), "{phase:?}");
+        }
+    }
+}
+
+#[test]
+fn only_a_free_and_ready_host_can_be_bound() {
+    let bind = Event::Bind { to: BETA };
+    let bound = step(&free(), bind.clone()).unwrap();
+    assert_eq!((bound.host.cluster, bound.host.status()), (Some(BETA), Status::Binding));
+    assert!(bound.journal.iter().any(|entry| entry.name == "host_bind_succeeded" && entry.cluster == Some(BETA)));
+    let mut silent = free();
+    silent.connected = false;
+    let mut small = free();
+    small.gates.min_hardware = false;
+    let mut unknown = free();
+    unknown.gates = Gates::default();
+    for host in [silent, small, unknown, lent(Phase::Unbinding), lent(Phase::Discovery)] {
+        let refused = step(&host, bind.clone()).unwrap_err();
+        assert_eq!(refused.class, Class::Conflict);
+        assert!(!refused.next_action.is_empty(), "{refused:?}");
+    }
+}
+
+#[test]
+fn binding_keeps_what_the_pool_said_about_the_host() {
+    let mut host = free();
+    host.role = Role::Master;
+    host.requested_hostname = Some("rack-7".into());
+    let after = step(&host, Event::Bind { to: BETA }).unwrap().host;
+    assert_eq!((after.role, after.name().as_str()), (Role::Master, "rack-7"));
+}
+
+#[test]
+fn unbinding_goes_through_a_boot_only_where_the_disk_may_be_written() {
+    use Phase::*;
+    for phase in [Discovery, Binding] {
+        assert_eq!(goes(phase, Event::Unbind), Unbinding, "{phase:?}");
+    }
+    for phase in [Installed, Added, Failed, Cancelled, ResetPending] {
+        assert_eq!(goes(phase, Event::Unbind), ReturnPending, "{phase:?}");
+    }
+    for phase in [Preparing, Prepared, PrepareFailed, Installing, InProgress, BootFix, Resetting] {
+        assert_eq!(refuses(phase, Event::Unbind), Class::Conflict, "{phase:?}");
+        assert_eq!(goes(phase, Event::Release), ReturnPending, "a deleted cluster lets {phase:?} go");
+    }
+    assert_eq!(step(&free(), Event::Unbind).unwrap_err().code, "host-is-free");
+}
+
+#[test]
+fn nothing_of_the_last_tenant_survives_the_return() {
+    for event in [Event::Unbind, Event::Release, Event::Reclaim] {
+        for phase in Phase::ALL {
+            let mut host = lent(phase);
+            host.tenant = secretive();
+            host.role = Role::Master;
+            let Ok(decision) = step(&host, event.clone()) else { continue };
+            let after = decision.host;
+            assert_eq!(after.tenant, Tenant::default(), "{phase:?} {event:?}");
+            assert!(!serde_json::to_string(&after).unwrap().contains("canary"), "{phase:?} {event:?}");
+            assert_eq!((after.cluster, after.role, after.kind), (None, Role::AutoAssign, Kind::Host));
+            let left = decision.journal.iter().find(|entry| entry.name == "host_unbind_succeeded").unwrap();
+            assert_eq!(left.cluster, Some(ALPHA), "the old cluster's history shows that the host left");
+        }
+    }
+}
+
+#[test]
+fn a_move_from_discovery_is_one_step_and_leaves_nothing_behind() {
+    let mut host = lent(Phase::Discovery);
+    host.tenant = secretive();
+    let moved = step(&host, Event::Move { to: BETA }).unwrap().host;
+    assert_eq!((moved.cluster, moved.status()), (Some(BETA), Status::Binding));
+    assert_eq!(moved.tenant, Tenant::default());
+}
+
+#[test]
+fn a_move_of_an_installed_host_waits_for_its_boot_and_then_finishes() {
+    let returned = step(&lent(Phase::Installed), Event::Move { to: BETA }).unwrap().host;
+    assert_eq!((returned.phase, returned.moving_to), (Phase::ReturnPending, Some(BETA)));
+    let booted = step(&returned, registered()).unwrap().host;
+    let ready = step(&booted, Event::Measured { gates: good_gates(), complaints: String::new() }).unwrap();
+    assert_eq!(ready.host.status(), Status::KnownUnbound);
+    assert_eq!(ready.effects, vec![super::super::super::Effect::FinishMove { host: ready.host.key(), to: BETA }]);
+    let given_up = step(&ready.host, Event::MoveAbandoned { why: "gone".into() }).unwrap();
+    assert_eq!(given_up.host.moving_to, None);
+    assert_eq!(given_up.journal[0].name, "host_bind_failed");
+}
+
+#[test]
+fn lost_media_counts_as_lost_contact_and_comes_back() {
+    let mut host = lent(Phase::Discovery);
+    let lost = step(&host, Event::MediaLost).unwrap().host;
+    assert_eq!(lost.status(), Status::Disconnected);
+    assert_eq!(step(&lost, Event::MediaBack).unwrap().host.status(), Status::Known);
+    host.phase = Phase::Installing;
+    assert_eq!(step(&host, Event::MediaLost).unwrap().host.status(), Status::Error);
+    assert_eq!(step(&free(), Event::MediaLost).unwrap().host.status(), Status::DisconnectedUnbound);
+    assert_eq!(step(&free(), Event::MediaLost).unwrap().host.media, Media::Disconnected);
+}
+
+#[test]
+fn progress_goes_forward_and_ends_as_installed() {
+    let around = in_cluster(noon(), cluster::Phase::Installing);
+    let tell = |host: &Host, stage, info: &str| {
+        next(host, &Event::Progressed { stage, info: info.into() }, &around).map(|decision| decision.host)
+    };
+    let mut host = lent(Phase::Installing);
+    host.role = Role::Master;
+    let started = tell(&host, Stage::Starting, "").unwrap();
+    assert_eq!((started.status(), started.progress.percentage), (Status::InstallingInProgress, 12));
+    let writing = tell(&started, Stage::Writing, "10%").unwrap();
+    assert_eq!(tell(&writing, Stage::Writing, "10%").unwrap(), writing, "the same report twice is no news");
+    assert_eq!(tell(&writing, Stage::Starting, "").unwrap_err().class, Class::Conflict);
+    assert_eq!(tell(&writing, Stage::WaitingForIgnition, "").unwrap_err().code, "stage-unknown-for-role");
+    let done = tell(&writing, Stage::Done, "").unwrap();
+    assert_eq!((done.status(), done.progress.percentage), (Status::Installed, 100));
+    let failed = tell(&writing, Stage::Failed, "disk on fire").unwrap();
+    assert_eq!((failed.status(), failed.progress.stage), (Status::Error, Some(Stage::Writing)));
+    assert_eq!(tell(&free(), Stage::Starting, "").unwrap_err().class, Class::Invalid);
+}
+
+#[test]
+fn the_reboot_is_the_end_of_a_day_two_host() {
+    let mut around = in_cluster(noon(), cluster::Phase::AddingHosts);
+    around.cluster.as_mut().unwrap().adds_hosts = true;
+    let mut host = lent(Phase::InProgress);
+    host.kind = Kind::AddToExistingClusterHost;
+    let after = next(&host, &Event::Progressed { stage: Stage::Rebooting, info: String::new() }, &around).unwrap().host;
+    assert_eq!((after.status(), after.progress.stage), (Status::AddedToExistingCluster, Some(Stage::Done)));
+}
+
+#[test]
+fn preparing_follows_the_tests_and_the_cluster() {
+    let measure = |host: &Host, gates, phase| {
+        let event = Event::Measured { gates, complaints: "why".into() };
+        next(host, &event, &in_cluster(noon(), phase)).unwrap().host.status()
+    };
+    let mut known = lent(Phase::Discovery);
+    known.role = Role::Worker;
+    assert_eq!(measure(&known, good_gates(), cluster::Phase::Preparing), Status::PreparingForInstallation);
+    assert_eq!(measure(&known, good_gates(), cluster::Phase::Draft), Status::Known);
+    let preparing = lent(Phase::Preparing);
+    let gates = |disk_speed, images| Gates { disk_speed, images, ..good_gates() };
+    use Outcome::*;
+    for (gates, phase, wanted) in [
+        (gates(Passed, Passed), cluster::Phase::Preparing, Status::PreparingSuccessful),
+        (gates(Unknown, Passed), cluster::Phase::Preparing, Status::PreparingForInstallation),
+        (gates(Failed, Failed), cluster::Phase::Preparing, Status::Insufficient),
+        (gates(Passed, Failed), cluster::Phase::Preparing, Status::PreparingFailed),
+        (gates(Passed, Passed), cluster::Phase::Draft, Status::Known),
+    ] {
+        assert_eq!(measure(&preparing, gates, phase), wanted, "{gates:?} {phase:?}");
+    }
+    assert_eq!(measure(&lent(Phase::Prepared), good_gates(), cluster::Phase::Installing), Status::Installing);
+    assert_eq!(measure(&lent(Phase::InProgress), good_gates(), cluster::Phase::Error), Status::Error);
+}
+
+#[test]
+fn discovery_words_follow_the_findings_in_order() {
+    let measure = |host: &Host, gates| {
+        step(host, Event::Measured { gates, complaints: "why".into() }).unwrap().host.status()
+    };
+    let (bound, pool) = (lent(Phase::Discovery), free());
+    let but = |change: fn(&mut Gates)| {
+        let mut gates = good_gates();
+        change(&mut gates);
+        gates
+    };
+    for (gates, in_cluster, in_pool) in [
+        (good_gates(), Status::Known, Status::KnownUnbound),
+        (but(|gates| gates.inventory = false), Status::Discovering, Status::DiscoveringUnbound),
+        (but(|gates| gates.min_hardware = false), Status::Insufficient, Status::InsufficientUnbound),
+        (but(|gates| gates.inputs = false), Status::PendingForInput, Status::KnownUnbound),
+        (but(|gates| gates.sufficient = false), Status::Insufficient, Status::KnownUnbound),
+        (but(|gates| gates.vsphere_disks = false), Status::Insufficient, Status::KnownUnbound),
+        (but(|gates| gates.inventory_fully_truncated = true), Status::Insufficient, Status::InsufficientUnbound),
+    ] {
+        assert_eq!(measure(&bound, gates), in_cluster, "{gates:?}");
+        assert_eq!(measure(&pool, gates), in_pool, "{gates:?}");
+    }
+}
+
+#[test]
+fn every_deadline_passes_into_something_a_person_can_read() {
+    let due = |mut host: Host, after: SignedDuration, heard: bool| {
+        let now = noon() + after;
+        if heard {
+            host.checked_in_at = now;
+        }
+        let mut around = in_cluster(now, cluster::Phase::Installing);
+        around.cluster.as_mut().unwrap().can_do_without = true;
+        next(&host, &Event::Due, &around).unwrap().host.status()
+    };
+    let staged = |stage| {
+        let mut host = lent(Phase::InProgress);
+        host.progress = progress(stage);
+        host
+    };
+    use Phase::*;
+    for (host, after, heard, wanted) in [
+        (free(), minutes(3), false, Status::DisconnectedUnbound),
+        (lent(Discovery), minutes(3), false, Status::Disconnected),
+        (lent(Binding), minutes(3), false, Status::Disconnected),
+        (lent(Binding), minutes(15), true, Status::Disconnected),
+        (lent(Unbinding), minutes(3), false, Status::DisconnectedUnbound),
+        (lent(Unbinding), minutes(15), true, Status::DisconnectedUnbound),
+        (lent(Reclaiming), minutes(60), true, Status::UnbindingPendingUserAction),
+        (lent(ReclaimRebooting), minutes(60), false, Status::UnbindingPendingUserAction),
+        (lent(Preparing), minutes(17), true, Status::PreparingFailed),
+        (lent(Preparing), minutes(3), false, Status::Disconnected),
+        (lent(Installing), minutes(20), true, Status::Error),
+        (lent(Installing), minutes(3), false, Status::Error),
+        (staged(Stage::Writing), minutes(30), true, Status::Error),
+        (staged(Stage::Rebooting), minutes(40), false, Status::InstallingPendingUserAction),
+        (staged(Stage::Rebooting), minutes(39), false, Status::InstallingInProgress),
+        (staged(Stage::WaitingForIgnition), SignedDuration::from_hours(24), false, Status::Error),
+        (lent(BootFix), minutes(60), false, Status::Error),
+        (lent(Resetting), minutes(3), false, Status::ResettingPendingUserAction),
+    ] {
+        assert_eq!(due(host.clone(), after, heard), wanted, "{:?} {:?} {after:?}", host.phase, host.progress.stage);
+    }
+}
+
+#[test]
+fn the_bootstrap_host_may_be_silent_for_longer() {
+    let mut host = lent(Phase::Discovery);
+    host.bootstrap = true;
+    let due = |host: &Host, after| next(host, &Event::Due, &at(noon() + minutes(after))).unwrap().host.connected;
+    assert!(due(&host, 4));
+    assert!(!due(&host, 5));
+}
