@@ -11,18 +11,18 @@ const LEAST_HOST_BITS: u8 = 7;
 const LEAST_HOST_BITS_SINGLE_NODE: u8 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClusterNetwork {
+pub struct PodNetwork {
     pub cidr: IpNet,
     /// Prefix of the part each host gets.
     pub host_prefix: u8,
 }
 
 /// Pod networks as given: CIDR text and host prefix (0 or absent = the family's default).
-pub fn cluster_networks(items: &[(String, Option<i64>)]) -> Checked<Vec<ClusterNetwork>> {
+pub fn cluster_networks(items: &[(String, Option<i64>)]) -> Checked<Vec<PodNetwork>> {
     let networks = items.iter().enumerate().map(|(index, (cidr, prefix))| {
         let cidr = sized(&format!("cluster_networks.{index}.cidr"), cidr, LEAST_HOST_BITS)?;
         let host_prefix = host_prefix(&format!("cluster_networks.{index}.host_prefix"), cidr, *prefix)?;
-        Ok(ClusterNetwork { cidr, host_prefix })
+        Ok(PodNetwork { cidr, host_prefix })
     });
     networks.collect()
 }
@@ -102,7 +102,7 @@ fn host_prefix(field: &str, cidr: IpNet, prefix: Option<i64>) -> Checked<u8> {
 }
 
 /// Names every network by its field, so that the two that collide can be told.
-pub fn no_overlap(cluster: &[ClusterNetwork], service: &[IpNet], machine: &[IpNet]) -> Checked {
+pub fn no_overlap(cluster: &[PodNetwork], service: &[IpNet], machine: &[IpNet]) -> Checked {
     let mut all: Vec<(String, IpNet)> = Vec::new();
     all.extend(
         cluster
