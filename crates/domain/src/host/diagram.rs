@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// Preparing and resetting begin with the installation, so every phase but those has a way in.
+    // Resetting is on the wire for clients of other hubs; a reset of ours waits for the boot at once.
     #[test]
     fn every_phase_but_resetting_can_be_entered() {
         let map = explore();
