@@ -1,0 +1,405 @@
+//! Changes a cluster: every setting is judged here, for new clusters too.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::turn::Ask;
+use crate::usecase::cluster_look::{cluster_commit, cluster_look};
+use muster_contract::v2::cluster_request::UpdateCluster;
+use muster_contract::v2::cluster_setting as wire;
+use muster_contract::v2::network as wire_network;
+use muster_domain::checks::reports::VipVerification;
+use muster_domain::cluster::{Cluster, ClusterNetwork, Event, IgnitionEndpoint, Operator, Vip, lifecycle};
+use muster_domain::input::platform::{NetworkTypeSetting, Platform, network_type, platform_and_networking};
+use muster_domain::input::vip::{VipSetting, vip_pair, vips};
+use muster_domain::input::{
+    Invalid, address, cluster as options, control_plane, disk, ignition_endpoint, name, network, ntp, operator, proxy,
+    pull_secret, ssh_key,
+};
+use muster_domain::{ClusterId, Entry, Severity};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+const ATTEMPTS: usize = 16;
+
+/// When the settings are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Given {
+    AtBirth,
+    Later,
+}
+
+pub async fn cluster_update(hub: &Hub, id: ClusterId, wish: &UpdateCluster, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+    let changed = cluster_change(hub, id, ask, |cluster| {
+        lifecycle::next(cluster, &Event::Update, hub.now())?;
+        apply(cluster, wish, Given::Later)?;
+        Ok(Vec::new())
+    })
+    .await?;
+    Ok(cluster_look(hub, id).await?.unwrap_or(changed))
+}
+
+/// An installed cluster begins to take on more hosts.
+pub async fn cluster_add_hosts(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+    cluster_change(hub, id, ask, |cluster| {
+        let decision = lifecycle::next(cluster, &Event::AddHosts, hub.now())?;
+        *cluster = decision.cluster;
+        if cluster.api_vip_dns_name.is_empty() {
+            cluster.api_vip_dns_name = format!("api.{}.{}", cluster.name, cluster.base_dns_domain);
+        }
+        Ok(decision.journal)
+    })
+    .await
+}
+
+/// Agents tried the virtual addresses: what they found is kept with the addresses.
+pub async fn vips_verified(
+    hub: &Hub,
+    id: ClusterId,
+    verified: &[VipVerification],
+    ask: &Ask,
+) -> Result<(), Error> {
+    let Some(before) = hub.index.cluster(id) else { return Ok(()) };
+    let after = cluster_change(hub, id, ask, |cluster| {
+        for found in verified {
+            let mut put = |vips: &mut Vec<Vip>| {
+                vips.iter_mut()
+                    .filter(|vip| vip.ip == found.vip)
+                    .for_each(|vip| vip.verification.clone_from(&found.verification));
+            };
+            match found.vip_type.as_str() {
+                "api" => put(&mut cluster.api_vips),
+                "ingress" => put(&mut cluster.ingress_vips),
+                _ => {}
+            }
+        }
+        Ok(Vec::new())
+    })
+    .await?;
+    if after.revision != before.revision {
+        hub.mark_dirty(id);
+    }
+    Ok(())
+}
+
+/// Reads, changes and commits; again on fresh data as long as somebody else is faster.
+pub async fn cluster_change(
+    hub: &Hub,
+    id: ClusterId,
+    ask: &Ask,
+    apply: impl Fn(&mut Cluster) -> Result<Vec<Entry>, Error>,
+) -> Result<Arc<Cluster>, Error> {
+    let mut last = None;
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            match hub.store.cluster_find(id).await? {
+                Some(fresh) => drop(hub.index.put_cluster(fresh)),
+                None => hub.index.drop_cluster(id),
+            }
+        }
+        let before = hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))?;
+        let mut next = Cluster::clone(&before);
+        let journal = apply(&mut next)?;
+        if next == *before && journal.is_empty() {
+            return Ok(before);
+        }
+        next.updated_at = hub.now();
+        match cluster_commit(hub, next, journal, ask.request_id).await {
+            Err(error) if error.is_stale() => last = Some(error),
+            done => return done,
+        }
+    }
+    Err(last.unwrap_or_else(|| Error::missing("cluster", id)))
+}
+
+pub fn apply(cluster: &mut Cluster, wish: &UpdateCluster, given: Given) -> Result<(), Invalid> {
+    put_shape(cluster, wish)?;
+    put_names(cluster, wish)?;
+    put_access(cluster, wish)?;
+    put_networks(cluster, wish)?;
+    put_vips(cluster, wish)?;
+    put_network_type(cluster, wish, given)?;
+    put_time(cluster, wish)?;
+    put_operators(cluster, wish)?;
+    put_options(cluster, wish)
+}
+
+/// Size of the control plane, platform, and who manages the network: each says something about the others.
+fn put_shape(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
+    if let Some(count) = wish.control_plane_count {
+        cluster.control_plane_count = control_plane::control_plane(Some(count), None, &cluster.openshift_version)?;
+        cluster.high_availability_mode = if cluster.single_node() { "None" } else { "Full" }.into();
+    }
+    if wish.control_plane_count.is_none() && wish.platform.is_none() && wish.user_managed_networking.is_none() {
+        return Ok(());
+    }
+    let asked = wish.platform.as_ref().map(|platform| platform.r#type.word());
+    let says_something_new = wish.user_managed_networking.is_some_and(|umn| umn != cluster.user_managed_networking);
+    let word = asked.or((!says_something_new).then_some(cluster.platform.kind.as_str()));
+    let platform = word.map(|word| Platform::parse("platform.type", word)).transpose()?;
+    let (platform, umn) =
+        platform_and_networking(platform, wish.user_managed_networking, cluster.control_plane_count)?;
+    cluster.platform.kind = platform.word().into();
+    cluster.user_managed_networking = umn;
+    if let Some(external) = wish.platform.as_ref().and_then(|platform| platform.external.as_ref()) {
+        cluster.platform.external_name = external.platform_name.clone().unwrap_or_default();
+        cluster.platform.external_cloud_controller =
+            external.cloud_controller_manager.map_or("", wire::CloudControllerManager::word).into();
+    }
+    Ok(())
+}
+
+fn put_names(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
+    if let Some(wanted) = &wish.name {
+        name::cluster_name(wanted, cluster.platform.kind == "none" || cluster.imported)?;
+        cluster.name.clone_from(wanted);
+    }
+    if let Some(domain) = &wish.base_dns_domain {
+        name::base_dns_domain(domain)?;
+        cluster.base_dns_domain.clone_from(domain);
+    }
+    if let Some(api) = &wish.api_vip_dns_name {
+        name::api_vip_dns_name_update(api, cluster.adds_hosts())?;
+        cluster.api_vip_dns_name.clone_from(api);
+    }
+    Ok(())
+}
+
+fn put_access(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
+    if let Some(secret) = wish.pull_secret.as_ref().filter(|secret| !secret.0.is_empty()) {
+        pull_secret::pull_secret(&secret.0)?;
+        cluster.pull_secret.clone_from(&secret.0);
+    }
+    if let Some(keys) = &wish.ssh_public_key {
+        ssh_key::ssh_keys("ssh_public_key", keys)?;
+        cluster.ssh_public_key.clone_from(keys);
+    }
+    put(&mut cluster.proxy.http, &wish.http_proxy);
+    put(&mut cluster.proxy.https, &wish.https_proxy);
+    put(&mut cluster.proxy.no, &wish.no_proxy);
+    proxy::proxy("", &cluster.proxy)
+}
+
+fn put_networks(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
+    let pods = asked_pods(wish);
+    let services = asked(
+        wish.service_networks.as_ref().map(|list| list.iter().map(|net| net.cidr.clone())),
+        wish.service_network_cidr.as_ref(),
+    );
+    let machines = asked(
+        wish.machine_networks.as_ref().map(|list| list.iter().map(|net| net.cidr.clone())),
+        wish.machine_network_cidr.as_ref(),
+    );
+    if pods.is_none() && services.is_none() && machines.is_none() {
+        return Ok(());
+    }
+    if let Some(items) = pods {
+        let networks = network::cluster_networks(&items)?;
+        cluster.cluster_networks = networks
+            .iter()
+            .map(|net| ClusterNetwork { cidr: net.cidr.to_string(), host_prefix: net.host_prefix.into() })
+            .collect();
+    }
+    if let Some(items) = services {
+        cluster.service_networks = texts(&network::service_networks(&items)?);
+    }
+    if let Some(items) = machines {
+        cluster.machine_networks = texts(&network::machine_networks(&items, cluster.single_node())?);
+        // An empty list hands the matter back to us.
+        cluster.machine_networks_given = !cluster.machine_networks.is_empty();
+    }
+    overlaps(cluster)
+}
+
+fn overlaps(cluster: &Cluster) -> Result<(), Invalid> {
+    let pods: Vec<_> =
+        cluster.cluster_networks.iter().map(|net| (net.cidr.clone(), Some(net.host_prefix))).collect();
+    network::no_overlap(
+        &network::cluster_networks(&pods)?,
+        &network::service_networks(&cluster.service_networks)?,
+        &network::machine_networks(&cluster.machine_networks, true)?,
+    )
+}
+
+/// The list, or the old field for a single network, in which an empty text means none.
+fn asked(list: Option<impl Iterator<Item = Option<String>>>, one: Option<&String>) -> Option<Vec<String>> {
+    match list {
+        Some(list) => Some(list.map(Option::unwrap_or_default).collect()),
+        None => one.map(|cidr| Some(cidr.clone()).filter(|cidr| !cidr.is_empty()).into_iter().collect()),
+    }
+}
+
+fn asked_pods(wish: &UpdateCluster) -> Option<Vec<(String, Option<i64>)>> {
+    let of = |net: &wire_network::ClusterNetwork| (net.cidr.clone().unwrap_or_default(), net.host_prefix);
+    match (&wish.cluster_networks, &wish.cluster_network_cidr) {
+        (Some(list), _) => Some(list.iter().map(of).collect()),
+        (None, Some(cidr)) if cidr.is_empty() => Some(Vec::new()),
+        (None, Some(cidr)) => Some(vec![(cidr.clone(), wish.cluster_network_host_prefix)]),
+        (None, None) => None,
+    }
+}
+
+fn texts(networks: &[impl ToString]) -> Vec<String> {
+    networks.iter().map(ToString::to_string).collect()
+}
+
+fn put_vips(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
+    if let Some(on) = wish.vip_dhcp_allocation {
+        cluster.vip_dhcp_allocation = on;
+    }
+    if let Some(load_balancer) = wish.load_balancer.as_ref().and_then(|given| given.r#type) {
+        let platform = Platform::parse("platform.type", &cluster.platform.kind)?;
+        options::load_balancer(load_balancer.word(), platform, cluster.single_node())?;
+        cluster.load_balancer = load_balancer.word().into();
+    }
+    if let Some(wanted) = &wish.api_vips {
+        cluster.api_vips = addresses("api_vips", wanted, &cluster.api_vips)?;
+    }
+    if let Some(wanted) = &wish.ingress_vips {
+        cluster.ingress_vips = addresses("ingress_vips", wanted, &cluster.ingress_vips)?;
+    }
+    let setting = VipSetting {
+        user_managed_networking: cluster.user_managed_networking,
+        vip_dhcp_allocation: cluster.vip_dhcp_allocation,
+        user_managed_load_balancer: cluster.load_balancer == "user-managed",
+    };
+    vip_pair(&parsed(&cluster.api_vips), &parsed(&cluster.ingress_vips), setting)
+}
+
+/// What is known about an address stays known as long as the address stays.
+fn addresses(field: &str, wanted: &[wire_network::Vip], known: &[Vip]) -> Result<Vec<Vip>, Invalid> {
+    let wanted: Vec<String> = wanted.iter().map(|vip| vip.ip.clone().unwrap_or_default()).collect();
+    let list = vips(field, &wanted)?;
+    Ok(list
+        .iter()
+        .map(|ip| {
+            let ip = ip.to_string();
+            known.iter().find(|vip| vip.ip == ip).cloned().unwrap_or(Vip { ip, verification: String::new() })
+        })
+        .collect())
+}
+
+fn parsed(vips: &[Vip]) -> Vec<IpAddr> {
+    vips.iter().filter_map(|vip| vip.ip.parse().ok()).collect()
+}
+
+fn put_network_type(cluster: &mut Cluster, wish: &UpdateCluster, given: Given) -> Result<(), Invalid> {
+    if cluster.imported {
+        return Ok(());
+    }
+    let networks = cluster.machine_networks.iter().chain(&cluster.service_networks);
+    let networks = networks.chain(cluster.cluster_networks.iter().map(|net| &net.cidr));
+    let any_ipv6 = networks.filter_map(|cidr| address::network("", cidr).ok()).any(|net| net.addr().is_ipv6())
+        || parsed(&cluster.api_vips).iter().any(IpAddr::is_ipv6);
+    let setting = NetworkTypeSetting {
+        version: &cluster.openshift_version,
+        single_node: cluster.single_node(),
+        vip_dhcp_allocation: cluster.vip_dhcp_allocation,
+        user_managed_networking: cluster.user_managed_networking,
+        any_ipv6,
+    };
+    let word = network_type(wish.network_type.map(wire::NetworkType::word), &setting)?;
+    if given == Given::AtBirth || wish.network_type.is_some() {
+        cluster.network_type = word;
+    }
+    Ok(())
+}
+
+fn put_time(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
+    put(&mut cluster.additional_ntp_source, &wish.additional_ntp_source);
+    put(&mut cluster.ntp_sources, &wish.ntp_sources);
+    ntp::ntp_sources("additional_ntp_source", &cluster.additional_ntp_source)?;
+    ntp::ntp_sources("ntp_sources", &cluster.ntp_sources)?;
+    ntp::not_both(
+        ("additional_ntp_source", &cluster.additional_ntp_source),
+        ("ntp_sources", &cluster.ntp_sources),
+    )
+}
+
+fn put_operators(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
+    if wish.operator_bundles.as_ref().is_some_and(|bundles| !bundles.is_empty()) {
+        let problem = "names bundles, which this hub does not know";
+        return Err(Invalid::rule("operator_bundles", problem, "name the operators themselves in `olm_operators`"));
+    }
+    let Some(wanted) = &wish.olm_operators else { return Ok(()) };
+    let names: Vec<&str> = wanted.iter().map(|operator| operator.name.as_deref().unwrap_or_default()).collect();
+    operator::operators(&names)?;
+    cluster.operators.retain(|operator| operator.builtin);
+    cluster.operators.extend(wanted.iter().map(|operator| Operator {
+        name: operator.name.clone().unwrap_or_default(),
+        properties: operator.properties.clone().unwrap_or_default(),
+        builtin: false,
+    }));
+    Ok(())
+}
+
+fn put_options(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
+    if let Some(roles) = wish.hyperthreading {
+        cluster.hyperthreading = roles.word().into();
+    }
+    if let Some(on) = wish.schedulable_masters {
+        cluster.schedulable_masters = on;
+    }
+    if let Some(wanted) = &wish.disk_encryption {
+        let to = &mut cluster.disk_encryption;
+        wanted.enable_on.inspect(|roles| to.enable_on = roles.word().into());
+        wanted.mode.inspect(|mode| to.mode = mode.word().into());
+        put(&mut to.tang_servers, &wanted.tang_servers);
+        let some = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
+        let (enable_on, mode, servers) = (some(&to.enable_on), some(&to.mode), some(&to.tang_servers));
+        disk::disk_encryption(enable_on.as_deref(), mode.as_deref(), servers.as_deref())?;
+    }
+    if let Some(wanted) = &wish.ignition_endpoint {
+        ignition_endpoint::ignition_endpoint(wanted.url.as_deref(), wanted.ca_certificate.as_deref())?;
+        let IgnitionEndpoint { url, ca_certificate } = &mut cluster.ignition_endpoint;
+        put(url, &wanted.url);
+        put(ca_certificate, &wanted.ca_certificate);
+    }
+    if let Some(tags) = &wish.tags {
+        options::tags(tags)?;
+        cluster.tags.clone_from(tags);
+    }
+    Ok(())
+}
+
+fn put(field: &mut String, wanted: &Option<String>) {
+    if let Some(wanted) = wanted {
+        field.clone_from(wanted);
+    }
+}
+
+/// Checks the owner decided to live with; both lists as JSON texts that were judged before.
+pub async fn cluster_ignore(
+    hub: &Hub,
+    id: ClusterId,
+    cluster_checks: Option<String>,
+    host_checks: Option<String>,
+    ask: &Ask,
+) -> Result<Arc<Cluster>, Error> {
+    let changed = cluster_change(hub, id, ask, |cluster| {
+        let before = (cluster.ignored_cluster_validations.clone(), cluster.ignored_host_validations.clone());
+        put(&mut cluster.ignored_cluster_validations, &cluster_checks);
+        put(&mut cluster.ignored_host_validations, &host_checks);
+        let after = (&cluster.ignored_cluster_validations, &cluster.ignored_host_validations);
+        if (&before.0, &before.1) == after {
+            return Ok(Vec::new());
+        }
+        let text = format!("Cluster {}: other checks are ignored now: {} {}", cluster.name, after.0, after.1);
+        Ok(vec![cluster.entry("validations_ignored", Severity::Info, text)])
+    })
+    .await?;
+    Ok(cluster_look(hub, id).await?.unwrap_or(changed))
+}
+
+/// Changes to the install config are kept for the installation.
+pub async fn cluster_install_config(hub: &Hub, id: ClusterId, overrides: &str, ask: &Ask) -> Result<(), Error> {
+    hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))?;
+    muster_domain::input::install_config::install_config_overrides(overrides)?;
+    cluster_change(hub, id, ask, |cluster| {
+        lifecycle::next(cluster, &Event::Update, hub.now())?;
+        cluster.install_config_overrides = overrides.to_owned();
+        let text = format!("Cluster {}: changes to its install config were taken over.", cluster.name);
+        Ok(vec![cluster.entry("install_config_applied", Severity::Info, text)])
+    })
+    .await?;
+    Ok(())
+}

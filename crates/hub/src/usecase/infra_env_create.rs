@@ -1,0 +1,243 @@
+//! A new InfraEnv: the settings of a discovery image, and with them a pool for the hosts booted from it.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::turn::Ask;
+use flate2::{Compression, write::GzEncoder};
+use muster_contract::v2::infra_env::{self as wire, CreateInfraEnv};
+use muster_domain::infra_env::{ImageType, InfraEnv, Proxy};
+use muster_domain::input::kernel_arguments::{KernelArgument, kernel_arguments};
+use muster_domain::input::static_network::{MacInterface, StaticNetwork, static_network};
+use muster_domain::input::{Invalid, ignition, image, ntp, proxy, pull_secret, ssh_key, trust_bundle};
+use muster_domain::render::cpio::{self, Entry as File, cpio};
+use muster_domain::render::ignition::{AGENT_START_TIMEOUT_SECONDS, Discovery, EMBED_AREA_BYTES, discovery};
+use muster_domain::render::static_network as files;
+use muster_domain::{ClusterId, Entry, InfraEnvId, Severity};
+use muster_store::{Commit, InfraEnvWrite};
+use std::io::Write;
+use std::sync::Arc;
+use uuid::Uuid;
+
+pub async fn infra_env_create(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<Arc<InfraEnv>, Error> {
+    let infra_env = new_infra_env(hub, wish, ask)?;
+    fits_the_image(hub, &infra_env)?;
+    let text = format!("InfraEnv {} was created.", infra_env.name);
+    let mut entry = Entry::new("infra_env_registered", Severity::Info, text).of_infra_env(infra_env.id);
+    entry.cluster = infra_env.cluster;
+    infra_env_commit(hub, infra_env, vec![entry], ask).await
+}
+
+fn new_infra_env(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<InfraEnv, Error> {
+    let word = wish.cpu_architecture.map(wire::CpuArchitecture::word);
+    let cpu_architecture = image::cpu_architecture(word, &image::IMAGE_ARCHITECTURES)?;
+    let cluster = cluster_of(hub, wish.cluster_id.map(ClusterId), &cpu_architecture)?;
+    pull_secret::pull_secret(&wish.pull_secret.0)?;
+    let wanted = wish.openshift_version.as_deref().filter(|version| !version.is_empty());
+    let os_image = hub.settings.catalog.os_image(wanted, &cpu_architecture)?;
+    let image_type = wish.image_type.map_or(ImageType::FullIso, image_type);
+    let now = hub.now();
+    let mut infra_env = InfraEnv {
+        id: InfraEnvId(Uuid::new_v4()),
+        revision: 0,
+        name: wish.name.clone(),
+        pull_secret: wish.pull_secret.0.clone(),
+        cluster,
+        openshift_version: os_image.openshift_version.clone(),
+        cpu_architecture,
+        image_type,
+        ssh_authorized_key: keys(wish.ssh_authorized_key.as_deref().unwrap_or_default())?,
+        proxy: Proxy::default(),
+        additional_ntp_sources: wish.additional_ntp_sources.clone().unwrap_or_default(),
+        ntp_sources: wish.ntp_sources.clone().unwrap_or_default(),
+        static_network_config: network_text(wish.static_network_config.as_deref().unwrap_or_default())?,
+        kernel_arguments: kernel_text(wish.kernel_arguments.as_deref().unwrap_or_default())?,
+        ignition_config_override: override_text(wish.ignition_config_override.as_deref().unwrap_or_default())?,
+        additional_trust_bundle: trust_bundle::trust_bundle(
+            wish.additional_trust_bundle.as_deref().unwrap_or_default(),
+        )?,
+        network_discovery_delay_seconds: wish.network_discovery_delay_seconds,
+        rendezvous_ip: wish.rendezvous_ip.clone().filter(|ip| !ip.is_empty()),
+        image_token_key: token_key(),
+        created_at: now,
+        updated_at: now,
+        user: ask.caller.user.clone(),
+        org: ask.caller.org.clone(),
+        email_domain: ask.caller.email_domain.clone(),
+    };
+    if let Some(wanted) = &wish.proxy {
+        put_proxy(&mut infra_env.proxy, wanted);
+    }
+    if infra_env.additional_ntp_sources.is_empty() && infra_env.ntp_sources.is_empty() {
+        infra_env.additional_ntp_sources.clone_from(&hub.settings.default_ntp);
+    }
+    agrees(&infra_env)?;
+    Ok(infra_env)
+}
+
+/// An InfraEnv may be made for one cluster, if that exists and takes machines of this architecture.
+fn cluster_of(hub: &Hub, id: Option<ClusterId>, architecture: &str) -> Result<Option<ClusterId>, Error> {
+    let Some(id) = id else { return Ok(None) };
+    let cluster = hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))?;
+    if !cluster.cpu_architecture.is_empty() {
+        image::same_architecture(architecture, &cluster.cpu_architecture)?;
+    }
+    Ok(Some(id))
+}
+
+/// Rules over several fields, the same for a new InfraEnv and a changed one.
+pub fn agrees(infra_env: &InfraEnv) -> Result<(), Error> {
+    proxy::proxy("proxy.", &infra_env.proxy)?;
+    ntp::ntp_sources("additional_ntp_sources", &infra_env.additional_ntp_sources)?;
+    ntp::ntp_sources("ntp_sources", &infra_env.ntp_sources)?;
+    ntp::not_both(
+        ("additional_ntp_sources", &infra_env.additional_ntp_sources),
+        ("ntp_sources", &infra_env.ntp_sources),
+    )?;
+    image::rendezvous_ip(infra_env.rendezvous_ip.as_deref().unwrap_or_default(), infra_env.image_type.word())?;
+    infra_env.network_discovery_delay_seconds.map_or(Ok(()), image::network_discovery_delay)?;
+    Ok(())
+}
+
+pub fn image_type(word: wire::ImageType) -> ImageType {
+    match word {
+        wire::ImageType::FullIso => ImageType::FullIso,
+        wire::ImageType::MinimalIso => ImageType::MinimalIso,
+        wire::ImageType::DisconnectedIso => ImageType::DisconnectedIso,
+    }
+}
+
+pub fn keys(text: &str) -> Result<String, Invalid> {
+    ssh_key::ssh_keys("ssh_authorized_key", text)?;
+    Ok(text.to_owned())
+}
+
+pub fn override_text(text: &str) -> Result<String, Invalid> {
+    if !text.is_empty() {
+        ignition::ignition("ignition_config_override", text)?;
+    }
+    Ok(text.to_owned())
+}
+
+/// Fields that are absent stay as they are.
+pub fn put_proxy(proxy: &mut Proxy, wanted: &wire::Proxy) {
+    let put = |field: &mut String, wanted: &Option<String>| {
+        if let Some(wanted) = wanted {
+            field.clone_from(wanted);
+        }
+    };
+    put(&mut proxy.http, &wanted.http_proxy);
+    put(&mut proxy.https, &wanted.https_proxy);
+    put(&mut proxy.no, &wanted.no_proxy);
+}
+
+/// The stored JSON text; an empty list is an empty text.
+pub fn network_text(items: &[wire::StaticNetworkConfig]) -> Result<String, Invalid> {
+    if items.is_empty() {
+        return Ok(String::new());
+    }
+    let plain: Vec<StaticNetwork> = items
+        .iter()
+        .map(|item| StaticNetwork {
+            network_yaml: item.network_yaml.clone().unwrap_or_default(),
+            mac_interface_map: item
+                .mac_interface_map
+                .iter()
+                .flatten()
+                .map(|entry| MacInterface {
+                    mac_address: entry.mac_address.clone(),
+                    logical_nic_name: entry.logical_nic_name.clone().unwrap_or_default(),
+                })
+                .collect(),
+        })
+        .collect();
+    let sorted = static_network(&plain)?;
+    Ok(serde_json::to_string(&sorted).expect("plain texts always serialise"))
+}
+
+/// The stored JSON text; an empty list clears.
+pub fn kernel_text(items: &[wire::KernelArgument]) -> Result<Option<String>, Invalid> {
+    let plain: Vec<KernelArgument> = items
+        .iter()
+        .map(|item| KernelArgument {
+            operation: item.operation.unwrap_or_default().word().to_owned(),
+            value: item.value.clone().unwrap_or_default(),
+        })
+        .collect();
+    kernel_arguments(&plain)?;
+    Ok((!plain.is_empty()).then(|| serde_json::to_string(&plain).expect("plain texts always serialise")))
+}
+
+/// 32 random bytes in hex.
+pub fn token_key() -> String {
+    rand::random::<[u8; 32]>().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The Ignition config hosts of this InfraEnv boot with.
+pub fn ignition_of(hub: &Hub, infra_env: &InfraEnv, image_type: ImageType) -> Result<String, Error> {
+    let networks = files::from_json(&infra_env.static_network_config);
+    let input = Discovery {
+        service_url: &hub.settings.base_url,
+        infra_env: infra_env.id,
+        agent_image: &hub.settings.images.agent,
+        agent_token: "",
+        insecure: false,
+        service_ca: "",
+        agent_start_timeout_seconds: AGENT_START_TIMEOUT_SECONDS,
+        pull_secret: &infra_env.pull_secret,
+        ssh_authorized_key: &infra_env.ssh_authorized_key,
+        proxy: &infra_env.proxy,
+        additional_ntp_sources: &infra_env.additional_ntp_sources,
+        ntp_sources: &infra_env.ntp_sources,
+        trust_bundle: &infra_env.additional_trust_bundle,
+        mirror: None,
+        static_network: &networks,
+        image_type,
+        ignition_override: &infra_env.ignition_config_override,
+    };
+    Ok(discovery(&input)?)
+}
+
+/// The config must fit the room that the ISO keeps for it.
+pub fn fits_the_image(hub: &Hub, infra_env: &InfraEnv) -> Result<(), Error> {
+    let config = ignition_of(hub, infra_env, infra_env.image_type)?;
+    let file = File {
+        path: "config.ign".into(),
+        kind: cpio::Kind::File { mode: 0o644 },
+        content: config.into_bytes(),
+    };
+    let size = gzipped(&cpio(&[file])).len();
+    if size <= EMBED_AREA_BYTES {
+        return Ok(());
+    }
+    Err(Invalid::rule(
+        "ignition_config_override",
+        format!("makes a config of {size} bytes compressed"),
+        format!("bring override, trust bundle and static networks down to {EMBED_AREA_BYTES} together"),
+    )
+    .into())
+}
+
+pub fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).expect("writing to memory does not fail");
+    encoder.finish().expect("writing to memory does not fail")
+}
+
+pub async fn infra_env_commit(
+    hub: &Hub,
+    mut infra_env: InfraEnv,
+    journal: Vec<Entry>,
+    ask: &Ask,
+) -> Result<Arc<InfraEnv>, Error> {
+    let commit = Commit {
+        request_id: ask.request_id,
+        infra_envs: vec![InfraEnvWrite::Put { infra_env: infra_env.clone() }],
+        journal,
+        ..Commit::new(hub.now())
+    };
+    let done = hub.store.commit(commit).await?;
+    infra_env.revision = done.infra_envs.first().copied().unwrap_or(infra_env.revision + 1);
+    let row = hub.index.put_infra_env(infra_env);
+    hub.announce(done.seq);
+    Ok(row)
+}

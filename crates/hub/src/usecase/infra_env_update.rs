@@ -1,0 +1,122 @@
+//! Changes the settings of an InfraEnv; hosts that boot its image from then on get the new ones.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::turn::Ask;
+use crate::usecase::infra_env_create::{
+    agrees, fits_the_image, image_type, infra_env_commit, kernel_text, keys, network_text, override_text, put_proxy,
+    token_key,
+};
+use muster_contract::v2::infra_env::UpdateInfraEnv;
+use muster_domain::infra_env::InfraEnv;
+use muster_domain::input::{pull_secret, trust_bundle};
+use muster_domain::InfraEnvId;
+use std::sync::Arc;
+
+const ATTEMPTS: usize = 16;
+
+pub async fn infra_env_update(
+    hub: &Hub,
+    id: InfraEnvId,
+    wish: &UpdateInfraEnv,
+    ask: &Ask,
+) -> Result<Arc<InfraEnv>, Error> {
+    change(hub, id, ask, |infra_env| {
+        apply(hub, infra_env, wish)?;
+        agrees(infra_env)?;
+        fits_the_image(hub, infra_env)
+    })
+    .await
+}
+
+/// Links signed with the old key stop working.
+pub async fn infra_env_new_key(hub: &Hub, id: InfraEnvId, ask: &Ask) -> Result<(), Error> {
+    let key = token_key();
+    change(hub, id, ask, |infra_env| {
+        infra_env.image_token_key.clone_from(&key);
+        Ok(())
+    })
+    .await?;
+    Ok(())
+}
+
+/// Reads, changes and commits; again on fresh data as long as somebody else is faster.
+async fn change(
+    hub: &Hub,
+    id: InfraEnvId,
+    ask: &Ask,
+    apply: impl Fn(&mut InfraEnv) -> Result<(), Error>,
+) -> Result<Arc<InfraEnv>, Error> {
+    let mut last = None;
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            refresh(hub, id).await?;
+        }
+        let before = hub.index.infra_env(id).ok_or_else(|| Error::missing("infra-env", id))?;
+        let mut next = InfraEnv::clone(&before);
+        apply(&mut next)?;
+        if next == *before {
+            return Ok(before);
+        }
+        next.updated_at = hub.now();
+        match infra_env_commit(hub, next, Vec::new(), ask).await {
+            Err(error) if error.is_stale() => last = Some(error),
+            done => return done,
+        }
+    }
+    Err(last.unwrap_or_else(|| Error::missing("infra-env", id)))
+}
+
+pub async fn refresh(hub: &Hub, id: InfraEnvId) -> Result<(), Error> {
+    match hub.store.infra_env_find(id).await? {
+        Some(infra_env) => drop(hub.index.put_infra_env(infra_env)),
+        None => hub.index.drop_infra_env(id),
+    }
+    Ok(())
+}
+
+fn apply(hub: &Hub, infra_env: &mut InfraEnv, wish: &UpdateInfraEnv) -> Result<(), Error> {
+    // Clients send these two empty when they do not want to change them.
+    if let Some(secret) = wish.pull_secret.as_ref().filter(|secret| !secret.0.is_empty()) {
+        pull_secret::pull_secret(&secret.0)?;
+        infra_env.pull_secret.clone_from(&secret.0);
+    }
+    if let Some(text) = wish.ssh_authorized_key.as_deref().filter(|text| !text.is_empty()) {
+        infra_env.ssh_authorized_key = keys(text)?;
+    }
+    if let Some(version) = wish.openshift_version.as_deref().filter(|version| !version.is_empty()) {
+        let os_image = hub.settings.catalog.os_image(Some(version), &infra_env.cpu_architecture)?;
+        infra_env.openshift_version.clone_from(&os_image.openshift_version);
+    }
+    if let Some(word) = wish.image_type {
+        infra_env.image_type = image_type(word);
+    }
+    if let Some(proxy) = &wish.proxy {
+        put_proxy(&mut infra_env.proxy, proxy);
+    }
+    if let Some(text) = &wish.additional_ntp_sources {
+        infra_env.additional_ntp_sources.clone_from(text);
+    }
+    if let Some(text) = &wish.ntp_sources {
+        infra_env.ntp_sources.clone_from(text);
+    }
+    if let Some(items) = &wish.static_network_config {
+        infra_env.static_network_config = network_text(items)?;
+    }
+    if let Some(items) = &wish.kernel_arguments {
+        infra_env.kernel_arguments = kernel_text(items)?;
+    }
+    if let Some(text) = &wish.ignition_config_override {
+        infra_env.ignition_config_override = override_text(text)?;
+    }
+    if let Some(text) = &wish.additional_trust_bundle {
+        infra_env.additional_trust_bundle = trust_bundle::trust_bundle(text)?;
+    }
+    if let Some(seconds) = wish.network_discovery_delay_seconds {
+        infra_env.network_discovery_delay_seconds = Some(seconds);
+    }
+    if let Some(ip) = &wish.rendezvous_ip {
+        infra_env.rendezvous_ip = Some(ip.clone()).filter(|ip| !ip.is_empty());
+    }
+    Ok(())
+}
