@@ -10,7 +10,7 @@ pub const HOSTNAME_MAX: usize = 63;
 const DOMAIN_MAX: usize = 255;
 
 /// Names every freshly booted machine may have; two of them in one cluster would collide.
-const FORBIDDEN_HOSTNAMES: [&str; 6] = [
+pub const FORBIDDEN_HOSTNAMES: [&str; 6] = [
     "localhost",
     "localhost.localdomain",
     "localhost4",
