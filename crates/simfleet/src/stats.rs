@@ -221,7 +221,7 @@ fn upper_end(bucket: usize) -> u64 {
         return bucket;
     }
     let octave = (bucket >> SUB_BITS) - 1;
-    ((bucket & (sub - 1)) + sub + 1 << octave) - 1
+    (((bucket & (sub - 1)) + sub + 1) << octave) - 1
 }
 
 #[cfg(test)]

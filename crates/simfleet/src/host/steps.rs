@@ -162,11 +162,9 @@ impl SimHost {
             output: &answer.output,
             error: &answer.error,
         });
-        // Remembered with the time of the answer, so that `replied` caches what was really sent.
-        let job = Job {
-            due_ms: now_ms,
-            ..job
-        };
+        let key = job.key(self.inventory_revision(now_ms));
+        let remember = (answer.exit_code == 0).then_some(key);
+        let job = Job { remember, ..job };
         self.request(
             Method::POST,
             format!("{}/instructions", self.host_path()),
