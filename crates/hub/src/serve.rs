@@ -33,11 +33,11 @@ pub async fn run(
 
 fn database(config: &Config) -> anyhow::Result<Database> {
     match &config.database {
-        Some(url) => Ok(url.parse()?),
+        Some(url) => url.parse().map_err(anyhow::Error::msg),
         None => {
             std::fs::create_dir_all(&config.data_dir)
                 .with_context(|| format!("cannot create {}", config.data_dir.display()))?;
-            Ok(Database::Sqlite(config.data_dir.join("muster.db")))
+            Ok(Database::directory(&config.data_dir))
         }
     }
 }

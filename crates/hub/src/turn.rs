@@ -192,7 +192,7 @@ impl Hub {
     pub fn host_write(&self, host: &Host, reports: BTreeMap<Report, Option<String>>) -> HostWrite {
         let cluster = host.cluster.and_then(|id| self.index.cluster(id));
         let due_at = deadline::of(host, &self.around(cluster.as_deref(), self.now()));
-        HostWrite::Put { host: Box::new(host.clone()), due_at, reports: reports.into_iter().collect() }
+        HostWrite::Put { host: host.clone(), due_at, reports: reports.into_iter().collect() }
     }
 
     /// Commits, then brings memory and waiting clients up to date. `hosts` are the rows written, in order.
@@ -212,7 +212,7 @@ impl Hub {
         if has_effects {
             self.outbox_bell.notify_one();
         }
-        self.announce(committed.last_change);
+        self.announce(committed.seq);
         Ok(rows)
     }
 

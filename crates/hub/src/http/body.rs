@@ -26,9 +26,8 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Response> {
     if blank.is_empty() || blank == b"null" {
         return Err(problem::framework(StatusCode::BAD_REQUEST, "the request needs a JSON body"));
     }
-    serde_json::from_slice(bytes).map_err(|error| {
-        problem::framework(StatusCode::BAD_REQUEST, format!("the JSON body cannot be used: {error}"))
-    })
+    muster_contract::body::decode(bytes)
+        .map_err(|error| problem::framework(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
 fn unreadable(rejection: BytesRejection) -> Response {

@@ -24,7 +24,7 @@ use tower_http::compression::predicate::{Predicate, SizeAbove, NotForContentType
 /// Large enough for the reports of big hosts, small enough that nobody can fill our memory with one request.
 const BODY_LIMIT: usize = 16 * 1024 * 1024;
 /// Below this, compressing costs more than it saves.
-const WORTH_COMPRESSING: u16 = 4096;
+const WORTH_COMPRESSING: u64 = 4096;
 
 pub fn router(hub: Hub) -> Router {
     let shrink = SizeAbove::new(WORTH_COMPRESSING).and(NotForContentType::SSE);

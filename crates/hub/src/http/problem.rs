@@ -46,6 +46,7 @@ fn status(error: &Error) -> StatusCode {
             Class::Conflict => StatusCode::CONFLICT,
             Class::Invalid | Class::TryAgain => StatusCode::BAD_REQUEST,
             Class::Missing => StatusCode::NOT_FOUND,
+            Class::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         },
         Error::Invalid(_) | Error::BadReport(_) => StatusCode::BAD_REQUEST,
         Error::Missing { .. } => StatusCode::NOT_FOUND,

@@ -54,10 +54,11 @@ async fn connection(stream: tokio::net::TcpStream, router: Router, mut stopping:
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
+    let stopped = async { stopping.wait_for(|stop| *stop).await.map(drop).ok() };
     tokio::pin!(connection);
     tokio::select! {
         _ = &mut connection => {}
-        _ = stopping.wait_for(|stop| *stop) => {
+        _ = stopped => {
             connection.as_mut().graceful_shutdown();
             // What the peer does with its connection is the peer's business.
             connection.await.ok();

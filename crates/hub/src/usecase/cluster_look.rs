@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Hosts of one cluster read at once; more than any cluster has.
-const ALL_HOSTS: usize = 100_000;
+const ALL_HOSTS: u32 = 100_000;
 const ATTEMPTS: usize = 16;
 
 /// The whole look; `None` when the cluster is gone.
@@ -232,14 +232,14 @@ pub async fn cluster_commit(
 ) -> Result<Arc<Cluster>, Error> {
     let commit = Commit {
         request_id,
-        clusters: vec![ClusterWrite::Put { cluster: Box::new(cluster.clone()) }],
+        clusters: vec![ClusterWrite::Put { cluster: cluster.clone() }],
         journal,
         ..Commit::new(hub.now())
     };
     let done = hub.store.commit(commit).await?;
     cluster.revision = done.clusters.first().copied().unwrap_or(cluster.revision + 1);
     let row = hub.index.put_cluster(cluster);
-    hub.announce(done.last_change);
+    hub.announce(done.seq);
     Ok(row)
 }
 

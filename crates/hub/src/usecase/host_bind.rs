@@ -55,7 +55,7 @@ pub fn move_turn(scene: &Scene<'_>, to: ClusterId) -> Result<Turn, Error> {
 }
 
 /// Hosts of an image that binds them as they register belong to that cluster for good.
-fn early_bound(scene: &Scene<'_>) -> Result<(), Error> {
+pub fn early_bound(scene: &Scene<'_>) -> Result<(), Error> {
     match scene.infra_env.as_ref().filter(|pool| pool.cluster.is_some()) {
         None => Ok(()),
         Some(pool) => Err(Refused::conflict(
@@ -68,7 +68,7 @@ fn early_bound(scene: &Scene<'_>) -> Result<(), Error> {
 }
 
 /// Whether that cluster can take this host at all, whatever the host's own state.
-fn target(scene: &Scene<'_>, to: ClusterId) -> Result<Arc<Cluster>, Error> {
+pub fn target(scene: &Scene<'_>, to: ClusterId) -> Result<Arc<Cluster>, Error> {
     let invalid = |code, reason, next| Error::from(Refused::new(Class::Invalid, code, reason, next));
     let cluster = scene.hub.index.cluster(to).ok_or_else(|| {
         invalid("cluster-not-found", format!("There is no cluster {to}."), "List the clusters and pick one of them.")

@@ -21,7 +21,7 @@ pub async fn host_delete(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error
         match hub.store.commit(commit).await {
             Ok(done) => {
                 hub.index.drop_host(key, hub.now());
-                hub.announce(done.last_change);
+                hub.announce(done.seq);
                 host.cluster.inspect(|cluster| hub.mark_dirty(*cluster));
                 return Ok(());
             }

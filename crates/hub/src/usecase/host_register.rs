@@ -96,14 +96,16 @@ fn early_cluster(hub: &Hub, pool: &InfraEnv) -> Result<Option<Arc<Cluster>>, Err
     let Some(id) = pool.cluster else { return Ok(None) };
     // The agent must keep asking: the cluster may be restored, reset, or the host be given another image.
     let cluster = hub.index.cluster(id).ok_or_else(|| {
-        Refused::try_again(
+        Refused::new(
+            Class::Unavailable,
             "cluster-is-gone",
             format!("The cluster of InfraEnv {} does not exist any more.", pool.name),
             "Boot the host from an image of another InfraEnv.",
         )
     })?;
     if !cluster.accepts_hosts() {
-        return Err(Refused::try_again(
+        return Err(Refused::new(
+            Class::Unavailable,
             "cluster-takes-no-hosts",
             format!("Cluster {} takes no more hosts now.", cluster.name),
             "Wait for its installation to end, or reset it.",

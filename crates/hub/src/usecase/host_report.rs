@@ -148,6 +148,9 @@ async fn inventory(hub: &Hub, key: HostKey, row: &Host, output: &str, ask: &Ask)
         return Ok(());
     }
     let parsed = Inventory::parse(output).map_err(Error::BadReport)?;
+    if parsed.cpu.is_none() && !parsed.disks.is_empty() {
+        return Err(Error::BadReport("the inventory lists disks but no `cpu`: send the whole inventory".into()));
+    }
     hub.host_turn(key, Need::Reports, ask, |scene| {
         if !listens(scene.host.phase) {
             return Ok(scene.plain(scene.next(&Event::CheckedIn)?));

@@ -3,12 +3,12 @@
 use crate::Hub;
 use crate::error::Error;
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
-use muster_store::{ChangeKind, ChangeRow};
+use muster_store::{Change, ChangeKind, ChangeOp};
 use std::time::Duration;
 
 /// How far behind another hub may be.
 const EVERY: Duration = Duration::from_millis(500);
-const PAGE: usize = 1_000;
+const PAGE: u32 = 1_000;
 
 pub async fn run(hub: Hub) {
     let mut after = *hub.newest_change.borrow();
@@ -32,12 +32,12 @@ async fn once(hub: &Hub, after: &mut i64) -> Result<(), Error> {
     }
 }
 
-async fn follow(hub: &Hub, change: &ChangeRow) -> Result<(), Error> {
+async fn follow(hub: &Hub, change: &Change) -> Result<(), Error> {
     match change.kind {
         ChangeKind::Host => {
             let Some(infra_env) = change.infra_env else { return Ok(()) };
             let key = HostKey { infra_env, host: HostId(change.id) };
-            if hub.index.slot(key).is_some_and(|slot| slot.row().revision >= change.revision && !change.deleted) {
+            if hub.index.slot(key).is_some_and(|slot| slot.row().revision >= change.revision && change.op == ChangeOp::Put) {
                 return Ok(());
             }
             match hub.store.host_find(key).await? {

@@ -3,13 +3,14 @@
 use crate::Hub;
 use crate::error::Error;
 use muster_domain::HostKey;
+use muster_store::LoadedHost;
 use std::collections::HashMap;
 
 /// Rows per read: large enough to be fast, small enough not to be noticed in memory.
-const PAGE: usize = 5_000;
+const PAGE: u32 = 5_000;
 
 pub async fn everything(hub: &Hub) -> Result<(), Error> {
-    for infra_env in hub.store.infra_envs_list().await? {
+    for infra_env in hub.store.infra_envs_list(None).await? {
         hub.index.put_infra_env(infra_env);
     }
     for cluster in hub.store.clusters_list().await? {
@@ -29,8 +30,8 @@ async fn hosts(hub: &Hub) -> Result<(), Error> {
     loop {
         let page = hub.store.hosts_load(after, PAGE).await?;
         let Some(last) = page.last() else { return Ok(()) };
-        after = Some(last.key());
-        for mut host in page {
+        after = Some(last.host.key());
+        for LoadedHost { mut host, .. } in page {
             if let Some((at, clock)) = seen.get(&host.key()) {
                 host.checked_in_at = host.checked_in_at.max(*at);
                 host.clock = *clock;

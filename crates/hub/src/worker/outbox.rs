@@ -6,10 +6,10 @@ use crate::turn::{Ask, Need};
 use crate::usecase::host_bind::host_bind;
 use jiff::SignedDuration;
 use muster_domain::host::{Effect, Event};
-use muster_store::{Commit, OutboxJob, OutboxRetry};
+use muster_store::{Commit, OutboxItem, OutboxRetry};
 use std::time::Duration;
 
-const BATCH: usize = 100;
+const BATCH: u32 = 100;
 /// Nothing rings when a retry comes due, so the worker looks by itself as well.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -54,7 +54,7 @@ async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {
     }
 }
 
-async fn settle(hub: &Hub, job: &OutboxJob, result: Result<(), Error>) -> Result<(), Error> {
+async fn settle(hub: &Hub, job: &OutboxItem, result: Result<(), Error>) -> Result<(), Error> {
     let now = hub.now();
     let commit = match result {
         Ok(()) => Commit { outbox_done: vec![job.id], ..Commit::new(now) },

@@ -1,0 +1,42 @@
+//! The state of the hub itself.
+
+use crate::Hub;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
+use muster_contract::v1::status::{HubStatus, WorkerStatus};
+
+#[derive(utoipa::OpenApi)]
+#[openapi(paths(status))]
+pub struct Doc;
+
+pub fn routes() -> Router<Hub> {
+    Router::new().route("/status", get(status))
+}
+
+/// Show the hub's state
+#[utoipa::path(get, path = "/api/muster/v1/status", operation_id = "hubStatus", tag = "muster",
+    responses((status = 200, description = "How many of everything, and how the workers do", body = HubStatus)))]
+async fn status(State(hub): State<Hub>) -> Response {
+    let (hosts, clusters, infra_envs) = hub.index.counts();
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let workers = hub.workers.read().into_iter().map(|(name, worker)| WorkerStatus {
+        name: name.into(),
+        runs: worker.runs,
+        failures: worker.failures,
+        last_run_at: worker.last_run_at,
+        last_error: worker.last_error,
+    });
+    let view = HubStatus {
+        version: env!("CARGO_PKG_VERSION").into(),
+        database: hub.settings.database.into(),
+        hosts: count(hosts),
+        clusters: count(clusters),
+        infra_envs: count(infra_envs),
+        uptime_seconds: u64::try_from(hub.now().duration_since(hub.started_at).as_secs()).unwrap_or(0),
+        workers: workers.collect(),
+    };
+    crate::http::problem::json(StatusCode::OK, &view)
+}

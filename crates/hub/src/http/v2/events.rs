@@ -1,0 +1,149 @@
+//! History, as people and clients read it, and as controllers add to it.
+
+use crate::Hub;
+use crate::http::body::{Args, Json};
+use crate::http::problem::{Problem, json};
+use crate::turn::Ask;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use axum::routing::get;
+use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
+use muster_contract::v2::event::{EventCategory, EventOrder, EventSeverity, EventView, EventsQuery, TriggerEvent};
+use muster_domain::{ClusterId, Entry, HostId, InfraEnvId, Severity};
+use muster_store::{Category, Commit, Event, EventQuery, EventsPage};
+
+const LIMIT: i64 = 5000;
+const EVENT_COUNT: HeaderName = HeaderName::from_static("event-count");
+
+#[derive(utoipa::OpenApi)]
+#[openapi(paths(list, trigger), components(schemas(ErrorBody, InfraErrorBody)))]
+pub struct Doc;
+
+pub fn routes() -> Router<Hub> {
+    Router::new().route("/events", get(list).post(trigger))
+}
+
+/// List events
+///
+/// The history of a cluster, of hosts, of an InfraEnv, or of everything. Counts travel as headers: `Event-Count` after
+/// all filters and before paging, `Severity-Count-…` before the filter on severities.
+#[utoipa::path(get, path = "/api/assisted-install/v2/events", operation_id = "v2ListEvents", tag = "events",
+    params(EventsQuery),
+    responses((status = 200, description = "Events in order of time", body = Vec<EventView>, headers(
+            ("Event-Count" = i64, description = "All that match, whatever the page"),
+            ("Severity-Count-Info" = i64, description = "0 without a cluster"),
+            ("Severity-Count-Warning" = i64, description = "0 without a cluster"),
+            ("Severity-Count-Error" = i64, description = "0 without a cluster"),
+            ("Severity-Count-Critical" = i64, description = "0 without a cluster"))),
+        (status = 400, description = "The query is wrong", body = InfraErrorBody)))]
+async fn list(State(hub): State<Hub>, Args(query): Args<EventsQuery>) -> Result<Response, Problem> {
+    let page = hub.store.events_list(&wanted(query)).await?;
+    Ok(reply(page))
+}
+
+fn wanted(query: EventsQuery) -> EventQuery {
+    let EventsQuery {
+        cluster_id,
+        host_id,
+        host_ids,
+        infra_env_id,
+        limit,
+        offset,
+        order,
+        severities,
+        categories,
+        message,
+        deleted_hosts,
+        cluster_level,
+    } = query;
+    let mut hosts: Vec<_> = host_ids.into_iter().flat_map(|list| list.0).chain(host_id).map(HostId).collect();
+    hosts.sort();
+    hosts.dedup();
+    EventQuery {
+        cluster: cluster_id.map(ClusterId),
+        hosts,
+        infra_env: infra_env_id.map(InfraEnvId),
+        deleted_hosts: deleted_hosts.unwrap_or(false),
+        cluster_level: cluster_level.unwrap_or(false),
+        severities: severities.into_iter().flat_map(|list| list.0).map(severity).collect(),
+        categories: categories.into_iter().flat_map(|list| list.0).map(category).collect(),
+        message: message.filter(|part| !part.is_empty()),
+        // Below zero means all of them.
+        limit: u64::try_from(limit.unwrap_or(LIMIT)).ok(),
+        offset: u64::try_from(offset.unwrap_or(0)).unwrap_or(0),
+        desc: order == Some(EventOrder::Desc),
+    }
+}
+
+fn reply(page: EventsPage) -> Response {
+    let counts = Severity::ALL.map(|severity| (header_of(severity), page.severities.of(severity)));
+    let views: Vec<_> = page.events.into_iter().map(view).collect();
+    let mut response = json(StatusCode::OK, &views);
+    for (name, count) in counts.into_iter().chain([(EVENT_COUNT, page.total)]) {
+        response.headers_mut().insert(name, HeaderValue::from(count));
+    }
+    response
+}
+
+fn header_of(severity: Severity) -> HeaderName {
+    HeaderName::from_static(match severity {
+        Severity::Info => "severity-count-info",
+        Severity::Warning => "severity-count-warning",
+        Severity::Error => "severity-count-error",
+        Severity::Critical => "severity-count-critical",
+    })
+}
+
+fn view(event: Event) -> EventView {
+    let Entry { name, severity, message, host, infra_env, cluster, props } = event.entry;
+    EventView {
+        name: name.into(),
+        cluster_id: cluster.map(|id| id.0),
+        host_id: host.map(|id| id.0),
+        infra_env_id: infra_env.map(|id| id.0),
+        severity: severity.word().into(),
+        message,
+        event_time: event.at.into(),
+        props,
+    }
+}
+
+fn severity(word: EventSeverity) -> Severity {
+    match word {
+        EventSeverity::Info => Severity::Info,
+        EventSeverity::Warning => Severity::Warning,
+        EventSeverity::Error => Severity::Error,
+        EventSeverity::Critical => Severity::Critical,
+    }
+}
+
+fn category(word: EventCategory) -> Category {
+    match word {
+        EventCategory::User => Category::User,
+        EventCategory::Metrics => Category::Metrics,
+    }
+}
+
+/// Add an event
+///
+/// Called by the controller that runs inside a cluster while it is installed.
+#[utoipa::path(post, path = "/api/assisted-install/v2/events", operation_id = "v2TriggerEvent", tag = "events",
+    request_body = TriggerEvent,
+    responses((status = 201, description = "Written down"),
+        (status = 400, description = "The event cannot be read", body = InfraErrorBody)))]
+async fn trigger(State(hub): State<Hub>, ask: Ask, Json(body): Json<TriggerEvent>) -> Result<StatusCode, Problem> {
+    let mut entry = Entry::new(body.name.as_deref().unwrap_or_default(), severity(body.severity), body.message);
+    entry.cluster = body.cluster_id.map(ClusterId);
+    entry.host = body.host_id.map(HostId);
+    entry.infra_env = body.infra_env_id.map(InfraEnvId);
+    entry.props = body.props.unwrap_or_default();
+    let commit = Commit {
+        request_id: body.request_id.or(ask.request_id),
+        journal: vec![entry],
+        ..Commit::new(body.event_time.0.unwrap_or_else(|| hub.now()))
+    };
+    hub.commit(commit, Vec::new()).await?;
+    Ok(StatusCode::CREATED)
+}

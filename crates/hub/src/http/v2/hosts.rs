@@ -1,0 +1,206 @@
+//! Hosts as people see them: list, look, change, lend, take back, delete.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::http::ask::{HostPath, Ids};
+use crate::http::body::Json;
+use crate::http::problem::{Problem, json};
+use crate::http::view::host::{Style, full};
+use crate::turn::{Ask, Stored};
+use crate::usecase::host_bind::{host_bind, host_unbind};
+use crate::usecase::host_delete::host_delete;
+use crate::usecase::host_update::{host_update, ignition_overrides, installer_args};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, patch, post};
+use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
+use muster_contract::v2::host::{BindHost, HostView, SetHostIgnition, SetInstallerArgs, UpdateHost};
+use muster_domain::host::{Host, Report};
+use muster_domain::{ClusterId, HostKey, InfraEnvId};
+use muster_store::HostFilter;
+use std::sync::Arc;
+use utoipa::OpenApi;
+use uuid::Uuid;
+
+/// Hosts read and written at a time, so that a list of 100,000 costs no more memory than one of 200.
+const PAGE: u32 = 200;
+
+#[derive(OpenApi)]
+#[openapi(paths(list, look, update, delete_host, bind, unbind, set_installer_args, set_ignition))]
+pub struct Doc;
+
+pub fn routes() -> Router<Hub> {
+    let host = "/infra-envs/{infra_env_id}/hosts/{host_id}";
+    Router::new()
+        .route("/infra-envs/{infra_env_id}/hosts", get(list).post(super::agent::register))
+        .route(host, get(look).patch(update).delete(delete_host))
+        .route(&format!("{host}/actions/bind"), post(bind))
+        .route(&format!("{host}/actions/unbind"), post(unbind))
+        .route(&format!("{host}/installer-args"), patch(set_installer_args))
+        .route(&format!("{host}/ignition"), patch(set_ignition).get(super::later::host_ignition))
+}
+
+/// List the hosts of an InfraEnv
+///
+/// Free and lent ones alike.
+#[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts", operation_id = "v2ListHosts",
+    tag = "host", params(("infra_env_id" = Uuid, Path)),
+    responses((status = 200, body = Vec<HostView>), (status = 404, body = ErrorBody)))]
+async fn list(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
+    let infra_env = InfraEnvId(id);
+    hub.index.infra_env(infra_env).ok_or_else(|| Error::missing("infra-env", infra_env))?;
+    let filter = HostFilter { infra_env: Some(infra_env), ..HostFilter::default() };
+    let first = page(&hub, &filter, None).await?;
+    let stream = futures_util::stream::unfold(Some((first, true)), move |state| {
+        let (hub, filter) = (hub.clone(), filter);
+        async move {
+            let ((views, next), opening) = state?;
+            let mut text = Vec::with_capacity(views.len() * 8192);
+            text.extend_from_slice(if opening { b"[" } else { b"" });
+            for (position, view) in views.iter().enumerate() {
+                if position > 0 || !opening {
+                    text.push(b',');
+                }
+                // Writing to memory cannot fail, and views are plain data.
+                serde_json::to_writer(&mut text, view).ok();
+            }
+            let following = match next {
+                None => {
+                    text.push(b']');
+                    None
+                }
+                Some(after) => match page(&hub, &filter, Some(after)).await {
+                    Ok(page) => Some((page, false)),
+                    Err(error) => return Some((Err(std::io::Error::other(error)), None)),
+                },
+            };
+            Some((Ok(Bytes::from(text)), following))
+        }
+    });
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    Ok((kind, Body::from_stream(stream)).into_response())
+}
+
+type Page = (Vec<HostView>, Option<HostKey>);
+
+async fn page(hub: &Hub, filter: &HostFilter, after: Option<HostKey>) -> Result<Page, Error> {
+    let rows = hub.store.hosts_page(filter, after, PAGE, &Report::ALL).await?;
+    let next = rows.last().filter(|_| rows.len() == PAGE as usize).map(|(host, _)| host.key());
+    let views = rows.iter().map(|(host, stored)| full(hub, &newest(hub, host), stored, Style::List)).collect();
+    Ok((views, next))
+}
+
+/// The row with signs of life that are in memory only.
+fn newest(hub: &Hub, row: &Host) -> Host {
+    hub.index.host(row.key()).filter(|known| known.revision == row.revision).unwrap_or_else(|| row.clone())
+}
+
+async fn shown(hub: &Hub, host: &Host, style: Style) -> Result<HostView, Error> {
+    let stored: Stored = hub.store.host_reports(host.key()).await?;
+    Ok(full(hub, &newest(hub, host), &stored, style))
+}
+
+async fn answer(hub: &Hub, status: StatusCode, host: &Arc<Host>, style: Style) -> Result<Response, Problem> {
+    Ok(json(status, &shown(hub, host, style).await?))
+}
+
+/// Show a host
+#[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}", operation_id = "v2GetHost",
+    tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
+    responses((status = 200, body = HostView), (status = 404, body = ErrorBody)))]
+async fn look(State(hub): State<Hub>, HostPath(key): HostPath) -> Result<Response, Problem> {
+    let host = hub.index.host(key).ok_or_else(|| Error::missing("host", key.host))?;
+    answer(&hub, StatusCode::OK, &Arc::new(host), Style::Get).await
+}
+
+/// Change a host
+///
+/// Absent and null leave a field as it is. A name given to a free host stays with it; one given to a lent host
+/// goes when it is returned.
+#[utoipa::path(patch, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}",
+    operation_id = "v2UpdateHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
+    request_body = UpdateHost,
+    responses((status = 201, body = HostView), (status = 400, body = InfraErrorBody), (status = 404, body = ErrorBody),
+        (status = 409, body = ErrorBody)))]
+async fn update(
+    State(hub): State<Hub>,
+    ask: Ask,
+    HostPath(key): HostPath,
+    Json(change): Json<UpdateHost>,
+) -> Result<Response, Problem> {
+    let host = host_update(&hub, key, &change, &ask).await?;
+    answer(&hub, StatusCode::CREATED, &host, Style::Get).await
+}
+
+/// Delete a host
+///
+/// If its agent still runs, the host registers anew within a minute.
+#[utoipa::path(delete, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}",
+    operation_id = "v2DeregisterHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
+    responses((status = 204), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+async fn delete_host(State(hub): State<Hub>, ask: Ask, HostPath(key): HostPath) -> Result<StatusCode, Problem> {
+    host_delete(&hub, key, &ask).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lend a free host to a cluster
+#[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/bind",
+    operation_id = "BindHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
+    request_body = BindHost,
+    responses((status = 200, body = HostView), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 409, body = ErrorBody)))]
+async fn bind(
+    State(hub): State<Hub>,
+    ask: Ask,
+    HostPath(key): HostPath,
+    Json(body): Json<BindHost>,
+) -> Result<Response, Problem> {
+    let host = host_bind(&hub, key, ClusterId(body.cluster_id), &ask).await?;
+    answer(&hub, StatusCode::OK, &host, Style::Raw).await
+}
+
+/// Take a host back from its cluster
+///
+/// Everything the cluster's owner set on it is cleared.
+#[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/unbind",
+    operation_id = "UnbindHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
+    responses((status = 200, body = HostView), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+async fn unbind(State(hub): State<Hub>, ask: Ask, HostPath(key): HostPath) -> Result<Response, Problem> {
+    let host = host_unbind(&hub, key, &ask).await?;
+    answer(&hub, StatusCode::OK, &host, Style::Raw).await
+}
+
+/// Set extra installer arguments
+#[utoipa::path(patch, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/installer-args",
+    operation_id = "v2UpdateHostInstallerArgs", tag = "host",
+    params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)), request_body = SetInstallerArgs,
+    responses((status = 201, body = HostView), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+async fn set_installer_args(
+    State(hub): State<Hub>,
+    ask: Ask,
+    HostPath(key): HostPath,
+    Json(body): Json<SetInstallerArgs>,
+) -> Result<Response, Problem> {
+    let host = installer_args(&hub, key, &body.args.unwrap_or_default(), &ask).await?;
+    answer(&hub, StatusCode::CREATED, &host, Style::Raw).await
+}
+
+/// Set ignition of the host's own
+///
+/// Merged into what the host installs with; empty removes it.
+#[utoipa::path(patch, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/ignition",
+    operation_id = "v2UpdateHostIgnition", tag = "host",
+    params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)), request_body = SetHostIgnition,
+    responses((status = 201), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+async fn set_ignition(
+    State(hub): State<Hub>,
+    ask: Ask,
+    HostPath(key): HostPath,
+    Json(body): Json<SetHostIgnition>,
+) -> Result<StatusCode, Problem> {
+    ignition_overrides(&hub, key, &body.config.unwrap_or_default(), &ask).await?;
+    Ok(StatusCode::CREATED)
+}

@@ -1,0 +1,7 @@
+//! The hub through its door, on a real store.
+
+mod docs;
+mod door;
+mod events;
+mod openapi;
+mod v1;
