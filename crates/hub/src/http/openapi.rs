@@ -70,7 +70,9 @@ fn join(into: &mut Map<String, Value>, from: Value) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {
             (Some(Value::Object(known)), Value::Object(more)) => {
-                more.into_iter().for_each(|(key, value)| drop(known.entry(key).or_insert(value)));
+                for (key, value) in more {
+                    known.entry(key).or_insert(value);
+                }
             }
             (Some(_), _) => {}
             (None, value) => drop(into.insert(key, value)),

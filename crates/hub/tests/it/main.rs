@@ -4,4 +4,5 @@ mod docs;
 mod door;
 mod events;
 mod openapi;
+mod simulation;
 mod v1;
