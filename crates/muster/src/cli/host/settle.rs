@@ -1,0 +1,121 @@
+//! When a host has arrived where a verb sends it.
+
+use crate::exit::{Failure, Kind, Outcome};
+use crate::wait::{self, Seen};
+use muster_contract::client::HubClient;
+use muster_contract::v2::host::HostView;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// What a host's state means for a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    Yes,
+    /// It is where it should be and nothing more will happen by itself, but it is not ready.
+    Unready,
+    NotYet,
+}
+
+/// Bound to the cluster, and judged with its facts.
+pub fn bound(host: &HostView, cluster: Uuid) -> Settled {
+    if host.cluster_id != Some(cluster) {
+        return Settled::NotYet;
+    }
+    match host.status.as_ref() {
+        "known" => Settled::Yes,
+        "insufficient" | "pending-for-input" | "error" => Settled::Unready,
+        _ => Settled::NotYet,
+    }
+}
+
+/// In the free pool, and judged.
+pub fn free(host: &HostView) -> Settled {
+    match host.status.as_ref() {
+        "known-unbound" => Settled::Yes,
+        "insufficient-unbound" | "disabled-unbound" => Settled::Unready,
+        _ => Settled::NotYet,
+    }
+}
+
+/// Waits until a host has settled, and says why when it is not ready there.
+pub async fn wait(
+    hub: &HubClient,
+    from: i64,
+    timeout: Duration,
+    host: (Uuid, Uuid, &str),
+    judge: impl Fn(&HostView) -> Settled,
+) -> Outcome<HostView> {
+    let (infra_env, id, name) = host;
+    let look = async || {
+        let now = hub.host(infra_env, id).await?;
+        Ok(match judge(&now) {
+            Settled::Yes | Settled::Unready => Seen::Done(now),
+            Settled::NotYet => Seen::NotYet(format!("host/{name} is {}: {}", now.status, now.status_info)),
+        })
+    };
+    let concerns = |change: &muster_contract::v1::change::Change| change.id == id;
+    let outcome = wait::until(hub, from, timeout, concerns, look).await;
+    match outcome {
+        Ok(now) => {
+            if judge(&now) == Settled::Unready {
+                say_why(hub, &now, name).await;
+            }
+            Ok(now)
+        }
+        Err(failure) if failure.kind == Kind::TimedOut => Err(with_reason(hub, infra_env, id, failure).await),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The host is where it was sent, so this is a note and not an error.
+async fn say_why(hub: &HubClient, host: &HostView, name: &str) {
+    eprintln!("note: host/{name} is {}: {}", host.status, host.status_info);
+    if let Ok(told) = hub.explain_host(host.infra_env_id, host.id).await {
+        for blocker in &told.blockers {
+            eprintln!("  {}: {}", blocker.code, blocker.reason);
+        }
+        if !told.next_action.is_empty() {
+            eprintln!("next: {}", told.next_action);
+        }
+    }
+}
+
+async fn with_reason(hub: &HubClient, infra_env: Uuid, id: Uuid, failure: Failure) -> Failure {
+    match hub.explain_host(infra_env, id).await {
+        Ok(told) if !told.next_action.is_empty() => failure.next(told.next_action),
+        Ok(_) | Err(_) => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(status: &'static str, cluster: Option<u128>) -> HostView {
+        HostView {
+            status: status.into(),
+            cluster_id: cluster.map(Uuid::from_u128),
+            ..HostView::default()
+        }
+    }
+
+    #[test]
+    fn a_host_known_in_the_old_cluster_has_not_arrived_in_the_new_one() {
+        let new = Uuid::from_u128(2);
+        assert_eq!(bound(&host("known", Some(1)), new), Settled::NotYet);
+        assert_eq!(bound(&host("known-unbound", None), new), Settled::NotYet);
+        assert_eq!(bound(&host("binding", Some(2)), new), Settled::NotYet);
+        assert_eq!(bound(&host("pending-for-input", Some(2)), new), Settled::Unready);
+        assert_eq!(bound(&host("known", Some(2)), new), Settled::Yes);
+    }
+
+    #[test]
+    fn a_host_that_waits_for_a_person_is_not_free_yet() {
+        assert_eq!(
+            free(&host("unbinding-pending-user-action", None)),
+            Settled::NotYet
+        );
+        assert_eq!(free(&host("discovering-unbound", None)), Settled::NotYet);
+        assert_eq!(free(&host("known-unbound", None)), Settled::Yes);
+    }
+}

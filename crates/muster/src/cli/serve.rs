@@ -1,0 +1,126 @@
+//! `muster serve`: the hub.
+
+use crate::exit::{Failure, Outcome};
+use crate::output;
+use muster_hub::Config;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// Run the hub
+///
+/// Keeps everything in one directory and needs no other process. One line on
+/// stdout tells the address as soon as the hub answers; the log goes to stderr.
+/// SIGTERM and SIGINT let running requests finish and end with exit code 0.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  muster serve
+  muster serve --listen 0.0.0.0:8090 --data-dir /var/lib/muster --base-url http://hub.example.com:8090
+  muster serve --database postgres://muster@db.example.com/muster
+  muster serve --os-images os-images.json
+
+OS_IMAGES, RELEASE_IMAGES and HW_VALIDATOR_REQUIREMENTS are read too, when the
+variables with MUSTER_ before the flag's name are not set.")]
+pub struct ServeArgs {
+    /// Address and port to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8090")]
+    listen: SocketAddr,
+    /// Where the hub keeps its data
+    #[arg(long, value_name = "DIR", default_value = "./muster-data")]
+    data_dir: PathBuf,
+    /// A PostgreSQL database (postgres://…) instead of SQLite in the data directory
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// How hosts and people reach this hub, when not at the address it listens on
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// Where discovery images come from, when not from this hub
+    #[arg(long, value_name = "URL")]
+    image_service_url: Option<String>,
+    /// Operating system images, as JSON or a file with it
+    #[arg(long, value_name = "FILE|JSON")]
+    os_images: Option<String>,
+    /// Releases that can be installed, as JSON or a file with it
+    #[arg(long, value_name = "FILE|JSON")]
+    release_images: Option<String>,
+    /// Hardware requirements per version, as JSON or a file with it
+    #[arg(long, value_name = "FILE|JSON")]
+    hw_requirements: Option<String>,
+    /// How the log is written
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+    /// What is logged, such as `info` or `muster_hub=debug`
+    #[arg(long, value_name = "FILTER", default_value = "info")]
+    log: String,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+pub async fn run(args: ServeArgs) -> Outcome {
+    start_log(&args.log, args.log_format)?;
+    let config = Config {
+        listen: args.listen,
+        data_dir: args.data_dir,
+        database: args.database,
+        base_url: args.base_url,
+        image_service_url: args.image_service_url,
+        os_images: json("--os-images", args.os_images)?,
+        release_images: json("--release-images", args.release_images)?,
+        hw_requirements: json("--hw-requirements", args.hw_requirements)?,
+        ..Config::default()
+    };
+    let stop = stop_signal()?;
+    Ok(muster_hub::serve::run(config, stop, tell).await?)
+}
+
+/// The one line others wait for.
+fn tell(address: SocketAddr) {
+    // A supervisor that does not read stdout is no reason to stop.
+    let _ = output::print(&format!("muster is ready at http://{address}\n"));
+}
+
+/// JSON as it is, or the content of the file with this name.
+fn json(flag: &str, given: Option<String>) -> Outcome<Option<String>> {
+    let Some(given) = given.filter(|given| !given.trim().is_empty()) else {
+        return Ok(None);
+    };
+    let text = match given.trim_start().starts_with(['[', '{']) {
+        true => given,
+        false => crate::input::text(Path::new(&given))?,
+    };
+    match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(_) => Ok(Some(text)),
+        Err(error) => Err(Failure::usage(format!("{flag} is not JSON: {error}"))),
+    }
+}
+
+/// Installed before the hub starts, so that an early signal is not lost.
+pub fn stop_signal() -> Outcome<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping: running requests are finished first");
+    })
+}
+
+pub fn start_log(filter: &str, format: LogFormat) -> Outcome {
+    let filter = EnvFilter::try_new(filter).map_err(|error| Failure::usage(format!("--log: {error}")))?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().init(),
+    }
+    Ok(())
+}

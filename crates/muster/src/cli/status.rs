@@ -1,0 +1,67 @@
+//! `muster status`: how the hub itself is.
+
+use crate::age::{since, span};
+use crate::exit::Outcome;
+use crate::output::{self, Column, Format, OutputArgs, col};
+use jiff::Timestamp;
+use muster_contract::client::HubClient;
+use muster_contract::v1::status::HubStatus;
+
+/// Show the state of the hub and of its workers
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  muster status
+  muster status --hub http://hub.example.com:8090 -o json")]
+pub struct StatusArgs {
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const WORKERS: [Column; 5] = [
+    col("WORKER"),
+    col("RUNS"),
+    col("FAILURES"),
+    col("LAST RUN"),
+    col("LAST ERROR"),
+];
+
+pub async fn run(hub: &HubClient, args: StatusArgs) -> Outcome {
+    let status = hub.hub_status().await?;
+    match args.output.output {
+        Format::Table | Format::Wide => output::print(&text(hub.base(), &status, Timestamp::now())),
+        Format::Json | Format::Yaml => output::data(args.output.output, &status),
+        Format::Name => output::print(&format!("{}\n", hub.base())),
+    }
+}
+
+fn text(url: &str, status: &HubStatus, now: Timestamp) -> String {
+    let head = output::details(
+        [
+            ("HUB", url.to_owned()),
+            ("VERSION", status.version.to_string()),
+            ("DATABASE", status.database.to_string()),
+            (
+                "UPTIME",
+                span(i64::try_from(status.uptime_seconds).unwrap_or(i64::MAX)),
+            ),
+            ("INFRA-ENVS", status.infra_envs.to_string()),
+            ("HOSTS", status.hosts.to_string()),
+            ("CLUSTERS", status.clusters.to_string()),
+        ]
+        .into_iter(),
+    );
+    if status.workers.is_empty() {
+        return head;
+    }
+    let rows = status.workers.iter().map(|worker| {
+        vec![
+            worker.name.to_string(),
+            worker.runs.to_string(),
+            worker.failures.to_string(),
+            since(worker.last_run_at, now),
+            worker.last_error.clone().unwrap_or_default(),
+        ]
+    });
+    format!("{head}\n{}", output::table(&WORKERS, rows.collect(), false))
+}
