@@ -1,6 +1,6 @@
 //! Clusters over REST v2.
 
-use crate::door::{Door, PULL_SECRET, UNKNOWN, id};
+use crate::rest::{Door, PULL_SECRET, UNKNOWN, id};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 

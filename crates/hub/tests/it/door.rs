@@ -1,92 +1,137 @@
-//! A hub in this process, asked as over the network.
+//! A hub in this process, asked through its real router, and hosts that report to it.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
-use jiff::Timestamp;
-use muster_hub::usecase::cluster_look::cluster_look;
-use muster_hub::{Clock, Hub, Settings, http};
+use muster_hub::{Clock, Hub, Settings, http, worker};
 use muster_store::{Database, Store};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tower::ServiceExt;
+use uuid::Uuid;
 
+pub const V1: &str = muster_contract::v1::BASE;
+pub const V2: &str = muster_contract::v2::BASE;
 pub const PULL_SECRET: &str = r#"{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#;
-pub const UNKNOWN: &str = "11111111-2222-3333-4444-555555555555";
 
 pub struct Door {
     pub hub: Hub,
-    router: Router,
+    pub router: Router,
 }
 
-pub struct Reply {
+pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    pub bytes: Vec<u8>,
-}
-
-impl Reply {
-    pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.bytes).unwrap_or(Value::Null)
-    }
-
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes).into_owned()
-    }
+    /// Null when the answer is not JSON.
+    pub body: Value,
+    pub text: String,
 }
 
 impl Door {
     pub async fn open() -> Self {
         let store = Store::open(&Database::Memory).await.unwrap();
-        let clock = Clock::manual(Timestamp::from_second(1_794_776_575).unwrap());
-        let hub = Hub::open(store, Settings::plain().unwrap(), clock).await.unwrap();
+        let hub = Hub::open(store, Settings::plain().unwrap(), Clock::System).await.unwrap();
         Self { router: http::router(hub.clone()), hub }
     }
 
-    /// `path` begins after the base path. Work that a request leaves behind is done before this returns.
-    pub async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
-        let mut request = Request::builder()
-            .method(method.parse::<Method>().unwrap())
-            .uri(format!("{}{path}", muster_contract::v2::BASE));
+    pub async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        let mut request = Request::builder().method(method).uri(path);
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
         let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
         let (parts, body) = response.into_parts();
-        let bytes = to_bytes(body, usize::MAX).await.unwrap().to_vec();
-        for cluster in self.hub.take_dirty() {
-            cluster_look(&self.hub, cluster).await.unwrap();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+            text: String::from_utf8_lossy(&bytes).into_owned(),
         }
-        Reply { status: parts.status, headers: parts.headers, bytes }
     }
 
-    pub async fn get(&self, path: &str) -> Reply {
-        self.ask("GET", path, None).await
+    pub async fn get(&self, path: &str) -> Answer {
+        self.ask(Method::GET, path, None).await
     }
 
-    /// Creates and returns the new object.
-    pub async fn create(&self, path: &str, body: Value) -> Value {
-        let reply = self.ask("POST", path, Some(&body)).await;
-        assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
-        reply.json()
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.ask(Method::POST, path, Some(&body)).await
     }
 
-    pub async fn infra_env(&self, mut more: Value) -> Value {
-        let object = more.as_object_mut().unwrap();
-        object.entry("name").or_insert("pool".into());
-        object.entry("pull_secret").or_insert(PULL_SECRET.into());
-        self.create("/infra-envs", more).await
+    async fn create(&self, path: &str, body: Value) -> Uuid {
+        let answer = self.post(path, body).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+        answer.body["id"].as_str().unwrap().parse().unwrap()
     }
 
-    pub async fn cluster(&self, mut more: Value) -> Value {
-        let object = more.as_object_mut().unwrap();
-        object.entry("name").or_insert("prod".into());
-        object.entry("openshift_version").or_insert("4.20".into());
-        object.entry("pull_secret").or_insert(PULL_SECRET.into());
-        self.create("/clusters", more).await
+    pub async fn infra_env(&self, name: &str) -> Uuid {
+        self.create(&format!("{V2}/infra-envs"), json!({ "name": name, "pull_secret": PULL_SECRET })).await
+    }
+
+    pub async fn cluster(&self, name: &str) -> Uuid {
+        let body = json!({ "name": name, "openshift_version": "4.20", "pull_secret": PULL_SECRET,
+            "base_dns_domain": "example.com" });
+        self.create(&format!("{V2}/clusters"), body).await
+    }
+
+    /// A free host that is large enough for a worker, not for a master.
+    pub async fn worker(&self, infra_env: Uuid, number: u8) -> Uuid {
+        let host = Uuid::from_u128(number.into());
+        self.register(infra_env, host).await;
+        self.report(infra_env, host, number).await;
+        host
+    }
+
+    pub async fn register(&self, infra_env: Uuid, host: Uuid) {
+        let agent = self.hub.settings.images.agent.clone();
+        let body = json!({ "host_id": host, "discovery_agent_version": agent });
+        let answer = self.post(&format!("{V2}/infra-envs/{infra_env}/hosts"), body).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    }
+
+    /// Its inventory and its time sources.
+    pub async fn report(&self, infra_env: Uuid, host: Uuid, number: u8) {
+        let ntp = json!({ "ntp_sources": [{ "source_name": "clock.example.com", "source_state": "synced" }] });
+        for (step, output) in [("inventory", inventory(number)), ("ntp-synchronizer", ntp)] {
+            let body = json!({ "step_type": step, "step_id": format!("{step}-1"), "exit_code": 0,
+                "output": output.to_string(), "error": "" });
+            let answer = self.post(&format!("{V2}/infra-envs/{infra_env}/hosts/{host}/instructions"), body).await;
+            assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.text);
+        }
+    }
+
+    pub async fn bind(&self, infra_env: Uuid, host: Uuid, cluster: Uuid) -> Answer {
+        let path = format!("{V2}/infra-envs/{infra_env}/hosts/{host}/actions/bind");
+        self.post(&path, json!({ "cluster_id": cluster })).await
+    }
+
+    pub async fn status(&self, infra_env: Uuid, host: Uuid) -> String {
+        let answer = self.get(&format!("{V2}/infra-envs/{infra_env}/hosts/{host}")).await;
+        answer.body["status"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Does what the workers would do now.
+    pub async fn settle(&self) {
+        worker::settle(&self.hub).await.unwrap();
     }
 }
 
-pub fn id(object: &Value) -> String {
-    object["id"].as_str().unwrap().to_owned()
+const GIB: i64 = 1 << 30;
+
+fn inventory(number: u8) -> Value {
+    json!({
+        "hostname": format!("worker-{number}"),
+        "bmc_address": "0.0.0.0",
+        "boot": { "current_boot_mode": "uefi" },
+        "cpu": { "architecture": "x86_64", "count": 2, "model_name": "test", "flags": ["vmx"] },
+        "memory": { "physical_bytes": 8 * GIB, "usable_bytes": 8 * GIB },
+        "system_vendor": { "manufacturer": "Example", "product_name": "Box", "serial_number": format!("S{number}") },
+        "disks": [{ "id": "/dev/disk/by-id/wwn-0x1", "by_id": "/dev/disk/by-id/wwn-0x1", "name": "sda",
+            "path": "/dev/sda", "drive_type": "SSD", "size_bytes": 200 * GIB,
+            "installation_eligibility": { "eligible": true } }],
+        "interfaces": [{ "name": "eth0", "mac_address": format!("52:54:00:00:00:{number:02x}"), "has_carrier": true,
+            "mtu": 1500, "type": "physical", "ipv4_addresses": [format!("192.168.7.{}/24", 20 + number)],
+            "ipv6_addresses": [] }],
+        "routes": [{ "destination": "0.0.0.0", "gateway": "192.168.7.1", "interface": "eth0", "family": 2 }],
+    })
 }

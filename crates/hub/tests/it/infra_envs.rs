@@ -1,6 +1,6 @@
 //! InfraEnvs over REST v2.
 
-use crate::door::{Door, PULL_SECRET, UNKNOWN, id};
+use crate::rest::{Door, PULL_SECRET, UNKNOWN, id};
 use axum::http::{StatusCode, header};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! What clients recorded with the reference: the same requests get the same status, keys and types here.
 
-use crate::door::Door;
+use crate::rest::Door;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

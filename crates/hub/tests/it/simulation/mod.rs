@@ -31,7 +31,7 @@ async fn play(seed: u64) {
 }
 
 fn run(seeds: impl Iterator<Item = u64>) -> u64 {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut played = 0;
     for seed in seeds {
         let guard = Seed(seed);

@@ -133,7 +133,8 @@ impl World {
             }
             // A machine that asks more often than this in one moment is in a hot loop.
             let mut budget = 40;
-            while let Next::Send(request) = self.machines[index].poll(self.now_ms()) {
+            let now = self.now_ms();
+            while let Next::Send(request) = self.machines[index].poll(now) {
                 budget -= 1;
                 assert!(budget > 0, "machine {index} asks without end");
                 self.deliver(index, request).await;
