@@ -40,6 +40,12 @@ pub async fn with_next_action(hub: &HubClient, request: &PlanRequest, error: Cli
         && !plan.allowed
     {
         failure.next = refusal(&plan).next;
+        // REST v2 has one field for both; said twice it only confuses.
+        if let Some(next) = &failure.next
+            && let Some(cause) = failure.cause.strip_suffix(next.as_str())
+        {
+            failure.cause = cause.trim_end().to_owned();
+        }
     }
     failure
 }

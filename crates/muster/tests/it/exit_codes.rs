@@ -10,7 +10,7 @@ const BLOCKED: &str = r#"{"verb":"bind","allowed":false,"steps":[],"warnings":[]
 #[test]
 fn a_refusal_ends_with_3_and_tells_what_to_do_next() {
     let hub = Canned::start(&[
-        (BIND, 409, &error(409, "it is lent already")),
+        (BIND, 409, &error(409, "it is lent already unbind it first")),
         ("POST {v1}/plan", 200, BLOCKED),
     ]);
     let ran = run(&["host", "bind", "worker-0", "--cluster", "demo", "--hub", &hub.url]);

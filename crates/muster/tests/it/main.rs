@@ -9,3 +9,4 @@ mod exit_codes;
 mod help;
 mod names;
 mod program;
+mod tour;

@@ -72,7 +72,8 @@ async fn all_free(hub: &HubClient, hosts: &[HostSummary]) -> Outcome<Seen<()>> {
     let mut busy = Vec::new();
     for host in hosts {
         match hub.host(host.infra_env_id, host.id).await {
-            Ok(now) if settle::free(&now) == Settled::Yes => {}
+            // Free is enough; whether it is good enough for the next cluster is another question.
+            Ok(now) if settle::free(&now) != Settled::NotYet => {}
             Ok(now) => busy.push(format!("{} is {}", host.name, now.status)),
             Err(error) => match crate::exit::Failure::from(error) {
                 // Gone is as good as free.

@@ -83,8 +83,14 @@ fn text(told: &ExplainView, wide: bool, now: Timestamp) -> String {
         let _ = write!(text, " for {}", since(told.since, now));
     }
     let _ = write!(text, "\n  {}\n", told.status_info);
-    for (title, line) in [("why", &told.why), ("next", &told.next_action)] {
-        if !line.is_empty() && *line != told.status_info {
+    // The reason often begins with the text of the state, which is there already.
+    let why = told
+        .why
+        .strip_prefix(&told.status_info)
+        .unwrap_or(&told.why)
+        .trim();
+    for (title, line) in [("why", why), ("next", &told.next_action)] {
+        if !line.is_empty() {
             let _ = writeln!(text, "{title}: {line}");
         }
     }

@@ -1,0 +1,168 @@
+//! The five-minute tour with a real hub and simulated hosts: arrive, lend, move, take back.
+
+use crate::program::{Ran, command, finish};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// Plenty for four hosts that poll every second; a slow machine shall not fail the test.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running part of the program; it ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+struct Hub {
+    process: Running,
+    url: String,
+    _data: tempfile::TempDir,
+}
+
+impl Hub {
+    fn start() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let dir = data.path().join("data");
+        let mut serve = command(&[
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            dir.to_str().unwrap(),
+        ]);
+        let mut child = serve
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let url = line
+            .trim()
+            .strip_prefix("muster is ready at ")
+            .unwrap()
+            .to_owned();
+        Self {
+            process: Running(child),
+            url,
+            _data: data,
+        }
+    }
+
+    fn sim(&self, infra_env: &str, hosts: &str) -> Running {
+        let mut sim = command(&["sim", "--infra-env", infra_env, "--hosts", hosts, "--poll", "1"]);
+        sim.env("MUSTER_HUB", &self.url).stderr(Stdio::null());
+        Running(sim.spawn().unwrap())
+    }
+
+    fn run(&self, line: &str) -> Ran {
+        let mut command = command(&line.split(' ').collect::<Vec<_>>());
+        command.env("MUSTER_HUB", &self.url);
+        finish(command)
+    }
+
+    /// What a command prints that has to work.
+    fn ok(&self, line: &str) -> String {
+        let ran = self.run(line);
+        assert_eq!(ran.code, 0, "muster {line}\n{}{}", ran.out, ran.err);
+        ran.out
+    }
+
+    fn until(&self, line: &str, enough: impl Fn(&str) -> bool) -> String {
+        let start = Instant::now();
+        loop {
+            let out = self.ok(line);
+            if enough(&out) {
+                return out;
+            }
+            assert!(start.elapsed() < PATIENCE, "muster {line} still says\n{out}");
+        }
+    }
+}
+
+#[test]
+fn hosts_arrive_are_lent_moved_and_taken_back() {
+    let hub = Hub::start();
+    assert!(hub.ok("status").contains("sqlite"));
+    let lab = hub.ok("infra-env create lab -o name");
+    let _fleet = hub.sim(lab.trim(), "4");
+    // One of these four machines is too small for any role; it is free all the same.
+    let judged = "host list --free --status known-unbound,insufficient-unbound -o name";
+    hub.until(judged, |out| out.lines().count() == 4);
+    let free = hub.ok("host list --status known-unbound -o name");
+    let host = free.lines().next().unwrap();
+
+    hub.ok("cluster create a");
+    hub.ok("cluster create b");
+    assert!(
+        hub.ok(&format!("host explain {host} --cluster a"))
+            .contains("bind: allowed")
+    );
+    assert!(
+        hub.ok(&format!("host bind {host} --cluster a --dry-run"))
+            .contains("1. ")
+    );
+    assert_eq!(hub.ok("cluster hosts a -o name"), "", "a dry run changes nothing");
+
+    assert!(
+        hub.ok(&format!("host bind {host} --cluster a --wait --timeout 1m"))
+            .contains("bound to cluster/a")
+    );
+    assert_eq!(hub.ok("cluster hosts a -o name").trim(), host);
+    let again = hub.run(&format!("host bind {host} --cluster b"));
+    assert_eq!(again.code, 3, "a lent host is refused: {}", again.err);
+    assert!(again.err.contains("next: "), "{}", again.err);
+
+    assert!(
+        hub.ok(&format!("host move {host} --to b --wait --timeout 1m"))
+            .contains("moved to cluster/b")
+    );
+    assert_eq!(hub.ok("cluster hosts a -o name"), "");
+    assert_eq!(hub.ok("cluster hosts b -o name").trim(), host);
+
+    assert!(
+        hub.ok(&format!("host unbind {host} --wait --timeout 1m"))
+            .contains("known-unbound")
+    );
+    hub.ok(&format!("host bind {host} --cluster a --wait --timeout 1m"));
+    hub.ok("cluster delete a --wait --timeout 1m");
+    hub.ok("cluster delete b");
+    assert_eq!(hub.ok(judged).lines().count(), 4, "all are free again");
+    assert!(!hub.ok(&format!("event list --host {host}")).is_empty());
+}
+
+#[test]
+fn the_images_and_scripts_hosts_boot_with_can_be_downloaded() {
+    let hub = Hub::start();
+    hub.ok("infra-env create lab");
+    let ignition: serde_json::Value =
+        serde_json::from_str(&hub.ok("infra-env download lab discovery-ignition")).unwrap();
+    assert!(ignition["ignition"]["version"].is_string());
+    assert!(hub.ok("infra-env download lab ipxe-script").starts_with("#!ipxe"));
+    assert!(hub.ok("infra-env download lab image-url").starts_with("http://"));
+    hub.ok("infra-env update lab --image-type minimal-iso");
+    assert!(hub.ok("infra-env get lab").contains("minimal-iso"));
+    hub.ok("infra-env delete lab");
+    assert_eq!(hub.run("infra-env get lab").code, 4);
+}
+
+#[test]
+fn a_hub_that_is_told_to_stop_ends_in_peace() {
+    let mut hub = Hub::start();
+    let pid = hub.process.0.id().to_string();
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(hub.process.0.wait().unwrap().success());
+}
