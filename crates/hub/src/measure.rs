@@ -115,10 +115,12 @@ pub fn parse(stored: &Stored) -> Reports {
 
 /// Checks that turned bad or good, for the history.
 pub fn news(host: &Host, old: &str, report: &checks::Report) -> Vec<Entry> {
-    if old.is_empty() {
+    let old = checks::stored(old);
+    // The first look at a host's hardware is no news about it.
+    if old.get(checks::CheckId::HasInventory.as_str()) != Some(&checks::Status::Success) {
         return Vec::new();
     }
-    let changes = report.changes(&checks::stored(old));
+    let changes = report.changes(&old);
     changes
         .into_iter()
         .filter_map(|change| match change.news {

@@ -4,14 +4,15 @@ use super::release::{Release, SupportLevel};
 use super::{OsImage, Version};
 
 /// Release line, build of its live ISO, OS build.
-const OS: [(&str, &str, &str); 4] = [
+const OS: [(&str, &str, &str); 5] = [
     ("4.18", "4.18.30", "418.94.202511191518-0"),
     ("4.19", "4.19.19", "9.6.20251023-0"),
     ("4.20", "4.20.13", "9.6.20260112-0"),
     ("4.21", "4.21.0", "9.6.20251212-1"),
+    ("4.22", "latest", "4.22-latest"),
 ];
 
-const RELEASES: [&str; 4] = ["4.18.52", "4.19.42", "4.20.33", "4.21.28"];
+const RELEASES: [&str; 5] = ["4.18.52", "4.19.42", "4.20.33", "4.21.28", "4.22.0"];
 const DEFAULT: &str = "4.21.28";
 
 /// Name on our wire, name in file names of the images.
@@ -25,13 +26,16 @@ pub fn os_images() -> Vec<OsImage> {
         // The name of the ISO changed with 4.19.
         let new_name = Version::parse(line).is_some_and(|version| version >= Version::new(4, 19));
         let kind = if new_name { "live-iso" } else { "live" };
+        // A line without a pinned build is served under the name its newest build always has.
+        let name = match *iso {
+            "latest" => format!("rhcos-{kind}.{file}.iso"),
+            iso => format!("rhcos-{iso}-{file}-{kind}.{file}.iso"),
+        };
         let site = "https://mirror.openshift.com/pub/openshift-v4";
         OsImage {
             openshift_version: (*line).to_owned(),
             cpu_architecture: (*word).to_owned(),
-            url: format!(
-                "{site}/{file}/dependencies/rhcos/{line}/{iso}/rhcos-{iso}-{file}-{kind}.{file}.iso"
-            ),
+            url: format!("{site}/{file}/dependencies/rhcos/{line}/{iso}/{name}"),
             version: (*build).to_owned(),
         }
     })

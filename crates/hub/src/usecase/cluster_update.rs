@@ -61,7 +61,7 @@ pub async fn vips_verified(
     let Some(before) = hub.index.cluster(id) else { return Ok(()) };
     let after = cluster_change(hub, id, ask, |cluster| {
         for found in verified {
-            let mut put = |vips: &mut Vec<Vip>| {
+            let put = |vips: &mut Vec<Vip>| {
                 vips.iter_mut()
                     .filter(|vip| vip.ip == found.vip)
                     .for_each(|vip| vip.verification.clone_from(&found.verification));
