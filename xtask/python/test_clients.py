@@ -29,6 +29,9 @@ ARRIVAL_SECONDS = 90
 def setUpModule():
     (HOME / "pull.json").write_text(PULL_SECRET)
     (HOME / "key.pub").write_text(SSH_KEY)
+    # Where aicli looks for a key when it is given none.
+    (HOME / ".ssh").mkdir(exist_ok=True)
+    (HOME / ".ssh" / "id_rsa.pub").write_text(SSH_KEY)
 
 
 def aicli(*words, check=True):
