@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use muster_contract::time::DateMs;
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
-use muster_contract::v2::infra_env::{InfraEnvFile, InfraEnvFilesQuery, IpxeScriptType, PresignedUrlView};
+use muster_contract::v2::infra_env::{ImageType, InfraEnvFile, InfraEnvFilesQuery, IpxeScriptType, PresignedUrlView};
 use muster_domain::host::{Host, Phase, Stage};
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::input::{address, image};
@@ -36,7 +36,7 @@ pub fn routes() -> Router<Hub> {
 }
 
 #[derive(utoipa::OpenApi)]
-#[openapi(paths(files, presigned, image_url, initrd))]
+#[openapi(paths(files, presigned, image_url, initrd), components(schemas(ImageType, InfraEnvFile, IpxeScriptType)))]
 pub struct Doc;
 
 /// Download a file of an InfraEnv

@@ -16,10 +16,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, patch, post, put};
 use muster_contract::v2::cluster::ClusterView;
-use muster_contract::v2::cluster_request::{ClusterFilesQuery, CredentialFilesQuery};
+use muster_contract::v2::cluster_request::{ClusterFile, ClusterFilesQuery, CredentialFile, CredentialFilesQuery};
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
 use muster_contract::v2::install::{
-    CompleteInstallation, IngressCert, InstallConfigOverrides, LogsQuery, ReportClusterProgress, ReportLogsProgress,
+    CompleteInstallation, IngressCert, InstallConfigOverrides, LogsQuery, LogsType, ReportClusterProgress,
+    ReportLogsProgress,
 };
 use muster_contract::v2::manifest::CreateManifest;
 use muster_contract::v2::operator::ReportOperator;
@@ -109,7 +110,7 @@ pub fn routes() -> Router<Hub> {
     reset_validation,
     host_ignition,
     download_host_ignition
-))]
+), components(schemas(ClusterFile, CredentialFile, LogsType)))]
 pub struct Doc;
 
 /// Operations of a cluster that are not offered; a wrong id is still told apart from that.

@@ -11,7 +11,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use muster_contract::v2::cluster_setting::ReleaseArchitecture;
+use muster_contract::v2::cluster_setting::{PlatformType, ReleaseArchitecture};
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
 use muster_contract::v2::operator::{MonitoredOperatorView, OperatorPropertyView, OperatorsQuery};
 use muster_contract::v2::version::{
@@ -48,7 +48,7 @@ pub fn routes() -> Router<Hub> {
     features,
     architectures,
     monitored_operators
-))]
+), components(schemas(PlatformType, ReleaseArchitecture)))]
 pub struct Doc;
 
 /// Show the versions of this hub's parts
