@@ -129,7 +129,7 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         ignored_cluster_validations: cluster.ignored_cluster_validations.clone(),
         install_config_overrides: cluster.install_config_overrides.clone(),
         // Computed with the first change of an imported cluster.
-        feature_usage: if ours || cluster.updated_at != cluster.created_at {
+        feature_usage: if ours || cluster.revision > 1 {
             features(cluster).to_string()
         } else {
             String::new()
