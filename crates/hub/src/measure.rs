@@ -4,8 +4,8 @@ use crate::Hub;
 use crate::room::Room;
 use crate::turn::Stored;
 use jiff::Timestamp;
-use muster_domain::checks::{self, ClusterFacts, Installation, Neighbours, Reports, Subject};
-use muster_domain::host::{Gates, Host, Media, Phase, Report, Stage};
+use muster_domain::checks::{self, ClusterFacts, Neighbours, Reports, Subject};
+use muster_domain::host::{Gates, Host, Media, Report, rules};
 use muster_domain::inventory::Inventory;
 use muster_domain::{Entry, Severity};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
         neighbours: room.map_or(&nobody, |room| &room.neighbours),
         connected: host.connected,
         media_connected: host.media != Media::Disconnected,
-        installation: installation(host),
+        installation: rules::installation(host),
         inventory: inventory.as_ref().and_then(|parsed| parsed.as_ref().ok()),
         inventory_broken: matches!(inventory, Some(Err(_))),
         given_name: host.given_name(),
@@ -71,28 +71,6 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
         complaints: report.complaints(),
         validations: report.to_json(),
         report,
-    }
-}
-
-fn installation(host: &Host) -> Installation {
-    match host.phase {
-        _ if host.progress.stage.is_some_and(Stage::agent_is_gone) => Installation::Rebooted,
-        Phase::Installing | Phase::InProgress | Phase::BootFix | Phase::Installed | Phase::Added => {
-            Installation::Started
-        }
-        Phase::Discovery
-        | Phase::Binding
-        | Phase::Unbinding
-        | Phase::ReturnPending
-        | Phase::Reclaiming
-        | Phase::ReclaimRebooting
-        | Phase::Preparing
-        | Phase::Prepared
-        | Phase::PrepareFailed
-        | Phase::Failed
-        | Phase::Cancelled
-        | Phase::Resetting
-        | Phase::ResetPending => Installation::NotStarted,
     }
 }
 

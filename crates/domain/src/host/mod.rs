@@ -9,6 +9,7 @@ pub mod hostname;
 pub mod lifecycle;
 pub mod phase;
 pub mod report;
+pub mod rules;
 pub mod stage;
 pub mod status;
 pub mod steps;

@@ -60,7 +60,7 @@ pub struct Mirror<'a> {
 pub fn discovery(input: &Discovery<'_>) -> Checked<String> {
     let mut config = json!({
         "ignition": { "version": "3.1.0" },
-        "passwd": { "users": [user(input.ssh_authorized_key)] },
+        "passwd": { "users": users(input.ssh_authorized_key) },
         "systemd": { "units": systemd_units(input) },
         "storage": { "files": files(input) },
     });
@@ -74,13 +74,17 @@ pub fn discovery(input: &Discovery<'_>) -> Checked<String> {
     Ok(config.to_string())
 }
 
-fn user(ssh_authorized_key: &str) -> Value {
+/// Nobody may log in unless a key was given.
+fn users(ssh_authorized_key: &str) -> Vec<Value> {
     let keys: Vec<&str> = ssh_authorized_key
         .lines()
         .map(str::trim)
         .filter(|key| !key.is_empty() && !key.starts_with('#'))
         .collect();
-    json!({ "name": "core", "passwordHash": "!", "groups": ["sudo"], "sshAuthorizedKeys": keys })
+    if keys.is_empty() {
+        return Vec::new();
+    }
+    vec![json!({ "name": "core", "passwordHash": "!", "groups": ["sudo"], "sshAuthorizedKeys": keys })]
 }
 
 fn ignition_proxy(settings: &Proxy) -> Option<Value> {

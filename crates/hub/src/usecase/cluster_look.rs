@@ -6,7 +6,7 @@ use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::{Hub, measure};
 use muster_domain::checks::{self, ClusterFacts, Neighbours, Peer, Reports};
 use muster_domain::cluster::{self, Cluster, lifecycle, network, roles};
-use muster_domain::host::{Host, Phase, Report, Role};
+use muster_domain::host::{Host, Report, Role, rules};
 use muster_domain::{ClusterId, HostId, Severity};
 use muster_store::{ClusterWrite, Commit, HostFilter};
 use serde_json::json;
@@ -52,8 +52,7 @@ async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cl
     let mut next = Cluster::clone(&cluster);
     let room = Arc::new(arrange(hub, &mut next, &mut members));
     hub.rooms.put(cluster.id, room.clone());
-    // A host that is told to register again has nothing to be measured by until it does.
-    for member in members.iter_mut().filter(|member| member.host.phase != Phase::Binding) {
+    for member in members.iter_mut().filter(|member| rules::is_measured(&member.host)) {
         member.host = look_at_host(hub, member, &room, ask).await?;
     }
     settle_cluster(hub, &cluster, next, &members, &room).await

@@ -3,14 +3,14 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
-use muster_domain::host::{Host, Phase};
-use muster_domain::{Entry, HostKey, Refused, Severity};
+use muster_domain::host::{Host, rules};
+use muster_domain::{Entry, HostKey, Severity};
 use muster_store::{Commit, HostWrite};
 
 pub async fn host_delete(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
     loop {
         let host = hub.store.host_find(key).await?.ok_or_else(|| Error::missing("host", key.host))?;
-        may_delete(&host)?;
+        rules::deletable(&host)?;
         let entry = deregistered(&host);
         let commit = Commit {
             request_id: ask.request_id,
@@ -28,33 +28,6 @@ pub async fn host_delete(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error
             Err(muster_store::StoreError::Stale { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-    }
-}
-
-/// A machine whose disk is being written must not be forgotten half-way.
-pub fn may_delete(host: &Host) -> Result<(), Refused> {
-    match host.phase {
-        Phase::Installing | Phase::InProgress => Err(Refused::conflict(
-            "host-is-installing",
-            format!("{} is being installed ({}).", host.name(), host.status().word()),
-            "Cancel the installation of its cluster first.",
-        )),
-        Phase::Discovery
-        | Phase::Binding
-        | Phase::Unbinding
-        | Phase::ReturnPending
-        | Phase::Reclaiming
-        | Phase::ReclaimRebooting
-        | Phase::Preparing
-        | Phase::Prepared
-        | Phase::PrepareFailed
-        | Phase::BootFix
-        | Phase::Installed
-        | Phase::Added
-        | Phase::Failed
-        | Phase::Cancelled
-        | Phase::Resetting
-        | Phase::ResetPending => Ok(()),
     }
 }
 

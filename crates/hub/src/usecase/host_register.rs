@@ -4,7 +4,7 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use muster_domain::cluster::Cluster;
-use muster_domain::host::{Decision, Event, Host, Kind, Phase, Role, words};
+use muster_domain::host::{Decision, Event, Host, Kind, Role, rules, words};
 use muster_domain::infra_env::{ImageType, InfraEnv};
 use muster_domain::refusal::{Class, Refused};
 use muster_domain::{HostKey, Severity};
@@ -40,7 +40,7 @@ async fn again(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Ho
     let keeps_reports = hub
         .index
         .slot(key)
-        .is_some_and(|slot| matches!(slot.row().phase, Phase::Preparing | Phase::Prepared));
+        .is_some_and(|slot| rules::keeps_reports_on_register(&slot.row()));
     let need = if keeps_reports { Need::Reports } else { Need::Row };
     hub.host_turn(key, need, ask, |scene| {
         let decision = scene.next(&event)?;

@@ -10,7 +10,7 @@ use muster_domain::checks::reports::{
     ApiVipConnectivity, Connectivity, DiskInfo, DiskSpeed, DiskSpeedReply, DomainResolutions, FreeNetwork,
     ImageStatus, ImagesReply, NtpReply, TangConnectivity, UpgradeReply, VipVerification,
 };
-use muster_domain::host::{Event, Host, Media, Phase, Report, disks};
+use muster_domain::host::{Event, Host, Media, Report, disks, rules};
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
 use muster_domain::{HostKey, Severity};
@@ -152,36 +152,13 @@ async fn inventory(hub: &Hub, key: HostKey, row: &Host, output: &str, ask: &Ask)
         return Err(Error::BadReport("the inventory lists disks but no `cpu`: send the whole inventory".into()));
     }
     hub.host_turn(key, Need::Reports, ask, |scene| {
-        if !listens(scene.host.phase) {
+        if !rules::takes_inventory(&scene.host) {
             return Ok(scene.plain(scene.next(&Event::CheckedIn)?));
         }
         take_inventory(scene, parsed.clone(), hash)
     })
     .await?;
     Ok(())
-}
-
-/// A late inventory of a host that is told to register again says nothing about what it registers as.
-fn listens(phase: Phase) -> bool {
-    match phase {
-        Phase::Discovery | Phase::InProgress => true,
-        Phase::Binding
-        | Phase::Unbinding
-        | Phase::ReturnPending
-        | Phase::Reclaiming
-        | Phase::ReclaimRebooting
-        | Phase::Preparing
-        | Phase::Prepared
-        | Phase::PrepareFailed
-        | Phase::Installing
-        | Phase::BootFix
-        | Phase::Installed
-        | Phase::Added
-        | Phase::Failed
-        | Phase::Cancelled
-        | Phase::Resetting
-        | Phase::ResetPending => false,
-    }
 }
 
 fn take_inventory(scene: &Scene<'_>, mut inventory: Inventory, hash: u64) -> Result<Turn, Error> {
@@ -229,7 +206,7 @@ async fn keep(
     let body = spell(output)?;
     hub.host_turn(key, Need::Reports, ask, |scene| {
         let mut decision = scene.next(&Event::CheckedIn)?;
-        if scene.host.phase.is_returning() || scene.host.phase == Phase::Binding {
+        if !rules::takes_reports(&scene.host) {
             return Ok(scene.plain(decision));
         }
         decision.host.seen.insert(report, hash);

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::usecase::host_report::judge_disks;
 use muster_contract::v2::host::{DiskRole, HostRoleChoice, UpdateHost};
-use muster_domain::host::{Decision, Host, Phase, Report, Role, disks};
+use muster_domain::host::{Decision, Host, Report, Role, disks, rules};
 use muster_domain::input;
 use muster_domain::inventory::Inventory;
 use muster_domain::{HostKey, Refused, Severity};
@@ -55,7 +55,7 @@ fn turn(scene: &Scene<'_>, change: &UpdateHost) -> Result<Turn, Error> {
     if host == scene.host {
         return Ok(scene.plain(decision(host)));
     }
-    editable(&scene.host)?;
+    rules::editable(&scene.host)?;
     let mut new = Stored::new();
     if host.role != scene.host.role && scene.stored.contains_key(&Report::Inventory) {
         // Another role needs another size of disk.
@@ -73,33 +73,6 @@ fn turn(scene: &Scene<'_>, change: &UpdateHost) -> Result<Turn, Error> {
 
 fn decision(host: Host) -> Decision {
     Decision { host, journal: Vec::new(), effects: Vec::new(), forget: Vec::new(), why: "changed by a person" }
-}
-
-/// Settings are fixed once the installation uses them, and while the host changes hands the other way.
-fn editable(host: &Host) -> Result<(), Refused> {
-    match host.phase {
-        Phase::Discovery | Phase::Binding => Ok(()),
-        Phase::Unbinding
-        | Phase::ReturnPending
-        | Phase::Reclaiming
-        | Phase::ReclaimRebooting
-        | Phase::Preparing
-        | Phase::Prepared
-        | Phase::PrepareFailed
-        | Phase::Installing
-        | Phase::InProgress
-        | Phase::BootFix
-        | Phase::Installed
-        | Phase::Added
-        | Phase::Failed
-        | Phase::Cancelled
-        | Phase::Resetting
-        | Phase::ResetPending => Err(Refused::conflict(
-            "host-not-editable",
-            format!("{} is {}: its settings cannot be changed now.", host.name(), host.status().word()),
-            "Change them while the host is being discovered or ready.",
-        )),
-    }
 }
 
 fn apply(host: &mut Host, change: &UpdateHost, inventory: &Inventory) -> Result<(), Error> {

@@ -4,11 +4,11 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Turn};
 use crate::usecase::cluster_delete::{Fate, fates};
-use crate::usecase::{host_bind, host_delete, infra_env_delete};
+use crate::usecase::{host_bind, infra_env_delete};
 use muster_contract::v1::plan::{Blocker, PlanRequest, PlanStep, PlanView, Verb};
 use muster_domain::checks::verdict::{Verdict, verdicts};
 use muster_domain::cluster::{Cluster, lifecycle};
-use muster_domain::host::{Event, Host, Phase, Report, Role, Tenant};
+use muster_domain::host::{Event, Host, Phase, Report, Role, Tenant, rules};
 use muster_domain::input::Invalid;
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
@@ -105,7 +105,7 @@ async fn delete_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
     let scene = hub.scene(key, Need::Row, false).await?;
     let host = &scene.host;
     let mut draft = Draft::new(Verb::DeleteHost);
-    draft.check(&scene, host_delete::may_delete(host).map_err(Error::from));
+    draft.check(&scene, rules::deletable(host).map_err(Error::from));
     if draft.blockers.is_empty() {
         draft.forget(host);
         if host.connected {

@@ -170,7 +170,7 @@ async fn update(
 ) -> Result<Response, Problem> {
     let cluster = cluster_update(&hub, ClusterId(id), &wish, &ask).await?;
     let members = members(&hub, cluster.id).await?;
-    Ok(json(StatusCode::CREATED, &full(&hub, &cluster, Shown::Whole(&members))))
+    Ok(json(StatusCode::CREATED, &full(&hub, &cluster, Shown::Changed(&members))))
 }
 
 /// Delete a cluster

@@ -24,6 +24,8 @@ pub type Member = (Host, Stored);
 pub enum Shown<'a> {
     /// On its own, with its hosts.
     Whole(&'a [Member]),
+    /// On its own, with its hosts, as the answer to a change.
+    Changed(&'a [Member]),
     /// On its own, hosts left out on request.
     WithoutHosts,
     /// In a list or as the answer to an action: derived lists are not computed.
@@ -60,7 +62,7 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         high_availability_mode: word(&cluster.high_availability_mode),
         control_plane_count: cluster.control_plane_count,
         cpu_architecture: cluster.cpu_architecture.clone().into(),
-        image_info: ImageInfoView { created_at: GoTime::default(), ..ImageInfoView::default() },
+        image_info: ImageInfoView { created_at: image_date(cluster, shown), ..ImageInfoView::default() },
         platform: Some(platform(&cluster.platform, fresh)),
         base_dns_domain: cluster.base_dns_domain.clone(),
         cluster_network_cidr: String::new(),
@@ -77,7 +79,7 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
             cluster.machine_networks.iter().map(one).collect()
         }),
         host_networks: match shown {
-            Shown::Whole(_) | Shown::WithoutHosts | Shown::Imported => Some(host_networks(&rows)),
+            Shown::Whole(_) | Shown::Changed(_) | Shown::WithoutHosts | Shown::Imported => Some(host_networks(&rows)),
             Shown::Listed(_) => None,
         },
         api_vips: (!fresh).then(|| vips(cluster.id.0, &cluster.api_vips)),
@@ -108,7 +110,7 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         tags: cluster.tags.clone(),
         pull_secret_set: !cluster.pull_secret.is_empty(),
         hosts: match shown {
-            Shown::Whole(members) | Shown::Listed(members) => Some(
+            Shown::Whole(members) | Shown::Changed(members) | Shown::Listed(members) => Some(
                 members.iter().map(|(row, stored)| host::full(hub, row, stored, Style::Embedded)).collect(),
             ),
             Shown::WithoutHosts => None,
@@ -119,7 +121,7 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         enabled_host_count: count(rows.len()),
         monitored_operators: (!fresh).then(|| operators(cluster)),
         operator_bundles: match shown {
-            Shown::Whole(_) | Shown::WithoutHosts => Some(Vec::new()),
+            Shown::Whole(_) | Shown::Changed(_) | Shown::WithoutHosts => Some(Vec::new()),
             Shown::Listed(_) | Shown::Imported => None,
         },
         validations_info: if ours { cluster.validations.clone() } else { String::new() },
@@ -146,6 +148,14 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         created_at: cluster.created_at.into(),
         updated_at: cluster.updated_at.into(),
         deleted_at: None,
+    }
+}
+
+/// A cluster on its own shows no date for the image it does not have any more.
+fn image_date(cluster: &Cluster, shown: Shown<'_>) -> GoTime {
+    match shown {
+        Shown::Whole(_) | Shown::WithoutHosts => GoTime::default(),
+        Shown::Changed(_) | Shown::Listed(_) | Shown::Imported => cluster.created_at.into(),
     }
 }
 

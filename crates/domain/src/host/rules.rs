@@ -1,0 +1,97 @@
+//! What may be done with a host in which part of its life, for everything that does not move its phase.
+
+use super::{Host, Phase, Stage};
+use crate::checks::Installation;
+use crate::refusal::Refused;
+
+/// The phases in the few parts that most rules ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Discovery,
+    Binding,
+    /// On its way back to the pool.
+    Returning,
+    Preparing,
+    /// Its disk is being written.
+    Writing,
+    /// The installation waits for a person, or is over.
+    Installed,
+    Stopped,
+}
+
+pub fn part(phase: Phase) -> Part {
+    match phase {
+        Phase::Discovery => Part::Discovery,
+        Phase::Binding => Part::Binding,
+        Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => Part::Returning,
+        Phase::Preparing | Phase::Prepared | Phase::PrepareFailed => Part::Preparing,
+        Phase::Installing | Phase::InProgress => Part::Writing,
+        Phase::BootFix | Phase::Installed | Phase::Added => Part::Installed,
+        Phase::Failed | Phase::Cancelled | Phase::Resetting | Phase::ResetPending => Part::Stopped,
+    }
+}
+
+/// Settings are fixed once the installation uses them, and while the host is on its way back.
+pub fn editable(host: &Host) -> Result<(), Refused> {
+    match part(host.phase) {
+        Part::Discovery | Part::Binding => Ok(()),
+        Part::Returning | Part::Preparing | Part::Writing | Part::Installed | Part::Stopped => {
+            Err(Refused::conflict(
+                "host-not-editable",
+                format!("{} is {}: its settings cannot be changed now.", host.name(), host.status().word()),
+                "Change them while the host is being discovered or ready.",
+            ))
+        }
+    }
+}
+
+/// A machine whose disk is being written must not be forgotten half-way.
+pub fn deletable(host: &Host) -> Result<(), Refused> {
+    match part(host.phase) {
+        Part::Writing => Err(Refused::conflict(
+            "host-is-installing",
+            format!("{} is being installed ({}).", host.name(), host.status().word()),
+            "Cancel the installation of its cluster first.",
+        )),
+        Part::Discovery | Part::Binding | Part::Returning | Part::Preparing | Part::Installed | Part::Stopped => {
+            Ok(())
+        }
+    }
+}
+
+/// A late inventory of a host that is told to register again says nothing about what it registers as; one that
+/// arrives while the last tests run must not change what they are about.
+pub fn takes_inventory(host: &Host) -> bool {
+    matches!(host.phase, Phase::Discovery | Phase::InProgress)
+}
+
+/// Other reports are kept as long as the host belongs to whom they were made for.
+pub fn takes_reports(host: &Host) -> bool {
+    match part(host.phase) {
+        Part::Binding | Part::Returning => false,
+        Part::Discovery | Part::Preparing | Part::Writing | Part::Installed | Part::Stopped => true,
+    }
+}
+
+/// An agent that registers again in the middle of the last tests keeps what it reported.
+pub fn keeps_reports_on_register(host: &Host) -> bool {
+    matches!(host.phase, Phase::Preparing | Phase::Prepared)
+}
+
+/// A host that is told to register again has nothing to be measured by until it does.
+pub fn is_measured(host: &Host) -> bool {
+    part(host.phase) != Part::Binding
+}
+
+/// How far the installation is, as far as checks care.
+pub fn installation(host: &Host) -> Installation {
+    if host.progress.stage.is_some_and(Stage::agent_is_gone) {
+        return Installation::Rebooted;
+    }
+    match part(host.phase) {
+        Part::Writing | Part::Installed => Installation::Started,
+        Part::Discovery | Part::Binding | Part::Returning | Part::Preparing | Part::Stopped => {
+            Installation::NotStarted
+        }
+    }
+}
