@@ -36,26 +36,58 @@ async fn follow(hub: &Hub, change: &Change) -> Result<(), Error> {
     match change.kind {
         ChangeKind::Host => {
             let Some(infra_env) = change.infra_env else { return Ok(()) };
-            let key = HostKey { infra_env, host: HostId(change.id) };
-            if hub.index.slot(key).is_some_and(|slot| slot.row().revision >= change.revision && change.op == ChangeOp::Put) {
-                return Ok(());
-            }
-            match hub.store.host_find(key).await? {
-                Some(host) => {
-                    let slot = hub.index.put_host(host);
-                    hub.remind(&slot);
-                }
-                None => hub.index.drop_host(key, hub.now()),
-            }
+            host(hub, HostKey { infra_env, host: HostId(change.id) }, change).await
         }
-        ChangeKind::Cluster => match hub.store.cluster_find(ClusterId(change.id)).await? {
-            Some(cluster) => drop(hub.index.put_cluster(cluster)),
-            None => hub.index.drop_cluster(ClusterId(change.id)),
-        },
-        ChangeKind::InfraEnv => match hub.store.infra_env_find(InfraEnvId(change.id)).await? {
-            Some(infra_env) => drop(hub.index.put_infra_env(infra_env)),
-            None => hub.index.drop_infra_env(InfraEnvId(change.id)),
-        },
+        ChangeKind::Cluster => cluster(hub, ClusterId(change.id), change).await,
+        ChangeKind::InfraEnv => infra_env(hub, InfraEnvId(change.id), change).await,
+    }
+}
+
+/// Our own changes come back to us as well; they are no news.
+fn is_known(known: Option<i64>, change: &Change) -> bool {
+    match change.op {
+        ChangeOp::Put => known.is_some_and(|revision| revision >= change.revision),
+        ChangeOp::Delete => known.is_none(),
+    }
+}
+
+async fn host(hub: &Hub, key: HostKey, change: &Change) -> Result<(), Error> {
+    if is_known(hub.index.slot(key).map(|slot| slot.row().revision), change) {
+        return Ok(());
+    }
+    match hub.store.host_find(key).await? {
+        Some(host) => {
+            let slot = hub.index.put_host(host);
+            hub.remind(&slot);
+        }
+        None => hub.index.drop_host(key, hub.now()),
+    }
+    // What the hosts of a cluster are asked to do depends on all of them.
+    change.cluster.inspect(|cluster| hub.mark_dirty(*cluster));
+    Ok(())
+}
+
+async fn cluster(hub: &Hub, id: ClusterId, change: &Change) -> Result<(), Error> {
+    if is_known(hub.index.cluster(id).map(|row| row.revision), change) {
+        return Ok(());
+    }
+    match hub.store.cluster_find(id).await? {
+        Some(cluster) => {
+            hub.index.put_cluster(cluster);
+            hub.mark_dirty(id);
+        }
+        None => hub.index.drop_cluster(id),
+    }
+    Ok(())
+}
+
+async fn infra_env(hub: &Hub, id: InfraEnvId, change: &Change) -> Result<(), Error> {
+    if is_known(hub.index.infra_env(id).map(|row| row.revision), change) {
+        return Ok(());
+    }
+    match hub.store.infra_env_find(id).await? {
+        Some(infra_env) => drop(hub.index.put_infra_env(infra_env)),
+        None => hub.index.drop_infra_env(id),
     }
     Ok(())
 }
