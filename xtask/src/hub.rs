@@ -59,6 +59,10 @@ impl Hub {
         Ok(Self { url, log, service })
     }
 
+    pub fn pid(&self) -> u32 {
+        self.service.pid()
+    }
+
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         self.service.ended()

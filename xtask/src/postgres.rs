@@ -19,7 +19,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     Relaxed,
-    #[allow(dead_code, reason = "for measurements, where the disk is part of the answer")]
+    /// For measurements, where the disk is part of the answer.
     Full,
 }
 
@@ -28,7 +28,6 @@ pub struct Postgres {
     pub url: String,
     bin: PathBuf,
     // The order matters: the server stops before its directory goes.
-    #[expect(dead_code, reason = "kept for its drop")]
     server: process::Service,
     #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop"))]
     home: TempDir,
@@ -83,6 +82,11 @@ impl Postgres {
             server,
             home,
         })
+    }
+
+    /// Its first process; all others are children of it.
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
     }
 
     /// Makes an empty database and gives its URL.

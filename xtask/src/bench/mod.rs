@@ -1,28 +1,52 @@
 //! `cargo xtask bench`: how many hosts a hub can look after, measured.
 
-use anyhow::{Result, bail};
+mod fleet;
+mod load;
+mod meter;
+mod reference;
+mod run;
+mod table;
+mod walk;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
 
 #[derive(Subcommand)]
 pub enum Bench {
-    /// Load a release build of the hub with simulated hosts and print what it takes
+    /// Load a release build of the hub with hosts and print what it takes
     Hub(HubBench),
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask bench hub
+  cargo xtask bench hub --hosts 1000 --database sqlite --seconds 3
+  cargo xtask bench hub --hosts 1000,10000,100000 --json figures.json
+
+Everything runs on this machine, on loopback: the hub, its database and the load generator share the
+cores. Beside the figures stand those of references measured in the same minute.")]
 pub struct HubBench {
     /// Fleet sizes, one run each
-    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1000,10000")]
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1000,10000,100000")]
     pub hosts: Vec<u32>,
     /// Which database the hub keeps its records in
     #[arg(long, default_value = "both")]
     pub database: Database,
     /// How long each measurement lasts
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(long, value_name = "N", default_value_t = 10)]
     pub seconds: u64,
+    /// Seconds between two polls of a host in the paced run
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub poll: u32,
+    /// Also write all figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Database {
     Sqlite,
     Postgres,
@@ -31,6 +55,6 @@ pub enum Database {
 
 pub fn command(bench: &Bench) -> Result<()> {
     match bench {
-        Bench::Hub(_) => bail!("the load generator is not built yet"),
+        Bench::Hub(args) => run::hub(args),
     }
 }

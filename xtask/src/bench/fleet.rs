@@ -1,0 +1,224 @@
+//! The hosts of a measurement: who they are, and their requests as bytes.
+//!
+//! A host's inventory is a template of a simulated machine with the host's number in six places of digits; making it
+//! costs a copy, not a rendering.
+
+use std::io::Write;
+
+use anyhow::{Context, Result, bail};
+use muster_simfleet::{Machine, Profile, Setup};
+use serde_json::{Value, json};
+
+use super::load::Work;
+use crate::http;
+
+/// Hosts per InfraEnv, and the length of the lists that are measured.
+pub const POOL: u32 = 1_000;
+const V2: &str = "/api/assisted-install/v2";
+const PULL_SECRET: &str = r#"{"auths":{"example.com":{"auth":"ZGVtbzpkZW1v"}}}"#;
+/// One for each digit of a host's number; none of them is in an inventory.
+const MARKS: [char; 6] = ['~', '^', '`', '!', '?', '|'];
+
+pub struct Fleet {
+    pub hosts: u32,
+    pub pools: Vec<String>,
+    /// The agent the hub wants, so that nobody is told to upgrade.
+    agent: String,
+    reply: Template,
+}
+
+impl Fleet {
+    /// Makes the InfraEnvs and asks the hub which agent it wants.
+    pub fn create(url: &str, hosts: u32) -> Result<Self> {
+        let mut pools = Vec::new();
+        for number in 0..hosts.div_ceil(POOL) {
+            let body = json!({ "name": format!("bench-{number}"), "pull_secret": PULL_SECRET });
+            pools.push(id(&http::post(&format!("{url}{V2}/infra-envs"), &body)?)?);
+        }
+        let body = json!({ "host_id": host_id(0) });
+        let view = http::post(&format!("{url}{V2}/infra-envs/{}/hosts", pools[0]), &body)?;
+        let runner = view["next_step_runner_command"]["args"][0].as_str().context("no runner in the answer")?;
+        let runner: Value = serde_json::from_str(runner)?;
+        let agent = runner.as_object().and_then(|all| all.iter().find(|(name, _)| name.contains("version")));
+        let agent = agent.and_then(|(_, value)| value.as_str()).context("no agent in the answer")?.to_owned();
+        Ok(Self { hosts, pools, agent, reply: Template::inventory()? })
+    }
+
+    /// Makes a cluster for hosts to be bound to.
+    pub fn cluster(url: &str, name: &str) -> Result<String> {
+        let versions = http::get(&format!("{url}{V2}/openshift-versions"))?;
+        let versions = versions.as_object().context("no versions in the answer")?;
+        let version = versions.iter().find(|(_, about)| about["default"] == true).or(versions.iter().next());
+        let version = version.context("the hub knows no version")?.0;
+        let body = json!({ "name": name, "openshift_version": version, "pull_secret": PULL_SECRET,
+            "base_dns_domain": "example.com" });
+        id(&http::post(&format!("{url}{V2}/clusters"), &body)?)
+    }
+
+    fn pool(&self, host: u32) -> &str {
+        &self.pools[(host / POOL) as usize]
+    }
+
+    fn path(&self, host: u32) -> String {
+        format!("{V2}/infra-envs/{}/hosts/{}", self.pool(host), host_id(host))
+    }
+
+    pub fn register(&self, host: u32, out: &mut Vec<u8>) {
+        let body = format!(r#"{{"host_id":"{}","discovery_agent_version":"{}"}}"#, host_id(host), self.agent);
+        request(out, "POST", &format!("{V2}/infra-envs/{}/hosts", self.pool(host)), body.as_bytes());
+    }
+
+    pub fn ask(&self, host: u32, now: u64, out: &mut Vec<u8>) {
+        let path = format!("{}/instructions?timestamp={now}", self.path(host));
+        let version = format!("discovery_agent_version: {}\r\n", self.agent);
+        head(out, "GET", &path, &version);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    pub fn reply(&self, host: u32, out: &mut Vec<u8>) {
+        let length = self.reply.text.len();
+        head(out, "POST", &format!("{}/instructions", self.path(host)), &body_head(length));
+        out.extend_from_slice(b"\r\n");
+        self.reply.write(host, out);
+    }
+
+    pub fn bind(&self, host: u32, cluster: &str, out: &mut Vec<u8>) {
+        let body = format!(r#"{{"cluster_id":"{cluster}"}}"#);
+        request(out, "POST", &format!("{}/actions/bind", self.path(host)), body.as_bytes());
+    }
+
+    pub fn unbind(&self, host: u32, out: &mut Vec<u8>) {
+        request(out, "POST", &format!("{}/actions/unbind", self.path(host)), b"");
+    }
+}
+
+/// A plain GET, for lists.
+pub struct Get(pub String);
+
+impl Work for Get {
+    fn request(&self, _: u64, step: usize, out: &mut Vec<u8>) -> bool {
+        head(out, "GET", &self.0, "");
+        out.extend_from_slice(b"\r\n");
+        step == 0
+    }
+}
+
+fn id(view: &Value) -> Result<String> {
+    view["id"].as_str().map(str::to_owned).context("the answer has no id")
+}
+
+fn head(out: &mut Vec<u8>, method: &str, path: &str, more: &str) {
+    for part in [method, " ", path, " HTTP/1.1\r\nhost: bench\r\n", more] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+fn body_head(length: usize) -> String {
+    format!("content-type: application/json\r\ncontent-length: {length}\r\n")
+}
+
+fn request(out: &mut Vec<u8>, method: &str, path: &str, body: &[u8]) {
+    head(out, method, path, &body_head(body.len()));
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(body);
+}
+
+/// Spread like real ones: neighbours in a fleet are not neighbours in an index.
+pub fn host_id(host: u32) -> String {
+    let mix = |seed: u64| {
+        let mut x = (u64::from(host) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(seed);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    };
+    let (a, b) = (mix(1), mix(2));
+    format!("{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}", a >> 32, a & 0xffff, (a >> 16) & 0xfff, b >> 52, b & 0xffff_ffff_ffff)
+}
+
+/// A text with a number in it, many times.
+struct Template {
+    text: Vec<u8>,
+    /// Where a digit goes, and which.
+    places: Vec<(usize, usize)>,
+}
+
+impl Template {
+    fn inventory() -> Result<Self> {
+        let number: String = MARKS.iter().collect();
+        let pairs = |between: &str| format!("~^{between}`!{between}?|");
+        let setup = Setup { profile: Some(Profile::Rack), ..Setup::default() };
+        let mut inventory = muster_simfleet::inventory::of(&Machine::new(&setup, 0, 0), 0);
+        inventory.hostname = format!("bench-{number}");
+        if let Some(vendor) = &mut inventory.system_vendor {
+            vendor.serial_number = format!("MS{number}");
+        }
+        for (at, nic) in inventory.interfaces.iter_mut().enumerate() {
+            nic.mac_address = format!("52:54:{at:02}:{}", pairs(":"));
+            if !nic.ipv4_addresses.is_empty() {
+                nic.ipv4_addresses = vec![format!("10.1{}/8", pairs(".1"))];
+            }
+        }
+        for (at, disk) in inventory.disks.iter_mut().enumerate() {
+            disk.wwn = format!("0x500253800{at}{number}");
+            disk.serial = format!("S{at}{number}");
+            disk.by_id = format!("/dev/disk/by-id/wwn-{}", disk.wwn);
+            disk.id.clone_from(&disk.by_id);
+        }
+        let reply = json!({ "step_type": "inventory", "step_id": "inventory-00000000", "exit_code": 0, "error": "",
+            "output": serde_json::to_string(&inventory)? });
+        Self::new(reply.to_string())
+    }
+
+    fn new(text: String) -> Result<Self> {
+        let mut text = text.into_bytes();
+        let mut places = Vec::new();
+        for (at, byte) in text.iter_mut().enumerate() {
+            if let Some(digit) = MARKS.iter().position(|mark| *byte == *mark as u8) {
+                places.push((at, digit));
+                *byte = b'0';
+            }
+        }
+        if places.len() % MARKS.len() != 0 || places.is_empty() {
+            bail!("the inventory uses a character that marks a digit");
+        }
+        Ok(Self { text, places })
+    }
+
+    fn write(&self, number: u32, out: &mut Vec<u8>) {
+        let mut digits = [b'0'; 16];
+        let mut into = &mut digits[..];
+        let _ = write!(into, "{number:06}");
+        let start = out.len();
+        out.extend_from_slice(&self.text);
+        for (at, digit) in &self.places {
+            out[start + at] = digits[*digit];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_host_has_an_inventory_of_its_own() {
+        let template = Template::inventory().unwrap();
+        let text = |number| {
+            let mut out = Vec::new();
+            template.write(number, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert!(text(1234).contains("bench-001234"));
+        assert!(text(1234).contains("10.100.112.134/8"));
+        assert_ne!(text(1), text(2));
+        assert_eq!(text(7), text(7));
+        assert!((4_000..8_000).contains(&template.text.len()), "{}", template.text.len());
+    }
+
+    #[test]
+    fn ids_are_uuids_and_differ() {
+        let ids: std::collections::BTreeSet<_> = (0..10_000).map(host_id).collect();
+        assert_eq!(ids.len(), 10_000);
+        assert!(ids.iter().all(|id| id.len() == 36 && id.as_bytes()[14] == b'4'));
+    }
+}

@@ -1,0 +1,51 @@
+//! Builds what is measured, starts the databases, and walks each fleet.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::table::Sheet;
+use super::walk::Walk;
+use super::{Database, HubBench};
+use crate::postgres::{Durability, Postgres};
+use crate::{process, project};
+
+/// An optimised build from nothing on two slow cores.
+const BUILD_LIMIT: Duration = Duration::from_secs(60 * 60);
+
+pub fn hub(args: &HubBench) -> Result<()> {
+    let mut build = project::cargo();
+    build.args(["build", "--release", "--workspace", "--bin", "muster"]);
+    process::run(build.args(["--example", "bare_http", "--example", "bare_sqlite"]), BUILD_LIMIT)?;
+    let mut sheets = Vec::new();
+    for hosts in &args.hosts {
+        if args.database != Database::Postgres {
+            sheets.push(walk(args, *hosts, None)?);
+        }
+        if args.database != Database::Sqlite {
+            let server = Postgres::start(Durability::Full)?;
+            sheets.push(walk(args, *hosts, Some(&server))?);
+        }
+        if let Some(file) = &args.json {
+            let text = serde_json::to_string_pretty(&sheets)?;
+            std::fs::write(file, text).with_context(|| format!("writing {}", file.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn walk(args: &HubBench, hosts: u32, server: Option<&Postgres>) -> Result<Sheet> {
+    // On a disk: what is in memory only is not durable.
+    let home = tempfile::Builder::new().prefix("bench-").tempdir_in(project::target())?;
+    let url = server.map(|server| server.create_database("bench")).transpose()?;
+    let database = url.as_deref().zip(server.map(Postgres::pid));
+    let name = if server.is_some() { "PostgreSQL" } else { "SQLite" };
+    eprintln!("{hosts} hosts, {name}");
+    let mut sheet = Sheet::new(hosts, name);
+    let binary = project::binary(project::Profile::Release);
+    let walk = Walk { args, binary: &binary, home: home.path(), database, hosts };
+    let done = walk.run(&mut sheet);
+    // What was measured before something went wrong is still worth seeing.
+    println!("{sheet}");
+    done.map(|()| sheet)
+}

@@ -1,0 +1,130 @@
+//! The figures of one fleet, each beside its goal and beside what the machine allows.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::reference::Reference;
+
+#[derive(Serialize)]
+pub struct Sheet {
+    pub hosts: u32,
+    pub database: &'static str,
+    pub figures: Vec<Figure>,
+}
+
+#[derive(Serialize)]
+pub struct Figure {
+    pub name: String,
+    pub value: f64,
+    pub goal: Goal,
+    pub met: Option<bool>,
+    /// How many times the reference, and which.
+    pub against: Option<(f64, &'static str)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    None,
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+pub fn plain() -> Goal {
+    Goal::None
+}
+
+pub fn at_most(limit: f64) -> Goal {
+    Goal::AtMost(limit)
+}
+
+pub fn at_least(limit: f64) -> Goal {
+    Goal::AtLeast(limit)
+}
+
+impl Sheet {
+    pub fn new(hosts: u32, database: &'static str) -> Self {
+        Self { hosts, database, figures: Vec::new() }
+    }
+
+    pub fn reference(&mut self, reference: &Reference) {
+        self.add("reference: bare GET /s", reference.gets_per_second, plain());
+        self.add("reference: bare poll /s", reference.polls_per_second, plain());
+        self.add("reference: CPU ms per bare poll", reference.cpu_ms_per_poll, plain());
+        self.add("reference: bare SQLite inserts /s", reference.inserts_per_second, plain());
+    }
+
+    pub fn add(&mut self, name: &str, value: f64, goal: Goal) {
+        // PostgreSQL is another process to talk to: half of it is enough.
+        let goal = match goal {
+            Goal::AtMost(limit) if self.database != "SQLite" => Goal::AtMost(limit * 2.0),
+            Goal::AtLeast(limit) if self.database != "SQLite" => Goal::AtLeast(limit / 2.0),
+            goal => goal,
+        };
+        let met = match goal {
+            Goal::None => None,
+            Goal::AtMost(limit) => Some(value <= limit),
+            Goal::AtLeast(limit) => Some(value >= limit),
+        };
+        self.figures.push(Figure { name: name.to_owned(), value, goal, met, against: None });
+    }
+
+    /// Puts the last figure beside a reference.
+    pub fn against(&mut self, what: &'static str, ratio: f64) {
+        if let Some(last) = self.figures.last_mut() {
+            last.against = Some((ratio, what));
+        }
+    }
+}
+
+impl fmt::Display for Sheet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n| {} hosts, {} | measured | goal | met | against the reference |", self.hosts, self.database)?;
+        writeln!(f, "|---|---:|---:|---|---|")?;
+        for figure in &self.figures {
+            let goal = match figure.goal {
+                Goal::None => String::new(),
+                Goal::AtMost(limit) => format!("≤ {}", number(limit)),
+                Goal::AtLeast(limit) => format!("≥ {}", number(limit)),
+            };
+            let met = figure.met.map_or("", |met| if met { "yes" } else { "NO" });
+            let against = figure.against.map(|(ratio, what)| format!("{ratio:.2} x {what}")).unwrap_or_default();
+            writeln!(f, "| {} | {} | {goal} | {met} | {against} |", figure.name, number(figure.value))?;
+        }
+        Ok(())
+    }
+}
+
+/// Three digits are as many as a shared machine can promise.
+fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missed_goal_is_said_aloud() {
+        let mut sheet = Sheet::new(10, "SQLite");
+        sheet.add("poll /s", 7_999.0, at_least(8_000.0));
+        sheet.add("CPU ms", 0.1, at_most(0.15));
+        let text = sheet.to_string();
+        assert!(text.contains("| poll /s | 7999 | ≥ 8000 | NO |"), "{text}");
+        assert!(text.contains("| CPU ms | 0.100 | ≤ 0.150 | yes |"), "{text}");
+    }
+
+    #[test]
+    fn postgresql_may_take_twice_as_much() {
+        let mut sheet = Sheet::new(10, "PostgreSQL");
+        sheet.add("poll /s", 4_000.0, at_least(8_000.0));
+        assert_eq!(sheet.figures[0].met, Some(true));
+    }
+}
