@@ -40,7 +40,11 @@ fn phase_diagram(text: &mut String, map: &Map) {
     text.push_str("```mermaid\nstateDiagram-v2\n    [*] --> Discovery: register\n");
     for phase in Phase::ALL {
         let words: Vec<_> = words_of(map, phase).collect();
-        let label = if phase == Phase::Discovery { "discovering, known, …".into() } else { words.join(", ") };
+        let label = if phase == Phase::Discovery {
+            "discovering, known, …".into()
+        } else {
+            words.join(", ")
+        };
         // A colon inside a description ends it, so none is used.
         let _ = writeln!(text, "    {phase:?}: {phase:?} ({label})");
     }
@@ -56,7 +60,11 @@ fn discovery_diagram(text: &mut String, map: &Map) {
     for word in known {
         let _ = writeln!(text, "    {word:?}: {}", word.word());
     }
-    for ((from, to), events) in map.words.iter().filter(|((from, to), _)| known.contains(from) && known.contains(to)) {
+    for ((from, to), events) in map
+        .words
+        .iter()
+        .filter(|((from, to), _)| known.contains(from) && known.contains(to))
+    {
         let _ = writeln!(text, "    {from:?} --> {to:?}: {}", joined(events));
     }
     text.push_str("```\n");
@@ -71,13 +79,24 @@ fn phase_table(text: &mut String, map: &Map) {
             Patience::Endless(reason) => format!("no limit: {reason}"),
         };
         let exits = map.phases.iter().filter(|((from, _), _)| *from == phase);
-        let exits: Vec<_> = exits.map(|((_, to), events)| format!("{to:?} ({})", joined(events))).collect();
-        let _ = writeln!(text, "| {phase:?} | {} | {lasts} | {} |", words.join(", "), exits.join("; "));
+        let exits: Vec<_> = exits
+            .map(|((_, to), events)| format!("{to:?} ({})", joined(events)))
+            .collect();
+        let _ = writeln!(
+            text,
+            "| {phase:?} | {} | {lasts} | {} |",
+            words.join(", "),
+            exits.join("; ")
+        );
     }
 }
 
 fn words_of(map: &Map, phase: Phase) -> impl Iterator<Item = &'static str> {
-    map.seen.get(&phase).into_iter().flatten().map(|status| status.word())
+    map.seen
+        .get(&phase)
+        .into_iter()
+        .flatten()
+        .map(|status| status.word())
 }
 
 fn joined(events: &BTreeSet<&'static str>) -> String {
@@ -92,14 +111,22 @@ fn explore() -> Map {
         for around in surroundings(&host, &timers) {
             for event in &events {
                 // A refusal leaves the host where it is.
-                let Ok(decision) = lifecycle::next(&host, event, &around) else { continue };
+                let Ok(decision) = lifecycle::next(&host, event, &around) else {
+                    continue;
+                };
                 let after = decision.host;
                 map.seen.entry(after.phase).or_default().insert(after.status());
                 if after.phase != host.phase {
-                    map.phases.entry((host.phase, after.phase)).or_default().insert(word(event));
+                    map.phases
+                        .entry((host.phase, after.phase))
+                        .or_default()
+                        .insert(word(event));
                 }
                 if after.status() != host.status() {
-                    map.words.entry((host.status(), after.status())).or_default().insert(word(event));
+                    map.words
+                        .entry((host.status(), after.status()))
+                        .or_default()
+                        .insert(word(event));
                 }
             }
         }
@@ -120,12 +147,21 @@ fn hosts(phase: Phase) -> Vec<Host> {
     };
     let facts: Vec<_> = if phase == Phase::Discovery {
         let alive = gates().into_iter().map(|gates| (true, Media::Unset, gates));
-        alive.chain([(false, Media::Unset, ready()), (true, Media::Disconnected, ready())]).collect()
+        alive
+            .chain([
+                (false, Media::Unset, ready()),
+                (true, Media::Disconnected, ready()),
+            ])
+            .collect()
     } else {
         vec![(true, Media::Unset, ready())]
     };
     let stages = match phase {
-        Phase::InProgress => vec![Some(Stage::Starting), Some(Stage::Writing), Some(Stage::Rebooting)],
+        Phase::InProgress => vec![
+            Some(Stage::Starting),
+            Some(Stage::Writing),
+            Some(Stage::Rebooting),
+        ],
         Phase::Resetting => vec![None, Some(Stage::Rebooting)],
         Phase::Added => vec![Some(Stage::Done)],
         _ => vec![None],
@@ -134,9 +170,23 @@ fn hosts(phase: Phase) -> Vec<Host> {
     for cluster in lent {
         for &(connected, media, gates) in &facts {
             for &stage in &stages {
-                let mut host = Host { phase, connected, media, gates, ..blank(cluster) };
-                host.role = if cluster.is_some() { Role::Worker } else { Role::AutoAssign };
-                host.progress = Progress { stage, updated_at: Some(start()), ..Progress::default() };
+                let mut host = Host {
+                    phase,
+                    connected,
+                    media,
+                    gates,
+                    ..blank(cluster)
+                };
+                host.role = if cluster.is_some() {
+                    Role::Worker
+                } else {
+                    Role::AutoAssign
+                };
+                host.progress = Progress {
+                    stage,
+                    updated_at: Some(start()),
+                    ..Progress::default()
+                };
                 if phase == Phase::Added {
                     host.kind = Kind::AddToExistingClusterHost;
                 }
@@ -148,7 +198,10 @@ fn hosts(phase: Phase) -> Vec<Host> {
 }
 
 fn blank(cluster: Option<ClusterId>) -> Host {
-    let key = HostKey { infra_env: InfraEnvId(Uuid::from_u128(1)), host: HostId(Uuid::from_u128(2)) };
+    let key = HostKey {
+        infra_env: InfraEnvId(Uuid::from_u128(1)),
+        host: HostId(Uuid::from_u128(2)),
+    };
     Host::arriving(key, cluster, start())
 }
 
@@ -161,17 +214,38 @@ fn surroundings<'a>(host: &Host, timers: &'a Timers) -> Vec<Around<'a>> {
     let clusters: Vec<_> = match host.cluster {
         None => vec![None],
         Some(_) => {
-            let plain = cluster::Phase::ALL.into_iter().map(|phase| Some(standing(phase, false)));
-            plain.chain([Some(standing(cluster::Phase::AddingHosts, true))]).collect()
+            let plain = cluster::Phase::ALL
+                .into_iter()
+                .map(|phase| Some(standing(phase, false)));
+            plain
+                .chain([Some(standing(cluster::Phase::AddingHosts, true))])
+                .collect()
         }
     };
-    let waits = [SignedDuration::ZERO, timers.silence, SignedDuration::from_hours(48)];
-    let cross = |cluster| waits.map(|wait| Around { now: start() + wait, timers, cluster, hub_was_away: false });
+    let waits = [
+        SignedDuration::ZERO,
+        timers.silence,
+        SignedDuration::from_hours(48),
+    ];
+    let cross = |cluster| {
+        waits.map(|wait| Around {
+            now: start() + wait,
+            timers,
+            cluster,
+            hub_was_away: false,
+        })
+    };
     clusters.into_iter().flat_map(cross).collect()
 }
 
 fn standing(phase: cluster::Phase, adds_hosts: bool) -> Standing {
-    Standing { phase, adds_hosts, single_node: false, soft_timeouts: false, can_do_without: true }
+    Standing {
+        phase,
+        adds_hosts,
+        single_node: false,
+        soft_timeouts: false,
+        can_do_without: true,
+    }
 }
 
 fn ready() -> Gates {
@@ -191,11 +265,26 @@ fn gates() -> Vec<Gates> {
     vec![
         Gates::default(),
         ready(),
-        Gates { min_hardware: false, ..ready() },
-        Gates { inputs: false, ..ready() },
-        Gates { sufficient: false, ..ready() },
-        Gates { disk_speed: Outcome::Failed, ..ready() },
-        Gates { images: Outcome::Failed, ..ready() },
+        Gates {
+            min_hardware: false,
+            ..ready()
+        },
+        Gates {
+            inputs: false,
+            ..ready()
+        },
+        Gates {
+            sufficient: false,
+            ..ready()
+        },
+        Gates {
+            disk_speed: Outcome::Failed,
+            ..ready()
+        },
+        Gates {
+            images: Outcome::Failed,
+            ..ready()
+        },
     ]
 }
 
@@ -203,12 +292,18 @@ fn events() -> Vec<Event> {
     let why = String::new;
     let stages = [Stage::Starting, Stage::Rebooting, Stage::Done, Stage::Failed];
     let mut events = vec![
-        Event::Registered { agent_version: String::new() },
-        Event::Bind { to: ClusterId(Uuid::from_u128(4)) },
+        Event::Registered {
+            agent_version: String::new(),
+        },
+        Event::Bind {
+            to: ClusterId(Uuid::from_u128(4)),
+        },
         Event::Unbind,
         Event::Release,
         Event::Reclaim,
-        Event::Move { to: ClusterId(Uuid::from_u128(4)) },
+        Event::Move {
+            to: ClusterId(Uuid::from_u128(4)),
+        },
         Event::MoveAbandoned { why: why() },
         Event::ReclaimReady,
         Event::ReclaimFailed { why: why() },
@@ -221,8 +316,14 @@ fn events() -> Vec<Event> {
         Event::CheckedIn,
         Event::Due,
     ];
-    events.extend(stages.map(|stage| Event::Progressed { stage, info: String::new() }));
-    events.extend(gates().into_iter().map(|gates| Event::Measured { gates, complaints: String::new() }));
+    events.extend(stages.map(|stage| Event::Progressed {
+        stage,
+        info: String::new(),
+    }));
+    events.extend(gates().into_iter().map(|gates| Event::Measured {
+        gates,
+        complaints: String::new(),
+    }));
     events
 }
 
@@ -258,7 +359,10 @@ mod tests {
     fn every_phase_can_be_left() {
         let map = explore();
         for phase in Phase::ALL {
-            assert!(map.phases.keys().any(|(from, _)| *from == phase), "{phase:?} has no exit");
+            assert!(
+                map.phases.keys().any(|(from, _)| *from == phase),
+                "{phase:?} has no exit"
+            );
         }
     }
 
@@ -267,7 +371,10 @@ mod tests {
     fn every_phase_but_resetting_can_be_entered() {
         let map = explore();
         for phase in Phase::ALL.into_iter().filter(|phase| *phase != Phase::Resetting) {
-            assert!(map.phases.keys().any(|(_, to)| *to == phase), "{phase:?} has no way in");
+            assert!(
+                map.phases.keys().any(|(_, to)| *to == phase),
+                "{phase:?} has no way in"
+            );
         }
     }
 
@@ -277,7 +384,12 @@ mod tests {
         for status in Status::ALL {
             // Kept on the wire for old clients; no host of ours is disabled.
             let unused = matches!(status, Status::Disabled | Status::DisabledUnbound);
-            assert_eq!(text.contains(&format!("`{}`", status.word())), !unused, "{}", status.word());
+            assert_eq!(
+                text.contains(&format!("`{}`", status.word())),
+                !unused,
+                "{}",
+                status.word()
+            );
         }
         assert_eq!(text, markdown());
     }

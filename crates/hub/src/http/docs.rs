@@ -58,13 +58,20 @@ pub fn page(document: &Value) -> String {
         let name = tag["name"].as_str().unwrap_or_default();
         let about = prose(tag["description"].as_str().unwrap_or_default());
         let _ = write!(html, "<section id=\"tag-{0}\"><h2>{0}</h2>{about}", escaped(name));
-        operations.iter().filter(|operation| operation.tag == name).for_each(|operation| {
-            operation.write(&mut html, document);
-        });
+        operations
+            .iter()
+            .filter(|operation| operation.tag == name)
+            .for_each(|operation| {
+                operation.write(&mut html, document);
+            });
         html.push_str("</section>");
     }
     schemas(&mut html, document);
-    let _ = write!(html, "</main><script>{}</script></body></html>\n", include_str!("docs/page.js"));
+    let _ = write!(
+        html,
+        "</main><script>{}</script></body></html>\n",
+        include_str!("docs/page.js")
+    );
     html
 }
 
@@ -93,7 +100,11 @@ fn navigation(html: &mut String, document: &Value, operations: &[Operation<'_>])
 
 fn schemas(html: &mut String, document: &Value) {
     html.push_str("<section id=\"schemas\"><h2>Schemas</h2>");
-    for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
+    for (name, schema) in document["components"]["schemas"]
+        .as_object()
+        .into_iter()
+        .flatten()
+    {
         let _ = write!(
             html,
             "<details class=\"card\" id=\"{id}\"><summary><code>{name}</code></summary>{about}{table}</details>",
@@ -138,6 +149,10 @@ fn inline(text: &str) -> String {
 
 /// Text with `code` in it, as paragraphs.
 fn prose(text: &str) -> String {
-    let paragraphs = text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty());
-    paragraphs.map(|paragraph| format!("<p>{}</p>", inline(paragraph.trim()))).collect()
+    let paragraphs = text
+        .split("\n\n")
+        .filter(|paragraph| !paragraph.trim().is_empty());
+    paragraphs
+        .map(|paragraph| format!("<p>{}</p>", inline(paragraph.trim())))
+        .collect()
 }

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// Upper bounds in microseconds; from a poll answered from memory to a list that is too long.
-const BOUNDS: [u64; 12] =
-    [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000];
+const BOUNDS: [u64; 12] = [
+    100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000,
+];
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 /// Several times the number of routes and methods there are, so that probing stays short. A power of two.
 const PLACES: usize = 1024;
@@ -44,13 +45,17 @@ struct Histogram {
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self { places: std::iter::repeat_with(OnceLock::new).take(PLACES).collect() }
+        Self {
+            places: std::iter::repeat_with(OnceLock::new).take(PLACES).collect(),
+        }
     }
 }
 
 impl Metrics {
     pub fn note(&self, method: &Method, route: &str, status: u16, took: Duration) {
-        let Some(series) = self.series(word(method), route) else { return };
+        let Some(series) = self.series(word(method), route) else {
+            return;
+        };
         let class = usize::from(status / 100).clamp(1, CLASSES.len()) - 1;
         series.classes[class].note(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     }
@@ -64,7 +69,11 @@ impl Metrics {
             let place = &self.places[(start + probe) % PLACES];
             let known = place.get_or_init(|| {
                 let classes = std::array::from_fn(|_| Histogram::default());
-                Box::new(Series { method, route: route.to_owned(), classes })
+                Box::new(Series {
+                    method,
+                    route: route.to_owned(),
+                    classes,
+                })
             });
             if known.method == method && known.route == route {
                 return Some(known);
@@ -75,12 +84,20 @@ impl Metrics {
     }
 
     fn write(&self, text: &mut String) {
-        head(text, "muster_http_request_duration_seconds", "histogram", "Time to answer, by route and kind of answer.");
+        head(
+            text,
+            "muster_http_request_duration_seconds",
+            "histogram",
+            "Time to answer, by route and kind of answer.",
+        );
         let mut all: Vec<_> = self.places.iter().filter_map(OnceLock::get).collect();
         all.sort_by(|a, b| (&a.route, a.method).cmp(&(&b.route, b.method)));
         for series in all {
             for (class, histogram) in CLASSES.iter().zip(&series.classes) {
-                let labels = format!("method=\"{}\",route=\"{}\",status=\"{class}\"", series.method, series.route);
+                let labels = format!(
+                    "method=\"{}\",route=\"{}\",status=\"{class}\"",
+                    series.method, series.route
+                );
                 histogram.write(text, &labels);
             }
         }
@@ -89,7 +106,10 @@ impl Metrics {
 
 impl Histogram {
     fn note(&self, micros: u64) {
-        let bucket = BOUNDS.iter().position(|bound| micros <= *bound).unwrap_or(BOUNDS.len());
+        let bucket = BOUNDS
+            .iter()
+            .position(|bound| micros <= *bound)
+            .unwrap_or(BOUNDS.len());
         self.buckets[bucket].fetch_add(1, Relaxed);
         self.sum_micros.fetch_add(micros, Relaxed);
     }
@@ -104,10 +124,18 @@ impl Histogram {
         let mut so_far = 0;
         for (bound, count) in BOUNDS.iter().zip(&counts) {
             so_far += count;
-            let _ = writeln!(text, "{name}_bucket{{{labels},le=\"{}\"}} {so_far}", seconds(*bound));
+            let _ = writeln!(
+                text,
+                "{name}_bucket{{{labels},le=\"{}\"}} {so_far}",
+                seconds(*bound)
+            );
         }
         let _ = writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {total}");
-        let _ = writeln!(text, "{name}_sum{{{labels}}} {}", seconds(self.sum_micros.load(Relaxed)));
+        let _ = writeln!(
+            text,
+            "{name}_sum{{{labels}}} {}",
+            seconds(self.sum_micros.load(Relaxed))
+        );
         let _ = writeln!(text, "{name}_count{{{labels}}} {total}");
     }
 }
@@ -136,7 +164,8 @@ pub async fn measure(State(hub): State<Hub>, request: Request, next: Next) -> Re
     let route = request.extensions().get::<MatchedPath>().cloned();
     let response = next.run(request).await;
     let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
-    hub.metrics.note(&method, route, response.status().as_u16(), started.elapsed());
+    hub.metrics
+        .note(&method, route, response.status().as_u16(), started.elapsed());
     response
 }
 
@@ -146,7 +175,10 @@ pub async fn page(State(hub): State<Hub>) -> impl IntoResponse {
     agents(&mut text, &hub);
     workers(&mut text, &hub);
     hub.metrics.write(&mut text);
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
+    (
+        [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
+        text,
+    )
 }
 
 fn head(text: &mut String, name: &str, kind: &str, about: &str) {
@@ -169,9 +201,21 @@ fn pools(text: &mut String, hub: &Hub) {
     single(text, "muster_clusters", "gauge", "Clusters.", clusters);
     single(text, "muster_infra_envs", "gauge", "InfraEnvs.", infra_envs);
     let newest = *hub.newest_change.borrow();
-    single(text, "muster_change_seq", "counter", "Number of the newest change.", newest);
+    single(
+        text,
+        "muster_change_seq",
+        "counter",
+        "Number of the newest change.",
+        newest,
+    );
     let started = hub.started_at.as_second();
-    single(text, "muster_process_start_time_seconds", "gauge", "When the hub started, since 1970.", started);
+    single(
+        text,
+        "muster_process_start_time_seconds",
+        "gauge",
+        "When the hub started, since 1970.",
+        started,
+    );
 }
 
 /// A connected agent polls once a minute; these are late.
@@ -195,13 +239,31 @@ fn agents(text: &mut String, hub: &Hub) {
 
 fn workers(text: &mut String, hub: &Hub) {
     let workers = hub.workers.read();
-    head(text, "muster_worker_runs_total", "counter", "Runs of each worker.");
+    head(
+        text,
+        "muster_worker_runs_total",
+        "counter",
+        "Runs of each worker.",
+    );
     for (name, worker) in &workers {
-        let _ = writeln!(text, "muster_worker_runs_total{{worker=\"{name}\"}} {}", worker.runs);
+        let _ = writeln!(
+            text,
+            "muster_worker_runs_total{{worker=\"{name}\"}} {}",
+            worker.runs
+        );
     }
-    head(text, "muster_worker_failures_total", "counter", "Failed runs of each worker.");
+    head(
+        text,
+        "muster_worker_failures_total",
+        "counter",
+        "Failed runs of each worker.",
+    );
     for (name, worker) in &workers {
-        let _ = writeln!(text, "muster_worker_failures_total{{worker=\"{name}\"}} {}", worker.failures);
+        let _ = writeln!(
+            text,
+            "muster_worker_failures_total{{worker=\"{name}\"}} {}",
+            worker.failures
+        );
     }
 }
 

@@ -4,6 +4,12 @@ use crate::http::{v1, v2};
 use axum::body::Bytes;
 use axum::http::header;
 use axum::response::IntoResponse;
+use muster_contract::v2::cluster_request::{ClusterFile, CredentialFile};
+use muster_contract::v2::cluster_setting::{PlatformType, ReleaseArchitecture};
+use muster_contract::v2::event::{EventCategory, EventOrder, EventSeverity};
+use muster_contract::v2::infra_env::{ImageType, InfraEnvFile, IpxeScriptType};
+use muster_contract::v2::install::LogsType;
+use muster_contract::v2::manifest::ManifestFolder;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 use utoipa::OpenApi;
@@ -18,6 +24,24 @@ pub fn document() -> &'static Value {
 pub async fn serve() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], BYTES.clone())
 }
+
+/// Words that occur in queries only; those are not collected from the handlers.
+#[derive(OpenApi)]
+#[openapi(components(schemas(
+    ClusterFile,
+    CredentialFile,
+    EventCategory,
+    EventOrder,
+    EventSeverity,
+    ImageType,
+    InfraEnvFile,
+    IpxeScriptType,
+    LogsType,
+    ManifestFolder,
+    PlatformType,
+    ReleaseArchitecture
+)))]
+struct Words;
 
 fn parts() -> Vec<utoipa::openapi::OpenApi> {
     vec![
@@ -34,6 +58,7 @@ fn parts() -> Vec<utoipa::openapi::OpenApi> {
         v1::hosts::Doc::openapi(),
         v1::changes::Doc::openapi(),
         v1::status::Doc::openapi(),
+        Words::openapi(),
     ]
 }
 
@@ -46,7 +71,10 @@ fn build() -> Value {
     }
     for (path, item) in &mut paths {
         let own = path.starts_with(muster_contract::v1::BASE);
-        item.as_object_mut().into_iter().flat_map(Map::values_mut).for_each(|operation| complete(operation, own));
+        item.as_object_mut()
+            .into_iter()
+            .flat_map(Map::values_mut)
+            .for_each(|operation| complete(operation, own));
     }
     json!({
         "openapi": "3.1.0",
@@ -83,15 +111,22 @@ fn join(into: &mut Map<String, Value>, from: Value) {
 /// What any operation may answer besides what it names: refusals of the layers before it, and faults.
 fn complete(operation: &mut Value, own: bool) {
     let (kind, schema) = if own {
-        ("application/problem+json", json!({ "$ref": "#/components/schemas/Problem" }))
+        (
+            "application/problem+json",
+            json!({ "$ref": "#/components/schemas/Problem" }),
+        )
     } else {
-        let bodies = ["ErrorBody", "InfraErrorBody"].map(|name| json!({ "$ref": format!("#/components/schemas/{name}") }));
+        let bodies = ["ErrorBody", "InfraErrorBody"]
+            .map(|name| json!({ "$ref": format!("#/components/schemas/{name}") }));
         ("application/json", json!({ "anyOf": bodies }))
     };
     if let Some(responses) = operation["responses"].as_object_mut() {
         // An error that is described with a body is sent as problem details.
         if own {
-            for (_, response) in responses.iter_mut().filter(|(status, _)| status.starts_with(['4', '5'])) {
+            for (_, response) in responses
+                .iter_mut()
+                .filter(|(status, _)| status.starts_with(['4', '5']))
+            {
                 if let Some(content) = response["content"].as_object_mut()
                     && let Some(body) = content.remove("application/json")
                 {
@@ -108,22 +143,42 @@ fn complete(operation: &mut Value, own: bool) {
 /// In the order in which the files above are named.
 fn tags(paths: &Map<String, Value>) -> Value {
     let texts = [
-        ("infra-env", "Discovery images and the pools of hosts booted from them."),
+        (
+            "infra-env",
+            "Discovery images and the pools of hosts booted from them.",
+        ),
         ("host", "Hosts: free, lent to a cluster, and back."),
         ("cluster", "Clusters that borrow hosts."),
-        ("muster", "Muster's own API: plans, explanations, moves, the feed of changes."),
+        (
+            "muster",
+            "Muster's own API: plans, explanations, moves, the feed of changes.",
+        ),
         ("events", "What happened, in words people read."),
         ("versions", "What can be installed, and what this hub is."),
         ("agent", "What discovery agents and installers call."),
     ];
     let operations = paths.values().filter_map(Value::as_object).flat_map(Map::values);
-    let used: Vec<_> = operations.filter_map(|operation| operation["tags"][0].as_str()).collect();
-    let mut names: Vec<&str> = texts.iter().map(|(name, _)| *name).filter(|name| used.contains(name)).collect();
+    let used: Vec<_> = operations
+        .filter_map(|operation| operation["tags"][0].as_str())
+        .collect();
+    let mut names: Vec<&str> = texts
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| used.contains(name))
+        .collect();
     for name in used {
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    let text = |name: &str| texts.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text);
-    names.iter().map(|name| json!({ "name": name, "description": text(name) })).collect()
+    let text = |name: &str| {
+        texts
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map_or("", |(_, text)| text)
+    };
+    names
+        .iter()
+        .map(|name| json!({ "name": name, "description": text(name) }))
+        .collect()
 }

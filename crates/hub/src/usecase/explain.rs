@@ -17,14 +17,26 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// `for_cluster`: the one a person has in mind; the host's own if absent.
-pub async fn host(hub: &Hub, key: HostKey, for_cluster: Option<ClusterId>, ask: &Ask) -> Result<ExplainView, Error> {
+pub async fn host(
+    hub: &Hub,
+    key: HostKey,
+    for_cluster: Option<ClusterId>,
+    ask: &Ask,
+) -> Result<ExplainView, Error> {
     let scene = hub.scene(key, Need::Reports, false).await?;
     let verdicts = verdicts(hub, &scene, for_cluster)?;
     let host = &scene.host;
     let status = host.status();
     let subject = format!("host/{}", host.name());
-    let stored = scene.stored.get(&Report::Validations).map(String::as_str).unwrap_or_default();
-    let blockers: Vec<_> = failing(stored).into_iter().map(|check| blocker(&subject, check)).collect();
+    let stored = scene
+        .stored
+        .get(&Report::Validations)
+        .map(String::as_str)
+        .unwrap_or_default();
+    let blockers: Vec<_> = failing(stored)
+        .into_iter()
+        .map(|check| blocker(&subject, check))
+        .collect();
     Ok(ExplainView {
         why: why(host, &blockers),
         next_action: next_action(status, &blockers).into(),
@@ -40,22 +52,41 @@ pub async fn host(hub: &Hub, key: HostKey, for_cluster: Option<ClusterId>, ask: 
 }
 
 /// Whether the host fits each role, for the release of the cluster in mind or of its own.
-pub async fn host_verdicts(hub: &Hub, key: HostKey, for_cluster: Option<ClusterId>) -> Result<Vec<RoleVerdict>, Error> {
+pub async fn host_verdicts(
+    hub: &Hub,
+    key: HostKey,
+    for_cluster: Option<ClusterId>,
+) -> Result<Vec<RoleVerdict>, Error> {
     let scene = hub.scene(key, Need::Reports, false).await?;
-    Ok(verdicts(hub, &scene, for_cluster)?.into_iter().map(told).collect())
+    Ok(verdicts(hub, &scene, for_cluster)?
+        .into_iter()
+        .map(told)
+        .collect())
 }
 
 fn verdicts(hub: &Hub, scene: &Scene<'_>, for_cluster: Option<ClusterId>) -> Result<Vec<Verdict>, Error> {
     let cluster = match for_cluster {
-        Some(id) => Some(hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))?),
+        Some(id) => Some(
+            hub.index
+                .cluster(id)
+                .ok_or_else(|| Error::missing("cluster", id))?,
+        ),
         None => scene.cluster.clone(),
     };
     let release = cluster.as_ref().map(|cluster| cluster.openshift_version.as_str());
-    Ok(plan::verdicts_of(hub, scene, release.filter(|release| !release.is_empty())))
+    Ok(plan::verdicts_of(
+        hub,
+        scene,
+        release.filter(|release| !release.is_empty()),
+    ))
 }
 
 fn told(verdict: Verdict) -> RoleVerdict {
-    RoleVerdict { role: verdict.profile.as_str().into(), fits: verdict.fits, reasons: verdict.reasons }
+    RoleVerdict {
+        role: verdict.profile.as_str().into(),
+        fits: verdict.fits,
+        reasons: verdict.reasons,
+    }
 }
 
 fn then(host: &Host) -> String {
@@ -106,7 +137,9 @@ fn why(host: &Host, blockers: &[Blocker]) -> String {
         _ => host.status_info.clone(),
     };
     if let Some(to) = host.moving_to {
-        text.push_str(&format!(" It is on its way to cluster {to} and is bound there once it is free and ready."));
+        text.push_str(&format!(
+            " It is on its way to cluster {to} and is bound there once it is free and ready."
+        ));
     }
     match blockers.len() {
         0 => {}
@@ -130,7 +163,9 @@ fn next_action<'a>(status: Status, blockers: &'a [Blocker]) -> &'a str {
         },
         Status::PendingForInput => "Complete the settings of its cluster.",
         Status::Binding | Status::Unbinding => "Wait for its agent to register again, within about a minute.",
-        Status::UnbindingPendingUserAction | Status::ResettingPendingUserAction => "Boot the discovery image.",
+        Status::UnbindingPendingUserAction | Status::ResettingPendingUserAction => {
+            "Boot the discovery image."
+        }
         Status::Reclaiming | Status::ReclaimingRebooting => "Wait; it returns to the free pool by itself.",
         Status::PreparingForInstallation
         | Status::PreparingSuccessful
@@ -156,7 +191,10 @@ struct Stored {
 /// What was stored is ours; what cannot be read counts as no findings.
 fn failing(validations: &str) -> Vec<Stored> {
     let all: BTreeMap<String, Vec<Stored>> = serde_json::from_str(validations).unwrap_or_default();
-    all.into_values().flatten().filter(|check| check.status.complains()).collect()
+    all.into_values()
+        .flatten()
+        .filter(|check| check.status.complains())
+        .collect()
 }
 
 fn blocker(subject: &str, check: Stored) -> Blocker {
@@ -171,9 +209,13 @@ fn blocker(subject: &str, check: Stored) -> Blocker {
 
 fn remedy(id: CheckId) -> &'static str {
     match id {
-        CheckId::Connected => "Check the host's power and network, or boot it from the discovery image again.",
+        CheckId::Connected => {
+            "Check the host's power and network, or boot it from the discovery image again."
+        }
         CheckId::MediaConnected => "Attach the discovery media again and reboot the host.",
-        CheckId::HasInventory => "Wait for the first inventory report; if none comes, look at the agent's log on the host.",
+        CheckId::HasInventory => {
+            "Wait for the first inventory report; if none comes, look at the agent's log on the host."
+        }
         CheckId::InventoryNotPartiallyTruncated | CheckId::InventoryNotFullyTruncated => {
             "Look at the host's disks and network cards: it reports more than can be read."
         }
@@ -185,22 +227,34 @@ fn remedy(id: CheckId) -> &'static str {
         }
         CheckId::HostnameUnique | CheckId::HostnameValid => "Set another hostname for this host.",
         CheckId::MachineCidrDefined => "Set the cluster's virtual addresses or its machine network.",
-        CheckId::BelongsToMachineCidr => "Connect the host to the cluster's machine network, or change that network.",
-        CheckId::IgnitionDownloadable => "Check that the host reaches the cluster's API and its certificate is right.",
-        CheckId::BelongsToMajorityGroup | CheckId::NetworkLatency | CheckId::PacketLoss | CheckId::MtuValid => {
-            "Check cabling, VLANs and MTU between the hosts of the cluster."
+        CheckId::BelongsToMachineCidr => {
+            "Connect the host to the cluster's machine network, or change that network."
         }
+        CheckId::IgnitionDownloadable => {
+            "Check that the host reaches the cluster's API and its certificate is right."
+        }
+        CheckId::BelongsToMajorityGroup
+        | CheckId::NetworkLatency
+        | CheckId::PacketLoss
+        | CheckId::MtuValid => "Check cabling, VLANs and MTU between the hosts of the cluster.",
         CheckId::ValidPlatformNetworkSettings | CheckId::CompatibleWithClusterPlatform => {
             "Use hosts of one platform, or change the cluster's platform."
         }
-        CheckId::NtpSynced | CheckId::TimeSynced => "Set the host's clock, or name a reachable NTP server for the InfraEnv.",
-        CheckId::ContainerImagesAvailable => "Check that the host reaches the image registry.",
-        CheckId::HasDefaultRoute => "Give the host a default route, by DHCP or by static network configuration.",
-        CheckId::ApiDomainName | CheckId::ApiIntDomainName | CheckId::AppsDomainName | CheckId::ReleaseDomainName => {
-            "Add the missing name to the DNS server the host uses."
+        CheckId::NtpSynced | CheckId::TimeSynced => {
+            "Set the host's clock, or name a reachable NTP server for the InfraEnv."
         }
+        CheckId::ContainerImagesAvailable => "Check that the host reaches the image registry.",
+        CheckId::HasDefaultRoute => {
+            "Give the host a default route, by DHCP or by static network configuration."
+        }
+        CheckId::ApiDomainName
+        | CheckId::ApiIntDomainName
+        | CheckId::AppsDomainName
+        | CheckId::ReleaseDomainName => "Add the missing name to the DNS server the host uses.",
         CheckId::DnsWildcardNotConfigured => "Remove the DNS wildcard for the cluster's domain.",
-        CheckId::NonOverlappingSubnets => "Choose networks for the cluster that do not overlap with the host's.",
+        CheckId::NonOverlappingSubnets => {
+            "Choose networks for the cluster that do not overlap with the host's."
+        }
         CheckId::NoIpCollisions => "Find the second machine that uses the address.",
         CheckId::NoIscsiNicInMachineCidr => "Keep storage cards out of the machine network.",
         CheckId::InstallationDiskSpeed => "Choose a faster installation disk.",
@@ -215,19 +269,30 @@ fn remedy(id: CheckId) -> &'static str {
 }
 
 pub fn cluster(hub: &Hub, id: ClusterId) -> Result<ExplainView, Error> {
-    let cluster = hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))?;
+    let cluster = hub
+        .index
+        .cluster(id)
+        .ok_or_else(|| Error::missing("cluster", id))?;
     let status = lifecycle::status(&cluster);
     let subject = format!("cluster/{}", cluster.name);
     let mut blockers: Vec<_> = failing(&cluster.validations)
         .into_iter()
         .map(|check| Blocker {
-            next_action: cluster_checks::CheckId::parse(&check.id).map(cluster_remedy).unwrap_or_default().into(),
+            next_action: cluster_checks::CheckId::parse(&check.id)
+                .map(cluster_remedy)
+                .unwrap_or_default()
+                .into(),
             code: Cow::Owned(check.id),
             subject: subject.clone(),
             reason: check.message,
         })
         .collect();
-    let hosts: Vec<_> = hub.index.hosts_of_cluster(id).iter().map(|slot| slot.host()).collect();
+    let hosts: Vec<_> = hub
+        .index
+        .hosts_of_cluster(id)
+        .iter()
+        .map(|slot| slot.host())
+        .collect();
     if cluster.accepts_hosts() {
         blockers.extend(hosts.iter().filter_map(waiting));
     }
@@ -236,7 +301,13 @@ pub fn cluster(hub: &Hub, id: ClusterId) -> Result<ExplainView, Error> {
         status: status.into(),
         status_info: cluster.status_info.clone(),
         since: Some(cluster.status_updated_at),
-        why: format!("{} {}", cluster_why(status), counted(hosts.iter().map(Host::status))).trim().to_owned(),
+        why: format!(
+            "{} {}",
+            cluster_why(status),
+            counted(hosts.iter().map(Host::status))
+        )
+        .trim()
+        .to_owned(),
         next_action: cluster_next(&cluster, hosts.len(), &blockers),
         blockers,
         deadline: None,
@@ -252,7 +323,9 @@ fn cluster_remedy(id: cluster_checks::CheckId) -> &'static str {
         CheckId::PullSecretSet => "Set the cluster's pull secret.",
         CheckId::AllHostsAreReadyToInstall => "Explain the hosts that are not ready.",
         CheckId::SufficientMastersCount => "Bind more hosts, or change their roles.",
-        CheckId::ApiVipsDefined | CheckId::ApiVipsValid => "Set free addresses of the machine network as API addresses.",
+        CheckId::ApiVipsDefined | CheckId::ApiVipsValid => {
+            "Set free addresses of the machine network as API addresses."
+        }
         CheckId::IngressVipsDefined | CheckId::IngressVipsValid => {
             "Set free addresses of the machine network as ingress addresses."
         }
@@ -266,7 +339,9 @@ fn cluster_remedy(id: cluster_checks::CheckId) -> &'static str {
             "Set the machine network, or virtual addresses inside a network of the hosts."
         }
         CheckId::DnsDomainDefined => "Set the cluster's base domain.",
-        CheckId::CustomManifestsRequirementsSatisfied => "Add the manifests that the cluster's settings ask for.",
+        CheckId::CustomManifestsRequirementsSatisfied => {
+            "Add the manifests that the cluster's settings ask for."
+        }
         CheckId::NtpServerConfigured => "Name NTP servers for the cluster, or set its hosts' clocks.",
         CheckId::Operator(_) => "Choose other operators, or hosts that meet their needs.",
     }
@@ -275,7 +350,10 @@ fn cluster_remedy(id: cluster_checks::CheckId) -> &'static str {
 /// A host that its cluster waits for.
 fn waiting(host: &Host) -> Option<Blocker> {
     let status = host.status();
-    let done = matches!(status, Status::Known | Status::Installed | Status::AddedToExistingCluster);
+    let done = matches!(
+        status,
+        Status::Known | Status::Installed | Status::AddedToExistingCluster
+    );
     (!done).then(|| Blocker {
         code: "host-not-ready".into(),
         subject: format!("host/{}", host.name()),
@@ -295,10 +373,14 @@ fn cluster_why(status: &str) -> &'static str {
 }
 
 fn cluster_next(cluster: &Cluster, hosts: usize, blockers: &[Blocker]) -> String {
-    let missing = usize::try_from(cluster.control_plane_count).unwrap_or(0).saturating_sub(hosts);
+    let missing = usize::try_from(cluster.control_plane_count)
+        .unwrap_or(0)
+        .saturating_sub(hosts);
     match lifecycle::status(cluster) {
         "ready" => "Install it.".into(),
-        "pending-for-input" => "Set what the failing checks name: networks, virtual addresses, domain.".into(),
+        "pending-for-input" => {
+            "Set what the failing checks name: networks, virtual addresses, domain.".into()
+        }
         "insufficient" if missing > 0 => format!("Bind {missing} more host(s)."),
         "insufficient" => match blockers.iter().find(|blocker| !blocker.next_action.is_empty()) {
             Some(blocker) => format!("{}: {}", blocker.subject, blocker.next_action),
@@ -311,18 +393,32 @@ fn cluster_next(cluster: &Cluster, hosts: usize, blockers: &[Blocker]) -> String
 }
 
 pub fn infra_env(hub: &Hub, id: InfraEnvId) -> Result<ExplainView, Error> {
-    let infra_env = hub.index.infra_env(id).ok_or_else(|| Error::missing("infra-env", id))?;
+    let infra_env = hub
+        .index
+        .infra_env(id)
+        .ok_or_else(|| Error::missing("infra-env", id))?;
     let keys = hub.index.hosts_of_infra_env(id);
     let hosts: Vec<_> = keys.into_iter().filter_map(|key| hub.index.host(key)).collect();
-    let free = hosts.iter().filter(|host| host.status() == Status::KnownUnbound).count();
+    let free = hosts
+        .iter()
+        .filter(|host| host.status() == Status::KnownUnbound)
+        .count();
     let (status, next) = match (hosts.len(), free) {
         (0, _) => ("empty", "Boot machines from its discovery image.".to_owned()),
-        (_, 0) => ("no-free-hosts", "Boot more machines from its image, or unbind hosts.".to_owned()),
-        (_, free) => ("has-free-hosts", format!("Bind one of its {free} free host(s) to a cluster.")),
+        (_, 0) => (
+            "no-free-hosts",
+            "Boot more machines from its image, or unbind hosts.".to_owned(),
+        ),
+        (_, free) => (
+            "has-free-hosts",
+            format!("Bind one of its {free} free host(s) to a cluster."),
+        ),
     };
     let mut why = counted(hosts.iter().map(Host::status));
     if let Some(cluster) = infra_env.cluster {
-        why.push_str(&format!(" Its hosts are bound to cluster {cluster} as they register."));
+        why.push_str(&format!(
+            " Its hosts are bound to cluster {cluster} as they register."
+        ));
     }
     Ok(ExplainView {
         subject: format!("infra-env/{}", infra_env.name),
@@ -342,7 +438,10 @@ fn counted(statuses: impl Iterator<Item = Status>) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     statuses.for_each(|status| *counts.entry(status.word()).or_default() += 1);
     let total: usize = counts.values().sum();
-    let parts: Vec<_> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    let parts: Vec<_> = counts
+        .iter()
+        .map(|(word, count)| format!("{count} {word}"))
+        .collect();
     match total {
         0 => "It has no hosts.".into(),
         _ => format!("{total} host(s): {}.", parts.join(", ")),

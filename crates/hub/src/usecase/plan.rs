@@ -20,13 +20,18 @@ use uuid::Uuid;
 pub async fn plan(hub: &Hub, request: &PlanRequest, _ask: &Ask) -> Result<PlanView, Error> {
     match request.verb {
         Verb::Bind | Verb::Move => {
-            let (key, to) = (host_of(request)?, ClusterId(needed(request.cluster_id, "cluster_id")?));
+            let (key, to) = (
+                host_of(request)?,
+                ClusterId(needed(request.cluster_id, "cluster_id")?),
+            );
             lend(hub, request.verb, key, to).await
         }
         Verb::Unbind => unbind(hub, host_of(request)?).await,
         Verb::DeleteHost => delete_host(hub, host_of(request)?).await,
         Verb::DeleteCluster => delete_cluster(hub, ClusterId(needed(request.cluster_id, "cluster_id")?)),
-        Verb::DeleteInfraEnv => delete_infra_env(hub, InfraEnvId(needed(request.infra_env_id, "infra_env_id")?)),
+        Verb::DeleteInfraEnv => {
+            delete_infra_env(hub, InfraEnvId(needed(request.infra_env_id, "infra_env_id")?))
+        }
     }
 }
 
@@ -36,11 +41,17 @@ fn needed(id: Option<Uuid>, field: &str) -> Result<Uuid, Error> {
 
 fn host_of(request: &PlanRequest) -> Result<HostKey, Error> {
     let infra_env = InfraEnvId(needed(request.infra_env_id, "infra_env_id")?);
-    Ok(HostKey { infra_env, host: HostId(needed(request.host_id, "host_id")?) })
+    Ok(HostKey {
+        infra_env,
+        host: HostId(needed(request.host_id, "host_id")?),
+    })
 }
 
 pub async fn lend(hub: &Hub, verb: Verb, key: HostKey, to: ClusterId) -> Result<PlanView, Error> {
-    let cluster = hub.index.cluster(to).ok_or_else(|| Error::missing("cluster", to))?;
+    let cluster = hub
+        .index
+        .cluster(to)
+        .ok_or_else(|| Error::missing("cluster", to))?;
     let scene = hub.scene(key, Need::Reports, false).await?;
     let mut draft = Draft::new(verb);
     let turn = if verb == Verb::Move {
@@ -70,7 +81,14 @@ fn lend_steps(draft: &mut Draft, scene: &Scene<'_>, turn: Turn, cluster: &Arc<Cl
             draft.give_back(&scene.host, &after);
         }
         let arrived = draft.come_back(scene, &after);
-        draft.step(&after, format!("bind to cluster {name}"), Some(&arrived), Some("binding")).note =
+        draft
+            .step(
+                &after,
+                format!("bind to cluster {name}"),
+                Some(&arrived),
+                Some("binding"),
+            )
+            .note =
             Some("By itself, as soon as the host is free and ready, also after a restart of the hub.".into());
         return;
     }
@@ -78,13 +96,29 @@ fn lend_steps(draft: &mut Draft, scene: &Scene<'_>, turn: Turn, cluster: &Arc<Cl
         None => format!("bind to cluster {name}"),
         Some(_) => format!("hand over to cluster {name}"),
     };
-    let lost = if scene.host.cluster.is_some() { lost(&scene.host) } else { Vec::new() };
-    let step = draft.step(&scene.host, action, Some(scene.host.status().word()), Some(after.status().word()));
+    let lost = if scene.host.cluster.is_some() {
+        lost(&scene.host)
+    } else {
+        Vec::new()
+    };
+    let step = draft.step(
+        &scene.host,
+        action,
+        Some(scene.host.status().word()),
+        Some(after.status().word()),
+    );
     step.destroys = lost;
     step.note = Some("At once; nothing is written to the host's disk.".into());
     draft.register_again(scene, &after, Some(cluster));
     let note = "The checks of the cluster run over the new inventory; what fails is told by explain.";
-    draft.step(&after, "report its hardware to the cluster".into(), None, Some("known")).note = Some(note.into());
+    draft
+        .step(
+            &after,
+            "report its hardware to the cluster".into(),
+            None,
+            Some("known"),
+        )
+        .note = Some(note.into());
 }
 
 async fn unbind(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
@@ -122,7 +156,10 @@ async fn delete_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
 }
 
 pub fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
-    let cluster = hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))?;
+    let cluster = hub
+        .index
+        .cluster(id)
+        .ok_or_else(|| Error::missing("cluster", id))?;
     let mut draft = Draft::new(Verb::DeleteCluster);
     let subject = format!("cluster/{}", cluster.name);
     let status = lifecycle::status(&cluster);
@@ -143,19 +180,25 @@ pub fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
                 }
             }
             if by_hand > 0 {
-                let text = format!("{by_hand} host(s) must boot the discovery image before they are free again.");
+                let text =
+                    format!("{by_hand} host(s) must boot the discovery image before they are free again.");
                 draft.warnings.push(text);
             }
             let step = draft.step_about(subject, "delete the cluster".into(), Some(status), None);
             step.destroys = vec!["the cluster's settings and its pull secret".into()];
-            step.note = Some("All of it is one commit: either everything happens or nothing. Its history stays.".into());
+            step.note = Some(
+                "All of it is one commit: either everything happens or nothing. Its history stays.".into(),
+            );
         }
     }
     Ok(draft.view())
 }
 
 pub fn delete_infra_env(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
-    let infra_env = hub.index.infra_env(id).ok_or_else(|| Error::missing("infra-env", id))?;
+    let infra_env = hub
+        .index
+        .infra_env(id)
+        .ok_or_else(|| Error::missing("infra-env", id))?;
     let mut draft = Draft::new(Verb::DeleteInfraEnv);
     let subject = format!("infra-env/{}", infra_env.name);
     match infra_env_delete::may_delete(hub, &infra_env) {
@@ -179,12 +222,28 @@ struct Draft {
 
 impl Draft {
     fn new(verb: Verb) -> Self {
-        Self { verb, steps: Vec::new(), blockers: Vec::new(), warnings: Vec::new() }
+        Self {
+            verb,
+            steps: Vec::new(),
+            blockers: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 
     fn view(self) -> PlanView {
-        let Self { verb, steps, blockers, warnings } = self;
-        PlanView { verb, allowed: blockers.is_empty(), steps, blockers, warnings }
+        let Self {
+            verb,
+            steps,
+            blockers,
+            warnings,
+        } = self;
+        PlanView {
+            verb,
+            allowed: blockers.is_empty(),
+            steps,
+            blockers,
+            warnings,
+        }
     }
 
     fn block(&mut self, subject: &str, refused: &Refused) {
@@ -225,11 +284,25 @@ impl Draft {
         self.step_about(subject(host), action, from, to)
     }
 
-    fn step_about(&mut self, subject: String, action: String, from: Option<&str>, to: Option<&str>) -> &mut PlanStep {
+    fn step_about(
+        &mut self,
+        subject: String,
+        action: String,
+        from: Option<&str>,
+        to: Option<&str>,
+    ) -> &mut PlanStep {
         let order = u32::try_from(self.steps.len() + 1).unwrap_or(u32::MAX);
         let owned = |word: &str| Cow::Owned(word.to_owned());
         let (from, to) = (from.map(owned), to.map(owned));
-        self.steps.push(PlanStep { order, subject, action: action.into(), from, to, note: None, destroys: Vec::new() });
+        self.steps.push(PlanStep {
+            order,
+            subject,
+            action: action.into(),
+            from,
+            to,
+            note: None,
+            destroys: Vec::new(),
+        });
         self.steps.last_mut().expect("a step was pushed a line above")
     }
 
@@ -248,7 +321,12 @@ impl Draft {
     /// How a returned host becomes free; says the status it has then.
     fn come_back(&mut self, scene: &Scene<'_>, after: &Host) -> String {
         if after.phase == Phase::ReturnPending {
-            let step = self.step(after, "boot the discovery image, by hand or by BMC".into(), None, None);
+            let step = self.step(
+                after,
+                "boot the discovery image, by hand or by BMC".into(),
+                None,
+                None,
+            );
             step.note = Some("Not needed if the agent of the discovery image still runs there.".into());
         }
         self.register_again(scene, after, None);
@@ -260,7 +338,9 @@ impl Draft {
 
     fn register_again(&mut self, scene: &Scene<'_>, after: &Host, cluster: Option<&Arc<Cluster>>) {
         let around = scene.hub.around(cluster.map(AsRef::as_ref), scene.now);
-        let event = Event::Registered { agent_version: after.agent_version.clone() };
+        let event = Event::Registered {
+            agent_version: after.agent_version.clone(),
+        };
         let arrives = muster_domain::host::lifecycle::next(after, &event, &around);
         let to = arrives.map(|decision| decision.host.status().word()).ok();
         let step = self.step(after, "register again".into(), Some(after.status().word()), to);
@@ -301,20 +381,35 @@ fn lost(host: &Host) -> Vec<String> {
         (host.role != Role::AutoAssign, "its role"),
         (!installer_args.is_empty(), "its installer arguments"),
         (!ignition_overrides.is_empty(), "its ignition overrides"),
-        (!ignition_token.is_empty() || !ignition_headers.is_empty(), "its ignition token and headers"),
+        (
+            !ignition_token.is_empty() || !ignition_headers.is_empty(),
+            "its ignition token and headers",
+        ),
         (!machine_config_pool.is_empty(), "its machine config pool"),
         (!node_labels.is_empty(), "its node labels"),
-        (!skip_formatting.is_empty(), "its list of disks that are not formatted"),
+        (
+            !skip_formatting.is_empty(),
+            "its list of disks that are not formatted",
+        ),
         (!fencing.is_empty(), "its fencing credentials"),
-        (*disk_chosen && !installation_disk_id.is_empty(), "the choice of its installation disk"),
+        (
+            *disk_chosen && !installation_disk_id.is_empty(),
+            "the choice of its installation disk",
+        ),
         (host.progress.stage.is_some(), "the record of its installation"),
     ];
-    all.into_iter().filter(|(is_set, _)| *is_set).map(|(_, text)| text.to_owned()).collect()
+    all.into_iter()
+        .filter(|(is_set, _)| *is_set)
+        .map(|(_, text)| text.to_owned())
+        .collect()
 }
 
 /// What the host could become in a cluster of this release.
 pub fn verdicts_of(hub: &Hub, scene: &Scene<'_>, release: Option<&str>) -> Vec<Verdict> {
-    let inventory = scene.stored.get(&Report::Inventory).and_then(|text| Inventory::parse(text).ok());
+    let inventory = scene
+        .stored
+        .get(&Report::Inventory)
+        .and_then(|text| Inventory::parse(text).ok());
     verdicts(inventory.as_ref(), &hub.settings.requirements, release)
 }
 
@@ -333,11 +428,23 @@ fn warnings(hub: &Hub, scene: &Scene<'_>, cluster: &Cluster) -> Vec<String> {
     };
     match wanted {
         Some(profile) => {
-            let unfit = all.iter().filter(|verdict| verdict.profile == profile && !verdict.fits);
-            unfit.map(|verdict| format!("does not fit {}: {}", profile.as_str(), verdict.reasons.join("; "))).collect()
+            let unfit = all
+                .iter()
+                .filter(|verdict| verdict.profile == profile && !verdict.fits);
+            unfit
+                .map(|verdict| {
+                    format!(
+                        "does not fit {}: {}",
+                        profile.as_str(),
+                        verdict.reasons.join("; ")
+                    )
+                })
+                .collect()
         }
         None => {
-            let roles = all.iter().filter(|verdict| verdict.profile != Profile::SingleNode);
+            let roles = all
+                .iter()
+                .filter(|verdict| verdict.profile != Profile::SingleNode);
             let (fit, unfit): (Vec<_>, Vec<_>) = roles.partition(|verdict| verdict.fits);
             let names: Vec<_> = fit.iter().map(|verdict| verdict.profile.as_str()).collect();
             match (names.is_empty(), unfit.is_empty()) {

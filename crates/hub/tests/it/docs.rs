@@ -19,7 +19,12 @@ async fn the_page_shows_every_operation_and_loads_nothing() {
     let answer = door.get("/docs").await;
     assert_eq!(answer.status, StatusCode::OK);
     let page = answer.text;
-    for item in openapi::document()["paths"].as_object().unwrap().values().filter_map(Value::as_object) {
+    for item in openapi::document()["paths"]
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(Value::as_object)
+    {
         for operation in item.values() {
             let id = operation["operationId"].as_str().unwrap();
             assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
@@ -34,7 +39,11 @@ async fn the_page_shows_every_operation_and_loads_nothing() {
 async fn every_link_inside_the_page_has_a_target() {
     let door = Door::open().await;
     let page = door.get("/docs").await.text;
-    for link in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+    for link in page
+        .split("href=\"#")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+    {
         assert!(page.contains(&format!("id=\"{link}\"")), "{link}");
     }
 }

@@ -12,23 +12,53 @@ async fn a_clusters_history_counts_severities_and_pages() {
     assert_eq!(door.bind(pool, host, cluster).await.status, StatusCode::OK);
     let all = door.get(&format!("{V2}/events?cluster_id={cluster}")).await;
     assert_eq!(all.status, StatusCode::OK, "{}", all.text);
-    let names: Vec<_> = all.body.as_array().unwrap().iter().map(|event| event["name"].as_str().unwrap()).collect();
-    assert!(names.contains(&"cluster_registration_succeeded") && names.contains(&"host_bind_succeeded"), "{names:?}");
+    let names: Vec<_> = all
+        .body
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["name"].as_str().unwrap())
+        .collect();
+    assert!(
+        names.contains(&"cluster_registration_succeeded") && names.contains(&"host_bind_succeeded"),
+        "{names:?}"
+    );
     let count = |name: &str| all.headers[name].to_str().unwrap().parse::<usize>().unwrap();
     assert_eq!(count("event-count"), names.len());
     let severities = ["info", "warning", "error", "critical"];
-    let sum: usize = severities.iter().map(|word| count(&format!("severity-count-{word}"))).sum();
+    let sum: usize = severities
+        .iter()
+        .map(|word| count(&format!("severity-count-{word}")))
+        .sum();
     assert_eq!(sum, names.len());
 
-    let one = door.get(&format!("{V2}/events?cluster_id={cluster}&limit=1&order=desc")).await;
+    let one = door
+        .get(&format!("{V2}/events?cluster_id={cluster}&limit=1&order=desc"))
+        .await;
     assert_eq!(one.body.as_array().unwrap().len(), 1);
     assert_eq!(one.body[0], *all.body.as_array().unwrap().last().unwrap());
     assert_eq!(one.headers["event-count"], all.headers["event-count"]);
-    assert_eq!(door.get(&format!("{V2}/events?cluster_id={cluster}&limit=0")).await.body, json!([]));
-    let all_again = door.get(&format!("{V2}/events?cluster_id={cluster}&limit=-1")).await;
+    assert_eq!(
+        door.get(&format!("{V2}/events?cluster_id={cluster}&limit=0"))
+            .await
+            .body,
+        json!([])
+    );
+    let all_again = door
+        .get(&format!("{V2}/events?cluster_id={cluster}&limit=-1"))
+        .await;
     assert_eq!(all_again.body, all.body);
-    let level = door.get(&format!("{V2}/events?cluster_id={cluster}&cluster_level=true")).await;
-    assert!(level.body.as_array().unwrap().iter().all(|event| event.get("host_id").is_none()));
+    let level = door
+        .get(&format!("{V2}/events?cluster_id={cluster}&cluster_level=true"))
+        .await;
+    assert!(
+        level
+            .body
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|event| event.get("host_id").is_none())
+    );
 }
 
 #[tokio::test]
@@ -36,10 +66,20 @@ async fn a_free_hosts_events_have_no_cluster_and_no_severity_counts() {
     let door = Door::open().await;
     let pool = door.infra_env("pool").await;
     let host = door.worker(pool, 1).await;
-    for scope in [format!("host_id={host}"), format!("host_ids={host},{pool}"), format!("infra_env_id={pool}")] {
+    for scope in [
+        format!("host_id={host}"),
+        format!("host_ids={host},{pool}"),
+        format!("infra_env_id={pool}"),
+    ] {
         let answer = door.get(&format!("{V2}/events?{scope}")).await;
         let events = answer.body.as_array().unwrap();
-        assert!(events.iter().any(|event| event["name"] == "host_registration_succeeded"), "{scope}: {}", answer.text);
+        assert!(
+            events
+                .iter()
+                .any(|event| event["name"] == "host_registration_succeeded"),
+            "{scope}: {}",
+            answer.text
+        );
         assert!(events.iter().all(|event| event.get("cluster_id").is_none()));
         assert_eq!(answer.headers["severity-count-info"], "0");
         assert_ne!(answer.headers["event-count"], "0");
@@ -56,20 +96,38 @@ async fn a_controller_adds_an_event_with_its_own_time_and_properties() {
     });
     let answer = door.post(&format!("{V2}/events"), event.clone()).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
-    let found = door.get(&format!("{V2}/events?cluster_id={cluster}&severities=warning&message=50%25%20DONE_")).await;
+    let found = door
+        .get(&format!(
+            "{V2}/events?cluster_id={cluster}&severities=warning&message=50%25%20DONE_"
+        ))
+        .await;
     assert_eq!(found.body, json!([event]));
-    assert_eq!(door.get(&format!("{V2}/events?cluster_id={cluster}&message=50_")).await.body, json!([]));
+    assert_eq!(
+        door.get(&format!("{V2}/events?cluster_id={cluster}&message=50_"))
+            .await
+            .body,
+        json!([])
+    );
 }
 
 #[tokio::test]
 async fn a_wrong_query_or_event_is_refused_in_the_shape_of_the_framework() {
     let door = Door::open().await;
-    for query in ["cluster_id=x", "severities=loud", "limit=many", "order=up", "host_ids=1,2"] {
+    for query in [
+        "cluster_id=x",
+        "severities=loud",
+        "limit=many",
+        "order=up",
+        "host_ids=1,2",
+    ] {
         let answer = door.get(&format!("{V2}/events?{query}")).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{query}");
         assert_eq!(answer.body["code"], 400, "{query}");
     }
-    for body in [json!({ "message": "m" }), json!({ "severity": "info", "message": "m", "event_time": "", "more": 1 })] {
+    for body in [
+        json!({ "message": "m" }),
+        json!({ "severity": "info", "message": "m", "event_time": "", "more": 1 }),
+    ] {
         let answer = door.post(&format!("{V2}/events"), body).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
     }

@@ -8,27 +8,63 @@ use uuid::Uuid;
 
 /// Every operation clients cannot do without, as far as it is offered yet.
 const NEEDED: &[&str] = &[
-    "v2RegisterCluster", "v2ListClusters", "v2GetCluster", "v2DeregisterCluster", "V2UpdateCluster", "ListClusterHosts",
-    "RegisterInfraEnv", "ListInfraEnvs", "GetInfraEnv", "UpdateInfraEnv", "DeregisterInfraEnv",
-    "GetInfraEnvDownloadURL", "v2DownloadInfraEnvFiles", "DownloadMinimalInitrd", "v2RegisterHost", "v2ListHosts",
-    "v2GetHost", "v2UpdateHost", "v2DeregisterHost", "v2GetNextSteps", "v2PostStepReply", "v2UpdateHostInstallProgress",
-    "BindHost", "UnbindHost", "v2UpdateHostInstallerArgs", "v2UpdateHostIgnition", "v2UpdateHostLogsProgress",
-    "TransformClusterToDay2", "TransformClusterToAddingHosts", "v2GetPreflightRequirements", "V2ListSupportedOperators",
-    "v2ListComponentVersions", "v2ListSupportedOpenshiftVersions", "v2ListEvents", "v2TriggerEvent", "v2ImportCluster",
-    "v2GetIgnoredValidations", "v2SetIgnoredValidations", "v2GetClusterInstallConfig", "v2UpdateClusterInstallConfig",
+    "v2RegisterCluster",
+    "v2ListClusters",
+    "v2GetCluster",
+    "v2DeregisterCluster",
+    "V2UpdateCluster",
+    "ListClusterHosts",
+    "RegisterInfraEnv",
+    "ListInfraEnvs",
+    "GetInfraEnv",
+    "UpdateInfraEnv",
+    "DeregisterInfraEnv",
+    "GetInfraEnvDownloadURL",
+    "v2DownloadInfraEnvFiles",
+    "DownloadMinimalInitrd",
+    "v2RegisterHost",
+    "v2ListHosts",
+    "v2GetHost",
+    "v2UpdateHost",
+    "v2DeregisterHost",
+    "v2GetNextSteps",
+    "v2PostStepReply",
+    "v2UpdateHostInstallProgress",
+    "BindHost",
+    "UnbindHost",
+    "v2UpdateHostInstallerArgs",
+    "v2UpdateHostIgnition",
+    "v2UpdateHostLogsProgress",
+    "TransformClusterToDay2",
+    "TransformClusterToAddingHosts",
+    "v2GetPreflightRequirements",
+    "V2ListSupportedOperators",
+    "v2ListComponentVersions",
+    "v2ListSupportedOpenshiftVersions",
+    "v2ListEvents",
+    "v2TriggerEvent",
+    "v2ImportCluster",
+    "v2GetIgnoredValidations",
+    "v2SetIgnoredValidations",
+    "v2GetClusterInstallConfig",
+    "v2UpdateClusterInstallConfig",
 ];
 
 fn operations() -> impl Iterator<Item = (&'static str, Method, &'static Value)> {
     let paths = openapi::document()["paths"].as_object().unwrap();
     paths.iter().flat_map(|(path, item)| {
         let methods = item.as_object().unwrap().iter();
-        methods.map(move |(method, operation)| (path.as_str(), method.to_uppercase().parse().unwrap(), operation))
+        methods.map(move |(method, operation)| {
+            (path.as_str(), method.to_uppercase().parse().unwrap(), operation)
+        })
     })
 }
 
 #[test]
 fn every_needed_operation_is_described_once() {
-    let ids: Vec<_> = operations().map(|(_, _, operation)| operation["operationId"].as_str().unwrap()).collect();
+    let ids: Vec<_> = operations()
+        .map(|(_, _, operation)| operation["operationId"].as_str().unwrap())
+        .collect();
     let missing: Vec<_> = NEEDED.iter().filter(|id| !ids.contains(id)).collect();
     assert!(missing.is_empty(), "{missing:?}");
     let mut unique = ids.clone();
@@ -48,8 +84,16 @@ async fn every_described_operation_is_there() {
         let body = (method != Method::GET && method != Method::DELETE).then(|| json!({}));
         let answer = door.ask(method.clone(), &parts.join("/"), body.as_ref()).await;
         assert_ne!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
-        assert!(!answer.text.contains("there is no path"), "{method} {path}: {}", answer.text);
-        assert!(answer.status.as_u16() < 500 || answer.status == StatusCode::NOT_IMPLEMENTED, "{method} {path}: {}", answer.text);
+        assert!(
+            !answer.text.contains("there is no path"),
+            "{method} {path}: {}",
+            answer.text
+        );
+        assert!(
+            answer.status.as_u16() < 500 || answer.status == StatusCode::NOT_IMPLEMENTED,
+            "{method} {path}: {}",
+            answer.text
+        );
     }
 }
 
@@ -78,7 +122,11 @@ fn every_reference_leads_somewhere() {
 #[tokio::test]
 async fn the_document_is_served_where_clients_look_for_it() {
     let door = Door::open().await;
-    for path in ["/openapi.json", "/api/assisted-install/openapi", "/api/assisted-install/v2/openapi"] {
+    for path in [
+        "/openapi.json",
+        "/api/assisted-install/openapi",
+        "/api/assisted-install/v2/openapi",
+    ] {
         let answer = door.get(path).await;
         assert_eq!(answer.status, StatusCode::OK, "{path}");
         assert_eq!(&answer.body, openapi::document(), "{path}");

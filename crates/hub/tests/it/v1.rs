@@ -11,7 +11,9 @@ use uuid::Uuid;
 
 async fn plan(door: &Door, verb: &str, ids: Value) -> Value {
     let mut body = json!({ "verb": verb });
-    body.as_object_mut().unwrap().extend(ids.as_object().unwrap().clone());
+    body.as_object_mut()
+        .unwrap()
+        .extend(ids.as_object().unwrap().clone());
     let answer = door.post(&format!("{V1}/plan"), body).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
     answer.body
@@ -19,11 +21,21 @@ async fn plan(door: &Door, verb: &str, ids: Value) -> Value {
 
 fn moves(plan: &Value) -> Vec<(String, String)> {
     let word = |step: &Value, key: &str| step[key].as_str().unwrap_or("-").to_owned();
-    plan["steps"].as_array().unwrap().iter().map(|step| (word(step, "from"), word(step, "to"))).collect()
+    plan["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| (word(step, "from"), word(step, "to")))
+        .collect()
 }
 
 fn codes(plan: &Value) -> Vec<&str> {
-    plan["blockers"].as_array().unwrap().iter().map(|one| one["code"].as_str().unwrap()).collect()
+    plan["blockers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["code"].as_str().unwrap())
+        .collect()
 }
 
 fn pair(from: &str, to: &str) -> (String, String) {
@@ -38,9 +50,19 @@ async fn the_plan_of_a_bind_is_what_the_bind_then_does() {
     let ids = json!({ "infra_env_id": pool, "host_id": host, "cluster_id": cluster });
     let told = plan(&door, "bind", ids.clone()).await;
     assert_eq!(told["allowed"], true, "{told}");
-    assert_eq!(moves(&told)[..2], [pair("known-unbound", "binding"), pair("binding", "discovering")]);
-    assert!(told["warnings"][0].as_str().unwrap().contains("worker only"), "{told}");
-    assert_eq!(door.status(pool, host).await, "known-unbound", "a plan changes nothing");
+    assert_eq!(
+        moves(&told)[..2],
+        [pair("known-unbound", "binding"), pair("binding", "discovering")]
+    );
+    assert!(
+        told["warnings"][0].as_str().unwrap().contains("worker only"),
+        "{told}"
+    );
+    assert_eq!(
+        door.status(pool, host).await,
+        "known-unbound",
+        "a plan changes nothing"
+    );
 
     assert_eq!(door.bind(pool, host, cluster).await.status, StatusCode::OK);
     assert_eq!(door.status(pool, host).await, "binding");
@@ -65,7 +87,14 @@ async fn a_plan_names_everything_that_blocks() {
     let told = plan(&door, "bind", ids).await;
     assert_eq!(told["allowed"], false);
     assert_eq!(codes(&told), ["host-not-ready", "architecture-differs"]);
-    assert!(told["blockers"].as_array().unwrap().iter().all(|one| one["next_action"] != ""), "{told}");
+    assert!(
+        told["blockers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|one| one["next_action"] != ""),
+        "{told}"
+    );
     assert_eq!(told["steps"], json!([]));
 }
 
@@ -78,11 +107,19 @@ async fn deleting_a_cluster_is_planned_host_by_host() {
     let told = plan(&door, "delete-cluster", json!({ "cluster_id": cluster })).await;
     assert_eq!(told["allowed"], true);
     assert_eq!(moves(&told)[0], pair("binding", "unbinding"));
-    assert_eq!(told["steps"].as_array().unwrap().last().unwrap()["subject"], "cluster/alpha");
+    assert_eq!(
+        told["steps"].as_array().unwrap().last().unwrap()["subject"],
+        "cluster/alpha"
+    );
 
     let refused = plan(&door, "delete-infra-env", json!({ "infra_env_id": pool })).await;
     assert_eq!(codes(&refused), ["pool-has-hosts"]);
-    let gone = plan(&door, "delete-host", json!({ "infra_env_id": pool, "host_id": host })).await;
+    let gone = plan(
+        &door,
+        "delete-host",
+        json!({ "infra_env_id": pool, "host_id": host }),
+    )
+    .await;
     assert_eq!(gone["allowed"], true);
 }
 
@@ -93,9 +130,21 @@ async fn a_plan_without_its_ids_or_of_what_does_not_exist_is_a_problem() {
     let cases = [
         (json!({ "verb": "bind" }), 400, "invalid"),
         (json!({ "verb": "dance" }), 400, "invalid"),
-        (json!({ "verb": "unbind", "infra_env_id": some, "host_id": other }), 404, "not-found"),
-        (json!({ "verb": "delete-cluster", "cluster_id": some }), 404, "not-found"),
-        (json!({ "verb": "delete-cluster", "cluster_id": some, "force": true }), 400, "invalid"),
+        (
+            json!({ "verb": "unbind", "infra_env_id": some, "host_id": other }),
+            404,
+            "not-found",
+        ),
+        (
+            json!({ "verb": "delete-cluster", "cluster_id": some }),
+            404,
+            "not-found",
+        ),
+        (
+            json!({ "verb": "delete-cluster", "cluster_id": some, "force": true }),
+            400,
+            "invalid",
+        ),
     ];
     for (body, status, code) in cases {
         let answer = door.post(&format!("{V1}/plan"), body.clone()).await;
@@ -104,7 +153,10 @@ async fn a_plan_without_its_ids_or_of_what_does_not_exist_is_a_problem() {
         assert_eq!(answer.body["code"], code, "{}", answer.text);
     }
     let answer = door.get(&format!("{V1}/clusters/not-an-id/explain")).await;
-    assert_eq!((answer.status, answer.body["code"].as_str()), (StatusCode::BAD_REQUEST, Some("invalid")));
+    assert_eq!(
+        (answer.status, answer.body["code"].as_str()),
+        (StatusCode::BAD_REQUEST, Some("invalid"))
+    );
 }
 
 #[tokio::test]
@@ -114,9 +166,18 @@ async fn a_host_is_moved_in_one_request_and_the_move_can_be_watched() {
     let (alpha, beta) = (door.cluster("alpha").await, door.cluster("beta").await);
     let host = door.worker(pool, 1).await;
     let path = format!("{V1}/infra-envs/{pool}/hosts/{host}/move");
-    assert_eq!(door.get(&path).await.status, StatusCode::NOT_FOUND, "a free host does not move");
+    assert_eq!(
+        door.get(&path).await.status,
+        StatusCode::NOT_FOUND,
+        "a free host does not move"
+    );
     door.bind(pool, host, alpha).await;
-    let told = plan(&door, "move", json!({ "infra_env_id": pool, "host_id": host, "cluster_id": beta })).await;
+    let told = plan(
+        &door,
+        "move",
+        json!({ "infra_env_id": pool, "host_id": host, "cluster_id": beta }),
+    )
+    .await;
     assert_eq!(told["allowed"], true, "{told}");
     assert_eq!(moves(&told)[0], pair("binding", "unbinding"));
 
@@ -127,12 +188,19 @@ async fn a_host_is_moved_in_one_request_and_the_move_can_be_watched() {
     door.register(pool, host).await;
     door.report(pool, host, 1).await;
     door.settle().await;
-    assert_eq!(door.get(&path).await.body["done"], false, "binding is not the end");
+    assert_eq!(
+        door.get(&path).await.body["done"],
+        false,
+        "binding is not the end"
+    );
     door.register(pool, host).await;
     let done = door.get(&path).await.body;
     assert_eq!((&done["done"], &done["to"]), (&json!(true), &json!(beta)));
     let same = door.post(&path, json!({ "cluster_id": beta })).await;
-    assert_eq!((same.status, same.body["code"].as_str()), (StatusCode::CONFLICT, Some("host-is-there")));
+    assert_eq!(
+        (same.status, same.body["code"].as_str()),
+        (StatusCode::CONFLICT, Some("host-is-there"))
+    );
 }
 
 #[tokio::test]
@@ -148,16 +216,27 @@ async fn explanations_say_why_until_when_and_what_next() {
     assert_eq!(told.body["verbs"][0]["verb"], "bind");
     let fits = |body: &Value| {
         let all = body.as_array().unwrap().iter().filter(|one| one["fits"] == true);
-        all.map(|one| one["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        all.map(|one| one["role"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(fits(&told.body["verdicts"]), ["arbiter", "worker"]);
-    assert_eq!(fits(&door.get(&format!("{path}/verdicts")).await.body), ["arbiter", "worker"]);
+    assert_eq!(
+        fits(&door.get(&format!("{path}/verdicts")).await.body),
+        ["arbiter", "worker"]
+    );
 
     door.bind(pool, host, cluster).await;
     door.settle().await;
     let told = door.get(&format!("{V1}/clusters/{cluster}/explain")).await.body;
     assert_eq!(told["status"], "pending-for-input", "{told}");
-    assert!(told["blockers"].as_array().unwrap().iter().all(|one| one["next_action"] != ""), "{told}");
+    assert!(
+        told["blockers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|one| one["next_action"] != ""),
+        "{told}"
+    );
     let told = door.get(&format!("{V1}/infra-envs/{pool}/explain")).await.body;
     assert_eq!(told["status"], "no-free-hosts");
     assert_eq!(told["verbs"][0]["allowed"], false);
@@ -187,7 +266,11 @@ async fn hosts_are_listed_page_by_page_and_filtered() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 5);
-    let count = async |query: &str| door.get(&format!("{V1}/hosts?{query}")).await.body["hosts"].as_array().map(Vec::len);
+    let count = async |query: &str| {
+        door.get(&format!("{V1}/hosts?{query}")).await.body["hosts"]
+            .as_array()
+            .map(Vec::len)
+    };
     assert_eq!(count("free=true").await, Some(4));
     assert_eq!(count(&format!("cluster_id={cluster}")).await, Some(1));
     assert_eq!(count("status=binding,known-unbound&limit=2").await, Some(2));
@@ -206,41 +289,73 @@ async fn the_feed_is_read_waited_for_and_resumed() {
     assert_eq!(page["changes"][0]["id"], json!(pool));
     let next = page["next"].as_i64().unwrap();
     let empty = door.get(&format!("{V1}/changes?after={next}")).await.body;
-    assert_eq!((empty["changes"].as_array().unwrap().len(), empty["next"].as_i64()), (0, Some(next)));
+    assert_eq!(
+        (empty["changes"].as_array().unwrap().len(), empty["next"].as_i64()),
+        (0, Some(next))
+    );
 
     let path = format!("{V1}/changes?after={next}&wait_seconds=30");
     let (waited, cluster) = tokio::join!(door.get(&path), door.cluster("alpha"));
     assert_eq!(waited.body["changes"][0]["id"], json!(cluster));
     let ahead = door.get(&format!("{V1}/changes?after=999999")).await;
-    assert_eq!((ahead.status, ahead.body["code"].as_str()), (StatusCode::GONE, Some("feed-pruned")));
+    assert_eq!(
+        (ahead.status, ahead.body["code"].as_str()),
+        (StatusCode::GONE, Some("feed-pruned"))
+    );
 }
 
 #[tokio::test]
 async fn the_feed_streams_what_is_there_and_what_comes() {
     let door = Door::open().await;
     let pool = door.infra_env("pool").await;
-    let request = Request::builder().method(Method::GET).uri(format!("{V1}/changes?after=0"));
-    let request = request.header(header::ACCEPT, "text/event-stream").body(Body::empty()).unwrap();
+    let request = Request::builder()
+        .method(Method::GET)
+        .uri(format!("{V1}/changes?after=0"));
+    let request = request
+        .header(header::ACCEPT, "text/event-stream")
+        .body(Body::empty())
+        .unwrap();
     let response = door.router.clone().oneshot(request).await.unwrap();
     assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
     let mut stream = response.into_body().into_data_stream();
     let mut text = String::new();
     let mut until = async |wanted: String| {
         while !text.contains(&wanted) {
-            let piece = tokio::time::timeout(Duration::from_secs(10), stream.next()).await.expect("an event in time");
+            let piece = tokio::time::timeout(Duration::from_secs(10), stream.next())
+                .await
+                .expect("an event in time");
             text.push_str(&String::from_utf8(piece.unwrap().unwrap().to_vec()).unwrap());
         }
         text.clone()
     };
     let first = until(pool.to_string()).await;
-    assert!(first.contains("id: 1\n") && first.contains("event: change\n"), "{first}");
+    assert!(
+        first.contains("id: 1\n") && first.contains("event: change\n"),
+        "{first}"
+    );
     let cluster = door.cluster("alpha").await;
     until(cluster.to_string()).await;
 
-    let request = Request::builder().uri(format!("{V1}/changes?after=0")).header("last-event-id", "1");
-    let request = request.header(header::ACCEPT, "text/event-stream").body(Body::empty()).unwrap();
-    let mut stream = door.router.clone().oneshot(request).await.unwrap().into_body().into_data_stream();
-    let piece = tokio::time::timeout(Duration::from_secs(10), stream.next()).await.unwrap().unwrap().unwrap();
+    let request = Request::builder()
+        .uri(format!("{V1}/changes?after=0"))
+        .header("last-event-id", "1");
+    let request = request
+        .header(header::ACCEPT, "text/event-stream")
+        .body(Body::empty())
+        .unwrap();
+    let mut stream = door
+        .router
+        .clone()
+        .oneshot(request)
+        .await
+        .unwrap()
+        .into_body()
+        .into_data_stream();
+    let piece = tokio::time::timeout(Duration::from_secs(10), stream.next())
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
     assert!(String::from_utf8(piece.to_vec()).unwrap().contains("id: 2\n"));
 }
 
@@ -249,11 +364,19 @@ async fn the_hub_tells_how_it_is() {
     let door = Door::open().await;
     door.infra_env("pool").await;
     let status = door.get(&format!("{V1}/status")).await.body;
-    assert_eq!((&status["infra_envs"], &status["database"]), (&json!(1), &json!("sqlite")));
+    assert_eq!(
+        (&status["infra_envs"], &status["database"]),
+        (&json!(1), &json!("sqlite"))
+    );
     let metrics = door.get("/metrics").await;
     assert!(metrics.text.contains("muster_infra_envs 1\n"), "{}", metrics.text);
     let line = r#"muster_http_request_duration_seconds_count{method="POST",route="/api/assisted-install/v2/infra-envs",status="2xx"} 1"#;
     assert!(metrics.text.contains(line), "{}", metrics.text);
     door.get("/nowhere/at/all").await;
-    assert!(door.get("/metrics").await.text.contains(r#"route="none",status="4xx"} 1"#));
+    assert!(
+        door.get("/metrics")
+            .await
+            .text
+            .contains(r#"route="none",status="4xx"} 1"#)
+    );
 }

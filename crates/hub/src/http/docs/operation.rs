@@ -20,7 +20,13 @@ pub fn operations(document: &Value) -> Vec<Operation<'_>> {
             let Some(value) = item.get(method) else { continue };
             let id = value["operationId"].as_str().unwrap_or_default();
             let tag = value["tags"][0].as_str().unwrap_or_default();
-            all.push(Operation { id, tag, method, path, value });
+            all.push(Operation {
+                id,
+                tag,
+                method,
+                path,
+                value,
+            });
         }
     }
     all
@@ -32,7 +38,11 @@ impl Operation<'_> {
     }
 
     pub fn badge(&self) -> String {
-        let shown = if self.method == "delete" { "del".into() } else { self.method.to_owned() };
+        let shown = if self.method == "delete" {
+            "del".into()
+        } else {
+            self.method.to_owned()
+        };
         format!("<b class=\"method {}\">{shown}</b>", self.method)
     }
 
@@ -67,7 +77,12 @@ impl Operation<'_> {
     }
 
     fn parameters(&self, html: &mut String) {
-        let Some(parameters) = self.value["parameters"].as_array().filter(|list| !list.is_empty()) else { return };
+        let Some(parameters) = self.value["parameters"]
+            .as_array()
+            .filter(|list| !list.is_empty())
+        else {
+            return;
+        };
         html.push_str("<h4>Parameters</h4><table><thead><tr><th>Name</th><th>Type</th><th>About</th></tr></thead><tbody>");
         for parameter in parameters {
             let about = format!(
@@ -77,13 +92,23 @@ impl Operation<'_> {
             );
             let about = about.trim_end_matches(": ");
             let name = parameter["name"].as_str().unwrap_or_default();
-            schema::row(html, name, parameter["required"] == true, &parameter["schema"], Some(about));
+            schema::row(
+                html,
+                name,
+                parameter["required"] == true,
+                &parameter["schema"],
+                Some(about),
+            );
         }
         html.push_str("</tbody></table>");
     }
 
     fn body(&self, html: &mut String, document: &Value) {
-        for (kind, content) in self.value["requestBody"]["content"].as_object().into_iter().flatten() {
+        for (kind, content) in self.value["requestBody"]["content"]
+            .as_object()
+            .into_iter()
+            .flatten()
+        {
             let body = &content["schema"];
             let _ = write!(
                 html,
@@ -96,21 +121,39 @@ impl Operation<'_> {
     }
 
     fn responses(&self, html: &mut String) {
-        html.push_str("<h4>Answers</h4><table><thead><tr><th>Status</th><th>Body</th><th>When</th></tr></thead><tbody>");
+        html.push_str(
+            "<h4>Answers</h4><table><thead><tr><th>Status</th><th>Body</th><th>When</th></tr></thead><tbody>",
+        );
         for (status, response) in self.value["responses"].as_object().into_iter().flatten() {
             let content = response["content"].as_object();
-            let kinds: Vec<_> = content.into_iter().flatten().map(|(_, body)| schema::kind(&body["schema"])).collect();
-            let headers: Vec<_> = response["headers"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
+            let kinds: Vec<_> = content
+                .into_iter()
+                .flatten()
+                .map(|(_, body)| schema::kind(&body["schema"]))
+                .collect();
+            let headers: Vec<_> = response["headers"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name)
+                .collect();
             let mut about = inline(response["description"].as_str().unwrap_or_default());
             if !headers.is_empty() {
-                let names: Vec<_> = headers.iter().map(|name| format!("<code>{}</code>", escaped(name))).collect();
+                let names: Vec<_> = headers
+                    .iter()
+                    .map(|name| format!("<code>{}</code>", escaped(name)))
+                    .collect();
                 let _ = write!(about, " Headers: {}", names.join(", "));
             }
             let _ = write!(
                 html,
                 "<tr><td><code>{}</code></td><td>{}</td><td>{about}</td></tr>",
                 escaped(status),
-                if kinds.is_empty() { "–".into() } else { kinds.join(" or ") },
+                if kinds.is_empty() {
+                    "–".into()
+                } else {
+                    kinds.join(" or ")
+                },
             );
         }
         html.push_str("</tbody></table>");
@@ -124,12 +167,19 @@ impl Operation<'_> {
         let required = parameters.filter(|one| one["in"] == "query" && one["required"] == true);
         for (index, parameter) in required.enumerate() {
             let name = parameter["name"].as_str().unwrap_or_default();
-            let _ = write!(command, "{}{name}=${{{name}}}", if index == 0 { '?' } else { '&' });
+            let _ = write!(
+                command,
+                "{}{name}=${{{name}}}",
+                if index == 0 { '?' } else { '&' }
+            );
         }
         command.push('"');
         if let Some(body) = self.value["requestBody"]["content"].get("application/json") {
             let body = schema::example(document, &body["schema"], 2);
-            let _ = write!(command, " \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'");
+            let _ = write!(
+                command,
+                " \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'"
+            );
         }
         command
     }

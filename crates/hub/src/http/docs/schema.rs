@@ -68,16 +68,28 @@ pub fn table(schema: &Value) -> String {
     };
     let mut html = String::new();
     for part in parts {
-        match part["properties"].as_object().filter(|properties| !properties.is_empty()) {
+        match part["properties"]
+            .as_object()
+            .filter(|properties| !properties.is_empty())
+        {
             None => {
                 let _ = write!(html, "<p>{}</p>", kind(part));
             }
             Some(properties) => {
-                html.push_str("<table><thead><tr><th>Field</th><th>Type</th><th>About</th></tr></thead><tbody>");
+                html.push_str(
+                    "<table><thead><tr><th>Field</th><th>Type</th><th>About</th></tr></thead><tbody>",
+                );
                 for (name, property) in properties {
-                    let is_required =
-                        part["required"].as_array().is_some_and(|names| names.iter().any(|known| known == name));
-                    row(&mut html, name, is_required, property, property["description"].as_str());
+                    let is_required = part["required"]
+                        .as_array()
+                        .is_some_and(|names| names.iter().any(|known| known == name));
+                    row(
+                        &mut html,
+                        name,
+                        is_required,
+                        property,
+                        property["description"].as_str(),
+                    );
                 }
                 html.push_str("</tbody></table>");
             }
@@ -91,7 +103,11 @@ pub fn row(html: &mut String, name: &str, is_required: bool, schema: &Value, abo
         html,
         "<tr><td><code>{}</code>{}</td><td>{}</td><td>{}</td></tr>",
         escaped(name),
-        if is_required { "<b class=\"must\" title=\"always present\">*</b>" } else { "" },
+        if is_required {
+            "<b class=\"must\" title=\"always present\">*</b>"
+        } else {
+            ""
+        },
         kind(schema),
         inline(about.unwrap_or_default()),
     );
@@ -104,11 +120,17 @@ pub fn example(document: &Value, schema: &Value, depth: usize) -> Value {
         return first.clone();
     }
     for key in ["oneOf", "anyOf", "allOf"] {
-        if let Some(first) = schema[key].as_array().and_then(|choices| choices.iter().find(|one| one["type"] != "null")) {
+        if let Some(first) = schema[key]
+            .as_array()
+            .and_then(|choices| choices.iter().find(|one| one["type"] != "null"))
+        {
             return example(document, first, depth);
         }
     }
-    let name = schema["type"].as_str().or_else(|| schema["type"][0].as_str()).unwrap_or("object");
+    let name = schema["type"]
+        .as_str()
+        .or_else(|| schema["type"][0].as_str())
+        .unwrap_or("object");
     match (name, schema["format"].as_str()) {
         ("string", Some("uuid")) => "00000000-0000-0000-0000-000000000000".into(),
         ("string", Some("date-time")) => "2026-01-01T00:00:00.000Z".into(),
@@ -118,8 +140,17 @@ pub fn example(document: &Value, schema: &Value, depth: usize) -> Value {
         ("array", _) => Value::Array(Vec::new()),
         _ if depth == 0 => Value::Object(Default::default()),
         _ => {
-            let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let fields = required.map(|name| (name.to_owned(), example(document, &schema["properties"][name], depth - 1)));
+            let required = schema["required"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
+            let fields = required.map(|name| {
+                (
+                    name.to_owned(),
+                    example(document, &schema["properties"][name], depth - 1),
+                )
+            });
             Value::Object(fields.collect())
         }
     }

@@ -52,12 +52,15 @@ async fn changes(
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let streams = text(header::ACCEPT).is_some_and(|accept| accept.contains("text/event-stream"));
     // A stream that was cut off knows better where it was than the address it was opened with.
-    let resumed = text(header::HeaderName::from_static("last-event-id")).and_then(|id| id.trim().parse().ok());
+    let resumed =
+        text(header::HeaderName::from_static("last-event-id")).and_then(|id| id.trim().parse().ok());
     let after = resumed.filter(|_| streams).or(query.after).unwrap_or(0);
     let after = place(&hub, after).await?;
     if streams {
         let keep_alive = KeepAlive::new().interval(HEARTBEAT);
-        return Ok(Sse::new(events(hub, after)).keep_alive(keep_alive).into_response());
+        return Ok(Sse::new(events(hub, after))
+            .keep_alive(keep_alive)
+            .into_response());
     }
     let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
     let wait = query.wait_seconds.unwrap_or(0).min(LONGEST_WAIT);
@@ -75,12 +78,14 @@ async fn place(hub: &Hub, after: i64) -> Result<i64, ProblemV1> {
     };
     match after {
         after if after <= 0 => Ok(range.pruned),
-        after if after < range.pruned => {
-            lost(format!("Changes up to {} are not kept any more, so some after {after} are lost.", range.pruned))
-        }
-        after if after > range.last => {
-            lost(format!("The newest change is {}; {after} belongs to another database.", range.last))
-        }
+        after if after < range.pruned => lost(format!(
+            "Changes up to {} are not kept any more, so some after {after} are lost.",
+            range.pruned
+        )),
+        after if after > range.last => lost(format!(
+            "The newest change is {}; {after} belongs to another database.",
+            range.last
+        )),
         after => Ok(after),
     }
 }
@@ -92,8 +97,14 @@ async fn wait_for(hub: &Hub, after: i64, limit: u32, wait: Duration) -> Result<V
     if !found.is_empty() || wait.is_zero() {
         return Ok(found);
     }
-    let has_news = tokio::time::timeout(wait, newest.wait_for(|seq| *seq > after)).await.is_ok();
-    if has_news { read(hub, after, limit).await } else { Ok(Vec::new()) }
+    let has_news = tokio::time::timeout(wait, newest.wait_for(|seq| *seq > after))
+        .await
+        .is_ok();
+    if has_news {
+        read(hub, after, limit).await
+    } else {
+        Ok(Vec::new())
+    }
 }
 
 async fn read(hub: &Hub, after: i64, limit: u32) -> Result<Vec<Change>, StoreError> {
@@ -117,7 +128,9 @@ fn view(row: muster_store::Change) -> Change {
             muster_store::ChangeOp::Delete => ChangeOp::Delete,
         },
         revision: row.revision,
-        status: Some(row.status).filter(|status| !status.is_empty()).map(Into::into),
+        status: Some(row.status)
+            .filter(|status| !status.is_empty())
+            .map(Into::into),
         at: row.at,
     }
 }

@@ -59,7 +59,10 @@ async fn host(
     V1(HostPath(key)): V1<HostPath>,
     V1(Args(mind)): V1<Args<InMind>>,
 ) -> Result<Response, ProblemV1> {
-    Ok(json(StatusCode::OK, &explain::host(&hub, key, mind.cluster(), &ask).await?))
+    Ok(json(
+        StatusCode::OK,
+        &explain::host(&hub, key, mind.cluster(), &ask).await?,
+    ))
 }
 
 /// Tell which roles a host fits
@@ -74,7 +77,10 @@ async fn verdicts(
     V1(HostPath(key)): V1<HostPath>,
     V1(Args(mind)): V1<Args<InMind>>,
 ) -> Result<Response, ProblemV1> {
-    Ok(json(StatusCode::OK, &explain::host_verdicts(&hub, key, mind.cluster()).await?))
+    Ok(json(
+        StatusCode::OK,
+        &explain::host_verdicts(&hub, key, mind.cluster()).await?,
+    ))
 }
 
 /// Explain a cluster

@@ -29,9 +29,10 @@ const LARGEST_PAGE: u32 = 5000;
 pub struct Doc;
 
 pub fn routes() -> Router<Hub> {
-    Router::new()
-        .route("/hosts", get(list))
-        .route("/infra-envs/{infra_env_id}/hosts/{host_id}/move", post(start_move).get(show_move))
+    Router::new().route("/hosts", get(list)).route(
+        "/infra-envs/{infra_env_id}/hosts/{host_id}/move",
+        post(start_move).get(show_move),
+    )
 }
 
 /// List hosts of all InfraEnvs
@@ -48,7 +49,11 @@ async fn list(State(hub): State<Hub>, V1(Args(query)): V1<Args<HostsQuery>>) -> 
         infra_env: query.infra_env_id.map(InfraEnvId),
         cluster: query.cluster_id.map(ClusterId),
         // One status is an index lookup; several are picked out of the pages.
-        status: if let [status] = statuses[..] { Some(status) } else { None },
+        status: if let [status] = statuses[..] {
+            Some(status)
+        } else {
+            None
+        },
         free: query.free,
     };
     let wanted = |host: &Host| statuses.is_empty() || statuses.contains(&host.status());
@@ -89,8 +94,16 @@ fn cursor(key: HostKey) -> String {
 fn parse_cursor(text: &str) -> Result<HostKey, Error> {
     let parse = |part: Option<&str>| part.and_then(|part| Uuid::try_parse(part).ok());
     match (parse(text.get(..32)), parse(text.get(32..))) {
-        (Some(infra_env), Some(host)) => Ok(HostKey { infra_env: InfraEnvId(infra_env), host: HostId(host) }),
-        _ => Err(Invalid::schema("after", "is no place in the list", "use the `next` of the page before").into()),
+        (Some(infra_env), Some(host)) => Ok(HostKey {
+            infra_env: InfraEnvId(infra_env),
+            host: HostId(host),
+        }),
+        _ => Err(Invalid::schema(
+            "after",
+            "is no place in the list",
+            "use the `next` of the page before",
+        )
+        .into()),
     }
 }
 
@@ -141,7 +154,10 @@ async fn start_move(
         (status = 400, description = "An id is no UUID", body = Problem),
         (status = 404, description = "No such host, or it is free and stays so", body = Problem)))]
 async fn show_move(State(hub): State<Hub>, V1(HostPath(key)): V1<HostPath>) -> Result<Response, ProblemV1> {
-    let host = hub.index.host(key).ok_or_else(|| Error::missing("host", key.host))?;
+    let host = hub
+        .index
+        .host(key)
+        .ok_or_else(|| Error::missing("host", key.host))?;
     let view = match (host.moving_to, host.cluster) {
         (Some(to), from) => view(&host, from, to),
         (None, Some(to)) => view(&host, None, to),
@@ -167,7 +183,10 @@ mod tests {
 
     #[test]
     fn a_place_in_the_list_reads_back() {
-        let key = HostKey { infra_env: InfraEnvId(Uuid::from_u128(7)), host: HostId(Uuid::from_u128(9)) };
+        let key = HostKey {
+            infra_env: InfraEnvId(Uuid::from_u128(7)),
+            host: HostId(Uuid::from_u128(9)),
+        };
         assert_eq!(parse_cursor(&cursor(key)).unwrap(), key);
         for bad in ["", "7", "zz", "ä".repeat(32).as_str()] {
             assert!(parse_cursor(bad).is_err(), "{bad}");

@@ -39,9 +39,18 @@ impl<E: FromRequest<S, Rejection = Response> + Send, S: Send + Sync> FromRequest
 
 async fn retold(refusal: Response) -> ProblemV1 {
     let status = refusal.status();
-    let bytes = to_bytes(refusal.into_body(), LONGEST_REFUSAL).await.unwrap_or_default();
-    let said = serde_json::from_slice::<InfraErrorBody>(&bytes).map(|body| body.message).unwrap_or_default();
-    problem(status, "invalid", said, "Correct the request; /docs describes it.")
+    let bytes = to_bytes(refusal.into_body(), LONGEST_REFUSAL)
+        .await
+        .unwrap_or_default();
+    let said = serde_json::from_slice::<InfraErrorBody>(&bytes)
+        .map(|body| body.message)
+        .unwrap_or_default();
+    problem(
+        status,
+        "invalid",
+        said,
+        "Correct the request; /docs describes it.",
+    )
 }
 
 pub fn problem(status: StatusCode, code: &'static str, detail: String, next_action: &str) -> ProblemV1 {
@@ -55,6 +64,9 @@ pub fn problem(status: StatusCode, code: &'static str, detail: String, next_acti
         request_id: None,
     };
     let mut response = problem::json(status, &body);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/problem+json"),
+    );
     response.into()
 }

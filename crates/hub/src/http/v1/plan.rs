@@ -36,5 +36,8 @@ async fn plan(
     ask: Ask,
     V1(Json(request)): V1<Json<PlanRequest>>,
 ) -> Result<Response, ProblemV1> {
-    Ok(json(StatusCode::OK, &usecase::plan::plan(&hub, &request, &ask).await?))
+    Ok(json(
+        StatusCode::OK,
+        &usecase::plan::plan(&hub, &request, &ask).await?,
+    ))
 }

@@ -10,7 +10,9 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
-use muster_contract::v2::event::{EventCategory, EventOrder, EventSeverity, EventView, EventsQuery, TriggerEvent};
+use muster_contract::v2::event::{
+    EventCategory, EventOrder, EventSeverity, EventView, EventsQuery, TriggerEvent,
+};
 use muster_domain::{ClusterId, Entry, HostId, InfraEnvId, Severity};
 use muster_store::{Category, Commit, Event, EventQuery, EventsPage};
 
@@ -58,7 +60,12 @@ fn wanted(query: EventsQuery) -> EventQuery {
         deleted_hosts,
         cluster_level,
     } = query;
-    let mut hosts: Vec<_> = host_ids.into_iter().flat_map(|list| list.0).chain(host_id).map(HostId).collect();
+    let mut hosts: Vec<_> = host_ids
+        .into_iter()
+        .flat_map(|list| list.0)
+        .chain(host_id)
+        .map(HostId)
+        .collect();
     hosts.sort();
     hosts.dedup();
     EventQuery {
@@ -67,8 +74,16 @@ fn wanted(query: EventsQuery) -> EventQuery {
         infra_env: infra_env_id.map(InfraEnvId),
         deleted_hosts: deleted_hosts.unwrap_or(false),
         cluster_level: cluster_level.unwrap_or(false),
-        severities: severities.into_iter().flat_map(|list| list.0).map(severity).collect(),
-        categories: categories.into_iter().flat_map(|list| list.0).map(category).collect(),
+        severities: severities
+            .into_iter()
+            .flat_map(|list| list.0)
+            .map(severity)
+            .collect(),
+        categories: categories
+            .into_iter()
+            .flat_map(|list| list.0)
+            .map(category)
+            .collect(),
         message: message.filter(|part| !part.is_empty()),
         // Below zero means all of them.
         limit: u64::try_from(limit.unwrap_or(LIMIT)).ok(),
@@ -97,7 +112,15 @@ fn header_of(severity: Severity) -> HeaderName {
 }
 
 fn view(event: Event) -> EventView {
-    let Entry { name, severity, message, host, infra_env, cluster, props } = event.entry;
+    let Entry {
+        name,
+        severity,
+        message,
+        host,
+        infra_env,
+        cluster,
+        props,
+    } = event.entry;
     EventView {
         name: name.into(),
         cluster_id: cluster.map(|id| id.0),
@@ -133,8 +156,16 @@ fn category(word: EventCategory) -> Category {
     request_body = TriggerEvent,
     responses((status = 201, description = "Written down"),
         (status = 400, description = "The event cannot be read", body = InfraErrorBody)))]
-async fn trigger(State(hub): State<Hub>, ask: Ask, Json(body): Json<TriggerEvent>) -> Result<StatusCode, Problem> {
-    let mut entry = Entry::new(body.name.as_deref().unwrap_or_default(), severity(body.severity), body.message);
+async fn trigger(
+    State(hub): State<Hub>,
+    ask: Ask,
+    Json(body): Json<TriggerEvent>,
+) -> Result<StatusCode, Problem> {
+    let mut entry = Entry::new(
+        body.name.as_deref().unwrap_or_default(),
+        severity(body.severity),
+        body.message,
+    );
     entry.cluster = body.cluster_id.map(ClusterId);
     entry.host = body.host_id.map(HostId);
     entry.infra_env = body.infra_env_id.map(InfraEnvId);
