@@ -1,5 +1,5 @@
--- One text for both databases. `{id}` is a uuid as text in byte order, `{clustered}` keeps small rows in their key's
--- tree where the database can. Times are microseconds since 1970, documents are JSON as text.
+-- One text for both databases. `{id}` is a uuid as text in byte order, `{number}` a key that rises, `{clustered}`
+-- keeps small rows in their key's tree where the database can. Times are microseconds since 1970, documents JSON.
 
 create table hosts (
     infra_env_id {id} not null,
@@ -61,7 +61,7 @@ create table infra_envs (
 create index infra_envs_by_cluster on infra_envs (cluster_id);
 
 create table events (
-    id bigint not null primary key,
+    id {number} not null primary key,
     at bigint not null,
     name text not null,
     severity text not null check (severity in ('info', 'warning', 'error', 'critical')),
@@ -80,7 +80,7 @@ create index events_by_host on events (host_id, at, id);
 create index events_by_infra_env on events (infra_env_id, at, id, category, severity);
 
 create table changes (
-    seq bigint not null primary key,
+    seq {number} not null primary key,
     at bigint not null,
     kind text not null check (kind in ('host', 'cluster', 'infra-env')),
     id {id} not null,
@@ -93,7 +93,7 @@ create table changes (
 create index changes_by_time on changes (at);
 
 create table outbox (
-    id bigint not null primary key,
+    id {number} not null primary key,
     key text not null unique,
     effect text not null,
     due_at bigint not null,

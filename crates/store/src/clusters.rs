@@ -87,13 +87,10 @@ impl ClusterBatch {
 
     pub async fn write(self, connection: &mut AnyConnection) -> Result<(), StoreError> {
         let Self { puts, deletes } = self;
-        let wanted = deletes.len();
-        let head = "delete from clusters where (id, revision) in (";
-        expect_rows(
-            "cluster",
-            wanted,
-            sql::execute_rows(connection, head, deletes, ")").await?,
-        )?;
+        for delete in deletes {
+            let text = "delete from clusters where id = $1 and revision = $2";
+            expect_rows("cluster", 1, sql::execute(connection, text, delete.into()).await?)?;
+        }
         let wanted = puts.len();
         let met = sql::execute_rows(
             connection,

@@ -51,20 +51,25 @@ impl HostFilter {
             None => {}
         }
         if let Some(key) = after {
-            values.extend(pair(key));
-            terms.push(beyond(">", values.len()));
+            terms.push(self.beyond(">", key, values));
         }
         format!("where {}", terms.join(" and "))
     }
-}
 
-/// Compares the key with the last two parameters.
-fn beyond(operator: &str, parameters: usize) -> String {
-    format!(
-        "(h.infra_env_id, h.host_id) {operator} (${}, ${})",
-        parameters - 1,
-        parameters
-    )
+    /// Compares the hosts' keys with a given one. Within one pool only the second half is left to compare, and SQLite
+    /// needs that said to seek instead of walking the pool.
+    fn beyond(&self, operator: &str, key: HostKey, values: &mut Vec<Value>) -> String {
+        if self.infra_env == Some(key.infra_env) {
+            values.push(Value::text(key.host));
+            return format!("h.host_id {operator} ${}", values.len());
+        }
+        values.extend(pair(key));
+        format!(
+            "(h.infra_env_id, h.host_id) {operator} (${}, ${})",
+            values.len() - 1,
+            values.len()
+        )
+    }
 }
 
 pub(crate) fn pair(key: HostKey) -> [Value; 2] {
@@ -127,8 +132,10 @@ impl Store {
         if let (Some((last, _)), false) = (page.last(), wanted.is_empty()) {
             let mut values = Vec::new();
             let mut conditions = filter.conditions(after, &mut values);
-            values.extend(pair(last.key()));
-            conditions = format!("{conditions} and {}", beyond("<=", values.len()));
+            conditions = format!(
+                "{conditions} and {}",
+                filter.beyond("<=", last.key(), &mut values)
+            );
             reports::attach(&mut tx, &conditions, values, wanted, &mut page).await?;
         }
         tx.commit().await?;
@@ -262,19 +269,14 @@ impl HostBatch {
             buried,
             risen,
         } = self;
-        let gone: Vec<[Value; 2]> = deletes
-            .iter()
-            .map(|[infra_env, host, _]| [infra_env.clone(), host.clone()])
-            .collect();
-        let wanted = deletes.len();
-        let met = sql::execute_rows(
-            connection,
-            "delete from hosts where (infra_env_id, host_id, revision) in (",
-            deletes,
-            ")",
-        )
-        .await?;
-        expect_rows("host", wanted, met)?;
+        let mut gone = Vec::with_capacity(deletes.len());
+        for [infra_env, host, seen] in deletes {
+            // One at a time: SQLite would walk all hosts for a list that names the revision too.
+            let text = "delete from hosts where infra_env_id = $1 and host_id = $2 and revision = $3";
+            let values = vec![infra_env.clone(), host.clone(), seen];
+            expect_rows("host", 1, sql::execute(connection, text, values).await?)?;
+            gone.push([infra_env, host]);
+        }
         reports::forget(connection, gone.clone()).await?;
         checkins::forget(connection, gone).await?;
         let wanted = puts.len();

@@ -91,13 +91,14 @@ impl InfraEnvBatch {
 
     pub async fn write(self, connection: &mut AnyConnection) -> Result<(), StoreError> {
         let Self { puts, deletes } = self;
-        let wanted = deletes.len();
-        let head = "delete from infra_envs where (id, revision) in (";
-        expect_rows(
-            "infra-env",
-            wanted,
-            sql::execute_rows(connection, head, deletes, ")").await?,
-        )?;
+        for delete in deletes {
+            let text = "delete from infra_envs where id = $1 and revision = $2";
+            expect_rows(
+                "infra-env",
+                1,
+                sql::execute(connection, text, delete.into()).await?,
+            )?;
+        }
         let wanted = puts.len();
         let met = sql::execute_rows(
             connection,

@@ -52,10 +52,10 @@ pub(crate) async fn attach(
         .iter()
         .map(|report| format!("'{}'", report.word()))
         .collect();
+    // A cross join keeps SQLite from walking all reports of the pool instead of the page's hosts.
     let text = format!(
-        "select r.infra_env_id, r.host_id, r.kind, r.body from hosts h
-         join host_reports r on r.infra_env_id = h.infra_env_id and r.host_id = h.host_id
-         {conditions} and r.kind in ({})",
+        "select r.infra_env_id, r.host_id, r.kind, r.body from hosts h cross join host_reports r
+         {conditions} and r.infra_env_id = h.infra_env_id and r.host_id = h.host_id and r.kind in ({})",
         kinds.join(", ")
     );
     let mut rows = sql::query(text, values).fetch(connection);

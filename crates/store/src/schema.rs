@@ -53,9 +53,12 @@ async fn applied(connection: &mut AnyConnection) -> Result<usize, StoreError> {
 }
 
 fn portable(text: &str, dialect: Dialect) -> String {
-    let (id, clustered) = match dialect {
-        Dialect::Sqlite => ("text", "without rowid"),
-        Dialect::Postgres => ("text collate \"C\"", ""),
+    let (id, number, clustered) = match dialect {
+        // Only `integer` becomes SQLite's own row number and needs no index beside it.
+        Dialect::Sqlite => ("text", "integer", "without rowid"),
+        Dialect::Postgres => ("text collate \"C\"", "bigint", ""),
     };
-    text.replace("{id}", id).replace("{clustered}", clustered)
+    text.replace("{id}", id)
+        .replace("{number}", number)
+        .replace("{clustered}", clustered)
 }

@@ -67,6 +67,16 @@ pub(crate) fn query(text: String, values: Vec<Value>) -> Bound<'static> {
     values.into_iter().fold(sqlx::query(AssertSqlSafe(text)), bind)
 }
 
+/// Gives the number of rows affected.
+pub(crate) async fn execute(
+    connection: &mut AnyConnection,
+    text: &'static str,
+    values: Vec<Value>,
+) -> Result<u64, StoreError> {
+    let query = values.into_iter().fold(sqlx::query(text), bind);
+    Ok(query.execute(connection).await?.rows_affected())
+}
+
 /// Runs `head (values …) tail` over all rows, many at a time. Gives the number of rows affected.
 pub(crate) async fn execute_rows<const N: usize>(
     connection: &mut AnyConnection,
@@ -75,7 +85,7 @@ pub(crate) async fn execute_rows<const N: usize>(
     tail: &str,
 ) -> Result<u64, StoreError> {
     let mut affected = 0;
-    for (text, values) in statements(head, rows, tail) {
+    for (text, values) in statements(Marks::of(connection), head, rows, tail) {
         affected += query(text, values)
             .execute(&mut *connection)
             .await?
@@ -92,13 +102,32 @@ pub(crate) async fn fetch_rows<const N: usize>(
     tail: &str,
 ) -> Result<Vec<AnyRow>, StoreError> {
     let mut found = Vec::new();
-    for (text, values) in statements(head, rows, tail) {
+    for (text, values) in statements(Marks::of(connection), head, rows, tail) {
         found.append(&mut query(text, values).fetch_all(&mut *connection).await?);
     }
     Ok(found)
 }
 
+/// How parameters are marked. SQLite takes `$1` too, but looks each up in a list of all of them, which hurts with
+/// hundreds.
+#[derive(Clone, Copy)]
+enum Marks {
+    Bare,
+    Numbered,
+}
+
+impl Marks {
+    fn of(connection: &AnyConnection) -> Self {
+        if connection.backend_name() == "SQLite" {
+            Self::Bare
+        } else {
+            Self::Numbered
+        }
+    }
+}
+
 fn statements<const N: usize>(
+    marks: Marks,
     head: &str,
     rows: Vec<[Value; N]>,
     tail: &str,
@@ -107,19 +136,22 @@ fn statements<const N: usize>(
     std::iter::from_fn(move || {
         let size = SIZES.into_iter().find(|size| *size <= rows.len())?;
         let values = rows.by_ref().take(size).flatten().collect();
-        Some((format!("{head} {}{tail}", placeholders(size, N)), values))
+        Some((format!("{head} {}{tail}", placeholders(marks, size, N)), values))
     })
 }
 
 /// `values ($1,$2),($3,$4)`
-fn placeholders(rows: usize, columns: usize) -> String {
+fn placeholders(marks: Marks, rows: usize, columns: usize) -> String {
     let mut text = String::with_capacity(rows * columns * 5 + 8);
     text.push_str("values ");
     for row in 0..rows {
         text.push_str(if row == 0 { "(" } else { ",(" });
         for column in 0..columns {
             let comma = if column == 0 { "" } else { "," };
-            let _ = write!(text, "{comma}${}", row * columns + column + 1);
+            let _ = match marks {
+                Marks::Bare => write!(text, "{comma}?"),
+                Marks::Numbered => write!(text, "{comma}${}", row * columns + column + 1),
+            };
         }
         text.push(')');
     }
@@ -204,10 +236,11 @@ mod tests {
     #[test]
     fn rows_are_split_into_few_sizes_of_statement() {
         let rows = vec![[Value::Int(1), Value::Int(2)]; 86];
-        let sizes: Vec<usize> = statements("insert", rows, "")
+        let sizes: Vec<usize> = statements(Marks::Numbered, "insert", rows, "")
             .map(|(_, values)| values.len() / 2)
             .collect();
         assert_eq!(sizes, [64, 16, 4, 1, 1]);
-        assert_eq!(placeholders(2, 2), "values ($1,$2),($3,$4)");
+        assert_eq!(placeholders(Marks::Numbered, 2, 2), "values ($1,$2),($3,$4)");
+        assert_eq!(placeholders(Marks::Bare, 2, 2), "values (?,?),(?,?)");
     }
 }
