@@ -1,5 +1,7 @@
 //! Replays one recording: seed, send, compare, judge by the list of intended differences.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde_json::{Value, json};
 
 use super::client::{Client, Reply};
@@ -135,7 +137,7 @@ impl Replay<'_> {
 
     fn send(&self, request: &Request) -> Reply {
         let body = request.text().map(|text| self.ids.to_ours(&text));
-        let path = self.ids.to_ours(&request.path);
+        let path = at_present(&self.ids.to_ours(&request.path));
         let mut reply = self
             .client
             .send(&request.method, &path, &request.headers, body.as_deref());
@@ -231,6 +233,21 @@ impl Replay<'_> {
             json!({ "instructions": steps.into_iter().filter(kept).collect::<Vec<_>>() })
         };
         comparer.bodies("", &common(recorded), &common(ours))
+    }
+}
+
+/// Recorded hosts told the right time; it must be right now, too.
+fn at_present(path: &str) -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    match path.split_once("timestamp=") {
+        Some((head, rest)) => {
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{head}timestamp={now}{rest}")
+        }
+        None => path.to_owned(),
     }
 }
 

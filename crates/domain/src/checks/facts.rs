@@ -349,7 +349,8 @@ fn vips(vips: &[crate::cluster::Vip]) -> Vec<Vip> {
 }
 
 impl<'a> Peer<'a> {
-    /// `name` is the host's effective name. A host without inventory has an empty digest.
+    /// `name` is the host's effective name. A host without inventory has an empty digest,
+    /// or one that only keeps its name while it is told to register again.
     pub fn of(host: &'a Host, name: &'a str, reports: &'a Reports) -> Self {
         let ready = matches!(
             host.status(),
@@ -360,7 +361,7 @@ impl<'a> Peer<'a> {
             name,
             role: host.role,
             suggested_role: host.suggested_role,
-            has_inventory: host.digest != Digest::default(),
+            has_inventory: host.phase != host::Phase::Binding && host.digest != Digest::default(),
             digest: &host.digest,
             connectivity: reports.connectivity.as_ref(),
             free_addresses: &reports.free_addresses,

@@ -22,9 +22,17 @@ pub async fn infra_env_create(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Re
     let infra_env = new_infra_env(hub, wish, ask)?;
     fits_the_image(hub, &infra_env)?;
     let text = format!("InfraEnv {} was created.", infra_env.name);
-    let mut entry = Entry::new("infra_env_registered", Severity::Info, text).of_infra_env(infra_env.id);
+    let entry = Entry::new("infra_env_registered", Severity::Info, text).of_infra_env(infra_env.id);
+    let journal = vec![entry, image_news(&infra_env)];
+    infra_env_commit(hub, infra_env, journal, ask).await
+}
+
+/// Hosts booted from now on get another image.
+pub fn image_news(infra_env: &InfraEnv) -> Entry {
+    let text = format!("InfraEnv {}: its image follows the settings of now.", infra_env.name);
+    let mut entry = Entry::new("image_info_updated", Severity::Info, text).of_infra_env(infra_env.id);
     entry.cluster = infra_env.cluster;
-    infra_env_commit(hub, infra_env, vec![entry], ask).await
+    entry
 }
 
 fn new_infra_env(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<InfraEnv, Error> {

@@ -4,8 +4,8 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
 use crate::usecase::infra_env_create::{
-    agrees, fits_the_image, image_type, infra_env_commit, kernel_text, keys, network_text, override_text, put_proxy,
-    token_key,
+    agrees, fits_the_image, image_news, image_type, infra_env_commit, kernel_text, keys, network_text, override_text,
+    put_proxy, token_key,
 };
 use muster_contract::v2::infra_env::UpdateInfraEnv;
 use muster_domain::infra_env::InfraEnv;
@@ -59,7 +59,8 @@ async fn change(
             return Ok(before);
         }
         next.updated_at = hub.now();
-        match infra_env_commit(hub, next, Vec::new(), ask).await {
+        let journal = vec![image_news(&next)];
+        match infra_env_commit(hub, next, journal, ask).await {
             Err(error) if error.is_stale() => last = Some(error),
             done => return done,
         }

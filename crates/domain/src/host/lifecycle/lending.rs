@@ -1,6 +1,6 @@
 //! Lending and returning: bind, unbind, move, release with the cluster, reclaim.
 
-use super::super::{Gates, Host, Kind, Logs, Outcome, Phase, Progress, Report, Role, Status, Tenant};
+use super::super::{Digest, Gates, Host, Kind, Logs, Outcome, Phase, Progress, Report, Role, Status, Tenant};
 use super::{Around, Decision, Draft, stay};
 use crate::id::ClusterId;
 use crate::journal::Severity;
@@ -82,6 +82,8 @@ fn lend(draft: &mut Draft<'_>, to: ClusterId) {
     host.progress = Progress::default();
     host.bootstrap = false;
     host.gates = Gates::default();
+    // Its hardware is measured anew when it registers; until then people still know it by its name.
+    host.digest = Digest { hostname: std::mem::take(&mut host.digest.hostname), ..Digest::default() };
     draft.forget.extend([Report::Inventory, Report::ImagesStatus]);
     let text = format!("Host {} was bound to the cluster.", draft.host.name());
     draft.journal.push(draft.host.entry("host_bind_succeeded", Severity::Info, text));
