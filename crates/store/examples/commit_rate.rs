@@ -111,6 +111,7 @@ where
             }
             let (host, reports) = make(number);
             let mut commit = Commit::new(Timestamp::now());
+            commit.in_any_order = true;
             commit
                 .journal
                 .push(host.entry("host_status_updated", Severity::Info, "The host moved on"));

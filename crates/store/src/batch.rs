@@ -6,6 +6,7 @@
 use crate::changes::{self, Change, ChangeKind, ChangeOp};
 use crate::commit::{ClusterWrite, Commit, Committed, HostWrite, InfraEnvWrite};
 use crate::hosts::{self, HostBatch};
+use crate::references::{self, Members};
 use crate::{StoreError, clusters, events, infra_envs, outbox, tombstones};
 use muster_domain::id::{ClusterId, HostKey, InfraEnvId};
 use sqlx::AnyConnection;
@@ -52,6 +53,7 @@ pub(crate) async fn apply(
     commits: &[Commit],
 ) -> Result<Vec<Result<Committed, StoreError>>, StoreError> {
     let mut standings = standings(connection, commits).await?;
+    let mut members = Members::load(connection, commits).await?;
     let mut plan = Plan::default();
     let mut feed = Vec::new();
     let mut answers = Vec::with_capacity(commits.len());
@@ -59,6 +61,10 @@ pub(crate) async fn apply(
     for commit in commits {
         let writes = writes(commit);
         if let Some(key) = first_stale(&writes, &standings) {
+            answers.push(Err(key.stale()));
+            continue;
+        }
+        if let Err(key) = members.admit(commit, &standings) {
             answers.push(Err(key.stale()));
             continue;
         }
@@ -115,7 +121,8 @@ async fn standings(
     commits: &[Commit],
 ) -> Result<HashMap<RowKey, Standing>, StoreError> {
     let all: Vec<Guarded> = commits.iter().flat_map(writes).collect();
-    let keys: BTreeSet<RowKey> = all.iter().map(|write| write.key).collect();
+    let mut keys = references::named(commits);
+    keys.extend(all.iter().map(|write| write.key));
     let mut standings = HashMap::with_capacity(keys.len());
     let (mut hosts, mut clusters, mut infra_envs) = (Vec::new(), Vec::new(), Vec::new());
     for key in keys {

@@ -19,6 +19,9 @@ pub struct Commit {
     pub infra_envs: Vec<InfraEnvWrite>,
     pub journal: Vec<Entry>,
     pub effects: Vec<Effect>,
+    /// Hosts may name clusters and pools that are not there (yet), and what is deleted may have hosts: rows that are
+    /// brought in piece by piece come in any order.
+    pub in_any_order: bool,
     /// Outbox items that were performed.
     pub outbox_done: Vec<i64>,
     /// Outbox items that failed and are tried again.
@@ -35,6 +38,7 @@ impl Commit {
             infra_envs: Vec::new(),
             journal: Vec::new(),
             effects: Vec::new(),
+            in_any_order: false,
             outbox_done: Vec::new(),
             outbox_retry: Vec::new(),
         }

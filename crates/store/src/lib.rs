@@ -15,6 +15,7 @@ mod events;
 mod hosts;
 mod infra_envs;
 mod outbox;
+mod references;
 mod reports;
 mod schema;
 mod sql;

@@ -7,6 +7,7 @@ mod liveness;
 mod outbox;
 mod pages;
 mod place;
+mod references;
 mod reopen;
 mod rows;
 mod sample;

@@ -91,7 +91,11 @@ pub fn put_with(host: Host, reports: &[(Report, Option<&str>)]) -> HostWrite {
 }
 
 pub fn commit() -> Commit {
-    Commit::new(noon())
+    // These tests are about single rows; `references` has its own.
+    Commit {
+        in_any_order: true,
+        ..Commit::new(noon())
+    }
 }
 
 pub fn of_hosts(hosts: impl IntoIterator<Item = HostWrite>) -> Commit {
