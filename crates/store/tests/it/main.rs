@@ -1,5 +1,7 @@
 //! The store's behaviour, the same on SQLite and on PostgreSQL.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
+
 mod events;
 mod feed;
 mod guard;
