@@ -122,7 +122,7 @@ impl Desk<'_> {
         let turns = room.targets.len().div_ceil(CONNECTIVITY_HOSTS_PER_MINUTE).max(1);
         let minute = usize::try_from(self.now.as_second() / 60).unwrap_or_default();
         let own_turn = self.host.id.0.as_bytes()[15] as usize;
-        if (minute + own_turn) % turns != 0 {
+        if !(minute + own_turn).is_multiple_of(turns) {
             return None;
         }
         let mut text = String::from("[");

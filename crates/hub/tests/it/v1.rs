@@ -324,7 +324,7 @@ async fn the_feed_streams_what_is_there_and_what_comes() {
             let piece = tokio::time::timeout(Duration::from_secs(10), stream.next())
                 .await
                 .expect("an event in time");
-            text.push_str(&String::from_utf8(piece.unwrap().unwrap().to_vec()).unwrap());
+            text.push_str(std::str::from_utf8(&piece.unwrap().unwrap()).unwrap());
         }
         text.clone()
     };

@@ -220,8 +220,9 @@ fn more_info(host: &Host, info: &str, around: &Around<'_>) -> Decision {
 }
 
 fn new_stage(host: &Host, stage: Stage, info: &str, percentage: i64, around: &Around<'_>) -> Decision {
-    let added = stage == Stage::Done && host.kind == Kind::AddToExistingClusterHost
-        || stage == Stage::Done && around.cluster.is_some_and(|cluster| cluster.adds_hosts);
+    let joins = host.kind == Kind::AddToExistingClusterHost
+        || around.cluster.is_some_and(|cluster| cluster.adds_hosts);
+    let added = stage == Stage::Done && joins;
     let phase = match (stage, host.phase) {
         (Stage::Done, _) if added => Phase::Added,
         (Stage::Done, Phase::Installing | Phase::InProgress) => Phase::Installed,
