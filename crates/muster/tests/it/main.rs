@@ -5,8 +5,12 @@
 mod canned;
 mod commands;
 mod config;
+mod durability;
 mod exit_codes;
 mod help;
+mod ledger;
+mod machines;
 mod names;
 mod program;
+mod served;
 mod tour;

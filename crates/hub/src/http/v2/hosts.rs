@@ -16,6 +16,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post};
+use futures_util::StreamExt;
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
 use muster_contract::v2::host::{BindHost, HostView, SetHostIgnition, SetInstallerArgs, UpdateHost};
 use muster_domain::host::{Host, Report};
@@ -81,7 +82,8 @@ async fn list(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Pr
         }
     });
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    Ok((kind, Body::from_stream(stream)).into_response())
+    // Whoever compresses it asks once more after the end.
+    Ok((kind, Body::from_stream(stream.fuse())).into_response())
 }
 
 type Page = (Vec<HostView>, Option<HostKey>);

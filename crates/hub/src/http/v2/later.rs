@@ -9,6 +9,7 @@ use crate::http::v2::clusters::{find, members};
 use crate::http::v2::downloads::attachment;
 use crate::http::view::cluster::{Shown, full};
 use crate::turn::Ask;
+use crate::usecase::cluster_look::cluster_look;
 use crate::usecase::cluster_update::cluster_install_config;
 use axum::Router;
 use axum::extract::State;
@@ -99,12 +100,6 @@ pub fn routes() -> Router<Hub> {
     supported_platforms,
     ui_settings,
     change_ui_settings,
-    disconnected_cluster,
-    domains,
-    bundles,
-    bundle,
-    release_sources,
-    detailed_features,
     install_host,
     reset_host,
     reset_validation,
@@ -129,12 +124,9 @@ macro_rules! of_cluster {
     )*};
 }
 
-/// Operations that are not offered at all.
+/// Operations that are not offered at all. Clients that ask are told so; the document does not speak of them.
 macro_rules! of_nothing {
-    ($($name:ident $method:ident $path:literal $operation:literal $what:literal;)*) => {$(
-        #[doc = concat!("Not offered: ", $what)]
-        #[utoipa::path($method, path = $path, operation_id = $operation, tag = "later",
-            responses((status = 501, description = "Not offered", body = ErrorBody)))]
+    ($($name:ident $what:literal;)*) => {$(
         async fn $name() -> Problem {
             Error::NotOffered($what).into()
         }
@@ -166,21 +158,12 @@ of_cluster! {
 }
 
 of_nothing! {
-    disconnected_cluster post "/api/assisted-install/v2/clusters/disconnected"
-        "v2RegisterDisconnectedCluster" "A placeholder for a disconnected installation";
-    domains get "/api/assisted-install/v2/domains" "V2ListManagedDomains" "Listing managed domains";
-    bundles get "/api/assisted-install/v2/operators/bundles" "V2ListBundles" "Listing bundles of operators";
-    release_sources get "/api/assisted-install/v2/release-sources" "v2ListReleaseSources" "Listing sources of releases";
-    detailed_features get "/api/assisted-install/v2/support-levels/features/detailed"
-        "GetDetailedSupportedFeatures" "Telling why a feature is not supported";
-}
-
-/// Not offered: Showing a bundle of operators
-#[utoipa::path(get, path = "/api/assisted-install/v2/operators/bundles/{id}", operation_id = "V2GetBundle",
-    tag = "later", params(("id" = String, Path)),
-    responses((status = 501, description = "Not offered", body = ErrorBody)))]
-async fn bundle() -> Problem {
-    Error::NotOffered("Showing a bundle of operators").into()
+    disconnected_cluster "A placeholder for a disconnected installation";
+    domains "Listing managed domains";
+    bundles "Listing bundles of operators";
+    bundle "Showing a bundle of operators";
+    release_sources "Listing sources of releases";
+    detailed_features "Telling why a feature is not supported";
 }
 
 /// A "no" because of the state the cluster is in.
@@ -205,6 +188,8 @@ fn wrong_now(cluster: &Cluster, code: &str, what: &str) -> Refused {
         (status = 501, description = "Not offered yet", body = ErrorBody)))]
 async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
+    // The last report may not have been looked at yet.
+    let cluster = cluster_look(&hub, cluster.id).await?.unwrap_or(cluster);
     if lifecycle::status(&cluster) != "ready" {
         let next = "Look at its validations and put right what fails.";
         return Err(not_now(&cluster, "cluster-not-ready", "it cannot be installed", next).into());
