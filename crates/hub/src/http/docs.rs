@@ -67,9 +67,9 @@ pub fn page(document: &Value) -> String {
         html.push_str("</section>");
     }
     schemas(&mut html, document);
-    let _ = write!(
+    let _ = writeln!(
         html,
-        "</main><script>{}</script></body></html>\n",
+        "</main><script>{}</script></body></html>",
         include_str!("docs/page.js")
     );
     html

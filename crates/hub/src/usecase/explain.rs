@@ -149,7 +149,7 @@ fn why(host: &Host, blockers: &[Blocker]) -> String {
     text
 }
 
-fn next_action<'a>(status: Status, blockers: &'a [Blocker]) -> &'a str {
+fn next_action(status: Status, blockers: &[Blocker]) -> &str {
     match status {
         Status::KnownUnbound => "Bind it to a cluster.",
         Status::Known => "Nothing; it is ready to be installed.",

@@ -74,18 +74,18 @@ async fn place(hub: &Hub, after: i64) -> Result<i64, ProblemV1> {
     let range = hub.store.changes_range().await?;
     let lost = |detail| {
         let next = "List the objects anew, then follow the feed without `after`.";
-        Err(problem(StatusCode::GONE, "feed-pruned", detail, next))
+        problem(StatusCode::GONE, "feed-pruned", detail, next)
     };
     match after {
         after if after <= 0 => Ok(range.pruned),
-        after if after < range.pruned => lost(format!(
+        after if after < range.pruned => Err(lost(format!(
             "Changes up to {} are not kept any more, so some after {after} are lost.",
             range.pruned
-        )),
-        after if after > range.last => lost(format!(
+        ))),
+        after if after > range.last => Err(lost(format!(
             "The newest change is {}; {after} belongs to another database.",
             range.last
-        )),
+        ))),
         after => Ok(after),
     }
 }

@@ -58,6 +58,17 @@ async fn list(State(hub): State<Hub>, V1(Args(query)): V1<Args<HostsQuery>>) -> 
     };
     let wanted = |host: &Host| statuses.is_empty() || statuses.contains(&host.status());
     let mut page = HostPage::default();
+    if let Some(name) = &query.named {
+        let fits = |host: &Host| {
+            wanted(host)
+                && filter.infra_env.is_none_or(|id| host.infra_env == id)
+                && filter.cluster.is_none_or(|id| host.cluster == Some(id))
+                && filter.free.is_none_or(|free| host.is_free() == free)
+        };
+        let found = hub.index.named(name).into_iter().filter(fits).take(limit as usize);
+        page.hosts = found.map(|host| summary(&hub, host)).collect();
+        return Ok(json(StatusCode::OK, &page));
+    }
     loop {
         let rows = hub.store.hosts_page(&filter, after, limit, &[]).await?;
         let is_last = rows.len() < limit as usize;

@@ -36,6 +36,7 @@ async fn status(State(hub): State<Hub>) -> Response {
         clusters: count(clusters),
         infra_envs: count(infra_envs),
         uptime_seconds: u64::try_from(hub.now().duration_since(hub.started_at).as_secs()).unwrap_or(0),
+        newest_change: *hub.newest_change.borrow(),
         workers: workers.collect(),
     };
     crate::http::problem::json(StatusCode::OK, &view)
