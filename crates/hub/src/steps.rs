@@ -221,6 +221,10 @@ fn view(step: Step, args: Vec<String>) -> StepView {
     StepView { step_type, step_id, args }
 }
 
+pub fn is_upgrade(steps: &StepsView) -> bool {
+    steps.instructions.iter().flatten().any(|step| step.step_type == StepType::UpgradeAgent)
+}
+
 fn upgrade(hub: &Hub, slot: &Slot, host: &Host) -> Option<StepsView> {
     let wanted = hub.settings.checks.wanted_agent.as_deref()?;
     if host.agent_version.is_empty() || same_image(&host.agent_version, wanted) {

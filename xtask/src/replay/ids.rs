@@ -18,6 +18,11 @@ impl IdMap {
         self.ours.insert(recorded.to_owned(), ours.to_owned());
     }
 
+    /// Remembers an id that agents choose: it is the same on both sides.
+    pub fn keep(&mut self, id: &str) {
+        self.client.insert(id.to_owned());
+    }
+
     /// Remembers the ids a request brings: what a client says first is not the server's choice.
     pub fn note_request(&mut self, request: &Request) {
         for text in [request.path.clone(), request.body.to_string()] {

@@ -26,6 +26,8 @@ pub enum What {
     Date,
     /// A host or cluster in a state the recording does not reach next.
     State,
+    /// Findings of now where the recording shows those of its last tick.
+    Stale,
     /// A header that clients rely on.
     Header,
     /// Steps that do not fit the host's state.
@@ -48,6 +50,7 @@ impl What {
             What::Text => "text",
             What::Date => "date",
             What::State => "state",
+            What::Stale => "stale",
             What::Header => "header",
             What::Steps => "steps",
             What::Body => "body",

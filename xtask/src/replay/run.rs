@@ -1,6 +1,6 @@
 //! Replays one recording: seed, send, compare, judge by the list of intended differences.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -14,6 +14,7 @@ use super::seed;
 use super::shape::Comparer;
 use super::states::Timeline;
 use super::steps;
+use crate::wait;
 
 /// How much of a recording is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,10 @@ impl Extent {
         }
     }
 }
+
+/// Longer than the hub takes to look at a cluster on a busy machine.
+const SETTLES_WITHIN: Duration = Duration::from_secs(1);
+const SETTLE_PAUSE: Duration = Duration::from_millis(40);
 
 /// The part of a route that tells that an operation belongs to installing.
 const INSTALLING: &[&str] = &[
@@ -120,19 +125,40 @@ impl Replay<'_> {
         }
         self.report.compared += 1;
         self.ids.learn(&exchange.response.body, &reply.body());
-        for difference in self.compare(index, exchange, &reply) {
-            let intended = self
-                .intended
-                .allows(&self.recording.name, index, request, &difference);
-            let operation = operation.clone();
-            self.report.findings.push(Finding {
-                index,
-                operation,
-                difference,
-                intended,
-            });
-        }
+        let findings = self.settled(index, exchange, reply);
+        self.report.findings.extend(findings);
         true
+    }
+
+    /// The findings on an answer. What is only read is asked for again until it fits: clusters are looked at in the
+    /// background, a moment after the change.
+    fn settled(&self, index: usize, exchange: &Exchange, reply: Reply) -> Vec<Finding> {
+        let deadline = Instant::now() + SETTLES_WITHIN;
+        let mut findings = self.findings(index, exchange, &reply);
+        while exchange.request.method == "GET"
+            && findings.iter().any(|finding| finding.intended.is_none())
+            && Instant::now() < deadline
+        {
+            wait::pause(SETTLE_PAUSE);
+            findings = self.findings(index, exchange, &self.send(&exchange.request));
+        }
+        findings
+    }
+
+    fn findings(&self, index: usize, exchange: &Exchange, reply: &Reply) -> Vec<Finding> {
+        let request = &exchange.request;
+        let judge = |difference: Difference| Finding {
+            index,
+            operation: request.operation(),
+            intended: self
+                .intended
+                .allows(&self.recording.name, index, request, &difference),
+            difference,
+        };
+        self.compare(index, exchange, reply)
+            .into_iter()
+            .map(judge)
+            .collect()
     }
 
     fn send(&self, request: &Request) -> Reply {

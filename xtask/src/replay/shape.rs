@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::mask::inside;
 use super::report::{Difference, What};
-use super::states::{Timeline, Timing};
+use super::states::{self, Timeline, Timing};
 use super::values;
 
 /// Objects whose keys are data, not fields: only their values have a shape.
@@ -16,6 +16,8 @@ const MAPS: &[&str] = &[
     "l3_connected_addresses",
     "openshift-versions",
 ];
+/// What a host gets with the first tick after it registered.
+const TICK_KEYS: &[&str] = &["validations_info", "suggested_role"];
 /// The members that tell elements of a list apart, best first.
 const NAMES: &[&str] = &["id", "step_type", "path", "name"];
 
@@ -32,6 +34,8 @@ struct At<'a> {
     key: &'a str,
     /// Inside an object that is ahead in time: contents may differ, forms may not.
     lenient: bool,
+    /// Inside a host whose recorded findings are those of a tick before it changed sides.
+    stale: bool,
 }
 
 impl<'a> At<'a> {
@@ -40,6 +44,7 @@ impl<'a> At<'a> {
             path,
             key,
             lenient: self.lenient,
+            stale: self.stale,
         }
     }
 }
@@ -53,6 +58,7 @@ impl Comparer<'_> {
                 path: "$",
                 key: name,
                 lenient: false,
+                stale: false,
             },
             &[recorded],
             ours,
@@ -131,6 +137,8 @@ impl Comparer<'_> {
                 return;
             }
         };
+        let unseen = matches!(recorded, [host] if states::awaits_first_tick(host));
+        at.stale |= matches!(recorded, [host] if states::shows_former_side(host));
         // Inside an object that is ahead only its own keys are judged, by what its kind shows elsewhere.
         let judged = !at.lenient || !may_have.is_empty();
         let everywhere = |key: &String| recorded.iter().all(|map| map.contains_key(key));
@@ -151,7 +159,9 @@ impl Comparer<'_> {
         for (key, value) in ours {
             let path = format!("{}.{key}", at.path);
             let theirs: Vec<&Value> = recorded.iter().filter_map(|map| map.get(key)).collect();
-            if theirs.is_empty() {
+            if theirs.is_empty() && unseen && TICK_KEYS.contains(&key.as_str()) {
+                found.push(Difference::new(What::Stale, &path, "none yet", "those of now"));
+            } else if theirs.is_empty() {
                 if judged && !may_have.contains(key) {
                     found.push(Difference::new(What::Extra, &path, "absent", kind(value)));
                 }
@@ -322,6 +332,15 @@ fn checks(at: At<'_>, recorded: &Value, ours: &Value, found: &mut Vec<Difference
         return;
     }
     let (theirs, ours) = (ids(recorded), ids(ours));
+    if at.stale && theirs != ours {
+        found.push(Difference::new(
+            What::Stale,
+            at.path,
+            "those of the former side",
+            "those of now",
+        ));
+        return;
+    }
     let nothing = BTreeSet::new();
     for category in theirs.keys().chain(ours.keys()).collect::<BTreeSet<_>>() {
         let path = format!("{}.{category}", at.path);

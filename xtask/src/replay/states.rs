@@ -184,3 +184,22 @@ fn waits_for_tick(recorded: &Map<String, Value>, our: &str) -> bool {
         _ => false,
     }
 }
+
+/// A check that only hosts of a cluster have.
+const BOUND_ONLY: &str = "machine-cidr-defined";
+
+/// A host that no tick has looked at since it registered.
+pub fn awaits_first_tick(recorded: &Map<String, Value>) -> bool {
+    is_host(recorded) && !recorded.contains_key("validations_info")
+}
+
+/// A host that was bound or unbound and still shows the findings of its time before that.
+pub fn shows_former_side(recorded: &Map<String, Value>) -> bool {
+    let findings = word(recorded, "validations_info");
+    let of_cluster = findings.contains(BOUND_ONLY);
+    is_host(recorded) && !findings.is_empty() && of_cluster != recorded.contains_key("cluster_id")
+}
+
+fn is_host(recorded: &Map<String, Value>) -> bool {
+    ["Host", "AddToExistingClusterHost"].contains(&word(recorded, "kind"))
+}

@@ -34,8 +34,10 @@ words! {
     #[derive(Default)]
     pub enum EventOrder {
         #[default]
-        Asc = "asc",
-        Desc = "desc",
+        #[serde(alias = "asc")]
+        Asc = "ascending",
+        #[serde(alias = "desc")]
+        Desc = "descending",
     }
 }
 

@@ -12,8 +12,10 @@ use std::sync::Arc;
 
 pub async fn host_bind(hub: &Hub, key: HostKey, to: ClusterId, ask: &Ask) -> Result<Arc<Host>, Error> {
     let done = hub.host_turn(key, Need::Row, ask, |scene| bind_turn(scene, to)).await;
-    if let Err(Error::Refused(refused)) = &done {
-        tell_failure(hub, key, Some(to), "host_bind_failed", refused, ask).await?;
+    match &done {
+        Err(Error::Refused(refused)) => tell_failure(hub, key, Some(to), "host_bind_failed", refused, ask).await?,
+        Err(Error::Missing { .. }) if hub.index.is_deleted(key) => tell_gone(hub, key, to, ask).await?,
+        Ok(_) | Err(_) => {}
     }
     done
 }
@@ -100,6 +102,17 @@ pub fn target(scene: &Scene<'_>, to: ClusterId) -> Result<Arc<Cluster>, Error> {
         .into());
     }
     Ok(cluster)
+}
+
+/// Automation that binds a host somebody has just deleted leaves a trace, too.
+async fn tell_gone(hub: &Hub, key: HostKey, to: ClusterId, ask: &Ask) -> Result<(), Error> {
+    let text = format!("Host {} cannot be bound: it was deleted.", key.host);
+    let mut entry = Entry::new("host_bind_failed", Severity::Error, text).of_infra_env(key.infra_env);
+    entry.host = Some(key.host);
+    entry.cluster = Some(to);
+    let commit = Commit { request_id: ask.request_id, journal: vec![entry], ..Commit::new(hub.now()) };
+    hub.commit(commit, Vec::new()).await?;
+    Ok(())
 }
 
 /// A refusal is history too: people look there when automation did not do what they expected.

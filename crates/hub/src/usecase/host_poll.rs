@@ -2,8 +2,10 @@
 
 use crate::Hub;
 use crate::error::Error;
+use crate::index::Slot;
 use crate::steps;
 use crate::turn::{Ask, Need, Stored};
+use crate::usecase::host_report::upgrade_started;
 use jiff::Timestamp;
 use muster_contract::v2::step::StepsView;
 use muster_domain::HostKey;
@@ -28,10 +30,18 @@ pub async fn host_poll(
     let new_agent = agent_version.is_some_and(|version| !version.is_empty() && version != row.agent_version);
     let new_skew = row.gates.inventory && slot.live.skew.swap(skew, Ordering::Relaxed) != skew;
     if row.connected && !row.connection_timed_out && !new_agent && !new_skew {
-        return Ok(steps::of(hub, &slot, &row, now));
+        return told(hub, steps::of(hub, &slot, &row, now), &slot, ask).await;
     }
     let row = checked_in(hub, key, agent_version, ask).await?;
-    Ok(steps::of(hub, &slot, &row, now))
+    told(hub, steps::of(hub, &slot, &row, now), &slot, ask).await
+}
+
+/// The first time an agent is told to replace itself is worth a line of history.
+async fn told(hub: &Hub, steps: StepsView, slot: &Slot, ask: &Ask) -> Result<StepsView, Error> {
+    if steps::is_upgrade(&steps) && slot.live.upgrades.load(Ordering::Relaxed) == 1 {
+        upgrade_started(hub, &slot.row(), ask).await?;
+    }
+    Ok(steps)
 }
 
 async fn checked_in(

@@ -266,6 +266,14 @@ async fn upgraded(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<()
     }
 }
 
+pub async fn upgrade_started(hub: &Hub, host: &Host, ask: &Ask) -> Result<(), Error> {
+    let text = format!("Host {}: its agent is told to replace itself by {}", host.name(), hub.settings.images.agent);
+    let entry = host.entry("upgrade_agent_started", Severity::Info, text);
+    let commit = Commit { request_id: ask.request_id, journal: vec![entry], ..Commit::new(hub.now()) };
+    hub.commit(commit, Vec::new()).await?;
+    Ok(())
+}
+
 async fn upgrade_news(
     hub: &Hub,
     key: HostKey,

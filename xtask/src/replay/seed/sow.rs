@@ -132,6 +132,7 @@ impl Sower<'_> {
         let HostSeed { view, start } = host;
         let hosts = format!("/infra-envs/{}/hosts", word(view, "infra_env_id"));
         let one = format!("{hosts}/{}", word(view, "id"));
+        self.ids.keep(word(view, "id"));
         let registered = self.register(&hosts, view)?;
         if *start == Start::Registered {
             return Ok(());

@@ -1,6 +1,6 @@
 //! An agent registers: which of the 18 phases it finds its host in decides what that means.
 
-use super::super::{Gates, Host, Kind, Logs, Media, Phase, Progress, Report, Role, Stage};
+use super::super::{Gates, Host, Kind, Logs, Media, Phase, Progress, Report, Stage};
 use super::{Around, Decision, Draft, stay};
 use crate::refusal::Refused;
 
@@ -84,9 +84,6 @@ fn arrive(host: &mut Host, agent_version: &str, around: &Around<'_>) {
     }
     let adds = around.cluster.is_some_and(|cluster| cluster.adds_hosts) && host.cluster.is_some();
     host.kind = if adds { Kind::AddToExistingClusterHost } else { Kind::Host };
-    if adds && host.tenant.machine_config_pool.is_empty() {
-        host.tenant.machine_config_pool = Role::Worker.word().into();
-    }
 }
 
 fn boots_wrong_device(host: &Host) -> bool {
