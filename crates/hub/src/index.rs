@@ -145,6 +145,18 @@ impl Index {
         (read(&self.hosts).len(), read(&self.clusters).len(), read(&self.infra_envs).len())
     }
 
+    /// Hosts of that name, or whose id begins with it; names are not unique.
+    pub fn named(&self, name: &str) -> Vec<Host> {
+        let prefix = name.to_ascii_lowercase();
+        let meant = |slot: &&Arc<Slot>| {
+            let row = slot.row();
+            row.id.to_string().starts_with(&prefix) || row.name() == name
+        };
+        let mut found: Vec<_> = read(&self.hosts).values().filter(meant).map(|slot| slot.host()).collect();
+        found.sort_by_key(Host::key);
+        found
+    }
+
     /// How many hosts are in each status, for metrics.
     pub fn hosts_by_status(&self) -> HashMap<&'static str, u64> {
         let mut counts = HashMap::new();

@@ -69,6 +69,8 @@ pub async fn host(hub: &HubClient, wanted: &str) -> Outcome<HostSummary> {
         hub,
         HostsQuery {
             infra_env_id: within,
+            // Ids are looked up with and without their dashes; the hub knows them with.
+            named: Some(full_id(wanted).map_or_else(|_| wanted.to_owned(), |id| id.to_string())),
             ..HostsQuery::default()
         },
     )

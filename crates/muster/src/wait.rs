@@ -3,14 +3,12 @@
 use crate::age::{parse_span, span};
 use crate::exit::{Failure, Kind, Outcome};
 use muster_contract::client::{ClientError, HubClient};
-use muster_contract::v1::change::{Change, ChangesQuery};
+use muster_contract::v1::change::Change;
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// One question to the feed lasts at most this long, so that proxies in between do not cut it off.
 const LONGEST_POLL_SECONDS: u64 = 25;
-/// The feed is skipped in large steps when the hub tells it from its beginning.
-const SKIP: u32 = 10_000;
 /// A hub that restarts is asked again this often.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -33,18 +31,7 @@ pub enum Seen<T> {
 
 /// The newest place in the feed; what is committed later comes after it.
 pub async fn head(hub: &HubClient) -> Outcome<i64> {
-    let mut query = ChangesQuery {
-        after: None,
-        limit: Some(SKIP),
-        wait_seconds: None,
-    };
-    loop {
-        let page = hub.changes(&query).await?;
-        if page.changes.is_empty() {
-            return Ok(page.next);
-        }
-        query.after = Some(page.next);
-    }
+    Ok(hub.hub_status().await?.newest_change)
 }
 
 /// Looks again after every change that concerns it, until it is done or the time is over.

@@ -75,6 +75,9 @@ pub struct HostsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<Vec<String>>, style = Form, explode = false)]
     pub status: Option<CommaList<String>>,
+    /// Only hosts with this name, or whose id begins with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub named: Option<String>,
     /// The `next` of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,

@@ -30,5 +30,8 @@ pub struct HubStatus {
     pub clusters: i64,
     pub infra_envs: i64,
     pub uptime_seconds: u64,
+    /// Where the feed of changes ends now: follow it from here to see only what is new.
+    #[serde(default)]
+    pub newest_change: i64,
     pub workers: Vec<WorkerStatus>,
 }

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::room::Room;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::{Hub, measure};
+use futures_util::future::join_all;
 use muster_domain::checks::{self, ClusterFacts, Neighbours, Peer, Reports};
 use muster_domain::cluster::{self, Cluster, lifecycle, network, roles};
 use muster_domain::host::{Host, Report, Role, rules};
@@ -16,6 +17,8 @@ use std::sync::Arc;
 /// Hosts of one cluster read at once; more than any cluster has.
 const ALL_HOSTS: u32 = 100_000;
 const ATTEMPTS: usize = 16;
+/// Hosts written at a time: they share a wait for the disk.
+const TOGETHER: usize = 64;
 
 /// The whole look; `None` when the cluster is gone.
 pub async fn cluster_look(hub: &Hub, id: ClusterId) -> Result<Option<Arc<Cluster>>, Error> {
@@ -52,8 +55,11 @@ async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cl
     let mut next = Cluster::clone(&cluster);
     let room = Arc::new(arrange(hub, &mut next, &mut members));
     hub.rooms.put(cluster.id, room.clone());
-    for member in members.iter_mut().filter(|member| rules::is_measured(&member.host)) {
-        member.host = look_at_host(hub, member, &room, ask).await?;
+    for some in members.chunks_mut(TOGETHER) {
+        let looks = join_all(some.iter().map(|member| look_at_host(hub, member, &room, ask))).await;
+        for (member, host) in some.iter_mut().zip(looks) {
+            member.host = host?;
+        }
     }
     settle_cluster(hub, &cluster, next, &members, &room).await
 }
@@ -153,6 +159,11 @@ fn free_address_networks(peers: &[Peer<'_>]) -> Vec<String> {
 
 /// Commits only when something about the host really became different.
 async fn look_at_host(hub: &Hub, member: &Member, room: &Room, ask: &Ask) -> Result<Host, Error> {
+    if !rules::is_measured(&member.host) {
+        return Ok(member.host.clone());
+    }
+    // A look at a thousand hosts must not keep one poll waiting.
+    tokio::task::yield_now().await;
     let before = hub.index.host(member.host.key());
     let scene = Scene {
         hub,

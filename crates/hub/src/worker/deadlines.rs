@@ -2,13 +2,19 @@
 
 use crate::Hub;
 use crate::error::Error;
+use crate::index::Slot;
 use crate::usecase::host_due::host_due;
+use futures_util::stream::{self, StreamExt};
+use muster_domain::HostKey;
 use muster_domain::host::deadline;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Without anything on the agenda there is still the bell.
 const IDLE: Duration = Duration::from_secs(3600);
+
+/// A whole rack may fall silent at once: so many share a wait for the disk.
+const TOGETHER: usize = 64;
 
 pub async fn run(hub: Hub) {
     loop {
@@ -31,36 +37,55 @@ fn pause(hub: &Hub) -> Duration {
 
 /// Handles every host that is due now; says how many really were.
 pub async fn once(hub: &Hub) -> Result<usize, Error> {
-    let mut handled = 0;
-    while let Some((at, key)) = hub.agenda.pop_due(hub.now().as_microsecond()) {
-        let Some(slot) = hub.index.slot(key) else { continue };
-        // A later wake-up replaced by an earlier one leaves its old entry behind.
-        if slot.live.queued_micros.swap(i64::MAX, Ordering::Relaxed) > at {
-            slot.live.queued_micros.store(i64::MAX, Ordering::Relaxed);
-        }
-        let host = slot.host();
-        let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
-        let around = hub.around(cluster.as_deref(), hub.now());
-        if deadline::of(&host, &around).is_some_and(|due| due <= around.now) {
-            if seen_elsewhere(hub, &slot).await? {
-                hub.remind(&slot);
-                continue;
+    // After a failure nothing new is begun, and what is under way ends.
+    let broken = AtomicBool::new(false);
+    let due = std::iter::from_fn(|| match broken.load(Ordering::Relaxed) {
+        true => None,
+        false => hub.agenda.pop_due(hub.now().as_microsecond()),
+    });
+    let mut turns = stream::iter(due).map(|(at, key)| turn(hub, at, key)).buffer_unordered(TOGETHER);
+    let mut handled = Ok(0);
+    while let Some(done) = turns.next().await {
+        match (done, &mut handled) {
+            (Ok(was_due), Ok(count)) => *count += usize::from(was_due),
+            (Err(error), Ok(_)) => {
+                broken.store(true, Ordering::Relaxed);
+                handled = Err(error);
             }
-            match host_due(hub, key).await {
-                Ok(_) | Err(Error::Missing { .. }) => handled += 1,
-                Err(error) => {
-                    hub.agenda.add(at, key);
-                    return Err(error);
-                }
-            }
+            (_, Err(_)) => {}
         }
-        hub.remind(&slot);
     }
-    Ok(handled)
+    handled
+}
+
+/// One host whose time may have come; `false` when it had not. After a failure it is on the agenda again.
+async fn turn(hub: &Hub, at: i64, key: HostKey) -> Result<bool, Error> {
+    let Some(slot) = hub.index.slot(key) else { return Ok(false) };
+    slot.live.queued_micros.store(i64::MAX, Ordering::Relaxed);
+    let done = due(hub, &slot, key).await;
+    match &done {
+        Ok(_) => hub.remind(&slot),
+        Err(_) => hub.agenda.add(at, key),
+    }
+    done
+}
+
+async fn due(hub: &Hub, slot: &Slot, key: HostKey) -> Result<bool, Error> {
+    let host = slot.host();
+    let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
+    let around = hub.around(cluster.as_deref(), hub.now());
+    let is_due = deadline::of(&host, &around).is_some_and(|due| due <= around.now);
+    if !is_due || seen_elsewhere(hub, slot).await? {
+        return Ok(false);
+    }
+    match host_due(hub, key).await {
+        Ok(_) | Err(Error::Missing { .. }) => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
 /// With several hubs on one database, the agent may have asked another one.
-async fn seen_elsewhere(hub: &Hub, slot: &crate::index::Slot) -> Result<bool, Error> {
+async fn seen_elsewhere(hub: &Hub, slot: &Slot) -> Result<bool, Error> {
     if hub.settings.database != "postgresql" {
         return Ok(false);
     }

@@ -3,15 +3,19 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::usecase::cluster_look::cluster_look;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Nobody should wait longer than this for a look that could begin.
+const LONGEST_REST: Duration = Duration::from_secs(2);
 
 pub async fn run(hub: Hub) {
     loop {
+        let started = Instant::now();
         let result = once(&hub).await.map(drop);
         hub.workers.note("cluster-looks", hub.now(), &result);
-        if result.is_err() {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
+        // Looks at large clusters never take more than half of the time: what changes meanwhile waits for one look.
+        let rest = if result.is_err() { Duration::from_secs(1) } else { started.elapsed().min(LONGEST_REST) };
+        tokio::time::sleep(rest).await;
         hub.dirty_bell.notified().await;
     }
 }

@@ -82,6 +82,10 @@ fn usual() -> Vec<(&'static str, String)> {
     vec![
         ("GET {v1}/hosts", format!(r#"{{"hosts":[{}]}}"#, hosts.join(","))),
         ("GET {v1}/changes", r#"{"changes":[],"next":5}"#.into()),
+        (
+            "GET {v1}/status",
+            r#"{"version":"0","database":"sqlite","hosts":1,"clusters":1,"infra_envs":1,"uptime_seconds":1,"newest_change":5,"workers":[]}"#.into(),
+        ),
         ("GET {v2}/clusters", format!("[{demo}]")),
         ("GET {v2}/clusters/{cluster}", demo),
         ("GET {v2}/infra-envs", format!("[{lab}]")),

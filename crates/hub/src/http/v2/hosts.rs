@@ -23,6 +23,7 @@ use muster_domain::host::{Host, Report};
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
 use muster_store::HostFilter;
 use std::sync::Arc;
+use tokio::sync::mpsc::Sender;
 use utoipa::OpenApi;
 use uuid::Uuid;
 
@@ -54,32 +55,16 @@ async fn list(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Pr
     let infra_env = InfraEnvId(id);
     hub.index.infra_env(infra_env).ok_or_else(|| Error::missing("infra-env", infra_env))?;
     let filter = HostFilter { infra_env: Some(infra_env), ..HostFilter::default() };
+    // The first page here, so that a failure is an answer and not a torn body.
     let first = page(&hub, &filter, None).await?;
-    let stream = futures_util::stream::unfold(Some((first, true)), move |state| {
-        let (hub, filter) = (hub.clone(), filter);
-        async move {
-            let ((views, next), opening) = state?;
-            let mut text = Vec::with_capacity(views.len() * 8192);
-            text.extend_from_slice(if opening { b"[" } else { b"" });
-            for (position, view) in views.iter().enumerate() {
-                if position > 0 || !opening {
-                    text.push(b',');
-                }
-                // Writing to memory cannot fail, and views are plain data.
-                serde_json::to_writer(&mut text, view).ok();
-            }
-            let following = match next {
-                None => {
-                    text.push(b']');
-                    None
-                }
-                Some(after) => match page(&hub, &filter, Some(after)).await {
-                    Ok(page) => Some((page, false)),
-                    Err(error) => return Some((Err(std::io::Error::other(error)), None)),
-                },
-            };
-            Some((Ok(Bytes::from(text)), following))
-        }
+    let (pages, read) = tokio::sync::mpsc::channel(1);
+    tokio::spawn(pages_after(hub, filter, first, pages));
+    let stream = futures_util::stream::unfold((read, true), async |(mut read, opening)| {
+        let written = match read.recv().await? {
+            Ok((views, next)) => Ok(written(&views, opening, next.is_none())),
+            Err(error) => Err(std::io::Error::other(error)),
+        };
+        Some((written, (read, false)))
     });
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     // Whoever compresses it asks once more after the end.
@@ -87,6 +72,34 @@ async fn list(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Pr
 }
 
 type Page = (Vec<HostView>, Option<HostKey>);
+
+/// Reads the next page while the one before is written; ends early when nobody reads any more.
+async fn pages_after(hub: Hub, filter: HostFilter, first: Page, pages: Sender<Result<Page, Error>>) {
+    let mut now = Ok(first);
+    loop {
+        let next = now.as_ref().ok().and_then(|(_, next)| *next);
+        if pages.send(now).await.is_err() {
+            return;
+        }
+        let Some(after) = next else { return };
+        now = page(&hub, &filter, Some(after)).await;
+    }
+}
+
+/// A piece of the list's text.
+fn written(views: &[HostView], is_first: bool, is_last: bool) -> Bytes {
+    let mut text = Vec::with_capacity(views.len() * 12 * 1024);
+    text.extend_from_slice(if is_first { b"[" } else { b"" });
+    for (position, view) in views.iter().enumerate() {
+        if position > 0 || !is_first {
+            text.push(b',');
+        }
+        // Writing to memory cannot fail, and views are plain data.
+        serde_json::to_writer(&mut text, view).ok();
+    }
+    text.extend_from_slice(if is_last { b"]" } else { b"" });
+    text.into()
+}
 
 async fn page(hub: &Hub, filter: &HostFilter, after: Option<HostKey>) -> Result<Page, Error> {
     let rows = hub.store.hosts_page(filter, after, PAGE, &Report::ALL).await?;
