@@ -122,12 +122,12 @@ async fn sqlite(path: &Path) -> Result<Pools, StoreError> {
         std::fs::create_dir_all(parent).map_err(sqlx::Error::from)?;
     }
     let options = parse(&format!("sqlite://{}?mode=rwc", percent_encoded(&path)?))?;
-    // FULL: what was acknowledged survives a power cut. Checkpoints every 16,000 pages (64 MB): each costs
+    // FULL: what was acknowledged survives a power cut. Checkpoints every 32,000 pages (128 MB): each costs
     // two more waits for the disk, and the longer the log, the more changes of a page are copied back at once.
     let writer = sqlite_pool(
         1,
         "pragma journal_mode = wal; pragma synchronous = full; pragma temp_store = memory;
-         pragma cache_size = -16000; pragma wal_autocheckpoint = 16000; pragma journal_size_limit = 134217728;",
+         pragma cache_size = -32000; pragma wal_autocheckpoint = 32000; pragma journal_size_limit = 268435456;",
     );
     let writer = writer.connect_with(options.clone()).await?;
     let readers = sqlite_pool(
