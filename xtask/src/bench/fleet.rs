@@ -22,6 +22,8 @@ const MARKS: [char; 6] = ['~', '^', '`', '!', '?', '|'];
 pub struct Fleet {
     pub hosts: u32,
     pub pools: Vec<String>,
+    /// Made once: the generator has better things to do.
+    ids: Vec<String>,
     /// The agent the hub wants, so that nobody is told to upgrade.
     agent: String,
     reply: Template,
@@ -41,7 +43,7 @@ impl Fleet {
         let runner: Value = serde_json::from_str(runner)?;
         let agent = runner.as_object().and_then(|all| all.iter().find(|(name, _)| name.contains("version")));
         let agent = agent.and_then(|(_, value)| value.as_str()).context("no agent in the answer")?.to_owned();
-        Ok(Self { hosts, pools, agent, reply: Template::inventory()? })
+        Ok(Self { hosts, pools, ids: (0..hosts).map(host_id).collect(), agent, reply: Template::inventory()? })
     }
 
     /// Makes a cluster for hosts to be bound to.
@@ -59,36 +61,48 @@ impl Fleet {
         &self.pools[(host / POOL) as usize]
     }
 
-    fn path(&self, host: u32) -> String {
-        format!("{V2}/infra-envs/{}/hosts/{}", self.pool(host), host_id(host))
+    /// Starts a request about a host; its headers follow.
+    fn head(&self, method: &str, host: u32, rest: &str, out: &mut Vec<u8>) {
+        let id = &self.ids[host as usize];
+        for part in [method, " ", V2, "/infra-envs/", self.pool(host), "/hosts/", id, rest, " HTTP/1.1\r\nhost: bench\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+
+    fn act(&self, host: u32, rest: &str, body: &[u8], out: &mut Vec<u8>) {
+        self.head("POST", host, rest, out);
+        end_head(body.len(), out);
+        out.extend_from_slice(body);
     }
 
     pub fn register(&self, host: u32, out: &mut Vec<u8>) {
-        let body = format!(r#"{{"host_id":"{}","discovery_agent_version":"{}"}}"#, host_id(host), self.agent);
-        request(out, "POST", &format!("{V2}/infra-envs/{}/hosts", self.pool(host)), body.as_bytes());
+        let id = &self.ids[host as usize];
+        let body = format!(r#"{{"host_id":"{id}","discovery_agent_version":"{}"}}"#, self.agent);
+        head(out, "POST", &format!("{V2}/infra-envs/{}/hosts", self.pool(host)));
+        end_head(body.len(), out);
+        out.extend_from_slice(body.as_bytes());
     }
 
     pub fn ask(&self, host: u32, now: u64, out: &mut Vec<u8>) {
-        let path = format!("{}/instructions?timestamp={now}", self.path(host));
-        let version = format!("discovery_agent_version: {}\r\n", self.agent);
-        head(out, "GET", &path, &version);
-        out.extend_from_slice(b"\r\n");
+        self.head("GET", host, &format!("/instructions?timestamp={now}"), out);
+        for part in ["discovery_agent_version: ", &self.agent, "\r\n\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
     }
 
     pub fn reply(&self, host: u32, out: &mut Vec<u8>) {
-        let length = self.reply.text.len();
-        head(out, "POST", &format!("{}/instructions", self.path(host)), &body_head(length));
-        out.extend_from_slice(b"\r\n");
+        self.head("POST", host, "/instructions", out);
+        end_head(self.reply.text.len(), out);
         self.reply.write(host, out);
     }
 
     pub fn bind(&self, host: u32, cluster: &str, out: &mut Vec<u8>) {
         let body = format!(r#"{{"cluster_id":"{cluster}"}}"#);
-        request(out, "POST", &format!("{}/actions/bind", self.path(host)), body.as_bytes());
+        self.act(host, "/actions/bind", body.as_bytes(), out);
     }
 
     pub fn unbind(&self, host: u32, out: &mut Vec<u8>) {
-        request(out, "POST", &format!("{}/actions/unbind", self.path(host)), b"");
+        self.act(host, "/actions/unbind", b"", out);
     }
 }
 
@@ -97,7 +111,7 @@ pub struct Get(pub String);
 
 impl Work for Get {
     fn request(&self, _: u64, step: usize, out: &mut Vec<u8>) -> bool {
-        head(out, "GET", &self.0, "");
+        head(out, "GET", &self.0);
         out.extend_from_slice(b"\r\n");
         step == 0
     }
@@ -107,20 +121,15 @@ fn id(view: &Value) -> Result<String> {
     view["id"].as_str().map(str::to_owned).context("the answer has no id")
 }
 
-fn head(out: &mut Vec<u8>, method: &str, path: &str, more: &str) {
-    for part in [method, " ", path, " HTTP/1.1\r\nhost: bench\r\n", more] {
+fn head(out: &mut Vec<u8>, method: &str, path: &str) {
+    for part in [method, " ", path, " HTTP/1.1\r\nhost: bench\r\n"] {
         out.extend_from_slice(part.as_bytes());
     }
 }
 
-fn body_head(length: usize) -> String {
-    format!("content-type: application/json\r\ncontent-length: {length}\r\n")
-}
-
-fn request(out: &mut Vec<u8>, method: &str, path: &str, body: &[u8]) {
-    head(out, method, path, &body_head(body.len()));
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(body);
+fn end_head(length: usize, out: &mut Vec<u8>) {
+    // Writing to memory cannot fail.
+    let _ = write!(out, "content-type: application/json\r\ncontent-length: {length}\r\n\r\n");
 }
 
 /// Spread like real ones: neighbours in a fleet are not neighbours in an index.

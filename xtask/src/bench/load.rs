@@ -87,7 +87,15 @@ pub fn run(hub: SocketAddr, connections: usize, amount: Amount, work: &dyn Work)
         stream.set_nodelay(true)?;
         open.push(Connection { stream, read: Vec::with_capacity(16 * 1024), job: None });
     }
-    let mut generator = Generator { work, amount, started: Instant::now(), next: 0, out: Vec::new(), done: Outcome::default() };
+    let mut generator = Generator {
+        work,
+        amount,
+        started: Instant::now(),
+        next: 0,
+        out: Vec::new(),
+        piece: vec![0; 256 * 1024].into(),
+        done: Outcome::default(),
+    };
     generator.run(&mut open)?;
     generator.done.elapsed = generator.started.elapsed();
     generator.done.latencies.sort_unstable();
@@ -100,6 +108,7 @@ struct Generator<'a> {
     started: Instant,
     next: u64,
     out: Vec<u8>,
+    piece: Box<[u8]>,
     done: Outcome,
 }
 
@@ -188,12 +197,11 @@ impl Generator<'_> {
     }
 
     fn receive(&mut self, connection: &mut Connection) -> Result<()> {
-        let mut piece = [0; 64 * 1024];
-        let length = connection.stream.read(&mut piece)?;
+        let length = connection.stream.read(&mut self.piece)?;
         if length == 0 {
             bail!("the hub closed a connection");
         }
-        connection.read.extend_from_slice(&piece[..length]);
+        connection.read.extend_from_slice(&self.piece[..length]);
         let Some(answer) = answer(&connection.read) else { return Ok(()) };
         self.done.bytes += connection.read.len() as u64;
         if !(200..300).contains(&answer) {

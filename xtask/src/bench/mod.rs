@@ -41,6 +41,9 @@ pub struct HubBench {
     /// Seconds between two polls of a host in the paced run
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub poll: u32,
+    /// Measure the release binaries as they are
+    #[arg(long)]
+    pub no_build: bool,
     /// Also write all figures to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -14,9 +14,9 @@ use crate::{process, project};
 const BUILD_LIMIT: Duration = Duration::from_secs(60 * 60);
 
 pub fn hub(args: &HubBench) -> Result<()> {
-    let mut build = project::cargo();
-    build.args(["build", "--release", "--workspace", "--bin", "muster"]);
-    process::run(build.args(["--example", "bare_http", "--example", "bare_sqlite"]), BUILD_LIMIT)?;
+    if !args.no_build {
+        build()?;
+    }
     let mut sheets = Vec::new();
     for hosts in &args.hosts {
         if args.database != Database::Postgres {
@@ -32,6 +32,12 @@ pub fn hub(args: &HubBench) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn build() -> Result<()> {
+    let mut build = project::cargo();
+    build.args(["build", "--release", "--workspace", "--bin", "muster"]);
+    process::run(build.args(["--example", "bare_http", "--example", "bare_sqlite"]), BUILD_LIMIT)
 }
 
 fn walk(args: &HubBench, hosts: u32, server: Option<&Postgres>) -> Result<Sheet> {

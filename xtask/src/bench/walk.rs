@@ -102,6 +102,11 @@ impl<'a> Stand<'a> {
         self.run(what, WRITERS, hosts, Amount::Items(hosts.into()), deed)
     }
 
+    /// Every host asks once, so that none counts as silent in what follows.
+    fn stay_alive(&self) -> Result<()> {
+        self.all("all hosts ask", self.fleet.hosts, Deed::Ask).map(drop)
+    }
+
     fn idle(&self) -> Result<Used> {
         eprintln!("  nothing at all …");
         let before = self.meter.read()?;
@@ -197,6 +202,7 @@ impl Walk<'_> {
     }
 
     fn paced(&self, stand: &Stand<'_>, sheet: &mut Sheet) -> Result<()> {
+        stand.stay_alive()?;
         stand.settle()?;
         let idle = stand.idle()?;
         sheet.add("CPU % without a request", idle.percent(), at_most(2.0));
@@ -224,6 +230,7 @@ impl Walk<'_> {
         is_one: bool,
     ) -> Result<()> {
         let name = |what: &str| format!("{what}, {shape}");
+        stand.stay_alive()?;
         let (bound, _) = stand.all(&name("bind"), hosts, Deed::Bind(clusters, size))?;
         sheet.add(&name("bind /s"), bound.per_second(), at_least(3_000.0));
         let (arrived, _) = stand.all(&name("re-register and report"), hosts, Deed::Arrive)?;
