@@ -66,7 +66,7 @@ fn newest<'a>(images: &[&'a OsImage]) -> Option<&'a OsImage> {
 
 impl Catalog {
     /// The image for a wish: the exact entry, else the newest of the same release line, else one whose OS build is
-    /// named; without a wish the newest that is not a preview.
+    /// named; without a wish that of the default version, or the newest that is not a preview.
     pub fn os_image(&self, wanted: Option<&str>, architecture: &str) -> Checked<&OsImage> {
         let architecture = normal_architecture(architecture);
         let fitting: Vec<&OsImage> = self
@@ -75,7 +75,12 @@ impl Catalog {
             .filter(|image| image.cpu_architecture == architecture)
             .collect();
         let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
-            return newest(&fitting).ok_or_else(|| {
+            let default = Version::parse(self.default_version());
+            let of_default = |image: &&OsImage| {
+                default.as_ref().is_some_and(|default| image.release_line().same_minor(default))
+            };
+            let same: Vec<&OsImage> = fitting.iter().copied().filter(of_default).collect();
+            return newest(&same).or_else(|| newest(&fitting)).ok_or_else(|| {
                 Invalid::rule(
                     "cpu_architecture",
                     format!("is {architecture}, for which no OS image is configured"),

@@ -33,7 +33,7 @@ fn an_os_image_is_found_by_line_patch_version_build_or_not_at_all() {
     assert_eq!(line(Some("4.20.33"), "aarch64").unwrap(), "4.20");
     assert_eq!(line(Some("4.20.33-multi"), "arm64").unwrap(), "4.20");
     assert_eq!(line(Some("9.6.20260112-0"), "x86_64").unwrap(), "4.20");
-    assert_eq!(line(None, "x86_64").unwrap(), "4.22");
+    assert_eq!(line(None, "x86_64").unwrap(), "4.21");
     assert_eq!(line(Some("1.2"), "x86_64").unwrap_err(), "openshift_version");
     assert_eq!(line(None, "s390x").unwrap_err(), "cpu_architecture");
 }

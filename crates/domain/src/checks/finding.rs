@@ -168,7 +168,8 @@ const STATUS_INFO_LIMIT: usize = 2040;
 
 /// Complaints as one line: sorted, so that the same complaints always make the same text.
 pub(crate) fn joined<'a>(messages: impl Iterator<Item = &'a str>) -> String {
-    let mut messages: Vec<&str> = messages.collect();
+    // Each is a sentence; the separator takes the place of its full stop.
+    let mut messages: Vec<&str> = messages.map(|message| message.trim_end_matches('.')).collect();
     messages.sort_unstable();
     messages.dedup();
     let mut text = messages.join(" ; ");

@@ -276,7 +276,6 @@ fn leave(draft: &mut Draft<'_>, around: &Around<'_>) -> crate::journal::Entry {
     host.logs = Logs::default();
     host.installer_version = String::new();
     host.gates = Gates { disk_speed: Outcome::Unknown, images: Outcome::Unknown, ..Gates::default() };
-    host.digest.hostname = String::new();
     host.updated_at = around.now;
     draft.forget.extend(TENANT_REPORTS);
     entry
