@@ -1,6 +1,8 @@
-//! Strict reading of request bodies: like serde_json, but an error names the field it is in, and an object is an
-//! object (derived decoders would also take a list with the fields in order).
+//! Strict reading of request bodies: like serde_json, but an error names the field it is in, an object is an
+//! object (derived decoders would also take a list with the fields in order), and no field is given twice (two readers
+//! of such a body would disagree about what it says).
 
+use serde::Deserialize;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor,
 };
@@ -17,7 +19,7 @@ pub struct BodyError {
 
 /// Reads a JSON body into a request type.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyError> {
-    let value: Value = serde_json::from_slice(bytes).map_err(BodyError::custom)?;
+    let Unique(value) = serde_json::from_slice(bytes).map_err(BodyError::custom)?;
     T::deserialize(Strict(value))
 }
 
@@ -49,6 +51,74 @@ impl serde::de::Error for BodyError {
             path: String::new(),
             message: message.to_string(),
         }
+    }
+}
+
+/// A value in which no object has a key twice.
+struct Unique(Value);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UniqueVisitor).map(Self)
+    }
+}
+
+struct UniqueVisitor;
+
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(Value::Bool(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Unique(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(list.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            if object.contains_key(&name) {
+                let name: String = name.chars().take(80).collect();
+                return Err(A::Error::custom(format_args!("`{name}` is given twice")));
+            }
+            let Unique(value) = fields.next_value()?;
+            object.insert(name, value);
+        }
+        Ok(object.into())
     }
 }
 
@@ -215,6 +285,13 @@ mod tests {
             text,
             "disks_selected_config.0.role in body: unknown variant `boot`, expected `none` or `install`"
         );
+    }
+
+    #[test]
+    fn a_field_given_twice_is_refused_at_any_depth() {
+        assert!(refusal::<BindHost>(r#"{"cluster_id":"a","cluster_id":"b"}"#).contains("`cluster_id` is given twice"));
+        let deep = r#"{"name":"a","pull_secret":"{}","proxy":{"no_proxy":"a","no_proxy":"b"}}"#;
+        assert!(refusal::<CreateInfraEnv>(deep).contains("`no_proxy` is given twice"));
     }
 
     #[test]

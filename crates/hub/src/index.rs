@@ -39,6 +39,8 @@ impl Slot {
             seen_micros: AtomicI64::new(host.checked_in_at.as_microsecond()),
             clock: AtomicI64::new(host.clock),
             queued_micros: AtomicI64::new(i64::MAX),
+            // As the checks saw it when they last ran: a hub that starts need not run them all again.
+            skew: AtomicU8::new(skew(host.clock, host.checked_in_at)),
             ..Live::default()
         };
         Self { host: RwLock::new(Arc::new(host)), live }
@@ -54,6 +56,16 @@ impl Slot {
         host.checked_in_at = host.checked_in_at.max(self.live.seen());
         host.clock = self.live.clock.load(Ordering::Relaxed);
         host
+    }
+}
+
+/// Coarse judgement of the host's clock, to notice when the check about it must run again.
+pub fn skew(clock: i64, now: Timestamp) -> u8 {
+    // The limits of the check itself: 20 minutes slow, 60 minutes fast.
+    match clock {
+        0 => 0,
+        clock if now.as_second() - clock > 20 * 60 || clock - now.as_second() > 60 * 60 => 2,
+        _ => 1,
     }
 }
 

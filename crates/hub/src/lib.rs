@@ -7,6 +7,7 @@ pub mod error;
 pub mod http;
 pub mod index;
 pub mod measure;
+pub mod replica;
 pub mod room;
 pub mod serve;
 pub mod steps;

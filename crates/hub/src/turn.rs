@@ -137,13 +137,20 @@ impl Hub {
         let mut last = None;
         for attempt in 0..ATTEMPTS {
             let scene = self.scene(key, need, attempt > 0).await?;
-            let turn = decide(&scene)?;
+            let turn = match decide(&scene) {
+                // Another hub may have changed the host a moment ago: nobody is refused because of an old copy.
+                Err(Error::Refused(_)) if attempt == 0 && self.has_company() => continue,
+                decided => decided?,
+            };
             if turn.changes_nothing(&scene.host) {
                 return Ok(Arc::new(scene.host));
             }
             let before = scene.host.cluster;
             match self.host_commit(turn, before, ask, scene.now).await {
-                Err(error) if error.is_stale() => last = Some(error),
+                Err(error) if error.is_stale() => {
+                    self.relearn(&error).await?;
+                    last = Some(error);
+                }
                 done => return done,
             }
         }
@@ -151,8 +158,11 @@ impl Hub {
     }
 
     pub async fn scene(&self, key: HostKey, need: Need, fresh: bool) -> Result<Scene<'_>, Error> {
-        if fresh && let Some(host) = self.store.host_find(key).await? {
-            self.index.put_host(host);
+        if fresh {
+            match self.store.host_find(key).await? {
+                Some(host) => drop(self.index.put_host(host)),
+                None => self.index.drop_host(key, self.now()),
+            }
         }
         let host = self.index.host(key).ok_or_else(|| Error::missing("host", key.host))?;
         let stored = match need {

@@ -132,7 +132,7 @@ async fn sqlite(path: &Path) -> Result<Pools, StoreError> {
     let writer = writer.connect_with(options.clone()).await?;
     let readers = sqlite_pool(
         SQLITE_READERS,
-        "pragma query_only = on; pragma temp_store = memory; pragma cache_size = -4000;",
+        "pragma query_only = on; pragma temp_store = memory; pragma cache_size = -2000;",
     );
     let readers = readers.connect_lazy_with(options);
     Ok(Pools {

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
+use super::load::Outcome;
+
 /// The processes a hub consists of.
 #[derive(Clone, Copy)]
 pub struct Meter {
@@ -32,6 +34,11 @@ pub struct Used {
 impl Used {
     pub fn cpu(&self) -> f64 {
         self.hub + self.database
+    }
+
+    /// For each item of a load, in milliseconds.
+    pub fn cpu_ms(&self, of: &Outcome) -> f64 {
+        1000.0 * self.cpu() / of.items as f64
     }
 
     /// 100 is one core.

@@ -39,7 +39,6 @@ pub struct Walk<'a> {
 #[derive(Clone, Copy)]
 enum Deed<'a> {
     Register,
-    Reply,
     Ask,
     Poll,
     /// An agent that starts: register, ask, report.
@@ -61,10 +60,10 @@ impl Work for Deeds<'_> {
         match (self.deed, step) {
             (Deed::Register | Deed::Arrive, 0) => self.fleet.register(host, out),
             (Deed::Ask | Deed::Poll, 0) | (Deed::Arrive, 1) => self.fleet.ask(host, now, out),
-            (Deed::Reply, 0) | (Deed::Poll, 1) | (Deed::Arrive, 2) => self.fleet.reply(host, out),
+            (Deed::Poll, 1) | (Deed::Arrive, 2) => self.fleet.reply(host, out),
             (Deed::Bind(clusters, size), 0) => self.fleet.bind(host, &clusters[(host / size) as usize], out),
             (Deed::Unbind, 0) => self.fleet.unbind(host, out),
-            (Deed::Register | Deed::Reply | Deed::Ask | Deed::Poll | Deed::Arrive | Deed::Bind(..) | Deed::Unbind, _) => {
+            (Deed::Register | Deed::Ask | Deed::Poll | Deed::Arrive | Deed::Bind(..) | Deed::Unbind, _) => {
                 return false;
             }
         }
@@ -110,12 +109,16 @@ impl<'a> Stand<'a> {
     fn idle(&self) -> Result<Used> {
         eprintln!("  nothing at all …");
         let before = self.meter.read()?;
-        let started = Instant::now();
-        wait::until("the idle time to pass", self.seconds * 2, || {
-            wait::pause(Duration::from_millis(200));
-            Ok((started.elapsed() >= self.seconds).then_some(()))
-        })?;
+        self.rest(self.seconds)?;
         self.meter.since(before)
+    }
+
+    fn rest(&self, time: Duration) -> Result<()> {
+        let started = Instant::now();
+        wait::until("some time to pass", time * 2, || {
+            wait::pause(Duration::from_millis(200));
+            Ok((started.elapsed() >= time).then_some(()))
+        })
     }
 
     /// Until the hub has done what was left to do after the last run; says how long it took.
@@ -173,11 +176,13 @@ impl Walk<'_> {
     }
 
     fn arrive(&self, stand: &Stand<'_>, sheet: &mut Sheet, reference: &Reference) -> Result<()> {
-        let (registered, _) = stand.all("register", self.hosts, Deed::Register)?;
+        let (registered, used) = stand.all("register", self.hosts, Deed::Register)?;
         sheet.add("register /s", registered.per_second(), at_least(3_000.0));
         sheet.against("inserts", registered.per_second() / reference.inserts_per_second);
-        let (reported, _) = stand.all("first inventory", self.hosts, Deed::Reply)?;
-        sheet.add("first inventory /s", reported.per_second(), plain());
+        sheet.add("CPU ms per registration", used.cpu_ms(&registered), plain());
+        let (reported, used) = stand.all("first poll", self.hosts, Deed::Poll)?;
+        sheet.add("first poll and inventory /s", reported.per_second(), plain());
+        sheet.add("CPU ms per first poll and inventory", used.cpu_ms(&reported), plain());
         stand.settle()?;
         Ok(())
     }
@@ -188,7 +193,7 @@ impl Walk<'_> {
         sheet.add("GET instructions /s", asked.per_second(), plain());
         sheet.against("bare GET", asked.per_second() / reference.gets_per_second);
         let (polled, used) = stand.run("poll", POLLERS, self.hosts, amount, Deed::Poll)?;
-        let cpu_ms = 1000.0 * used.cpu() / polled.items as f64;
+        let cpu_ms = used.cpu_ms(&polled);
         sheet.add("poll /s", polled.per_second(), at_least(8_000.0));
         sheet.against("bare poll", polled.per_second() / reference.polls_per_second);
         sheet.add("poll p50 ms", polled.percentile(0.5), plain());
@@ -203,7 +208,8 @@ impl Walk<'_> {
 
     fn paced(&self, stand: &Stand<'_>, sheet: &mut Sheet) -> Result<()> {
         stand.stay_alive()?;
-        stand.settle()?;
+        // The hub writes down who is alive every 30 s; once that is done there is nothing left to do.
+        stand.rest(Duration::from_secs(32))?;
         let idle = stand.idle()?;
         sheet.add("CPU % without a request", idle.percent(), at_most(2.0));
         let rate = f64::from(self.hosts) / f64::from(self.args.poll);
@@ -231,8 +237,9 @@ impl Walk<'_> {
     ) -> Result<()> {
         let name = |what: &str| format!("{what}, {shape}");
         stand.stay_alive()?;
-        let (bound, _) = stand.all(&name("bind"), hosts, Deed::Bind(clusters, size))?;
+        let (bound, used) = stand.all(&name("bind"), hosts, Deed::Bind(clusters, size))?;
         sheet.add(&name("bind /s"), bound.per_second(), at_least(3_000.0));
+        sheet.add(&name("CPU ms per bind"), used.cpu_ms(&bound), plain());
         let (arrived, _) = stand.all(&name("re-register and report"), hosts, Deed::Arrive)?;
         sheet.add(&name("re-register + report hosts/s"), arrived.per_second(), plain());
         sheet.add(&name("settled after s"), stand.settle()?, plain());
@@ -240,7 +247,7 @@ impl Walk<'_> {
         let (polled, used) = stand.run(&name("poll"), POLLERS, polling, Amount::For(stand.seconds), Deed::Poll)?;
         sheet.add(&name("poll /s"), polled.per_second(), plain());
         sheet.add(&name("poll p99 ms"), polled.percentile(0.99), plain());
-        sheet.add(&name("CPU ms per poll"), 1000.0 * used.cpu() / polled.items as f64, at_most(0.25));
+        sheet.add(&name("CPU ms per poll"), used.cpu_ms(&polled), at_most(0.25));
         stand.settle()?;
         if is_one {
             let path = format!("/api/muster/v1/hosts?cluster_id={}&limit=1000", clusters[0]);
@@ -248,8 +255,9 @@ impl Walk<'_> {
             sheet.add("v1 list of a cluster, ms", ms, at_most(50.0));
             sheet.add("v1 list of a cluster, KB", bytes / 1000.0, plain());
         }
-        let (freed, _) = stand.all(&name("unbind"), hosts, Deed::Unbind)?;
+        let (freed, used) = stand.all(&name("unbind"), hosts, Deed::Unbind)?;
         sheet.add(&name("unbind /s"), freed.per_second(), at_least(3_000.0));
+        sheet.add(&name("CPU ms per unbind"), used.cpu_ms(&freed), plain());
         stand.all(&name("return"), hosts, Deed::Arrive)?;
         stand.settle()?;
         Ok(())

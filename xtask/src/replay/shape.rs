@@ -16,8 +16,6 @@ const MAPS: &[&str] = &[
     "l3_connected_addresses",
     "openshift-versions",
 ];
-/// What a host gets with the first tick after it registered.
-const TICK_KEYS: &[&str] = &["validations_info", "suggested_role"];
 /// The members that tell elements of a list apart, best first.
 const NAMES: &[&str] = &["id", "step_type", "path", "name"];
 
@@ -159,7 +157,7 @@ impl Comparer<'_> {
         for (key, value) in ours {
             let path = format!("{}.{key}", at.path);
             let theirs: Vec<&Value> = recorded.iter().filter_map(|map| map.get(key)).collect();
-            if theirs.is_empty() && unseen && TICK_KEYS.contains(&key.as_str()) {
+            if theirs.is_empty() && unseen && key == "validations_info" {
                 found.push(Difference::new(What::Stale, &path, "none yet", "those of now"));
             } else if theirs.is_empty() {
                 if judged && !may_have.contains(key) {

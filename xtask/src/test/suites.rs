@@ -14,6 +14,9 @@ pub const LIMIT: Duration = Duration::from_secs(25 * 60);
 /// Where tests look for a server on which they may create databases.
 const POSTGRES: &str = "MUSTER_TEST_POSTGRES";
 
+/// Which database tests use that run on either.
+const DATABASE: &str = "MUSTER_TEST_DATABASE";
+
 pub struct Suite {
     pub name: &'static str,
     pub about: &'static str,
@@ -25,6 +28,8 @@ enum Kind {
     Package(&'static str),
     /// The tests of a package, which find a PostgreSQL server in `MUSTER_TEST_POSTGRES`.
     WithPostgres(&'static str),
+    /// The tests of a package twice: in memory, and each with a PostgreSQL database of its own.
+    OnBoth(&'static str),
     Own(fn(&mut House) -> Result<()>),
 }
 
@@ -37,6 +42,16 @@ impl Suite {
             Kind::WithPostgres(package) => {
                 let url = house.postgres()?.url.clone();
                 house.tests(package, &[(POSTGRES, &url)])
+            }
+            Kind::OnBoth(package) => {
+                let url = match std::env::var(POSTGRES) {
+                    Ok(given) => given,
+                    Err(_) => house.postgres()?.url.clone(),
+                };
+                let on = |database| [(POSTGRES, url.as_str()), (DATABASE, database)];
+                let in_memory = house.tests(package, &on("memory"));
+                println!("the same on PostgreSQL");
+                in_memory.and(house.tests(package, &on("postgres")))
             }
             Kind::Own(run) => run(house),
         }
@@ -72,7 +87,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "hub",
         about: "the hub over HTTP, on SQLite and on a real PostgreSQL",
-        kind: Kind::WithPostgres("muster-hub"),
+        kind: Kind::OnBoth("muster-hub"),
     },
     Suite {
         name: "simfleet",

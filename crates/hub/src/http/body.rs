@@ -8,6 +8,10 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::body::Bytes;
 use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// Enough for the largest body over a slow line; a connection must not be held for ever by a body that never ends.
+const BODY_TIME: Duration = Duration::from_secs(120);
 
 /// A JSON body.
 pub struct Json<T>(pub T);
@@ -16,7 +20,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
-        let bytes = Bytes::from_request(request, state).await.map_err(unreadable)?;
+        let bytes = tokio::time::timeout(BODY_TIME, Bytes::from_request(request, state)).await;
+        let bytes = bytes.map_err(|_| too_slow())?.map_err(unreadable)?;
         decode(&bytes).map(Self)
     }
 }
@@ -28,6 +33,11 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Response> {
     }
     muster_contract::body::decode(bytes)
         .map_err(|error| problem::framework(StatusCode::BAD_REQUEST, error.to_string()))
+}
+
+fn too_slow() -> Response {
+    let message = format!("the body did not arrive within {} seconds", BODY_TIME.as_secs());
+    problem::framework(StatusCode::REQUEST_TIMEOUT, message)
 }
 
 fn unreadable(rejection: BytesRejection) -> Response {

@@ -37,6 +37,7 @@ pub fn router(hub: Hub) -> Router {
         .nest(muster_contract::v1::BASE, v1::routes())
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(hub.clone(), crate::replica::acquaint))
         .layer(middleware::from_fn_with_state(hub.clone(), metrics::measure))
         .layer(middleware::from_fn(acceptable))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))

@@ -66,7 +66,10 @@ async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cl
 
 async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
     let filter = HostFilter { cluster: Some(id), ..HostFilter::default() };
-    let rows = hub.store.hosts_page(&filter, None, ALL_HOSTS, &Report::ALL).await?;
+    // Reports are most of the work, and of no use while all hosts are told to register again.
+    let is_measured = hub.index.hosts_of_cluster(id).iter().any(|slot| rules::is_measured(&slot.row()));
+    let wanted: &[Report] = if is_measured { &Report::ALL } else { &[] };
+    let rows = hub.store.hosts_page(&filter, None, ALL_HOSTS, wanted).await?;
     let members = rows.into_iter().map(|(row, stored)| {
         hub.index.put_host(row.clone());
         // The newest signs of life are in memory only.

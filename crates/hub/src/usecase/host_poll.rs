@@ -2,11 +2,10 @@
 
 use crate::Hub;
 use crate::error::Error;
-use crate::index::Slot;
+use crate::index::{Slot, skew};
 use crate::steps;
 use crate::turn::{Ask, Need, Stored};
 use crate::usecase::host_report::upgrade_started;
-use jiff::Timestamp;
 use muster_contract::v2::step::StepsView;
 use muster_domain::HostKey;
 use muster_domain::host::{Event, Host};
@@ -27,8 +26,10 @@ pub async fn host_poll(
     slot.live.saw(now, clock);
     let row = slot.row();
     let skew = skew(slot.live.clock(), now);
+    // Before there is an inventory nothing hangs on the clock; the checks that come with one see it anyway.
+    let was_skew = slot.live.skew.swap(skew, Ordering::Relaxed);
     let new_agent = agent_version.is_some_and(|version| !version.is_empty() && version != row.agent_version);
-    let new_skew = row.gates.inventory && slot.live.skew.swap(skew, Ordering::Relaxed) != skew;
+    let new_skew = row.gates.inventory && was_skew != skew;
     if row.connected && !row.connection_timed_out && !new_agent && !new_skew {
         return told(hub, steps::of(hub, &slot, &row, now), &slot, ask).await;
     }
@@ -58,14 +59,4 @@ async fn checked_in(
         scene.measured(decision, Stored::new())
     })
     .await
-}
-
-/// Coarse judgement of the host's clock, to notice when the check about it must run again.
-fn skew(clock: i64, now: Timestamp) -> u8 {
-    // The limits of the check itself: 20 minutes slow, 60 minutes fast.
-    match clock {
-        0 => 0,
-        clock if now.as_second() - clock > 20 * 60 || clock - now.as_second() > 60 * 60 => 2,
-        _ => 1,
-    }
 }

@@ -28,7 +28,7 @@ pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> R
     if hub.index.slot(key).is_none() {
         match first_time(hub, key, &pool, agent, ask).await {
             // Somebody registered the same machine in this very moment: then this is the second time.
-            Err(error) if error.is_stale() => {}
+            Err(error) if error.is_stale() => hub.meet_host(key).await?,
             done => return done,
         }
     }

@@ -10,8 +10,8 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_millis(500);
 const PAGE: u32 = 1_000;
 
-pub async fn run(hub: Hub) {
-    let mut after = *hub.newest_change.borrow();
+/// `after` is what the hub knew when it had read everything.
+pub async fn run(hub: Hub, mut after: i64) {
     loop {
         tokio::time::sleep(EVERY).await;
         let result = once(&hub, &mut after).await;

@@ -52,7 +52,9 @@ pub fn start(hub: &Hub) -> JoinSet<()> {
     workers.spawn(outbox::run(hub.clone()));
     workers.spawn(flush::run(hub.clone()));
     if hub.settings.database == "postgresql" {
-        workers.spawn(feed::run(hub.clone()));
+        // Read here: once requests are answered, our own changes would hide older ones of others.
+        let after = *hub.newest_change.borrow();
+        workers.spawn(feed::run(hub.clone(), after));
     }
     workers
 }

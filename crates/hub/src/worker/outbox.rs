@@ -41,6 +41,7 @@ async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {
             if !still_wanted {
                 return Ok(());
             }
+            hub.meet_cluster(*to).await?;
             match host_bind(hub, *host, *to, &Ask::hub()).await {
                 Ok(_) | Err(Error::Missing { .. }) => Ok(()),
                 Err(Error::Refused(refused)) => {

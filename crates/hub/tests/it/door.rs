@@ -1,11 +1,12 @@
 //! A hub in this process, asked through its real router, and hosts that report to it.
 
+use crate::place::Place;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
-use muster_hub::{Clock, Hub, Settings, http, worker};
-use muster_store::{Database, Store};
+use muster_hub::{Clock, Hub, http, worker};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -16,6 +17,8 @@ pub const PULL_SECRET: &str = r#"{"auths":{"registry.example.com":{"auth":"dXNlc
 pub struct Door {
     pub hub: Hub,
     pub router: Router,
+    // Dropped last, when nobody uses its database any more.
+    place: Arc<Place>,
 }
 
 pub struct Answer {
@@ -28,9 +31,20 @@ pub struct Answer {
 
 impl Door {
     pub async fn open() -> Self {
-        let store = Store::open(&Database::Memory).await.unwrap();
-        let hub = Hub::open(store, Settings::plain().unwrap(), Clock::System).await.unwrap();
-        Self { router: http::router(hub.clone()), hub }
+        Self::at(Place::new().await, Clock::System).await
+    }
+
+    pub async fn at(place: Place, clock: Clock) -> Self {
+        let hub = Hub::open(place.open().await, place.settings(), clock).await.unwrap();
+        Self { router: http::router(hub.clone()), hub, place: Arc::new(place) }
+    }
+
+    /// Another hub on the same store. It does not follow the feed: what it learns, it learns by being asked.
+    pub async fn beside(&self) -> Self {
+        let mut settings = self.place.settings();
+        settings.database = "postgresql";
+        let hub = Hub::open(self.hub.store.clone(), settings, self.hub.clock.clone()).await.unwrap();
+        Self { router: http::router(hub.clone()), hub, place: self.place.clone() }
     }
 
     pub async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {

@@ -1,12 +1,12 @@
 //! A hub in this process, asked as over the network.
 
+use crate::place::Place;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use jiff::Timestamp;
 use muster_hub::usecase::cluster_look::cluster_look;
-use muster_hub::{Clock, Hub, Settings, http};
-use muster_store::{Database, Store};
+use muster_hub::{Clock, Hub, http};
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -16,6 +16,8 @@ pub const UNKNOWN: &str = "11111111-2222-3333-4444-555555555555";
 pub struct Door {
     pub hub: Hub,
     router: Router,
+    // Dropped last, when nobody uses its database any more.
+    _place: Place,
 }
 
 pub struct Reply {
@@ -36,10 +38,10 @@ impl Reply {
 
 impl Door {
     pub async fn open() -> Self {
-        let store = Store::open(&Database::Memory).await.unwrap();
+        let place = Place::new().await;
         let clock = Clock::manual(Timestamp::from_second(1_794_776_575).unwrap());
-        let hub = Hub::open(store, Settings::plain().unwrap(), clock).await.unwrap();
-        Self { router: http::router(hub.clone()), hub }
+        let hub = Hub::open(place.open().await, place.settings(), clock).await.unwrap();
+        Self { router: http::router(hub.clone()), hub, _place: place }
     }
 
     /// `path` begins after the base path. Work that a request leaves behind is done before this returns.

@@ -366,7 +366,7 @@ async fn the_hub_tells_how_it_is() {
     let status = door.get(&format!("{V1}/status")).await.body;
     assert_eq!(
         (&status["infra_envs"], &status["database"]),
-        (&json!(1), &json!("sqlite"))
+        (&json!(1), &json!(door.hub.settings.database))
     );
     let metrics = door.get("/metrics").await;
     assert!(metrics.text.contains("muster_infra_envs 1\n"), "{}", metrics.text);

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on shall say where")]
 
+mod bad_input;
 mod canned;
 mod commands;
 mod config;
@@ -12,5 +13,7 @@ mod ledger;
 mod machines;
 mod names;
 mod program;
+mod replicas;
 mod served;
 mod tour;
+mod wire;

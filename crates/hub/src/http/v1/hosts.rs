@@ -154,6 +154,7 @@ async fn start_move(
 ) -> Result<Response, ProblemV1> {
     let from = hub.index.host(key).and_then(|host| host.cluster);
     let to = ClusterId(body.cluster_id);
+    hub.meet_cluster(to).await?;
     let host = host_move(&hub, key, to, &ask).await?;
     Ok(json(StatusCode::ACCEPTED, &view(&host, from, to)))
 }

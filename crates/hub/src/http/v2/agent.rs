@@ -61,6 +61,7 @@ pub async fn register(
 ) -> Result<Response, Problem> {
     let key = HostKey { infra_env: InfraEnvId(infra_env), host: HostId(body.host_id) };
     let version = body.discovery_agent_version.as_deref().or_else(|| agent_version(&headers)).unwrap_or_default();
+    hub.meet_host(key).await?;
     let host = host_register(&hub, key, version, &ask).await?;
     let runner = NextStepRunnerArgs {
         infra_env_id: key.infra_env.0,

@@ -173,6 +173,7 @@ async fn bind(
     HostPath(key): HostPath,
     Json(body): Json<BindHost>,
 ) -> Result<Response, Problem> {
+    hub.meet_cluster(ClusterId(body.cluster_id)).await?;
     let host = host_bind(&hub, key, ClusterId(body.cluster_id), &ask).await?;
     answer(&hub, StatusCode::OK, &host, Style::Raw).await
 }

@@ -1,0 +1,100 @@
+//! Several hubs on one database: what another one made or deleted a moment ago is known here as soon as it matters.
+//!
+//! The feed brings everything within a second. An agent that registers through one hub and asks the next one a
+//! millisecond later must not be told that it does not exist, so what a request names is looked up before it is denied.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::http::problem::{Problem, ProblemV1};
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
+use muster_store::StoreError;
+use uuid::Uuid;
+
+impl Hub {
+    /// Whether others may write to the same database.
+    pub fn has_company(&self) -> bool {
+        self.settings.database == "postgresql"
+    }
+
+    pub async fn meet_host(&self, key: HostKey) -> Result<(), Error> {
+        if self.has_company()
+            && self.index.slot(key).is_none()
+            && let Some(host) = self.store.host_find(key).await?
+        {
+            let slot = self.index.put_host(host);
+            self.remind(&slot);
+        }
+        Ok(())
+    }
+
+    pub async fn meet_cluster(&self, id: ClusterId) -> Result<(), Error> {
+        if self.has_company()
+            && self.index.cluster(id).is_none()
+            && let Some(cluster) = self.store.cluster_find(id).await?
+        {
+            self.index.put_cluster(cluster);
+        }
+        Ok(())
+    }
+
+    pub async fn meet_infra_env(&self, id: InfraEnvId) -> Result<(), Error> {
+        if self.has_company()
+            && self.index.infra_env(id).is_none()
+            && let Some(infra_env) = self.store.infra_env_find(id).await?
+        {
+            self.index.put_infra_env(infra_env);
+        }
+        Ok(())
+    }
+
+    /// A commit was refused because something is not as we thought: see how it is.
+    pub async fn relearn(&self, error: &Error) -> Result<(), Error> {
+        let Error::Store(StoreError::Stale { kind, id }) = error else { return Ok(()) };
+        match (*kind, id.parse::<Uuid>()) {
+            ("cluster", Ok(id)) => match self.store.cluster_find(ClusterId(id)).await? {
+                Some(cluster) => drop(self.index.put_cluster(cluster)),
+                None => self.index.drop_cluster(ClusterId(id)),
+            },
+            ("infra-env", Ok(id)) => match self.store.infra_env_find(InfraEnvId(id)).await? {
+                Some(infra_env) => drop(self.index.put_infra_env(infra_env)),
+                None => self.index.drop_infra_env(InfraEnvId(id)),
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Before a request is answered, this hub gets to know what its path names.
+pub async fn acquaint(State(hub): State<Hub>, request: Request, next: Next) -> Response {
+    if hub.has_company()
+        && let Err(error) = meet_all(&hub, request.uri().path()).await
+    {
+        let is_own = request.uri().path().starts_with(muster_contract::v1::BASE);
+        return if is_own { ProblemV1::from(error).into_response() } else { Problem::from(error).into_response() };
+    }
+    next.run(request).await
+}
+
+async fn meet_all(hub: &Hub, path: &str) -> Result<(), Error> {
+    let mut infra_env = None;
+    let mut noun = "";
+    for part in path.split('/') {
+        if let Ok(id) = Uuid::try_parse(part) {
+            match (noun, infra_env) {
+                ("infra-envs" | "infra-env", _) => {
+                    infra_env = Some(InfraEnvId(id));
+                    hub.meet_infra_env(InfraEnvId(id)).await?;
+                }
+                ("clusters", _) => hub.meet_cluster(ClusterId(id)).await?,
+                ("hosts", Some(infra_env)) => hub.meet_host(HostKey { infra_env, host: HostId(id) }).await?,
+                _ => {}
+            }
+        }
+        noun = part;
+    }
+    Ok(())
+}
