@@ -289,7 +289,10 @@ mod tests {
 
     #[test]
     fn a_field_given_twice_is_refused_at_any_depth() {
-        assert!(refusal::<BindHost>(r#"{"cluster_id":"a","cluster_id":"b"}"#).contains("`cluster_id` is given twice"));
+        assert!(
+            refusal::<BindHost>(r#"{"cluster_id":"a","cluster_id":"b"}"#)
+                .contains("`cluster_id` is given twice")
+        );
         let deep = r#"{"name":"a","pull_secret":"{}","proxy":{"no_proxy":"a","no_proxy":"b"}}"#;
         assert!(refusal::<CreateInfraEnv>(deep).contains("`no_proxy` is given twice"));
     }

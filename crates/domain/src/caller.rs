@@ -12,6 +12,10 @@ pub struct Caller {
 impl Caller {
     /// With authentication switched off everyone is the administrator.
     pub fn admin() -> Self {
-        Self { user: "admin".into(), org: String::new(), email_domain: "Unknown".into() }
+        Self {
+            user: "admin".into(),
+            org: String::new(),
+            email_domain: "Unknown".into(),
+        }
     }
 }

@@ -55,7 +55,10 @@ pub struct InfraEnv {
 // Holds a pull secret: never printed.
 impl std::fmt::Debug for InfraEnv {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("InfraEnv").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("InfraEnv")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 

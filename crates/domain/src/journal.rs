@@ -75,7 +75,10 @@ impl Entry {
 /// Shortens a text to at most `limit` bytes without splitting a character.
 pub fn cut(text: &mut String, limit: usize) {
     if text.len() > limit {
-        let end = (0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        let end = (0..=limit)
+            .rev()
+            .find(|&at| text.is_char_boundary(at))
+            .unwrap_or(0);
         text.truncate(end);
     }
 }

@@ -31,13 +31,22 @@ pub struct Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.reason)?;
-        if self.next_action.is_empty() { Ok(()) } else { write!(f, " {}", self.next_action) }
+        if self.next_action.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " {}", self.next_action)
+        }
     }
 }
 
 impl Refused {
     pub fn new(class: Class, code: &str, reason: impl Into<String>, next_action: impl Into<String>) -> Self {
-        Self { class, code: code.into(), reason: reason.into(), next_action: next_action.into() }
+        Self {
+            class,
+            code: code.into(),
+            reason: reason.into(),
+            next_action: next_action.into(),
+        }
     }
 
     pub fn conflict(code: &str, reason: impl Into<String>, next_action: impl Into<String>) -> Self {

@@ -28,7 +28,10 @@ impl Clock {
     /// Moves a manual clock; the system's cannot be moved.
     pub fn advance(&self, by: SignedDuration) {
         if let Self::Manual(micros) = self {
-            micros.fetch_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX), Ordering::SeqCst);
+            micros.fetch_add(
+                i64::try_from(by.as_micros()).unwrap_or(i64::MAX),
+                Ordering::SeqCst,
+            );
         }
     }
 }

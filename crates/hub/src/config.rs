@@ -87,9 +87,16 @@ impl Settings {
             ..checks::Settings::default()
         };
         Ok(Self {
-            image_service_url: config.image_service_url.clone().unwrap_or_else(|| base_url.clone()),
+            image_service_url: config
+                .image_service_url
+                .clone()
+                .unwrap_or_else(|| base_url.clone()),
             base_url,
-            database: if config.database.is_some() { "postgresql" } else { "sqlite" },
+            database: if config.database.is_some() {
+                "postgresql"
+            } else {
+                "sqlite"
+            },
             catalog,
             images,
             requirements,
@@ -118,7 +125,10 @@ impl Settings {
     }
 
     pub fn boot_links(&self, pool: &InfraEnv) -> BootLinks {
-        let query = format!("version={}&arch={}", pool.openshift_version, pool.cpu_architecture);
+        let query = format!(
+            "version={}&arch={}",
+            pool.openshift_version, pool.cpu_architecture
+        );
         let base = &self.image_service_url;
         BootLinks {
             kernel: format!("{base}/boot-artifacts/kernel?{query}"),

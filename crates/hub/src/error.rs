@@ -29,7 +29,10 @@ impl From<Invalid> for Error {
 
 impl Error {
     pub fn missing(kind: &'static str, id: impl ToString) -> Self {
-        Self::Missing { kind, id: id.to_string() }
+        Self::Missing {
+            kind,
+            id: id.to_string(),
+        }
     }
 
     pub fn is_stale(&self) -> bool {

@@ -43,7 +43,10 @@ impl Slot {
             skew: AtomicU8::new(skew(host.clock, host.checked_in_at)),
             ..Live::default()
         };
-        Self { host: RwLock::new(Arc::new(host)), live }
+        Self {
+            host: RwLock::new(Arc::new(host)),
+            live,
+        }
     }
 
     pub fn row(&self) -> Arc<Host> {
@@ -71,7 +74,8 @@ pub fn skew(clock: i64, now: Timestamp) -> u8 {
 
 impl Live {
     pub fn saw(&self, now: Timestamp, clock: Option<i64>) {
-        self.seen_micros.fetch_max(now.as_microsecond(), Ordering::Relaxed);
+        self.seen_micros
+            .fetch_max(now.as_microsecond(), Ordering::Relaxed);
         if let Some(clock) = clock {
             self.clock.store(clock, Ordering::Relaxed);
         }
@@ -133,7 +137,12 @@ impl Index {
     }
 
     pub fn hosts_of_cluster(&self, id: ClusterId) -> Vec<Arc<Slot>> {
-        let keys: Vec<_> = read(&self.by_cluster).get(&id).into_iter().flatten().copied().collect();
+        let keys: Vec<_> = read(&self.by_cluster)
+            .get(&id)
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect();
         keys.into_iter().filter_map(|key| self.slot(key)).collect()
     }
 
@@ -142,7 +151,12 @@ impl Index {
     }
 
     pub fn hosts_of_infra_env(&self, id: InfraEnvId) -> Vec<HostKey> {
-        read(&self.by_infra_env).get(&id).into_iter().flatten().copied().collect()
+        read(&self.by_infra_env)
+            .get(&id)
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect()
     }
 
     pub fn count_of_infra_env(&self, id: InfraEnvId) -> usize {
@@ -154,7 +168,11 @@ impl Index {
     }
 
     pub fn counts(&self) -> (usize, usize, usize) {
-        (read(&self.hosts).len(), read(&self.clusters).len(), read(&self.infra_envs).len())
+        (
+            read(&self.hosts).len(),
+            read(&self.clusters).len(),
+            read(&self.infra_envs).len(),
+        )
     }
 
     /// Hosts of that name, or whose id begins with it; names are not unique.
@@ -164,7 +182,11 @@ impl Index {
             let row = slot.row();
             row.id.to_string().starts_with(&prefix) || row.name() == name
         };
-        let mut found: Vec<_> = read(&self.hosts).values().filter(meant).map(|slot| slot.host()).collect();
+        let mut found: Vec<_> = read(&self.hosts)
+            .values()
+            .filter(meant)
+            .map(|slot| slot.host())
+            .collect();
         found.sort_by_key(Host::key);
         found
     }
@@ -196,7 +218,9 @@ impl Index {
                     return slot.clone();
                 }
                 let before = row.cluster;
-                slot.live.seen_micros.fetch_max(host.checked_in_at.as_microsecond(), Ordering::Relaxed);
+                slot.live
+                    .seen_micros
+                    .fetch_max(host.checked_in_at.as_microsecond(), Ordering::Relaxed);
                 *row = Arc::new(host);
                 drop(row);
                 (slot.clone(), before)
@@ -242,7 +266,9 @@ impl Index {
     }
 
     pub fn put_infra_env(&self, infra_env: InfraEnv) -> Arc<InfraEnv> {
-        put(&self.infra_envs, infra_env.id, Arc::new(infra_env), |row| row.revision)
+        put(&self.infra_envs, infra_env.id, Arc::new(infra_env), |row| {
+            row.revision
+        })
     }
 
     pub fn drop_infra_env(&self, id: InfraEnvId) {
@@ -260,7 +286,12 @@ impl Index {
     }
 }
 
-fn put<K: Hash + Eq, V: Clone>(map: &RwLock<HashMap<K, V>>, key: K, row: V, revision: impl Fn(&V) -> i64) -> V {
+fn put<K: Hash + Eq, V: Clone>(
+    map: &RwLock<HashMap<K, V>>,
+    key: K,
+    row: V,
+    revision: impl Fn(&V) -> i64,
+) -> V {
     let mut map = write(map);
     match map.get(&key) {
         Some(known) if revision(known) >= revision(&row) => known.clone(),

@@ -100,11 +100,16 @@ impl Hub {
 
     /// Something about a cluster or its hosts changed: its findings are looked at again, soon and once.
     pub fn mark_dirty(&self, cluster: ClusterId) {
-        self.dirty.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster);
+        self.dirty
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(cluster);
         self.dirty_bell.notify_one();
     }
 
     pub fn take_dirty(&self) -> Vec<ClusterId> {
-        std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect()
+        std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner))
+            .into_iter()
+            .collect()
     }
 }

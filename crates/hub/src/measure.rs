@@ -25,8 +25,15 @@ pub fn host(hub: &Hub, host: &Host, stored: &Stored, now: Timestamp) -> Found {
 /// The room as last computed; a cluster nobody has looked at yet is judged by its settings alone.
 fn room_of(hub: &Hub, id: muster_domain::ClusterId) -> Arc<Room> {
     hub.rooms.find(id).unwrap_or_else(|| {
-        let facts = hub.index.cluster(id).map(|cluster| ClusterFacts::of(&cluster, false)).unwrap_or_default();
-        Arc::new(Room { facts, ..Room::default() })
+        let facts = hub
+            .index
+            .cluster(id)
+            .map(|cluster| ClusterFacts::of(&cluster, false))
+            .unwrap_or_default();
+        Arc::new(Room {
+            facts,
+            ..Room::default()
+        })
     })
 }
 
@@ -77,7 +84,9 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
 /// Stored reports were written by us; one that cannot be read counts as not there.
 pub fn parse(stored: &Stored) -> Reports {
     fn read<T: serde::de::DeserializeOwned>(stored: &Stored, report: Report) -> Option<T> {
-        stored.get(&report).and_then(|text| serde_json::from_str(text).ok())
+        stored
+            .get(&report)
+            .and_then(|text| serde_json::from_str(text).ok())
     }
     Reports {
         ntp_sources: read(stored, Report::NtpSources).unwrap_or_default(),
@@ -111,7 +120,12 @@ pub fn news(host: &Host, old: &str, report: &checks::Report) -> Vec<Entry> {
             checks::News::Failed | checks::News::Broke => Some(host.entry(
                 "host_validation_failed",
                 Severity::Warning,
-                format!("Host {}: check {} fails: {}", host.name(), change.id, change.message),
+                format!(
+                    "Host {}: check {} fails: {}",
+                    host.name(),
+                    change.id,
+                    change.message
+                ),
             )),
         })
         .collect()

@@ -52,7 +52,9 @@ impl Hub {
 
     /// A commit was refused because something is not as we thought: see how it is.
     pub async fn relearn(&self, error: &Error) -> Result<(), Error> {
-        let Error::Store(StoreError::Stale { kind, id }) = error else { return Ok(()) };
+        let Error::Store(StoreError::Stale { kind, id }) = error else {
+            return Ok(());
+        };
         match (*kind, id.parse::<Uuid>()) {
             ("cluster", Ok(id)) => match self.store.cluster_find(ClusterId(id)).await? {
                 Some(cluster) => drop(self.index.put_cluster(cluster)),
@@ -74,7 +76,11 @@ pub async fn acquaint(State(hub): State<Hub>, request: Request, next: Next) -> R
         && let Err(error) = meet_all(&hub, request.uri().path()).await
     {
         let is_own = request.uri().path().starts_with(muster_contract::v1::BASE);
-        return if is_own { ProblemV1::from(error).into_response() } else { Problem::from(error).into_response() };
+        return if is_own {
+            ProblemV1::from(error).into_response()
+        } else {
+            Problem::from(error).into_response()
+        };
     }
     next.run(request).await
 }
@@ -90,7 +96,13 @@ async fn meet_all(hub: &Hub, path: &str) -> Result<(), Error> {
                     hub.meet_infra_env(InfraEnvId(id)).await?;
                 }
                 ("clusters", _) => hub.meet_cluster(ClusterId(id)).await?,
-                ("hosts", Some(infra_env)) => hub.meet_host(HostKey { infra_env, host: HostId(id) }).await?,
+                ("hosts", Some(infra_env)) => {
+                    hub.meet_host(HostKey {
+                        infra_env,
+                        host: HostId(id),
+                    })
+                    .await?
+                }
                 _ => {}
             }
         }

@@ -17,16 +17,25 @@ pub async fn run(
         .await
         .with_context(|| format!("cannot listen on {}", config.listen))?;
     let address = listener.local_addr()?;
-    let base_url = config.base_url.clone().unwrap_or_else(|| format!("http://{address}"));
+    let base_url = config
+        .base_url
+        .clone()
+        .unwrap_or_else(|| format!("http://{address}"));
     let mut settings = Settings::new(&config, base_url)?;
-    let store = Store::open(&database(&config)?).await.context("cannot open the database")?;
+    let store = Store::open(&database(&config)?)
+        .await
+        .context("cannot open the database")?;
     settings.was_here_before = store.changes_last().await? > 0;
-    let hub = Hub::open(store, settings, Clock::System).await.context("cannot read the database")?;
+    let hub = Hub::open(store, settings, Clock::System)
+        .await
+        .context("cannot read the database")?;
     let workers = worker::start(&hub);
     ready(address);
     http::server::serve(listener, http::router(hub.clone()), shutdown).await?;
     drop(workers);
-    worker::flush::once(&hub).await.context("cannot write the last signs of life")?;
+    worker::flush::once(&hub)
+        .await
+        .context("cannot write the last signs of life")?;
     hub.store.close().await;
     Ok(())
 }

@@ -23,7 +23,13 @@ pub fn of(hub: &Hub, slot: &Slot, host: &Host, now: Timestamp) -> StepsView {
     }
     let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
     let room = host.cluster.and_then(|id| hub.rooms.find(id));
-    let desk = Desk { hub, host, cluster, room, now };
+    let desk = Desk {
+        hub,
+        host,
+        cluster,
+        room,
+        now,
+    };
     desk.write(orders(host))
 }
 
@@ -79,8 +85,13 @@ impl Desk<'_> {
             Step::ApiVip => self.api_vip(),
             Step::Tang => {
                 let encryption = &self.cluster.as_ref()?.disk_encryption;
-                let wanted = encryption.mode == "tang" && !matches!(encryption.enable_on.as_str(), "" | "none");
-                if wanted { one(json!({ "tang_servers": encryption.tang_servers })) } else { None }
+                let wanted =
+                    encryption.mode == "tang" && !matches!(encryption.enable_on.as_str(), "" | "none");
+                if wanted {
+                    one(json!({ "tang_servers": encryption.tang_servers }))
+                } else {
+                    None
+                }
             }
             Step::StopInstallation => Some(Vec::new()),
             Step::LogsGather => {
@@ -105,14 +116,22 @@ impl Desk<'_> {
 
     fn ntp_sources(&self) -> String {
         if let Some(cluster) = &self.cluster {
-            let own = if cluster.ntp_sources.is_empty() { &cluster.additional_ntp_source } else { &cluster.ntp_sources };
+            let own = if cluster.ntp_sources.is_empty() {
+                &cluster.additional_ntp_source
+            } else {
+                &cluster.ntp_sources
+            };
             if !own.is_empty() {
                 return own.clone();
             }
         }
         let pool = self.hub.index.infra_env(self.host.infra_env);
         pool.map(|pool| {
-            if pool.ntp_sources.is_empty() { pool.additional_ntp_sources.clone() } else { pool.ntp_sources.clone() }
+            if pool.ntp_sources.is_empty() {
+                pool.additional_ntp_sources.clone()
+            } else {
+                pool.ntp_sources.clone()
+            }
         })
         .unwrap_or_default()
     }
@@ -155,7 +174,10 @@ impl Desk<'_> {
             let named = registry.contains('.') && registry.parse::<std::net::IpAddr>().is_err();
             named.then(|| names.push(registry.split(':').next().unwrap_or_default().to_owned()));
         }
-        let domains: Vec<_> = names.into_iter().map(|name| json!({ "domain_name": name })).collect();
+        let domains: Vec<_> = names
+            .into_iter()
+            .map(|name| json!({ "domain_name": name }))
+            .collect();
         Some(vec![json!({ "domains": domains }).to_string()])
     }
 
@@ -164,8 +186,14 @@ impl Desk<'_> {
         if cluster.user_managed_networking || cluster.vip_dhcp_allocation {
             return None;
         }
-        let api = cluster.api_vips.iter().map(|vip| json!({ "vip": vip.ip, "vip_type": "api" }));
-        let ingress = cluster.ingress_vips.iter().map(|vip| json!({ "vip": vip.ip, "vip_type": "ingress" }));
+        let api = cluster
+            .api_vips
+            .iter()
+            .map(|vip| json!({ "vip": vip.ip, "vip_type": "api" }));
+        let ingress = cluster
+            .ingress_vips
+            .iter()
+            .map(|vip| json!({ "vip": vip.ip, "vip_type": "ingress" }));
         let all: Vec<_> = api.chain(ingress).collect();
         (!all.is_empty()).then(|| vec![serde_json::Value::from(all).to_string()])
     }
@@ -186,11 +214,16 @@ impl Desk<'_> {
             ask.insert("ca_certificate".into(), endpoint.ca_certificate.clone().into());
         }
         if !self.host.tenant.ignition_token.is_empty() {
-            ask.insert("ignition_endpoint_token".into(), self.host.tenant.ignition_token.clone().into());
+            ask.insert(
+                "ignition_endpoint_token".into(),
+                self.host.tenant.ignition_token.clone().into(),
+            );
         }
         if !self.host.tenant.ignition_headers.is_empty() {
             let headers = self.host.tenant.ignition_headers.iter();
-            let headers: Vec<_> = headers.map(|(key, value)| json!({ "key": key, "value": value })).collect();
+            let headers: Vec<_> = headers
+                .map(|(key, value)| json!({ "key": key, "value": value }))
+                .collect();
             ask.insert("request_headers".into(), headers.into());
         }
         Some(vec![serde_json::Value::Object(ask).to_string()])
@@ -218,11 +251,19 @@ fn view(step: Step, args: Vec<String>) -> StepView {
         _ => format!("{}-{:08x}", step.word(), rand::random::<u32>()),
     };
     let step_type: StepType = step.word().parse().unwrap_or(StepType::Inventory);
-    StepView { step_type, step_id, args }
+    StepView {
+        step_type,
+        step_id,
+        args,
+    }
 }
 
 pub fn is_upgrade(steps: &StepsView) -> bool {
-    steps.instructions.iter().flatten().any(|step| step.step_type == StepType::UpgradeAgent)
+    steps
+        .instructions
+        .iter()
+        .flatten()
+        .any(|step| step.step_type == StepType::UpgradeAgent)
 }
 
 fn upgrade(hub: &Hub, slot: &Slot, host: &Host) -> Option<StepsView> {
@@ -269,8 +310,14 @@ mod tests {
 
     #[test]
     fn one_image_may_be_spelled_in_several_ways() {
-        assert!(same_image("registry.example.com/agent", "registry.example.com/agent:latest"));
+        assert!(same_image(
+            "registry.example.com/agent",
+            "registry.example.com/agent:latest"
+        ));
         assert!(same_image("docker.io/library/agent:v1", "agent:v1"));
-        assert!(!same_image("registry.example.com/agent:v1", "registry.example.com/agent:v2"));
+        assert!(!same_image(
+            "registry.example.com/agent:v1",
+            "registry.example.com/agent:v2"
+        ));
     }
 }

@@ -31,7 +31,11 @@ pub struct Ask {
 impl Ask {
     /// The hub itself: a deadline, a worker.
     pub fn hub() -> Self {
-        Self { caller: Caller::admin(), request_id: None, from_look: false }
+        Self {
+            caller: Caller::admin(),
+            request_id: None,
+            from_look: false,
+        }
     }
 }
 
@@ -81,7 +85,10 @@ impl Scene<'_> {
     /// The decision, then the checks over what it leaves, in the same commit.
     pub fn measured(&self, decision: Decision, new: Stored) -> Result<Turn, Error> {
         let mut stored = self.stored.clone();
-        decision.forget.iter().for_each(|report| drop(stored.remove(report)));
+        decision
+            .forget
+            .iter()
+            .for_each(|report| drop(stored.remove(report)));
         stored.extend(new.clone());
         let found = measure::host(self.hub, &decision.host, &stored, self.now);
         self.settled(decision, new, found)
@@ -90,21 +97,35 @@ impl Scene<'_> {
     /// The checks alone, in a room that was just arranged.
     pub fn in_room(&self, host: Host, journal: Vec<Entry>, room: &Room) -> Result<Turn, Error> {
         let found = measure::in_room(self.hub, &host, &self.stored, Some(room), self.now);
-        let decision =
-            Decision { host, journal, effects: Vec::new(), forget: Vec::new(), why: "the cluster was looked at" };
+        let decision = Decision {
+            host,
+            journal,
+            effects: Vec::new(),
+            forget: Vec::new(),
+            why: "the cluster was looked at",
+        };
         self.settled(decision, Stored::new(), found)
     }
 
     fn settled(&self, decision: Decision, mut new: Stored, found: measure::Found) -> Result<Turn, Error> {
         let mut reports: BTreeMap<_, _> = decision.forget.iter().map(|report| (*report, None)).collect();
-        let around = self.hub.around(self.cluster_of(&decision.host).as_deref(), self.now);
-        let event = Event::Measured { gates: found.gates, complaints: found.complaints };
+        let around = self
+            .hub
+            .around(self.cluster_of(&decision.host).as_deref(), self.now);
+        let event = Event::Measured {
+            gates: found.gates,
+            complaints: found.complaints,
+        };
         let mut settled = lifecycle::next(&decision.host, &event, &around)?;
         let mut journal = decision.journal;
         journal.append(&mut settled.journal);
         let mut effects = decision.effects;
         effects.append(&mut settled.effects);
-        let old = self.stored.get(&Report::Validations).map(String::as_str).unwrap_or_default();
+        let old = self
+            .stored
+            .get(&Report::Validations)
+            .map(String::as_str)
+            .unwrap_or_default();
         if self.host.cluster == settled.host.cluster {
             journal.extend(measure::news(&settled.host, old, &found.report));
         }
@@ -112,7 +133,12 @@ impl Scene<'_> {
             new.insert(Report::Validations, found.validations);
         }
         reports.extend(new.into_iter().map(|(report, body)| (report, Some(body))));
-        let decision = Decision { journal, effects, why: decision.why, ..settled };
+        let decision = Decision {
+            journal,
+            effects,
+            why: decision.why,
+            ..settled
+        };
         Ok(Turn { decision, reports })
     }
 
@@ -164,14 +190,24 @@ impl Hub {
                 None => self.index.drop_host(key, self.now()),
             }
         }
-        let host = self.index.host(key).ok_or_else(|| Error::missing("host", key.host))?;
+        let host = self
+            .index
+            .host(key)
+            .ok_or_else(|| Error::missing("host", key.host))?;
         let stored = match need {
             Need::Row => Stored::new(),
             Need::Reports => self.store.host_reports(key).await?,
         };
         let cluster = host.cluster.and_then(|id| self.index.cluster(id));
         let infra_env = self.index.infra_env(key.infra_env);
-        Ok(Scene { hub: self, host, stored, cluster, infra_env, now: self.now() })
+        Ok(Scene {
+            hub: self,
+            host,
+            stored,
+            cluster,
+            infra_env,
+            now: self.now(),
+        })
     }
 
     async fn host_commit(
@@ -182,7 +218,13 @@ impl Hub {
         now: Timestamp,
     ) -> Result<Arc<Host>, Error> {
         let Turn { decision, reports } = turn;
-        let Decision { host, journal, effects, forget: _, why: _ } = decision;
+        let Decision {
+            host,
+            journal,
+            effects,
+            forget: _,
+            why: _,
+        } = decision;
         let commit = Commit {
             at: now,
             request_id: ask.request_id,
@@ -192,9 +234,15 @@ impl Hub {
             ..Commit::new(now)
         };
         let hosts = self.commit(commit, vec![host]).await?;
-        let host = hosts.into_iter().next().ok_or_else(|| Error::BadReport("nothing was written".into()))?;
+        let host = hosts
+            .into_iter()
+            .next()
+            .ok_or_else(|| Error::BadReport("nothing was written".into()))?;
         if !ask.from_look {
-            before.into_iter().chain(host.cluster).for_each(|cluster| self.mark_dirty(cluster));
+            before
+                .into_iter()
+                .chain(host.cluster)
+                .for_each(|cluster| self.mark_dirty(cluster));
         }
         Ok(host)
     }
@@ -202,7 +250,11 @@ impl Hub {
     pub fn host_write(&self, host: &Host, reports: BTreeMap<Report, Option<String>>) -> HostWrite {
         let cluster = host.cluster.and_then(|id| self.index.cluster(id));
         let due_at = deadline::of(host, &self.around(cluster.as_deref(), self.now()));
-        HostWrite::Put { host: host.clone(), due_at, reports: reports.into_iter().collect() }
+        HostWrite::Put {
+            host: host.clone(),
+            due_at,
+            reports: reports.into_iter().collect(),
+        }
     }
 
     /// Commits, then brings memory and waiting clients up to date. `hosts` are the rows written, in order.
@@ -238,7 +290,9 @@ impl Hub {
     pub fn remind(&self, slot: &Slot) {
         let host = slot.host();
         let cluster = host.cluster.and_then(|id| self.index.cluster(id));
-        let Some(due) = deadline::of(&host, &self.around(cluster.as_deref(), self.now())) else { return };
+        let Some(due) = deadline::of(&host, &self.around(cluster.as_deref(), self.now())) else {
+            return;
+        };
         let due = due.as_microsecond();
         if slot.live.queued_micros.fetch_min(due, Ordering::Relaxed) > due {
             self.agenda.add(due, host.key());

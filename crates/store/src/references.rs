@@ -2,10 +2,10 @@
 //!
 //! Foreign keys would say the same, but one broken key would fail the whole batch instead of the commit that broke it.
 
+use crate::StoreError;
 use crate::batch::{RowKey, Standing};
 use crate::commit::{ClusterWrite, Commit, HostWrite, InfraEnvWrite};
 use crate::sql::{self, Columns, Value};
-use crate::StoreError;
 use muster_domain::id::{ClusterId, InfraEnvId};
 use sqlx::AnyConnection;
 use std::collections::{BTreeSet, HashMap};
@@ -16,10 +16,13 @@ pub(crate) struct Members(HashMap<RowKey, i64>);
 
 /// The clusters and pools that hosts of these commits name.
 pub(crate) fn named(commits: &[Commit]) -> BTreeSet<RowKey> {
-    let puts = commits.iter().flat_map(|commit| &commit.hosts).filter_map(|write| match write {
-        HostWrite::Put { host, .. } => Some(host),
-        HostWrite::Delete { .. } => None,
-    });
+    let puts = commits
+        .iter()
+        .flat_map(|commit| &commit.hosts)
+        .filter_map(|write| match write {
+            HostWrite::Put { host, .. } => Some(host),
+            HostWrite::Delete { .. } => None,
+        });
     let mut named = BTreeSet::new();
     for host in puts {
         named.insert(RowKey::InfraEnv(host.infra_env));
@@ -35,15 +38,23 @@ impl Members {
         let infra_envs: BTreeSet<InfraEnvId> = commits.iter().flat_map(deleted_infra_envs).collect();
         let text = "select cluster_id, count(*) from hosts where cluster_id in (";
         let ids = clusters.iter().map(|id| [Value::text(id)]).collect();
-        members.0.extend(clusters.into_iter().map(|id| (RowKey::Cluster(id), 0)));
+        members
+            .0
+            .extend(clusters.into_iter().map(|id| (RowKey::Cluster(id), 0)));
         for row in sql::fetch_rows(connection, text, ids, ") group by cluster_id").await? {
-            members.0.insert(RowKey::Cluster(row.parsed(0, "cluster id")?), row.int(1)?);
+            members
+                .0
+                .insert(RowKey::Cluster(row.parsed(0, "cluster id")?), row.int(1)?);
         }
         let text = "select infra_env_id, count(*) from hosts where infra_env_id in (";
         let ids = infra_envs.iter().map(|id| [Value::text(id)]).collect();
-        members.0.extend(infra_envs.into_iter().map(|id| (RowKey::InfraEnv(id), 0)));
+        members
+            .0
+            .extend(infra_envs.into_iter().map(|id| (RowKey::InfraEnv(id), 0)));
         for row in sql::fetch_rows(connection, text, ids, ") group by infra_env_id").await? {
-            members.0.insert(RowKey::InfraEnv(row.parsed(0, "infra-env id")?), row.int(1)?);
+            members
+                .0
+                .insert(RowKey::InfraEnv(row.parsed(0, "infra-env id")?), row.int(1)?);
         }
         Ok(members)
     }
@@ -75,10 +86,12 @@ impl Members {
                 return Err(key);
             }
         }
-        let left = |key: &RowKey| self.0.get(key).copied().unwrap_or(0) + changes.get(key).copied().unwrap_or(0);
+        let left =
+            |key: &RowKey| self.0.get(key).copied().unwrap_or(0) + changes.get(key).copied().unwrap_or(0);
         let deleted = deleted_clusters(commit).map(RowKey::Cluster);
-        if let Some(key) =
-            deleted.chain(deleted_infra_envs(commit).map(RowKey::InfraEnv)).find(|key| left(key) != 0)
+        if let Some(key) = deleted
+            .chain(deleted_infra_envs(commit).map(RowKey::InfraEnv))
+            .find(|key| left(key) != 0)
         {
             return Err(key);
         }
@@ -121,7 +134,9 @@ fn changes(commit: &Commit, standings: &HashMap<RowKey, Standing>) -> HashMap<Ro
             HostWrite::Put { host, .. } => (host.key(), true, host.cluster),
             HostWrite::Delete { key, .. } => (*key, false, None),
         };
-        let before = standings.get(&RowKey::Host(key)).filter(|standing| standing.revision > 0);
+        let before = standings
+            .get(&RowKey::Host(key))
+            .filter(|standing| standing.revision > 0);
         if let Some(cluster) = before.and_then(|standing| standing.cluster) {
             *changes.entry(RowKey::Cluster(cluster)).or_default() -= 1;
         }

@@ -39,18 +39,34 @@ impl Fleet {
         }
         let body = json!({ "host_id": host_id(0) });
         let view = http::post(&format!("{url}{V2}/infra-envs/{}/hosts", pools[0]), &body)?;
-        let runner = view["next_step_runner_command"]["args"][0].as_str().context("no runner in the answer")?;
+        let runner = view["next_step_runner_command"]["args"][0]
+            .as_str()
+            .context("no runner in the answer")?;
         let runner: Value = serde_json::from_str(runner)?;
-        let agent = runner.as_object().and_then(|all| all.iter().find(|(name, _)| name.contains("version")));
-        let agent = agent.and_then(|(_, value)| value.as_str()).context("no agent in the answer")?.to_owned();
-        Ok(Self { hosts, pools, ids: (0..hosts).map(host_id).collect(), agent, reply: Template::inventory()? })
+        let agent = runner
+            .as_object()
+            .and_then(|all| all.iter().find(|(name, _)| name.contains("version")));
+        let agent = agent
+            .and_then(|(_, value)| value.as_str())
+            .context("no agent in the answer")?
+            .to_owned();
+        Ok(Self {
+            hosts,
+            pools,
+            ids: (0..hosts).map(host_id).collect(),
+            agent,
+            reply: Template::inventory()?,
+        })
     }
 
     /// Makes a cluster for hosts to be bound to.
     pub fn cluster(url: &str, name: &str) -> Result<String> {
         let versions = http::get(&format!("{url}{V2}/openshift-versions"))?;
         let versions = versions.as_object().context("no versions in the answer")?;
-        let version = versions.iter().find(|(_, about)| about["default"] == true).or(versions.iter().next());
+        let version = versions
+            .iter()
+            .find(|(_, about)| about["default"] == true)
+            .or(versions.iter().next());
         let version = version.context("the hub knows no version")?.0;
         let body = json!({ "name": name, "openshift_version": version, "pull_secret": PULL_SECRET,
             "base_dns_domain": "example.com" });
@@ -64,7 +80,17 @@ impl Fleet {
     /// Starts a request about a host; its headers follow.
     fn head(&self, method: &str, host: u32, rest: &str, out: &mut Vec<u8>) {
         let id = &self.ids[host as usize];
-        for part in [method, " ", V2, "/infra-envs/", self.pool(host), "/hosts/", id, rest, " HTTP/1.1\r\nhost: bench\r\n"] {
+        for part in [
+            method,
+            " ",
+            V2,
+            "/infra-envs/",
+            self.pool(host),
+            "/hosts/",
+            id,
+            rest,
+            " HTTP/1.1\r\nhost: bench\r\n",
+        ] {
             out.extend_from_slice(part.as_bytes());
         }
     }
@@ -77,7 +103,10 @@ impl Fleet {
 
     pub fn register(&self, host: u32, out: &mut Vec<u8>) {
         let id = &self.ids[host as usize];
-        let body = format!(r#"{{"host_id":"{id}","discovery_agent_version":"{}"}}"#, self.agent);
+        let body = format!(
+            r#"{{"host_id":"{id}","discovery_agent_version":"{}"}}"#,
+            self.agent
+        );
         head(out, "POST", &format!("{V2}/infra-envs/{}/hosts", self.pool(host)));
         end_head(body.len(), out);
         out.extend_from_slice(body.as_bytes());
@@ -118,7 +147,10 @@ impl Work for Get {
 }
 
 fn id(view: &Value) -> Result<String> {
-    view["id"].as_str().map(str::to_owned).context("the answer has no id")
+    view["id"]
+        .as_str()
+        .map(str::to_owned)
+        .context("the answer has no id")
 }
 
 fn head(out: &mut Vec<u8>, method: &str, path: &str) {
@@ -129,19 +161,31 @@ fn head(out: &mut Vec<u8>, method: &str, path: &str) {
 
 fn end_head(length: usize, out: &mut Vec<u8>) {
     // Writing to memory cannot fail.
-    let _ = write!(out, "content-type: application/json\r\ncontent-length: {length}\r\n\r\n");
+    let _ = write!(
+        out,
+        "content-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
 }
 
 /// Spread like real ones: neighbours in a fleet are not neighbours in an index.
 pub fn host_id(host: u32) -> String {
     let mix = |seed: u64| {
-        let mut x = (u64::from(host) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(seed);
+        let mut x = (u64::from(host) + 1)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .wrapping_add(seed);
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         x ^ (x >> 31)
     };
     let (a, b) = (mix(1), mix(2));
-    format!("{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}", a >> 32, a & 0xffff, (a >> 16) & 0xfff, b >> 52, b & 0xffff_ffff_ffff)
+    format!(
+        "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
+        a >> 32,
+        a & 0xffff,
+        (a >> 16) & 0xfff,
+        b >> 52,
+        b & 0xffff_ffff_ffff
+    )
 }
 
 /// A text with a number in it, many times.
@@ -155,7 +199,10 @@ impl Template {
     fn inventory() -> Result<Self> {
         let number: String = MARKS.iter().collect();
         let pairs = |between: &str| format!("~^{between}`!{between}?|");
-        let setup = Setup { profile: Some(Profile::Rack), ..Setup::default() };
+        let setup = Setup {
+            profile: Some(Profile::Rack),
+            ..Setup::default()
+        };
         let mut inventory = muster_simfleet::inventory::of(&Machine::new(&setup, 0, 0), 0);
         inventory.hostname = format!("bench-{number}");
         if let Some(vendor) = &mut inventory.system_vendor {
@@ -221,7 +268,11 @@ mod tests {
         assert!(text(1234).contains("10.100.112.134/8"));
         assert_ne!(text(1), text(2));
         assert_eq!(text(7), text(7));
-        assert!((4_000..8_000).contains(&template.text.len()), "{}", template.text.len());
+        assert!(
+            (4_000..8_000).contains(&template.text.len()),
+            "{}",
+            template.text.len()
+        );
     }
 
     #[test]

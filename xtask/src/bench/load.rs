@@ -54,14 +54,20 @@ impl Outcome {
     pub fn percentile(&self, share: f64) -> f64 {
         let last = self.latencies.len().saturating_sub(1);
         let at = (last as f64 * share).round() as usize;
-        self.latencies.get(at).map_or(0.0, |micros| f64::from(*micros) / 1000.0)
+        self.latencies
+            .get(at)
+            .map_or(0.0, |micros| f64::from(*micros) / 1000.0)
     }
 
     /// An answer that is not a success makes the figures worthless.
     pub fn clean(self, what: &str) -> Result<Self> {
         match &self.first_error {
             None => Ok(self),
-            Some(first) => bail!("{what}: {} of {} went wrong, first: {first}", self.errors, self.items),
+            Some(first) => bail!(
+                "{what}: {} of {} went wrong, first: {first}",
+                self.errors,
+                self.items
+            ),
         }
     }
 }
@@ -85,7 +91,11 @@ pub fn run(hub: SocketAddr, connections: usize, amount: Amount, work: &dyn Work)
     for _ in 0..connections {
         let stream = TcpStream::connect(hub).context("the hub does not accept connections")?;
         stream.set_nodelay(true)?;
-        open.push(Connection { stream, read: Vec::with_capacity(16 * 1024), job: None });
+        open.push(Connection {
+            stream,
+            read: Vec::with_capacity(16 * 1024),
+            job: None,
+        });
     }
     let mut generator = Generator {
         work,
@@ -118,7 +128,11 @@ impl Generator<'_> {
         loop {
             for connection in open.iter_mut().filter(|connection| connection.job.is_none()) {
                 let Some(since) = self.due() else { break };
-                let job = Job { item: self.next, step: 0, since };
+                let job = Job {
+                    item: self.next,
+                    step: 0,
+                    since,
+                };
                 self.next += 1;
                 self.send(connection, job)?;
             }
@@ -133,7 +147,10 @@ impl Generator<'_> {
                 bail!("interrupted");
             }
             if (busy > 0 && heard.elapsed() > SILENCE) || self.started.elapsed() > LIMIT {
-                bail!("the hub does not answer any more; {} items were done", self.done.items);
+                bail!(
+                    "the hub does not answer any more; {} items were done",
+                    self.done.items
+                );
             }
         }
     }
@@ -161,8 +178,14 @@ impl Generator<'_> {
     /// Waits for answers and takes them; `false` when none came.
     fn wait(&mut self, open: &mut [Connection], busy: usize) -> Result<bool> {
         let limit = match self.amount {
-            Amount::Paced(..) => Timespec { tv_sec: 0, tv_nsec: 1_000_000 },
-            Amount::Items(_) | Amount::For(_) => Timespec { tv_sec: 0, tv_nsec: 100_000_000 },
+            Amount::Paced(..) => Timespec {
+                tv_sec: 0,
+                tv_nsec: 1_000_000,
+            },
+            Amount::Items(_) | Amount::For(_) => Timespec {
+                tv_sec: 0,
+                tv_nsec: 100_000_000,
+            },
         };
         let mut at = Vec::with_capacity(busy);
         let ready: Vec<usize> = {
@@ -172,7 +195,10 @@ impl Generator<'_> {
                 sockets.push(PollFd::new(&connection.stream, PollFlags::IN));
             }
             poll(&mut sockets, Some(&limit))?;
-            let ready = sockets.iter().zip(&at).filter(|(socket, _)| !socket.revents().is_empty());
+            let ready = sockets
+                .iter()
+                .zip(&at)
+                .filter(|(socket, _)| !socket.revents().is_empty());
             ready.map(|(_, number)| *number).collect()
         };
         for number in &ready {
@@ -202,7 +228,9 @@ impl Generator<'_> {
             bail!("the hub closed a connection");
         }
         connection.read.extend_from_slice(&self.piece[..length]);
-        let Some(answer) = answer(&connection.read) else { return Ok(()) };
+        let Some(answer) = answer(&connection.read) else {
+            return Ok(());
+        };
         self.done.bytes += connection.read.len() as u64;
         if !(200..300).contains(&answer) {
             self.done.errors += 1;
@@ -210,7 +238,13 @@ impl Generator<'_> {
             self.done.first_error.get_or_insert_with(text);
         }
         if let Some(job) = connection.job {
-            self.send(connection, Job { step: job.step + 1, ..job })?;
+            self.send(
+                connection,
+                Job {
+                    step: job.step + 1,
+                    ..job
+                },
+            )?;
         }
         Ok(())
     }
@@ -220,7 +254,11 @@ impl Generator<'_> {
 fn answer(read: &[u8]) -> Option<u16> {
     let head = &read[..find(read, b"\r\n\r\n")? + 4];
     let status = std::str::from_utf8(head.get(9..12)?).ok()?.parse().ok()?;
-    let complete = match (status, find(head, b"content-length: "), find(head, b"transfer-encoding: chunked")) {
+    let complete = match (
+        status,
+        find(head, b"content-length: "),
+        find(head, b"transfer-encoding: chunked"),
+    ) {
         (204, ..) => true,
         (_, Some(at), _) => {
             let digits = head[at + 16..].iter().take_while(|byte| byte.is_ascii_digit());
@@ -253,7 +291,10 @@ mod tests {
     fn an_answer_ends_where_its_head_says() {
         assert_eq!(answer(b"HTTP/1.1 204 No Content\r\n\r\n"), Some(204));
         assert_eq!(answer(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nab"), None);
-        assert_eq!(answer(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc"), Some(200));
+        assert_eq!(
+            answer(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc"),
+            Some(200)
+        );
         let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n";
         assert_eq!(answer(chunked), None);
         assert_eq!(answer(&[chunked.as_slice(), b"0\r\n\r\n"].concat()), Some(200));
@@ -261,7 +302,10 @@ mod tests {
 
     #[test]
     fn percentiles_are_those_of_the_sorted_times() {
-        let outcome = Outcome { latencies: (1..=100).map(|ms| ms * 1000).collect(), ..Outcome::default() };
+        let outcome = Outcome {
+            latencies: (1..=100).map(|ms| ms * 1000).collect(),
+            ..Outcome::default()
+        };
         assert_eq!(outcome.percentile(0.0), 1.0);
         assert_eq!(outcome.percentile(1.0), 100.0);
         assert!((50.0..=51.0).contains(&outcome.percentile(0.5)));

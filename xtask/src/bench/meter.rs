@@ -54,7 +54,11 @@ impl Meter {
             Some(first) => family(first)?.iter().map(|stat| stat.cpu).sum(),
         };
         let hub = stat(self.hub).context("the hub is gone")?.cpu;
-        Ok(Reading { hub, database, at: Instant::now() })
+        Ok(Reading {
+            hub,
+            database,
+            at: Instant::now(),
+        })
     }
 
     pub fn since(&self, before: Reading) -> Result<Used> {
@@ -87,16 +91,30 @@ fn stat(pid: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything; what counts comes after it.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+    let ticks = |at: usize| {
+        fields
+            .get(at)
+            .and_then(|field| field.parse::<f64>().ok())
+            .unwrap_or(0.0)
+    };
     // User and system time, own and of children that have ended. The kernel counts in hundredths here.
     let cpu = (11..15).map(ticks).sum::<f64>() / 100.0;
-    Some(Stat { parent: fields.get(1)?.parse().ok()?, cpu })
+    Some(Stat {
+        parent: fields.get(1)?.parse().ok()?,
+        cpu,
+    })
 }
 
 fn family(first: u32) -> Result<Vec<Stat>> {
     let mut all = Vec::new();
     for entry in fs::read_dir("/proc")? {
-        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(pid) = entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok())
+        else {
+            continue;
+        };
         if let Some(stat) = stat(pid).filter(|stat| pid == first || stat.parent == first) {
             all.push(stat);
         }
@@ -110,14 +128,21 @@ mod tests {
 
     #[test]
     fn a_process_that_works_is_seen_to_work() {
-        let meter = Meter { hub: std::process::id(), database: None };
+        let meter = Meter {
+            hub: std::process::id(),
+            database: None,
+        };
         let before = meter.read().unwrap();
         let mut sum = 0_u64;
-        let used = crate::wait::until("CPU time to be counted", std::time::Duration::from_secs(30), || {
-            (0..2_000_000_u64).for_each(|n| sum = std::hint::black_box(sum ^ n.wrapping_mul(n)));
-            let used = meter.since(before)?;
-            Ok((used.cpu() > 0.0).then_some(used))
-        });
+        let used = crate::wait::until(
+            "CPU time to be counted",
+            std::time::Duration::from_secs(30),
+            || {
+                (0..2_000_000_u64).for_each(|n| sum = std::hint::black_box(sum ^ n.wrapping_mul(n)));
+                let used = meter.since(before)?;
+                Ok((used.cpu() > 0.0).then_some(used))
+            },
+        );
         assert!(used.unwrap().percent() > 0.0);
         assert!(meter.rss_mb().unwrap() > 1.0);
     }

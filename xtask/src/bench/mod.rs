@@ -30,7 +30,12 @@ Everything runs on this machine, on loopback: the hub, its database and the load
 cores. Beside the figures stand those of references measured in the same minute.")]
 pub struct HubBench {
     /// Fleet sizes, one run each
-    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1000,10000,100000")]
+    #[arg(
+        long,
+        value_name = "N,N",
+        value_delimiter = ',',
+        default_value = "1000,10000,100000"
+    )]
     pub hosts: Vec<u32>,
     /// Which database the hub keeps its records in
     #[arg(long, default_value = "both")]

@@ -49,7 +49,10 @@ impl Reference {
         })?;
         let (address, amount) = (walk::address(&url)?, Amount::For(Duration::from_secs(seconds)));
         let asked = load::run(address, 16, amount, &Polls(fleet, 1))?.clean("bare GET")?;
-        let meter = Meter { hub: server.pid(), database: None };
+        let meter = Meter {
+            hub: server.pid(),
+            database: None,
+        };
         let before = meter.read()?;
         let polled = load::run(address, 16, amount, &Polls(fleet, 2))?.clean("bare poll")?;
         let used = meter.since(before)?;
@@ -73,7 +76,10 @@ fn inserts(home: &Path, seconds: u64) -> Result<f64> {
     let home = tempfile::tempdir_in(home)?;
     let mut command = Command::new(example("bare_sqlite"));
     let said = process::output(command.arg(home.path()).arg(seconds.to_string()))?;
-    String::from_utf8_lossy(&said).trim().parse().context("the bare inserts print no rate")
+    String::from_utf8_lossy(&said)
+        .trim()
+        .parse()
+        .context("the bare inserts print no rate")
 }
 
 fn example(name: &str) -> std::path::PathBuf {

@@ -37,19 +37,30 @@ pub fn hub(args: &HubBench) -> Result<()> {
 fn build() -> Result<()> {
     let mut build = project::cargo();
     build.args(["build", "--release", "--workspace", "--bin", "muster"]);
-    process::run(build.args(["--example", "bare_http", "--example", "bare_sqlite"]), BUILD_LIMIT)
+    process::run(
+        build.args(["--example", "bare_http", "--example", "bare_sqlite"]),
+        BUILD_LIMIT,
+    )
 }
 
 fn walk(args: &HubBench, hosts: u32, server: Option<&Postgres>) -> Result<Sheet> {
     // On a disk: what is in memory only is not durable.
-    let home = tempfile::Builder::new().prefix("bench-").tempdir_in(project::target())?;
+    let home = tempfile::Builder::new()
+        .prefix("bench-")
+        .tempdir_in(project::target())?;
     let url = server.map(|server| server.create_database("bench")).transpose()?;
     let database = url.as_deref().zip(server.map(Postgres::pid));
     let name = if server.is_some() { "PostgreSQL" } else { "SQLite" };
     eprintln!("{hosts} hosts, {name}");
     let mut sheet = Sheet::new(hosts, name);
     let binary = project::binary(project::Profile::Release);
-    let walk = Walk { args, binary: &binary, home: home.path(), database, hosts };
+    let walk = Walk {
+        args,
+        binary: &binary,
+        home: home.path(),
+        database,
+        hosts,
+    };
     let done = walk.run(&mut sheet);
     // What was measured before something went wrong is still worth seeing.
     println!("{sheet}");

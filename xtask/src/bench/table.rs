@@ -45,14 +45,26 @@ pub fn at_least(limit: f64) -> Goal {
 
 impl Sheet {
     pub fn new(hosts: u32, database: &'static str) -> Self {
-        Self { hosts, database, figures: Vec::new() }
+        Self {
+            hosts,
+            database,
+            figures: Vec::new(),
+        }
     }
 
     pub fn reference(&mut self, reference: &Reference) {
         self.add("reference: bare GET /s", reference.gets_per_second, plain());
         self.add("reference: bare poll /s", reference.polls_per_second, plain());
-        self.add("reference: CPU ms per bare poll", reference.cpu_ms_per_poll, plain());
-        self.add("reference: bare SQLite inserts /s", reference.inserts_per_second, plain());
+        self.add(
+            "reference: CPU ms per bare poll",
+            reference.cpu_ms_per_poll,
+            plain(),
+        );
+        self.add(
+            "reference: bare SQLite inserts /s",
+            reference.inserts_per_second,
+            plain(),
+        );
     }
 
     pub fn add(&mut self, name: &str, value: f64, goal: Goal) {
@@ -67,7 +79,13 @@ impl Sheet {
             Goal::AtMost(limit) => Some(value <= limit),
             Goal::AtLeast(limit) => Some(value >= limit),
         };
-        self.figures.push(Figure { name: name.to_owned(), value, goal, met, against: None });
+        self.figures.push(Figure {
+            name: name.to_owned(),
+            value,
+            goal,
+            met,
+            against: None,
+        });
     }
 
     /// Puts the last figure beside a reference.
@@ -80,7 +98,11 @@ impl Sheet {
 
 impl fmt::Display for Sheet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n| {} hosts, {} | measured | goal | met | against the reference |", self.hosts, self.database)?;
+        writeln!(
+            f,
+            "\n| {} hosts, {} | measured | goal | met | against the reference |",
+            self.hosts, self.database
+        )?;
         writeln!(f, "|---|---:|---:|---|---|")?;
         for figure in &self.figures {
             let goal = match figure.goal {
@@ -89,8 +111,16 @@ impl fmt::Display for Sheet {
                 Goal::AtLeast(limit) => format!("≥ {}", number(limit)),
             };
             let met = figure.met.map_or("", |met| if met { "yes" } else { "NO" });
-            let against = figure.against.map(|(ratio, what)| format!("{ratio:.2} x {what}")).unwrap_or_default();
-            writeln!(f, "| {} | {} | {goal} | {met} | {against} |", figure.name, number(figure.value))?;
+            let against = figure
+                .against
+                .map(|(ratio, what)| format!("{ratio:.2} x {what}"))
+                .unwrap_or_default();
+            writeln!(
+                f,
+                "| {} | {} | {goal} | {met} | {against} |",
+                figure.name,
+                number(figure.value)
+            )?;
         }
         Ok(())
     }

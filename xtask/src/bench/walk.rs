@@ -56,7 +56,9 @@ struct Deeds<'a> {
 impl Work for Deeds<'_> {
     fn request(&self, item: u64, step: usize, out: &mut Vec<u8>) -> bool {
         let host = (item % u64::from(self.hosts)) as u32;
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
         match (self.deed, step) {
             (Deed::Register | Deed::Arrive, 0) => self.fleet.register(host, out),
             (Deed::Ask | Deed::Poll, 0) | (Deed::Arrive, 1) => self.fleet.ask(host, now, out),
@@ -83,13 +85,33 @@ struct Stand<'a> {
 impl<'a> Stand<'a> {
     fn new(hub: Hub, fleet: &'a Fleet, database: Option<u32>, seconds: u64) -> Result<Self> {
         let address = address(&hub.url)?;
-        let meter = Meter { hub: hub.pid(), database };
-        Ok(Self { hub, address, meter, fleet, seconds: Duration::from_secs(seconds) })
+        let meter = Meter {
+            hub: hub.pid(),
+            database,
+        };
+        Ok(Self {
+            hub,
+            address,
+            meter,
+            fleet,
+            seconds: Duration::from_secs(seconds),
+        })
     }
 
-    fn run(&self, what: &str, connections: usize, hosts: u32, amount: Amount, deed: Deed<'_>) -> Result<(Outcome, Used)> {
+    fn run(
+        &self,
+        what: &str,
+        connections: usize,
+        hosts: u32,
+        amount: Amount,
+        deed: Deed<'_>,
+    ) -> Result<(Outcome, Used)> {
         eprintln!("  {what} …");
-        let work = Deeds { fleet: self.fleet, hosts, deed };
+        let work = Deeds {
+            fleet: self.fleet,
+            hosts,
+            deed,
+        };
         let before = self.meter.read()?;
         let outcome = load::run(self.address, connections, amount, &work).context(what.to_owned())?;
         let used = self.meter.since(before)?;
@@ -141,7 +163,9 @@ impl<'a> Stand<'a> {
 }
 
 pub fn address(url: &str) -> Result<SocketAddr> {
-    url.trim_start_matches("http://").parse().with_context(|| format!("{url} is no address"))
+    url.trim_start_matches("http://")
+        .parse()
+        .with_context(|| format!("{url} is no address"))
 }
 
 impl Walk<'_> {
@@ -155,12 +179,28 @@ impl Walk<'_> {
         self.polls(&stand, sheet, &reference)?;
         self.paced(&stand, sheet)?;
         let one = vec![Fleet::cluster(&stand.hub.url, "bench-one")?];
-        self.bound(&stand, sheet, "1 cluster of 1,000", &one, POOL, self.hosts.min(POOL), true)?;
+        self.bound(
+            &stand,
+            sheet,
+            "1 cluster of 1,000",
+            &one,
+            POOL,
+            self.hosts.min(POOL),
+            true,
+        )?;
         let bound = self.hosts.min(BOUND);
         let many = (0..bound.div_ceil(SMALL_CLUSTER))
             .map(|number| Fleet::cluster(&stand.hub.url, &format!("bench-small-{number}")))
             .collect::<Result<Vec<_>>>()?;
-        self.bound(&stand, sheet, "clusters of 10", &many, SMALL_CLUSTER, bound, false)?;
+        self.bound(
+            &stand,
+            sheet,
+            "clusters of 10",
+            &many,
+            SMALL_CLUSTER,
+            bound,
+            false,
+        )?;
         self.lists(&stand, sheet)?;
         self.cold_start(stand, sheet)
     }
@@ -182,7 +222,11 @@ impl Walk<'_> {
         sheet.add("CPU ms per registration", used.cpu_ms(&registered), plain());
         let (reported, used) = stand.all("first poll", self.hosts, Deed::Poll)?;
         sheet.add("first poll and inventory /s", reported.per_second(), plain());
-        sheet.add("CPU ms per first poll and inventory", used.cpu_ms(&reported), plain());
+        sheet.add(
+            "CPU ms per first poll and inventory",
+            used.cpu_ms(&reported),
+            plain(),
+        );
         stand.settle()?;
         Ok(())
     }
@@ -200,9 +244,17 @@ impl Walk<'_> {
         sheet.add("poll p99 ms", polled.percentile(0.99), at_most(20.0));
         sheet.add("CPU ms per poll", cpu_ms, at_most(0.15));
         sheet.against("bare poll", cpu_ms / reference.cpu_ms_per_poll);
-        sheet.add("  of it the hub", 1000.0 * used.hub / polled.items as f64, plain());
+        sheet.add(
+            "  of it the hub",
+            1000.0 * used.hub / polled.items as f64,
+            plain(),
+        );
         sheet.add("CPU s per 1,000 polls", cpu_ms, plain());
-        sheet.add("RSS MB", stand.meter.rss_mb()?, at_most(60.0 + 0.006 * f64::from(self.hosts)));
+        sheet.add(
+            "RSS MB",
+            stand.meter.rss_mb()?,
+            at_most(60.0 + 0.006 * f64::from(self.hosts)),
+        );
         Ok(())
     }
 
@@ -218,13 +270,24 @@ impl Walk<'_> {
         let (paced, used) = stand.run(&name, POLLERS, self.hosts, amount, Deed::Poll)?;
         // The goal is stated for 100,000 hosts; a few hosts are mostly the meter's own grain.
         let goal = 60.0 * f64::from(self.hosts) / 100_000.0;
-        let goal = if self.hosts >= 10_000 { at_most(goal) } else { plain() };
+        let goal = if self.hosts >= 10_000 {
+            at_most(goal)
+        } else {
+            plain()
+        };
         sheet.add(&format!("CPU % at {name}"), used.percent(), goal);
-        sheet.add(&format!("p99 ms at {name}"), paced.percentile(0.99), at_most(50.0));
+        sheet.add(
+            &format!("p99 ms at {name}"),
+            paced.percentile(0.99),
+            at_most(50.0),
+        );
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "two shapes of the same walk, each named in one line")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "two shapes of the same walk, each named in one line"
+    )]
     fn bound(
         &self,
         stand: &Stand<'_>,
@@ -241,10 +304,20 @@ impl Walk<'_> {
         sheet.add(&name("bind /s"), bound.per_second(), at_least(3_000.0));
         sheet.add(&name("CPU ms per bind"), used.cpu_ms(&bound), plain());
         let (arrived, _) = stand.all(&name("re-register and report"), hosts, Deed::Arrive)?;
-        sheet.add(&name("re-register + report hosts/s"), arrived.per_second(), plain());
+        sheet.add(
+            &name("re-register + report hosts/s"),
+            arrived.per_second(),
+            plain(),
+        );
         sheet.add(&name("settled after s"), stand.settle()?, plain());
         let polling = hosts.min(POOL);
-        let (polled, used) = stand.run(&name("poll"), POLLERS, polling, Amount::For(stand.seconds), Deed::Poll)?;
+        let (polled, used) = stand.run(
+            &name("poll"),
+            POLLERS,
+            polling,
+            Amount::For(stand.seconds),
+            Deed::Poll,
+        )?;
         sheet.add(&name("poll /s"), polled.per_second(), plain());
         sheet.add(&name("poll p99 ms"), polled.percentile(0.99), plain());
         sheet.add(&name("CPU ms per poll"), used.cpu_ms(&polled), at_most(0.25));
@@ -271,7 +344,11 @@ impl Walk<'_> {
         let (ms, bytes) = stand.list(format!("/api/assisted-install/v2/infra-envs/{pool}/hosts"))?;
         sheet.add("v2 list of 1,000, ms", ms, at_most(50.0));
         sheet.add("v2 list of 1,000, KB", bytes / 1000.0, plain());
-        sheet.add("RSS MB after it all", stand.meter.rss_mb()?, at_most(60.0 + 0.006 * f64::from(self.hosts)));
+        sheet.add(
+            "RSS MB after it all",
+            stand.meter.rss_mb()?,
+            at_most(60.0 + 0.006 * f64::from(self.hosts)),
+        );
         Ok(())
     }
 
@@ -284,7 +361,10 @@ impl Walk<'_> {
         let started = Instant::now();
         let hub = self.start()?;
         sheet.add("cold start s", started.elapsed().as_secs_f64(), at_most(3.0));
-        let meter = Meter { hub: hub.pid(), database: None };
+        let meter = Meter {
+            hub: hub.pid(),
+            database: None,
+        };
         sheet.add("RSS MB after cold start", meter.rss_mb()?, plain());
         hub.stop()
     }

@@ -77,7 +77,9 @@ impl Catalog {
         let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
             let default = Version::parse(self.default_version());
             let of_default = |image: &&OsImage| {
-                default.as_ref().is_some_and(|default| image.release_line().same_minor(default))
+                default
+                    .as_ref()
+                    .is_some_and(|default| image.release_line().same_minor(default))
             };
             let same: Vec<&OsImage> = fitting.iter().copied().filter(of_default).collect();
             return newest(&same).or_else(|| newest(&fitting)).ok_or_else(|| {

@@ -126,11 +126,19 @@ fn measured(cluster: &Cluster, gates: Gates, now: Timestamp) -> Decision {
 
 fn update(cluster: &Cluster) -> Result<Decision, Refused> {
     if cluster.accepts_hosts() {
-        return Ok(Decision { cluster: cluster.clone(), journal: Vec::new(), why: "settings may change" });
+        return Ok(Decision {
+            cluster: cluster.clone(),
+            journal: Vec::new(),
+            why: "settings may change",
+        });
     }
     Err(Refused::conflict(
         "cluster-not-editable",
-        format!("Cluster {} is {}: its settings are fixed now.", cluster.name, status(cluster)),
+        format!(
+            "Cluster {} is {}: its settings are fixed now.",
+            cluster.name,
+            status(cluster)
+        ),
         "Cancel and reset the installation to change them.",
     ))
 }
@@ -151,9 +159,16 @@ fn delete(cluster: &Cluster) -> Result<Decision, Refused> {
         | Phase::Error
         | Phase::Cancelled
         | Phase::Unmonitored => {
-            let text = format!("Cluster {} was deleted; its borrowed hosts go back to their pools.", cluster.name);
+            let text = format!(
+                "Cluster {} was deleted; its borrowed hosts go back to their pools.",
+                cluster.name
+            );
             let journal = vec![cluster.entry("cluster_deregistered", Severity::Info, text)];
-            Ok(Decision { cluster: cluster.clone(), journal, why: "deleted" })
+            Ok(Decision {
+                cluster: cluster.clone(),
+                journal,
+                why: "deleted",
+            })
         }
     }
 }
@@ -163,7 +178,11 @@ fn add_hosts(cluster: &Cluster, now: Timestamp) -> Result<Decision, Refused> {
         return Err(Refused::new(
             crate::refusal::Class::Invalid,
             "cluster-not-installed",
-            format!("Cluster {} is {}; only an installed cluster can take on more hosts.", cluster.name, status(cluster)),
+            format!(
+                "Cluster {} is {}; only an installed cluster can take on more hosts.",
+                cluster.name,
+                status(cluster)
+            ),
             "",
         ));
     }
@@ -195,7 +214,11 @@ fn settle(before: &Cluster, mut next: Cluster, now: Timestamp, why: &'static str
         let text = format!("Cluster {}: {from} -> {to} ({})", next.name, next.status_info);
         journal.push(next.entry("cluster_status_updated", Severity::Info, text));
     }
-    Decision { cluster: next, journal, why }
+    Decision {
+        cluster: next,
+        journal,
+        why,
+    }
 }
 
 #[cfg(test)]
@@ -204,7 +227,11 @@ mod tests {
 
     #[test]
     fn a_draft_asks_for_input_before_it_complains_about_hosts() {
-        let gates = |vips_defined, inputs, required| Gates { inputs, vips_defined, required };
+        let gates = |vips_defined, inputs, required| Gates {
+            inputs,
+            vips_defined,
+            required,
+        };
         assert_eq!(draft_status(gates(false, true, true), false), "pending-for-input");
         assert_eq!(draft_status(gates(true, false, true), false), "pending-for-input");
         assert_eq!(draft_status(gates(true, true, false), false), "insufficient");

@@ -16,24 +16,42 @@ pub enum Patience {
 
 pub fn patience(phase: Phase) -> Patience {
     match phase {
-        Phase::Discovery => Patience::Limited("silent for 3 minutes: disconnected, until it boots again or is deleted"),
-        Phase::Binding => Patience::Limited("silent for 3 minutes, or 15 minutes without registering: disconnected"),
-        Phase::Unbinding => Patience::Limited("silent for 3 minutes, or 15 minutes without registering: disconnected-unbound"),
-        Phase::ReturnPending => Patience::Endless("waits for a person or a BMC to boot the discovery image; may be deleted at any time"),
+        Phase::Discovery => {
+            Patience::Limited("silent for 3 minutes: disconnected, until it boots again or is deleted")
+        }
+        Phase::Binding => {
+            Patience::Limited("silent for 3 minutes, or 15 minutes without registering: disconnected")
+        }
+        Phase::Unbinding => {
+            Patience::Limited("silent for 3 minutes, or 15 minutes without registering: disconnected-unbound")
+        }
+        Phase::ReturnPending => Patience::Endless(
+            "waits for a person or a BMC to boot the discovery image; may be deleted at any time",
+        ),
         Phase::Reclaiming => Patience::Limited("60 minutes: unbinding-pending-user-action"),
         Phase::ReclaimRebooting => Patience::Limited("60 minutes: unbinding-pending-user-action"),
-        Phase::Preparing => Patience::Limited("17 minutes: preparing-failed; silent for 3 minutes: disconnected"),
-        Phase::Prepared => Patience::Limited("silent for 3 minutes: disconnected; the cluster's own limit ends the waiting"),
-        Phase::PrepareFailed => Patience::Limited("silent for 3 minutes: disconnected; known again when the cluster stops preparing"),
+        Phase::Preparing => {
+            Patience::Limited("17 minutes: preparing-failed; silent for 3 minutes: disconnected")
+        }
+        Phase::Prepared => {
+            Patience::Limited("silent for 3 minutes: disconnected; the cluster's own limit ends the waiting")
+        }
+        Phase::PrepareFailed => Patience::Limited(
+            "silent for 3 minutes: disconnected; known again when the cluster stops preparing",
+        ),
         Phase::Installing => Patience::Limited("20 minutes without progress, or silent for 3: error"),
-        Phase::InProgress => Patience::Limited("each stage has its own limit: error, or boot order to be fixed"),
+        Phase::InProgress => {
+            Patience::Limited("each stage has its own limit: error, or boot order to be fixed")
+        }
         Phase::BootFix => Patience::Limited("60 minutes: error, if the cluster can do without the host"),
         Phase::Installed => Patience::Endless("works for its cluster; unbind, cancel or delete end it"),
         Phase::Added => Patience::Endless("works for its cluster; unbind, reset or delete end it"),
         Phase::Failed => Patience::Endless("waits for a person: reset, unbind or delete"),
         Phase::Cancelled => Patience::Endless("waits for a person: reset, unbind or delete"),
         Phase::Resetting => Patience::Limited("3 minutes: resetting-pending-user-action"),
-        Phase::ResetPending => Patience::Endless("waits for a person to boot the discovery image; unbind or delete end it too"),
+        Phase::ResetPending => {
+            Patience::Endless("waits for a person to boot the discovery image; unbind or delete end it too")
+        }
     }
 }
 
@@ -48,13 +66,20 @@ pub fn of(host: &Host, around: &Around<'_>) -> Option<Timestamp> {
         Phase::Prepared | Phase::PrepareFailed => Some(silence),
         Phase::Installing => {
             let start = host.since + timers.install_start;
-            Some(if host.connection_timed_out { start } else { start.min(silence) })
+            Some(if host.connection_timed_out {
+                start
+            } else {
+                start.min(silence)
+            })
         }
         Phase::InProgress => in_progress(host, around, silence),
         Phase::BootFix => {
             let ends = around.cluster.is_some_and(|cluster| {
                 cluster.can_do_without
-                    && !matches!(cluster.phase, cluster::Phase::Installed | cluster::Phase::AddingHosts)
+                    && !matches!(
+                        cluster.phase,
+                        cluster::Phase::Installed | cluster::Phase::AddingHosts
+                    )
             });
             ends.then_some(host.since + timers.boot_fix)
         }
@@ -89,7 +114,11 @@ pub(super) fn stage_is_over(host: &Host, around: &Around<'_>) -> bool {
 }
 
 pub(super) fn silence_limit(host: &Host, timers: &Timers) -> SignedDuration {
-    if host.bootstrap { timers.bootstrap_silence } else { timers.silence }
+    if host.bootstrap {
+        timers.bootstrap_silence
+    } else {
+        timers.silence
+    }
 }
 
 /// Silence counts only while an agent is expected to poll.

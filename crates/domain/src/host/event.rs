@@ -8,9 +8,13 @@ use jiff::{SignedDuration, Timestamp};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The agent (re-)registered: the machine runs the discovery image right now.
-    Registered { agent_version: String },
+    Registered {
+        agent_version: String,
+    },
     /// A person or program lends the host to a cluster.
-    Bind { to: ClusterId },
+    Bind {
+        to: ClusterId,
+    },
     /// A person takes the host back.
     Unbind,
     /// The cluster is being deleted: its hosts go back whatever they are doing.
@@ -18,21 +22,35 @@ pub enum Event {
     /// Take it back while it runs the installed system, without a BMC.
     Reclaim,
     /// From one cluster to another in one request.
-    Move { to: ClusterId },
+    Move {
+        to: ClusterId,
+    },
     /// The target of a move cannot take the host any more.
-    MoveAbandoned { why: String },
+    MoveAbandoned {
+        why: String,
+    },
     ReclaimReady,
-    ReclaimFailed { why: String },
+    ReclaimFailed {
+        why: String,
+    },
     Cancel,
     Reset,
     /// Start installing into a cluster that is already running.
     Install,
-    InstallFailed { why: String },
+    InstallFailed {
+        why: String,
+    },
     MediaLost,
     MediaBack,
-    Progressed { stage: Stage, info: String },
+    Progressed {
+        stage: Stage,
+        info: String,
+    },
     /// Facts were measured anew: a report arrived, the cluster changed, or somebody asked.
-    Measured { gates: Gates, complaints: String },
+    Measured {
+        gates: Gates,
+        complaints: String,
+    },
     /// The agent asked for work: it is alive.
     CheckedIn,
     /// A deadline passed.

@@ -130,7 +130,9 @@ pub struct Tenant {
 // Secrets are never printed, not even in a failed assertion.
 impl std::fmt::Debug for Tenant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tenant").field("clean", &(self == &Tenant::default())).finish_non_exhaustive()
+        f.debug_struct("Tenant")
+            .field("clean", &(self == &Tenant::default()))
+            .finish_non_exhaustive()
     }
 }
 
@@ -169,8 +171,13 @@ pub enum LogsInfo {
 }
 
 impl LogsInfo {
-    pub const ALL: [LogsInfo; 5] =
-        [Self::None, Self::Requested, Self::Collecting, Self::Completed, Self::Timeout];
+    pub const ALL: [LogsInfo; 5] = [
+        Self::None,
+        Self::Requested,
+        Self::Collecting,
+        Self::Completed,
+        Self::Timeout,
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -305,7 +312,10 @@ impl Host {
     }
 
     pub fn key(&self) -> HostKey {
-        HostKey { infra_env: self.infra_env, host: self.id }
+        HostKey {
+            infra_env: self.infra_env,
+            host: self.id,
+        }
     }
 
     pub fn status(&self) -> Status {
@@ -318,7 +328,11 @@ impl Host {
 
     /// The name a person set, if any; the borrower's wins while the host is lent.
     pub fn given_name(&self) -> Option<&str> {
-        self.tenant.hostname.as_deref().or(self.requested_hostname.as_deref()).filter(|name| !name.is_empty())
+        self.tenant
+            .hostname
+            .as_deref()
+            .or(self.requested_hostname.as_deref())
+            .filter(|name| !name.is_empty())
     }
 
     /// The name shown everywhere: given, else reported, else the id.

@@ -23,7 +23,9 @@ pub fn part(phase: Phase) -> Part {
     match phase {
         Phase::Discovery => Part::Discovery,
         Phase::Binding => Part::Binding,
-        Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => Part::Returning,
+        Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => {
+            Part::Returning
+        }
         Phase::Preparing | Phase::Prepared | Phase::PrepareFailed => Part::Preparing,
         Phase::Installing | Phase::InProgress => Part::Writing,
         Phase::BootFix | Phase::Installed | Phase::Added => Part::Installed,
@@ -38,7 +40,11 @@ pub fn editable(host: &Host) -> Result<(), Refused> {
         Part::Returning | Part::Preparing | Part::Writing | Part::Installed | Part::Stopped => {
             Err(Refused::conflict(
                 "host-not-editable",
-                format!("{} is {}: its settings cannot be changed now.", host.name(), host.status().word()),
+                format!(
+                    "{} is {}: its settings cannot be changed now.",
+                    host.name(),
+                    host.status().word()
+                ),
                 "Change them while the host is being discovered or ready.",
             ))
         }
@@ -53,9 +59,12 @@ pub fn deletable(host: &Host) -> Result<(), Refused> {
             format!("{} is being installed ({}).", host.name(), host.status().word()),
             "Cancel the installation of its cluster first.",
         )),
-        Part::Discovery | Part::Binding | Part::Returning | Part::Preparing | Part::Installed | Part::Stopped => {
-            Ok(())
-        }
+        Part::Discovery
+        | Part::Binding
+        | Part::Returning
+        | Part::Preparing
+        | Part::Installed
+        | Part::Stopped => Ok(()),
     }
 }
 

@@ -53,7 +53,16 @@ const BOOTSTRAP: &[Stage] = &[
     Joined,
     Done,
 ];
-const MASTER: &[Stage] = &[Starting, Installing, Writing, Copying, Rebooting, Configuring, Joined, Done];
+const MASTER: &[Stage] = &[
+    Starting,
+    Installing,
+    Writing,
+    Copying,
+    Rebooting,
+    Configuring,
+    Joined,
+    Done,
+];
 const WORKER: &[Stage] = &[
     Starting,
     Installing,
@@ -65,8 +74,16 @@ const WORKER: &[Stage] = &[
     Joined,
     Done,
 ];
-const SINGLE_NODE: &[Stage] =
-    &[Starting, Installing, WaitingForBootkube, Writing, Copying, Rebooting, Joined, Done];
+const SINGLE_NODE: &[Stage] = &[
+    Starting,
+    Installing,
+    WaitingForBootkube,
+    Writing,
+    Copying,
+    Rebooting,
+    Joined,
+    Done,
+];
 /// A day-2 host is not heard of after its reboot: the list ends there.
 const DAY_TWO: &[Stage] = &[Starting, Installing, Writing, WaitingForControlPlane, Rebooting];
 

@@ -69,15 +69,27 @@ pub struct Orders {
 }
 
 const fn go_on(steps: &'static [Step]) -> Orders {
-    Orders { steps, next_poll_seconds: 60, after: After::Continue }
+    Orders {
+        steps,
+        next_poll_seconds: 60,
+        after: After::Continue,
+    }
 }
 
 const fn slowly(steps: &'static [Step]) -> Orders {
-    Orders { steps, next_poll_seconds: 120, after: After::Continue }
+    Orders {
+        steps,
+        next_poll_seconds: 120,
+        after: After::Continue,
+    }
 }
 
 /// Told to a host that was deleted while its agent runs: it registers anew, or finds its pool gone.
-pub const START_OVER: Orders = Orders { steps: &[], next_poll_seconds: 0, after: After::Exit };
+pub const START_OVER: Orders = Orders {
+    steps: &[],
+    next_poll_seconds: 0,
+    after: After::Exit,
+};
 
 use Step::*;
 
@@ -124,9 +136,11 @@ pub fn orders(host: &Host) -> Orders {
             go_on(&[Inventory, Ntp])
         }
         Status::Reclaiming => go_on(&[DownloadBootArtifacts]),
-        Status::ReclaimingRebooting => {
-            Orders { steps: &[RebootForReclaim], next_poll_seconds: 120, after: After::Exit }
-        }
+        Status::ReclaimingRebooting => Orders {
+            steps: &[RebootForReclaim],
+            next_poll_seconds: 120,
+            after: After::Exit,
+        },
         Status::PreparingFailed
         | Status::PreparingSuccessful
         | Status::InstallingPendingUserAction

@@ -20,7 +20,9 @@ pub fn standing(status: Status) -> &'static str {
         Status::PendingForInput => "Waiting for input about the cluster.",
         Status::Installing => "The installation is starting.",
         Status::InstallingInProgress => "Installing.",
-        Status::InstallingPendingUserAction => "The host did not boot from its disk; fix the boot order and reboot it.",
+        Status::InstallingPendingUserAction => {
+            "The host did not boot from its disk; fix the boot order and reboot it."
+        }
         Status::ResettingPendingUserAction => "Reset; boot the discovery image to start over.",
         Status::Installed => "Done",
         Status::Cancelled => "The installation was cancelled.",
@@ -31,7 +33,9 @@ pub fn standing(status: Status) -> &'static str {
         }
         Status::Binding => "Bound; waiting for the agent to register with its cluster.",
         Status::Unbinding => "Unbound; waiting for the agent to register as a free host.",
-        Status::UnbindingPendingUserAction => "Unbound; boot the discovery image to return the host to the free pool.",
+        Status::UnbindingPendingUserAction => {
+            "Unbound; boot the discovery image to return the host to the free pool."
+        }
         Status::Reclaiming => "Fetching the discovery image to return to the free pool.",
         Status::ReclaimingRebooting => "Rebooting into the discovery image.",
     }
@@ -42,5 +46,11 @@ pub const MEDIA_LOST: &str =
     "The discovery media cannot be read any more; attach it again and reboot the host.";
 
 pub fn status_changed(host: &Host, from: Status, to: Status) -> String {
-    format!("Host {}: {} -> {} ({})", host.name(), from.word(), to.word(), host.status_info)
+    format!(
+        "Host {}: {} -> {} ({})",
+        host.name(),
+        from.word(),
+        to.word(),
+        host.status_info
+    )
 }

@@ -17,9 +17,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Ask {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let given = parts.headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
-        let request_id = given.and_then(|text| text.parse().ok()).unwrap_or_else(Uuid::new_v4);
-        Ok(Self { caller: Caller::admin(), request_id: Some(request_id), from_look: false })
+        let given = parts
+            .headers
+            .get(REQUEST_ID)
+            .and_then(|value| value.to_str().ok());
+        let request_id = given
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_else(Uuid::new_v4);
+        Ok(Self {
+            caller: Caller::admin(),
+            request_id: Some(request_id),
+            from_look: false,
+        })
     }
 }
 
@@ -31,10 +40,13 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Ids<T> 
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
         let path = parts.uri.path().to_owned();
-        Path::<T>::from_request_parts(parts, state).await.map(|Path(ids)| Self(ids)).map_err(|rejection| {
-            let message = format!("an id in {path} is not a UUID: {}", rejection.body_text());
-            problem::framework(StatusCode::BAD_REQUEST, message)
-        })
+        Path::<T>::from_request_parts(parts, state)
+            .await
+            .map(|Path(ids)| Self(ids))
+            .map_err(|rejection| {
+                let message = format!("an id in {path} is not a UUID: {}", rejection.body_text());
+                problem::framework(StatusCode::BAD_REQUEST, message)
+            })
     }
 }
 
@@ -51,6 +63,9 @@ impl<S: Send + Sync> FromRequestParts<S> for HostPath {
             host_id: Uuid,
         }
         let Ids(pair) = Ids::<Pair>::from_request_parts(parts, state).await?;
-        Ok(Self(HostKey { infra_env: InfraEnvId(pair.infra_env_id), host: HostId(pair.host_id) }))
+        Ok(Self(HostKey {
+            infra_env: InfraEnvId(pair.infra_env_id),
+            host: HostId(pair.host_id),
+        }))
     }
 }

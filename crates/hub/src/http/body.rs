@@ -1,12 +1,12 @@
 //! Request bodies and queries, decoded strictly: an unknown field is an error that names it.
 
 use crate::http::problem;
+use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use axum::body::Bytes;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
@@ -29,7 +29,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Response> {
     let blank = bytes.trim_ascii();
     if blank.is_empty() || blank == b"null" {
-        return Err(problem::framework(StatusCode::BAD_REQUEST, "the request needs a JSON body"));
+        return Err(problem::framework(
+            StatusCode::BAD_REQUEST,
+            "the request needs a JSON body",
+        ));
     }
     muster_contract::body::decode(bytes)
         .map_err(|error| problem::framework(StatusCode::BAD_REQUEST, error.to_string()))
@@ -55,7 +58,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Args<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
         let folded = fold(parts.uri.query().unwrap_or_default());
         serde_urlencoded::from_str(&folded).map(Self).map_err(|error| {
-            problem::framework(StatusCode::BAD_REQUEST, format!("the query cannot be used: {error}"))
+            problem::framework(
+                StatusCode::BAD_REQUEST,
+                format!("the query cannot be used: {error}"),
+            )
         })
     }
 }
@@ -73,7 +79,11 @@ fn fold(query: &str) -> String {
             None => pairs.push((key, value.to_owned())),
         }
     }
-    pairs.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("&")
+    pairs
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect::<Vec<_>>()
+        .join("&")
 }
 
 #[cfg(test)]
@@ -82,7 +92,10 @@ mod tests {
 
     #[test]
     fn repeated_keys_become_one_list() {
-        assert_eq!(fold("severities=info&severities=error&limit=3"), "severities=info%2Cerror&limit=3");
+        assert_eq!(
+            fold("severities=info&severities=error&limit=3"),
+            "severities=info%2Cerror&limit=3"
+        );
         assert_eq!(fold(""), "");
     }
 }

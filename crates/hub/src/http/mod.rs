@@ -19,7 +19,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::{Predicate, SizeAbove, NotForContentType};
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
 /// Large enough for the reports of big hosts, small enough that nobody can fill our memory with one request.
 const BODY_LIMIT: usize = 16 * 1024 * 1024;
@@ -37,7 +37,10 @@ pub fn router(hub: Hub) -> Router {
         .nest(muster_contract::v1::BASE, v1::routes())
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)
-        .layer(middleware::from_fn_with_state(hub.clone(), crate::replica::acquaint))
+        .layer(middleware::from_fn_with_state(
+            hub.clone(),
+            crate::replica::acquaint,
+        ))
         .layer(middleware::from_fn_with_state(hub.clone(), metrics::measure))
         .layer(middleware::from_fn(acceptable))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
@@ -57,12 +60,18 @@ async fn health(State(hub): State<Hub>) -> Response {
 }
 
 async fn no_route(request: Request) -> Response {
-    problem::framework(StatusCode::NOT_FOUND, format!("there is no path {}", request.uri().path()))
+    problem::framework(
+        StatusCode::NOT_FOUND,
+        format!("there is no path {}", request.uri().path()),
+    )
 }
 
 async fn wrong_method(request: Request) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    problem::framework(StatusCode::METHOD_NOT_ALLOWED, format!("{method} is not offered on {path}"))
+    problem::framework(
+        StatusCode::METHOD_NOT_ALLOWED,
+        format!("{method} is not offered on {path}"),
+    )
 }
 
 /// REST v2 speaks JSON only, and says so before anything is done.
@@ -79,16 +88,34 @@ async fn acceptable(request: Request, next: Next) -> Response {
 fn unacceptable(request: &Request) -> Option<Response> {
     let text = |name| request.headers().get(name).map(HeaderValue::to_str)?.ok();
     let has_body = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
-    let sent = text(header::CONTENT_TYPE).filter(|_| has_body).map(str::trim).filter(|sent| !sent.is_empty());
-    let known = ["application/json", "multipart/form-data", "application/octet-stream"];
+    let sent = text(header::CONTENT_TYPE)
+        .filter(|_| has_body)
+        .map(str::trim)
+        .filter(|sent| !sent.is_empty());
+    let known = [
+        "application/json",
+        "multipart/form-data",
+        "application/octet-stream",
+    ];
     if sent.is_some_and(|sent| !known.iter().any(|known| sent.starts_with(known))) {
         let message = "the Content-Type is not understood here: send application/json";
         return Some(problem::framework(StatusCode::BAD_REQUEST, message));
     }
     let wanted = text(header::ACCEPT).filter(|wanted| !wanted.trim().is_empty())?;
-    let offered = ["*/*", "application/*", "application/json", "application/octet-stream", "text/event-stream"];
-    let fits = wanted.split(',').any(|one| offered.contains(&one.split(';').next().unwrap_or_default().trim()));
+    let offered = [
+        "*/*",
+        "application/*",
+        "application/json",
+        "application/octet-stream",
+        "text/event-stream",
+    ];
+    let fits = wanted
+        .split(',')
+        .any(|one| offered.contains(&one.split(';').next().unwrap_or_default().trim()));
     (!fits).then(|| {
-        problem::framework(StatusCode::BAD_REQUEST, "the Accept header asks for a form that is not offered: use application/json")
+        problem::framework(
+            StatusCode::BAD_REQUEST,
+            "the Accept header asks for a form that is not offered: use application/json",
+        )
     })
 }

@@ -30,9 +30,12 @@ pub fn operation(status: StatusCode, reason: impl Into<String>) -> Response {
 
 pub fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
     match serde_json::to_vec(body) {
-        Ok(bytes) => {
-            (status, [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response()
-        }
+        Ok(bytes) => (
+            status,
+            [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))],
+            bytes,
+        )
+            .into_response(),
         Err(error) => {
             tracing::error!(%error, "a reply could not be written");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
@@ -60,8 +63,12 @@ fn status(error: &Error) -> StatusCode {
 /// What may be said to the outside; the cause of a bug stays in the log.
 fn text(error: &Error) -> String {
     match error {
-        Error::Store(StoreError::Stale { .. }) => "Somebody else changed it at the same time; ask again.".into(),
-        Error::Store(StoreError::Unavailable(_)) => "The database cannot be reached; ask again in a moment.".into(),
+        Error::Store(StoreError::Stale { .. }) => {
+            "Somebody else changed it at the same time; ask again.".into()
+        }
+        Error::Store(StoreError::Unavailable(_)) => {
+            "The database cannot be reached; ask again in a moment.".into()
+        }
         Error::Store(_) => "Internal error; the hub's log tells more.".into(),
         Error::Refused(_)
         | Error::Invalid(_)
@@ -75,7 +82,10 @@ fn log(error: &Error) {
     if let Error::Store(cause) = error
         && !matches!(cause, StoreError::Stale { .. })
     {
-        let chain = anyhow::Chain::new(cause).map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        let chain = anyhow::Chain::new(cause)
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(": ");
         tracing::error!(error = chain, "a request failed");
     }
 }
@@ -133,7 +143,9 @@ impl From<Error> for ProblemV1 {
             Error::Missing { .. } => ("not-found".into(), None),
             Error::NotOffered(_) => ("not-offered".into(), None),
             Error::Store(StoreError::Stale { .. }) => ("stale".into(), Some("Ask again.".into())),
-            Error::Store(StoreError::Unavailable(_)) => ("unavailable".into(), Some("Ask again in a moment.".into())),
+            Error::Store(StoreError::Unavailable(_)) => {
+                ("unavailable".into(), Some("Ask again in a moment.".into()))
+            }
             Error::Store(_) => ("internal".into(), None),
         };
         let detail = match &error {
@@ -150,9 +162,10 @@ impl From<Error> for ProblemV1 {
             request_id: None,
         };
         let mut response = json(status, &body);
-        response
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        response.headers_mut().insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
         Self(response)
     }
 }

@@ -75,14 +75,19 @@ async fn connection(stream: tokio::net::TcpStream, router: Router, mut stopping:
 /// What HTTP/1.1 asks of a server beyond what its parser sees to.
 async fn framed(request: Request, next: Next) -> Response {
     if request.version() == Version::HTTP_11 && !names_one_host(request.headers()) {
-        return problem::framework(StatusCode::BAD_REQUEST, "the request must name the host it is for, once");
+        return problem::framework(
+            StatusCode::BAD_REQUEST,
+            "the request must name the host it is for, once",
+        );
     }
     // A length besides chunks means that somebody on the way may see another end of this request. The parser has
     // removed it already, so after chunks the connection is always closed: what follows is never taken for a request.
     let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
     let mut response = next.run(request).await;
     if is_chunked {
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response
+            .headers_mut()
+            .insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
@@ -91,7 +96,10 @@ fn names_one_host(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
     let is_name = |host: &HeaderValue| {
-        host.is_empty() || host.to_str().is_ok_and(|text| text.parse::<uri::Authority>().is_ok())
+        host.is_empty()
+            || host
+                .to_str()
+                .is_ok_and(|text| text.parse::<uri::Authority>().is_ok())
     };
     first.is_some_and(is_name) && second.is_none()
 }

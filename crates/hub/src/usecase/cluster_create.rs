@@ -8,7 +8,8 @@ use crate::usecase::cluster_update::{Given, apply};
 use muster_contract::v2::cluster_request::{CreateCluster, UpdateCluster};
 use muster_contract::v2::cluster_setting::{HighAvailabilityMode, ReleaseArchitecture};
 use muster_domain::cluster::{
-    Cluster, ClusterNetwork, DiskEncryption, Gates, IgnitionEndpoint, Kind, Operator, Phase, Platform, lifecycle,
+    Cluster, ClusterNetwork, DiskEncryption, Gates, IgnitionEndpoint, Kind, Operator, Phase, Platform,
+    lifecycle,
 };
 use muster_domain::infra_env::Proxy;
 use muster_domain::input::{control_plane, image, schema};
@@ -34,21 +35,38 @@ pub async fn cluster_create(hub: &Hub, wish: &CreateCluster, ask: &Ask) -> Resul
 
 fn new_cluster(hub: &Hub, wish: &CreateCluster, ask: &Ask) -> Result<Cluster, Error> {
     // The length is a matter of form and judged before anything that needs thought.
-    schema::length("name", &wish.name, 1, muster_domain::input::name::CLUSTER_NAME_MAX)?;
+    schema::length(
+        "name",
+        &wish.name,
+        1,
+        muster_domain::input::name::CLUSTER_NAME_MAX,
+    )?;
     let word = wish.cpu_architecture.map(ReleaseArchitecture::word);
     let architecture = image::cpu_architecture(word, &image::CLUSTER_ARCHITECTURES)?;
-    let release = hub.settings.catalog.release(&wish.openshift_version, &architecture)?;
+    let release = hub
+        .settings
+        .catalog
+        .release(&wish.openshift_version, &architecture)?;
     let mode = wish.high_availability_mode.map(HighAvailabilityMode::word);
     let count = control_plane::control_plane(wish.control_plane_count, mode, &release.version)?;
     let mut cluster = blank(hub, ask);
     cluster.openshift_version.clone_from(&release.version);
-    cluster.ocp_release_image = wish.ocp_release_image.clone().unwrap_or_else(|| release.url.clone());
+    cluster.ocp_release_image = wish
+        .ocp_release_image
+        .clone()
+        .unwrap_or_else(|| release.url.clone());
     cluster.cpu_architecture.clone_from(&release.cpu_architecture);
     cluster.control_plane_count = count;
     cluster.high_availability_mode = if count == 1 { "None" } else { "Full" }.into();
-    cluster.operators = vec![Operator { name: "console".into(), properties: String::new(), builtin: true }];
+    cluster.operators = vec![Operator {
+        name: "console".into(),
+        properties: String::new(),
+        builtin: true,
+    }];
     if wish.additional_ntp_source.is_none() && wish.ntp_sources.is_none() {
-        cluster.additional_ntp_source.clone_from(&hub.settings.default_ntp);
+        cluster
+            .additional_ntp_source
+            .clone_from(&hub.settings.default_ntp);
     }
     apply(&mut cluster, &settings_of(wish, count), Given::AtBirth)?;
     if cluster.pull_secret.is_empty() {
@@ -68,7 +86,11 @@ pub fn blank(hub: &Hub, ask: &Ask) -> Cluster {
         phase: Phase::Draft,
         since: now,
         // Nothing was measured yet; clients know a new cluster as one that lacks hosts.
-        gates: Gates { inputs: true, vips_defined: true, required: false },
+        gates: Gates {
+            inputs: true,
+            vips_defined: true,
+            required: false,
+        },
         status_info: String::new(),
         status_updated_at: now,
         created_at: now,
@@ -87,7 +109,10 @@ pub fn blank(hub: &Hub, ask: &Ask) -> Cluster {
         ingress_vips: Vec::new(),
         vip_dhcp_allocation: false,
         user_managed_networking: false,
-        platform: Platform { kind: "baremetal".into(), ..Platform::default() },
+        platform: Platform {
+            kind: "baremetal".into(),
+            ..Platform::default()
+        },
         network_type: String::new(),
         pull_secret: String::new(),
         ssh_public_key: String::new(),
@@ -168,16 +193,25 @@ fn settings_of(wish: &CreateCluster, count: i64) -> UpdateCluster {
 
 /// Pod and service networks of the families the machines use; IPv4 while nobody said anything.
 fn default_networks(cluster: &mut Cluster) {
-    let addresses = cluster.machine_networks.iter().map(|net| net.split('/').next().unwrap_or(net).to_owned());
+    let addresses = cluster
+        .machine_networks
+        .iter()
+        .map(|net| net.split('/').next().unwrap_or(net).to_owned());
     let vips = cluster.api_vips.iter().map(|vip| vip.ip.clone());
-    let families: Vec<IpAddr> = addresses.chain(vips).filter_map(|text| text.parse().ok()).collect();
+    let families: Vec<IpAddr> = addresses
+        .chain(vips)
+        .filter_map(|text| text.parse().ok())
+        .collect();
     let v6 = families.iter().any(IpAddr::is_ipv6);
     let v4 = !v6 || families.iter().any(IpAddr::is_ipv4);
     if cluster.cluster_networks.is_empty() {
         cluster.cluster_networks = [(v4, PODS_V4), (v6, PODS_V6)]
             .into_iter()
             .filter(|(used, _)| *used)
-            .map(|(_, (cidr, host_prefix))| ClusterNetwork { cidr: cidr.into(), host_prefix })
+            .map(|(_, (cidr, host_prefix))| ClusterNetwork {
+                cidr: cidr.into(),
+                host_prefix,
+            })
             .collect();
     }
     if cluster.service_networks.is_empty() {
@@ -191,5 +225,9 @@ fn default_networks(cluster: &mut Cluster) {
 
 /// The defaults as clients are told them: for IPv4, or for both families.
 pub fn default_network_texts(dual: bool) -> (Vec<(&'static str, i64)>, Vec<&'static str>) {
-    if dual { (vec![PODS_V4, PODS_V6], vec![SERVICES_V4, SERVICES_V6]) } else { (vec![PODS_V4], vec![SERVICES_V4]) }
+    if dual {
+        (vec![PODS_V4, PODS_V6], vec![SERVICES_V4, SERVICES_V6])
+    } else {
+        (vec![PODS_V4], vec![SERVICES_V4])
+    }
 }

@@ -25,7 +25,10 @@ pub async fn cluster_delete(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<(), E
         if attempt > 0 {
             refresh(hub, id).await?;
         }
-        let cluster = hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))?;
+        let cluster = hub
+            .index
+            .cluster(id)
+            .ok_or_else(|| Error::missing("cluster", id))?;
         match delete_once(hub, &cluster, ask).await {
             Err(error) if error.is_stale() => last = Some(error),
             done => return done,
@@ -38,17 +41,29 @@ pub async fn cluster_delete(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<(), E
 pub fn fates(hub: &Hub, cluster: &Arc<Cluster>) -> Result<(Vec<Fate>, Vec<Entry>), Error> {
     let decision = lifecycle::next(cluster, &lifecycle::Event::Delete, hub.now())?;
     let slots = hub.index.hosts_of_cluster(cluster.id);
-    let fates = slots.iter().map(|slot| fate(hub, cluster, slot.host())).collect::<Result<Vec<_>, _>>()?;
+    let fates = slots
+        .iter()
+        .map(|slot| fate(hub, cluster, slot.host()))
+        .collect::<Result<Vec<_>, _>>()?;
     Ok((fates, decision.journal))
 }
 
 fn fate(hub: &Hub, cluster: &Arc<Cluster>, host: Host) -> Result<Fate, Error> {
     let infra_env = hub.index.infra_env(host.infra_env);
-    if infra_env.as_ref().is_some_and(|pool| pool.cluster == Some(cluster.id)) {
+    if infra_env
+        .as_ref()
+        .is_some_and(|pool| pool.cluster == Some(cluster.id))
+    {
         return Ok(Fate::Deleted(Box::new(host)));
     }
-    let scene =
-        Scene { hub, host, stored: Stored::new(), cluster: Some(cluster.clone()), infra_env, now: hub.now() };
+    let scene = Scene {
+        hub,
+        host,
+        stored: Stored::new(),
+        cluster: Some(cluster.clone()),
+        infra_env,
+        now: hub.now(),
+    };
     let decision = scene.next(&Event::Release)?;
     Ok(Fate::Returned(Box::new(scene.measured(decision, Stored::new())?)))
 }
@@ -56,12 +71,16 @@ fn fate(hub: &Hub, cluster: &Arc<Cluster>, host: Host) -> Result<Fate, Error> {
 async fn delete_once(hub: &Hub, cluster: &Arc<Cluster>, ask: &Ask) -> Result<(), Error> {
     let now = hub.now();
     let (fates, mut journal) = fates(hub, cluster)?;
-    let (mut hosts, mut returned, mut deleted, mut effects) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut hosts, mut returned, mut deleted, mut effects) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for fate in fates {
         match fate {
             Fate::Deleted(host) => {
                 journal.push(deregistered(&host));
-                deleted.push(HostWrite::Delete { key: host.key(), revision: host.revision });
+                deleted.push(HostWrite::Delete {
+                    key: host.key(),
+                    revision: host.revision,
+                });
             }
             Fate::Returned(turn) => {
                 let Turn { decision, reports } = *turn;
@@ -84,7 +103,10 @@ async fn delete_once(hub: &Hub, cluster: &Arc<Cluster>, ask: &Ask) -> Result<(),
     let commit = Commit {
         request_id: ask.request_id,
         hosts,
-        clusters: vec![ClusterWrite::Delete { id: cluster.id, revision: cluster.revision }],
+        clusters: vec![ClusterWrite::Delete {
+            id: cluster.id,
+            revision: cluster.revision,
+        }],
         journal,
         effects,
         ..Commit::new(now)

@@ -42,7 +42,8 @@ fn imported(hub: &Hub, wish: &ImportCluster, ask: &Ask) -> Result<Cluster, Error
 /// The API of a cluster is `api.<name>.<domain>`, unless somebody gave it another name.
 fn name_and_domain(api: &str) -> Option<(&str, &str)> {
     let (own_name, domain) = api.strip_prefix("api.")?.split_once('.')?;
-    (name::cluster_name(own_name, false).is_ok() && name::base_dns_domain(domain).is_ok()).then_some((own_name, domain))
+    (name::cluster_name(own_name, false).is_ok() && name::base_dns_domain(domain).is_ok())
+        .then_some((own_name, domain))
 }
 
 #[cfg(test)]
@@ -51,7 +52,10 @@ mod tests {
 
     #[test]
     fn the_usual_api_name_tells_name_and_domain() {
-        assert_eq!(name_and_domain("api.prod.example.com"), Some(("prod", "example.com")));
+        assert_eq!(
+            name_and_domain("api.prod.example.com"),
+            Some(("prod", "example.com"))
+        );
         assert_eq!(name_and_domain("k8s.example.com"), None);
         assert_eq!(name_and_domain("api.example"), None);
         assert_eq!(name_and_domain("10.0.0.1"), None);

@@ -22,13 +22,20 @@ const TOGETHER: usize = 64;
 
 /// The whole look; `None` when the cluster is gone.
 pub async fn cluster_look(hub: &Hub, id: ClusterId) -> Result<Option<Arc<Cluster>>, Error> {
-    let ask = Ask { from_look: true, ..Ask::hub() };
+    let ask = Ask {
+        from_look: true,
+        ..Ask::hub()
+    };
     let mut last = None;
     for attempt in 0..ATTEMPTS {
-        if attempt > 0 && let Some(fresh) = hub.store.cluster_find(id).await? {
+        if attempt > 0
+            && let Some(fresh) = hub.store.cluster_find(id).await?
+        {
             hub.index.put_cluster(fresh);
         }
-        let Some(cluster) = hub.index.cluster(id) else { return Ok(None) };
+        let Some(cluster) = hub.index.cluster(id) else {
+            return Ok(None);
+        };
         match look_once(hub, cluster, &ask).await {
             Err(error) if error.is_stale() => last = Some(error),
             done => return done.map(Some),
@@ -65,16 +72,32 @@ async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cl
 }
 
 async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
-    let filter = HostFilter { cluster: Some(id), ..HostFilter::default() };
+    let filter = HostFilter {
+        cluster: Some(id),
+        ..HostFilter::default()
+    };
     // Reports are most of the work, and of no use while all hosts are told to register again.
-    let is_measured = hub.index.hosts_of_cluster(id).iter().any(|slot| rules::is_measured(&slot.row()));
+    let is_measured = hub
+        .index
+        .hosts_of_cluster(id)
+        .iter()
+        .any(|slot| rules::is_measured(&slot.row()));
     let wanted: &[Report] = if is_measured { &Report::ALL } else { &[] };
     let rows = hub.store.hosts_page(&filter, None, ALL_HOSTS, wanted).await?;
     let members = rows.into_iter().map(|(row, stored)| {
         hub.index.put_host(row.clone());
         // The newest signs of life are in memory only.
-        let host = hub.index.host(row.key()).filter(|known| known.revision == row.revision).unwrap_or(row);
-        Member { name: host.name(), reports: measure::parse(&stored), host, stored }
+        let host = hub
+            .index
+            .host(row.key())
+            .filter(|known| known.revision == row.revision)
+            .unwrap_or(row);
+        Member {
+            name: host.name(),
+            reports: measure::parse(&stored),
+            host,
+            stored,
+        }
     });
     Ok(members.collect())
 }
@@ -84,7 +107,12 @@ fn arrange(hub: &Hub, cluster: &mut Cluster, members: &mut [Member]) -> Room {
     let peers: Vec<_> = members.iter().map(Member::peer).collect();
     cluster.collisions = members
         .iter()
-        .filter_map(|member| Some((member.host.id, network::collisions_seen(member.reports.connectivity.as_ref()?))))
+        .filter_map(|member| {
+            Some((
+                member.host.id,
+                network::collisions_seen(member.reports.connectivity.as_ref()?),
+            ))
+        })
         .filter(|(_, seen)| !seen.is_empty())
         .collect();
     derive_machine_networks(cluster, &peers);
@@ -119,7 +147,11 @@ fn derive_machine_networks(cluster: &mut Cluster, peers: &[Peer<'_>]) {
         return;
     }
     let networks = if cluster.single_node() {
-        peers.iter().find_map(network::single_node_machine_network).into_iter().collect()
+        peers
+            .iter()
+            .find_map(network::single_node_machine_network)
+            .into_iter()
+            .collect()
     } else if cluster.user_managed_networking {
         return;
     } else {
@@ -130,11 +162,16 @@ fn derive_machine_networks(cluster: &mut Cluster, peers: &[Peer<'_>]) {
 }
 
 fn targets(members: &[Member]) -> Vec<(HostId, String)> {
-    let known = members.iter().filter(|member| !member.host.digest.nics.is_empty());
+    let known = members
+        .iter()
+        .filter(|member| !member.host.digest.nics.is_empty());
     known
         .map(|member| {
             let nics = member.host.digest.nics.iter().map(|nic| {
-                let plain = nic.addresses.iter().map(|address| address.split('/').next().unwrap_or(address));
+                let plain = nic
+                    .addresses
+                    .iter()
+                    .map(|address| address.split('/').next().unwrap_or(address));
                 let plain: Vec<_> = plain.collect();
                 json!({
                     "name": nic.name,
@@ -220,14 +257,20 @@ async fn settle_cluster(
 ) -> Result<Arc<Cluster>, Error> {
     let now = hub.now();
     let peers: Vec<_> = members.iter().map(Member::peer).collect();
-    let subject = cluster::checks::Subject { facts: &room.facts, peers: &peers, settings: &hub.settings.checks };
+    let subject = cluster::checks::Subject {
+        facts: &room.facts,
+        peers: &peers,
+        settings: &hub.settings.checks,
+    };
     let report = cluster::checks::run(&subject);
     let mut journal = Vec::new();
     if next.phase == lifecycle::Phase::Draft {
         journal.extend(news(&next, &report));
         next.validations = report.to_json();
     }
-    let event = lifecycle::Event::Measured { gates: report.gates() };
+    let event = lifecycle::Event::Measured {
+        gates: report.gates(),
+    };
     let decision = lifecycle::next(&next, &event, now)?;
     journal.extend(decision.journal);
     let mut after = decision.cluster;
@@ -246,7 +289,9 @@ pub async fn cluster_commit(
 ) -> Result<Arc<Cluster>, Error> {
     let commit = Commit {
         request_id,
-        clusters: vec![ClusterWrite::Put { cluster: cluster.clone() }],
+        clusters: vec![ClusterWrite::Put {
+            cluster: cluster.clone(),
+        }],
         journal,
         ..Commit::new(hub.now())
     };
@@ -274,7 +319,10 @@ fn news(cluster: &Cluster, report: &cluster::checks::Report) -> Vec<muster_domai
             checks::News::Failed | checks::News::Broke => Some(cluster.entry(
                 "cluster_validation_failed",
                 Severity::Warning,
-                format!("Cluster {}: check {} fails: {}", cluster.name, change.id, change.message),
+                format!(
+                    "Cluster {}: check {} fails: {}",
+                    cluster.name, change.id, change.message
+                ),
             )),
         })
         .collect()

@@ -12,8 +12,8 @@ use muster_domain::cluster::{Cluster, ClusterNetwork, Event, IgnitionEndpoint, O
 use muster_domain::input::platform::{NetworkTypeSetting, Platform, network_type, platform_and_networking};
 use muster_domain::input::vip::{VipSetting, vip_pair, vips};
 use muster_domain::input::{
-    Invalid, address, cluster as options, control_plane, disk, ignition_endpoint, name, network, ntp, operator, proxy,
-    pull_secret, ssh_key,
+    Invalid, address, cluster as options, control_plane, disk, ignition_endpoint, name, network, ntp,
+    operator, proxy, pull_secret, ssh_key,
 };
 use muster_domain::{ClusterId, Entry, Severity};
 use std::net::IpAddr;
@@ -28,7 +28,12 @@ pub enum Given {
     Later,
 }
 
-pub async fn cluster_update(hub: &Hub, id: ClusterId, wish: &UpdateCluster, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+pub async fn cluster_update(
+    hub: &Hub,
+    id: ClusterId,
+    wish: &UpdateCluster,
+    ask: &Ask,
+) -> Result<Arc<Cluster>, Error> {
     let changed = cluster_change(hub, id, ask, |cluster| {
         lifecycle::next(cluster, &Event::Update, hub.now())?;
         apply(cluster, wish, Given::Later)?;
@@ -58,7 +63,9 @@ pub async fn vips_verified(
     verified: &[VipVerification],
     ask: &Ask,
 ) -> Result<(), Error> {
-    let Some(before) = hub.index.cluster(id) else { return Ok(()) };
+    let Some(before) = hub.index.cluster(id) else {
+        return Ok(());
+    };
     let after = cluster_change(hub, id, ask, |cluster| {
         for found in verified {
             let put = |vips: &mut Vec<Vip>| {
@@ -96,7 +103,10 @@ pub async fn cluster_change(
                 None => hub.index.drop_cluster(id),
             }
         }
-        let before = hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))?;
+        let before = hub
+            .index
+            .cluster(id)
+            .ok_or_else(|| Error::missing("cluster", id))?;
         let mut next = Cluster::clone(&before);
         let journal = apply(&mut next)?;
         if next == *before && journal.is_empty() {
@@ -126,24 +136,39 @@ pub fn apply(cluster: &mut Cluster, wish: &UpdateCluster, given: Given) -> Resul
 /// Size of the control plane, platform, and who manages the network: each says something about the others.
 fn put_shape(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
     if let Some(count) = wish.control_plane_count {
-        cluster.control_plane_count = control_plane::control_plane(Some(count), None, &cluster.openshift_version)?;
+        cluster.control_plane_count =
+            control_plane::control_plane(Some(count), None, &cluster.openshift_version)?;
         cluster.high_availability_mode = if cluster.single_node() { "None" } else { "Full" }.into();
     }
-    if wish.control_plane_count.is_none() && wish.platform.is_none() && wish.user_managed_networking.is_none() {
+    if wish.control_plane_count.is_none() && wish.platform.is_none() && wish.user_managed_networking.is_none()
+    {
         return Ok(());
     }
     let asked = wish.platform.as_ref().map(|platform| platform.r#type.word());
-    let says_something_new = wish.user_managed_networking.is_some_and(|umn| umn != cluster.user_managed_networking);
+    let says_something_new = wish
+        .user_managed_networking
+        .is_some_and(|umn| umn != cluster.user_managed_networking);
     let word = asked.or((!says_something_new).then_some(cluster.platform.kind.as_str()));
-    let platform = word.map(|word| Platform::parse("platform.type", word)).transpose()?;
-    let (platform, umn) =
-        platform_and_networking(platform, wish.user_managed_networking, cluster.control_plane_count)?;
+    let platform = word
+        .map(|word| Platform::parse("platform.type", word))
+        .transpose()?;
+    let (platform, umn) = platform_and_networking(
+        platform,
+        wish.user_managed_networking,
+        cluster.control_plane_count,
+    )?;
     cluster.platform.kind = platform.word().into();
     cluster.user_managed_networking = umn;
-    if let Some(external) = wish.platform.as_ref().and_then(|platform| platform.external.as_ref()) {
+    if let Some(external) = wish
+        .platform
+        .as_ref()
+        .and_then(|platform| platform.external.as_ref())
+    {
         cluster.platform.external_name = external.platform_name.clone().unwrap_or_default();
-        cluster.platform.external_cloud_controller =
-            external.cloud_controller_manager.map_or("", wire::CloudControllerManager::word).into();
+        cluster.platform.external_cloud_controller = external
+            .cloud_controller_manager
+            .map_or("", wire::CloudControllerManager::word)
+            .into();
     }
     Ok(())
 }
@@ -182,11 +207,15 @@ fn put_access(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid
 fn put_networks(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
     let pods = asked_pods(wish);
     let services = asked(
-        wish.service_networks.as_ref().map(|list| list.iter().map(|net| net.cidr.clone())),
+        wish.service_networks
+            .as_ref()
+            .map(|list| list.iter().map(|net| net.cidr.clone())),
         wish.service_network_cidr.as_ref(),
     );
     let machines = asked(
-        wish.machine_networks.as_ref().map(|list| list.iter().map(|net| net.cidr.clone())),
+        wish.machine_networks
+            .as_ref()
+            .map(|list| list.iter().map(|net| net.cidr.clone())),
         wish.machine_network_cidr.as_ref(),
     );
     if pods.is_none() && services.is_none() && machines.is_none() {
@@ -196,7 +225,10 @@ fn put_networks(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Inval
         let networks = network::cluster_networks(&items)?;
         cluster.cluster_networks = networks
             .iter()
-            .map(|net| ClusterNetwork { cidr: net.cidr.to_string(), host_prefix: net.host_prefix.into() })
+            .map(|net| ClusterNetwork {
+                cidr: net.cidr.to_string(),
+                host_prefix: net.host_prefix.into(),
+            })
             .collect();
     }
     if let Some(items) = services {
@@ -211,8 +243,11 @@ fn put_networks(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Inval
 }
 
 fn overlaps(cluster: &Cluster) -> Result<(), Invalid> {
-    let pods: Vec<_> =
-        cluster.cluster_networks.iter().map(|net| (net.cidr.clone(), Some(net.host_prefix))).collect();
+    let pods: Vec<_> = cluster
+        .cluster_networks
+        .iter()
+        .map(|net| (net.cidr.clone(), Some(net.host_prefix)))
+        .collect();
     network::no_overlap(
         &network::cluster_networks(&pods)?,
         &network::service_networks(&cluster.service_networks)?,
@@ -224,7 +259,12 @@ fn overlaps(cluster: &Cluster) -> Result<(), Invalid> {
 fn asked(list: Option<impl Iterator<Item = Option<String>>>, one: Option<&String>) -> Option<Vec<String>> {
     match list {
         Some(list) => Some(list.map(Option::unwrap_or_default).collect()),
-        None => one.map(|cidr| Some(cidr.clone()).filter(|cidr| !cidr.is_empty()).into_iter().collect()),
+        None => one.map(|cidr| {
+            Some(cidr.clone())
+                .filter(|cidr| !cidr.is_empty())
+                .into_iter()
+                .collect()
+        }),
     }
 }
 
@@ -262,18 +302,28 @@ fn put_vips(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> 
         vip_dhcp_allocation: cluster.vip_dhcp_allocation,
         user_managed_load_balancer: cluster.load_balancer == "user-managed",
     };
-    vip_pair(&parsed(&cluster.api_vips), &parsed(&cluster.ingress_vips), setting)
+    vip_pair(
+        &parsed(&cluster.api_vips),
+        &parsed(&cluster.ingress_vips),
+        setting,
+    )
 }
 
 /// What is known about an address stays known as long as the address stays.
 fn addresses(field: &str, wanted: &[wire_network::Vip], known: &[Vip]) -> Result<Vec<Vip>, Invalid> {
-    let wanted: Vec<String> = wanted.iter().map(|vip| vip.ip.clone().unwrap_or_default()).collect();
+    let wanted: Vec<String> = wanted
+        .iter()
+        .map(|vip| vip.ip.clone().unwrap_or_default())
+        .collect();
     let list = vips(field, &wanted)?;
     Ok(list
         .iter()
         .map(|ip| {
             let ip = ip.to_string();
-            known.iter().find(|vip| vip.ip == ip).cloned().unwrap_or(Vip { ip, verification: String::new() })
+            known.iter().find(|vip| vip.ip == ip).cloned().unwrap_or(Vip {
+                ip,
+                verification: String::new(),
+            })
         })
         .collect())
 }
@@ -288,7 +338,9 @@ fn put_network_type(cluster: &mut Cluster, wish: &UpdateCluster, given: Given) -
     }
     let networks = cluster.machine_networks.iter().chain(&cluster.service_networks);
     let networks = networks.chain(cluster.cluster_networks.iter().map(|net| &net.cidr));
-    let any_ipv6 = networks.filter_map(|cidr| address::network("", cidr).ok()).any(|net| net.addr().is_ipv6())
+    let any_ipv6 = networks
+        .filter_map(|cidr| address::network("", cidr).ok())
+        .any(|net| net.addr().is_ipv6())
         || parsed(&cluster.api_vips).iter().any(IpAddr::is_ipv6);
     let setting = NetworkTypeSetting {
         version: &cluster.openshift_version,
@@ -316,12 +368,25 @@ fn put_time(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> 
 }
 
 fn put_operators(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
-    if wish.operator_bundles.as_ref().is_some_and(|bundles| !bundles.is_empty()) {
+    if wish
+        .operator_bundles
+        .as_ref()
+        .is_some_and(|bundles| !bundles.is_empty())
+    {
         let problem = "names bundles, which this hub does not know";
-        return Err(Invalid::rule("operator_bundles", problem, "name the operators themselves in `olm_operators`"));
+        return Err(Invalid::rule(
+            "operator_bundles",
+            problem,
+            "name the operators themselves in `olm_operators`",
+        ));
     }
-    let Some(wanted) = &wish.olm_operators else { return Ok(()) };
-    let names: Vec<&str> = wanted.iter().map(|operator| operator.name.as_deref().unwrap_or_default()).collect();
+    let Some(wanted) = &wish.olm_operators else {
+        return Ok(());
+    };
+    let names: Vec<&str> = wanted
+        .iter()
+        .map(|operator| operator.name.as_deref().unwrap_or_default())
+        .collect();
     operator::operators(&names)?;
     cluster.operators.retain(|operator| operator.builtin);
     cluster.operators.extend(wanted.iter().map(|operator| Operator {
@@ -341,7 +406,9 @@ fn put_options(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invali
     }
     if let Some(wanted) = &wish.disk_encryption {
         let to = &mut cluster.disk_encryption;
-        wanted.enable_on.inspect(|roles| to.enable_on = roles.word().into());
+        wanted
+            .enable_on
+            .inspect(|roles| to.enable_on = roles.word().into());
         wanted.mode.inspect(|mode| to.mode = mode.word().into());
         put(&mut to.tang_servers, &wanted.tang_servers);
         let some = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
@@ -376,14 +443,23 @@ pub async fn cluster_ignore(
     ask: &Ask,
 ) -> Result<Arc<Cluster>, Error> {
     let changed = cluster_change(hub, id, ask, |cluster| {
-        let before = (cluster.ignored_cluster_validations.clone(), cluster.ignored_host_validations.clone());
+        let before = (
+            cluster.ignored_cluster_validations.clone(),
+            cluster.ignored_host_validations.clone(),
+        );
         put(&mut cluster.ignored_cluster_validations, &cluster_checks);
         put(&mut cluster.ignored_host_validations, &host_checks);
-        let after = (&cluster.ignored_cluster_validations, &cluster.ignored_host_validations);
+        let after = (
+            &cluster.ignored_cluster_validations,
+            &cluster.ignored_host_validations,
+        );
         if (&before.0, &before.1) == after {
             return Ok(Vec::new());
         }
-        let text = format!("Cluster {}: other checks are ignored now: {} {}", cluster.name, after.0, after.1);
+        let text = format!(
+            "Cluster {}: other checks are ignored now: {} {}",
+            cluster.name, after.0, after.1
+        );
         Ok(vec![cluster.entry("validations_ignored", Severity::Info, text)])
     })
     .await?;
@@ -391,14 +467,28 @@ pub async fn cluster_ignore(
 }
 
 /// Changes to the install config are kept for the installation.
-pub async fn cluster_install_config(hub: &Hub, id: ClusterId, overrides: &str, ask: &Ask) -> Result<(), Error> {
-    hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))?;
+pub async fn cluster_install_config(
+    hub: &Hub,
+    id: ClusterId,
+    overrides: &str,
+    ask: &Ask,
+) -> Result<(), Error> {
+    hub.index
+        .cluster(id)
+        .ok_or_else(|| Error::missing("cluster", id))?;
     muster_domain::input::install_config::install_config_overrides(overrides)?;
     cluster_change(hub, id, ask, |cluster| {
         lifecycle::next(cluster, &Event::Update, hub.now())?;
         cluster.install_config_overrides = overrides.to_owned();
-        let text = format!("Cluster {}: changes to its install config were taken over.", cluster.name);
-        Ok(vec![cluster.entry("install_config_applied", Severity::Info, text)])
+        let text = format!(
+            "Cluster {}: changes to its install config were taken over.",
+            cluster.name
+        );
+        Ok(vec![cluster.entry(
+            "install_config_applied",
+            Severity::Info,
+            text,
+        )])
     })
     .await?;
     Ok(())

@@ -11,9 +11,13 @@ use muster_store::Commit;
 use std::sync::Arc;
 
 pub async fn host_bind(hub: &Hub, key: HostKey, to: ClusterId, ask: &Ask) -> Result<Arc<Host>, Error> {
-    let done = hub.host_turn(key, Need::Row, ask, |scene| bind_turn(scene, to)).await;
+    let done = hub
+        .host_turn(key, Need::Row, ask, |scene| bind_turn(scene, to))
+        .await;
     match &done {
-        Err(Error::Refused(refused)) => tell_failure(hub, key, Some(to), "host_bind_failed", refused, ask).await?,
+        Err(Error::Refused(refused)) => {
+            tell_failure(hub, key, Some(to), "host_bind_failed", refused, ask).await?
+        }
         Err(Error::Missing { .. }) if hub.index.is_deleted(key) => tell_gone(hub, key, to, ask).await?,
         Ok(_) | Err(_) => {}
     }
@@ -29,7 +33,8 @@ pub async fn host_unbind(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>
 }
 
 pub async fn host_move(hub: &Hub, key: HostKey, to: ClusterId, ask: &Ask) -> Result<Arc<Host>, Error> {
-    hub.host_turn(key, Need::Row, ask, |scene| move_turn(scene, to)).await
+    hub.host_turn(key, Need::Row, ask, |scene| move_turn(scene, to))
+        .await
 }
 
 pub fn bind_turn(scene: &Scene<'_>, to: ClusterId) -> Result<Turn, Error> {
@@ -62,7 +67,10 @@ pub fn early_bound(scene: &Scene<'_>) -> Result<(), Error> {
         None => Ok(()),
         Some(pool) => Err(Refused::conflict(
             "pool-belongs-to-cluster",
-            format!("InfraEnv {} binds its hosts to its own cluster as they register.", pool.name),
+            format!(
+                "InfraEnv {} binds its hosts to its own cluster as they register.",
+                pool.name
+            ),
             "Delete the host here and boot it from an InfraEnv without a cluster.",
         )
         .into()),
@@ -73,14 +81,21 @@ pub fn early_bound(scene: &Scene<'_>) -> Result<(), Error> {
 pub fn target(scene: &Scene<'_>, to: ClusterId) -> Result<Arc<Cluster>, Error> {
     let invalid = |code, reason, next| Error::from(Refused::new(Class::Invalid, code, reason, next));
     let cluster = scene.hub.index.cluster(to).ok_or_else(|| {
-        invalid("cluster-not-found", format!("There is no cluster {to}."), "List the clusters and pick one of them.")
+        invalid(
+            "cluster-not-found",
+            format!("There is no cluster {to}."),
+            "List the clusters and pick one of them.",
+        )
     })?;
     if let Some(pool) = &scene.infra_env {
         let wanted = cluster.cpu_architecture.as_str();
         if !matches!(wanted, "" | "multi") && wanted != pool.cpu_architecture {
             return Err(invalid(
                 "architecture-differs",
-                format!("Cluster {} needs {wanted} hosts; {} has {}.", cluster.name, pool.name, pool.cpu_architecture),
+                format!(
+                    "Cluster {} needs {wanted} hosts; {} has {}.",
+                    cluster.name, pool.name, pool.cpu_architecture
+                ),
                 "Choose a host of the right architecture.",
             ));
         }
@@ -88,7 +103,10 @@ pub fn target(scene: &Scene<'_>, to: ClusterId) -> Result<Arc<Cluster>, Error> {
     if scene.host.role == Role::Arbiter && cluster.control_plane_count > 2 && scene.host.cluster.is_none() {
         return Err(invalid(
             "role-not-supported",
-            format!("Cluster {} has {} control plane hosts and no arbiter.", cluster.name, cluster.control_plane_count),
+            format!(
+                "Cluster {} has {} control plane hosts and no arbiter.",
+                cluster.name, cluster.control_plane_count
+            ),
             "Give the host another role first.",
         ));
     }
@@ -110,7 +128,11 @@ async fn tell_gone(hub: &Hub, key: HostKey, to: ClusterId, ask: &Ask) -> Result<
     let mut entry = Entry::new("host_bind_failed", Severity::Error, text).of_infra_env(key.infra_env);
     entry.host = Some(key.host);
     entry.cluster = Some(to);
-    let commit = Commit { request_id: ask.request_id, journal: vec![entry], ..Commit::new(hub.now()) };
+    let commit = Commit {
+        request_id: ask.request_id,
+        journal: vec![entry],
+        ..Commit::new(hub.now())
+    };
     hub.commit(commit, Vec::new()).await?;
     Ok(())
 }
@@ -124,11 +146,17 @@ async fn tell_failure(
     refused: &Refused,
     ask: &Ask,
 ) -> Result<(), Error> {
-    let Some(host) = hub.index.host(key) else { return Ok(()) };
+    let Some(host) = hub.index.host(key) else {
+        return Ok(());
+    };
     let text = format!("Host {}: {refused}", host.name());
     let mut entry: Entry = host.entry(name, Severity::Error, text);
     entry.cluster = cluster.or(entry.cluster);
-    let commit = Commit { request_id: ask.request_id, journal: vec![entry], ..Commit::new(hub.now()) };
+    let commit = Commit {
+        request_id: ask.request_id,
+        journal: vec![entry],
+        ..Commit::new(hub.now())
+    };
     hub.commit(commit, Vec::new()).await?;
     Ok(())
 }

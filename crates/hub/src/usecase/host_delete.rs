@@ -9,12 +9,19 @@ use muster_store::{Commit, HostWrite};
 
 pub async fn host_delete(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
     loop {
-        let host = hub.store.host_find(key).await?.ok_or_else(|| Error::missing("host", key.host))?;
+        let host = hub
+            .store
+            .host_find(key)
+            .await?
+            .ok_or_else(|| Error::missing("host", key.host))?;
         rules::deletable(&host)?;
         let entry = deregistered(&host);
         let commit = Commit {
             request_id: ask.request_id,
-            hosts: vec![HostWrite::Delete { key, revision: host.revision }],
+            hosts: vec![HostWrite::Delete {
+                key,
+                revision: host.revision,
+            }],
             journal: vec![entry],
             ..Commit::new(hub.now())
         };
@@ -32,5 +39,9 @@ pub async fn host_delete(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error
 }
 
 pub fn deregistered(host: &Host) -> Entry {
-    host.entry("host_deregistered", Severity::Info, format!("Host {} was removed.", host.name()))
+    host.entry(
+        "host_deregistered",
+        Severity::Info,
+        format!("Host {} was removed.", host.name()),
+    )
 }

@@ -20,7 +20,11 @@ pub async fn host_poll(
 ) -> Result<StepsView, Error> {
     let Some(slot) = hub.index.slot(key) else {
         // A deleted host's agent is told to register anew; "not found" would freeze it for ever.
-        return if hub.index.is_deleted(key) { Ok(steps::start_over()) } else { Err(Error::missing("host", key.host)) };
+        return if hub.index.is_deleted(key) {
+            Ok(steps::start_over())
+        } else {
+            Err(Error::missing("host", key.host))
+        };
     };
     let now = hub.now();
     slot.live.saw(now, clock);

@@ -7,8 +7,17 @@ use muster_domain::HostKey;
 use muster_domain::host::{Event, Host, LogsInfo, Stage};
 use std::sync::Arc;
 
-pub async fn host_progress(hub: &Hub, key: HostKey, stage: Stage, info: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
-    let event = Event::Progressed { stage, info: info.into() };
+pub async fn host_progress(
+    hub: &Hub,
+    key: HostKey,
+    stage: Stage,
+    info: &str,
+    ask: &Ask,
+) -> Result<Arc<Host>, Error> {
+    let event = Event::Progressed {
+        stage,
+        info: info.into(),
+    };
     hub.host_turn(key, Need::Reports, ask, |scene| {
         let decision = scene.next(&event)?;
         if decision.host == scene.host {
@@ -19,7 +28,12 @@ pub async fn host_progress(hub: &Hub, key: HostKey, stage: Stage, info: &str, as
     .await
 }
 
-pub async fn host_logs_progress(hub: &Hub, key: HostKey, state: LogsInfo, ask: &Ask) -> Result<Arc<Host>, Error> {
+pub async fn host_logs_progress(
+    hub: &Hub,
+    key: HostKey,
+    state: LogsInfo,
+    ask: &Ask,
+) -> Result<Arc<Host>, Error> {
     hub.host_turn(key, Need::Row, ask, |scene| {
         let mut host = scene.host.clone();
         host.logs.info = state;

@@ -20,7 +20,10 @@ pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> R
         return Err(Refused::new(
             Class::Invalid,
             "image-works-alone",
-            format!("Hosts booted from the disconnected image of {} do not register.", pool.name),
+            format!(
+                "Hosts booted from the disconnected image of {} do not register.",
+                pool.name
+            ),
             "Boot a full or minimal image to use the host here.",
         )
         .into());
@@ -36,7 +39,9 @@ pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> R
 }
 
 async fn again(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
-    let event = Event::Registered { agent_version: agent.into() };
+    let event = Event::Registered {
+        agent_version: agent.into(),
+    };
     let keeps_reports = hub
         .index
         .slot(key)
@@ -67,10 +72,19 @@ async fn first_time(
         join(&mut host, cluster);
     }
     let name = host.name();
-    let entry =
-        host.entry("host_registration_succeeded", Severity::Info, format!("Host {name} registered."));
-    let scene =
-        Scene { hub, host: host.clone(), stored: Stored::new(), cluster, infra_env: None, now };
+    let entry = host.entry(
+        "host_registration_succeeded",
+        Severity::Info,
+        format!("Host {name} registered."),
+    );
+    let scene = Scene {
+        hub,
+        host: host.clone(),
+        stored: Stored::new(),
+        cluster,
+        infra_env: None,
+        now,
+    };
     let decision = Decision {
         host,
         journal: vec![entry],
@@ -86,7 +100,10 @@ async fn first_time(
         ..Commit::new(now)
     };
     let written = hub.commit(commit, vec![decision.host]).await?;
-    let host = written.into_iter().next().ok_or_else(|| Error::missing("host", key.host))?;
+    let host = written
+        .into_iter()
+        .next()
+        .ok_or_else(|| Error::missing("host", key.host))?;
     host.cluster.inspect(|cluster| hub.mark_dirty(*cluster));
     Ok(host)
 }

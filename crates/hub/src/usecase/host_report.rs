@@ -26,12 +26,17 @@ const MEDIA_LOST: i64 = 256;
 const ALREADY_RUNNING: i64 = 125;
 
 pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &Ask) -> Result<(), Error> {
-    let slot = hub.index.slot(key).ok_or_else(|| Error::missing("host", key.host))?;
+    let slot = hub
+        .index
+        .slot(key)
+        .ok_or_else(|| Error::missing("host", key.host))?;
     let exit_code = reply.exit_code.unwrap_or_default();
     if exit_code == MEDIA_LOST {
         return tell(hub, key, &Event::MediaLost, ask).await;
     }
-    let Some(step) = reply.step_type else { return Ok(()) };
+    let Some(step) = reply.step_type else {
+        return Ok(());
+    };
     if exit_code != 0 {
         return failed(hub, key, step, reply, ask).await;
     }
@@ -39,7 +44,15 @@ pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &A
     if row.media == Media::Disconnected {
         tell(hub, key, &Event::MediaBack, ask).await?;
     }
-    succeeded(hub, key, &row, step, reply.output.as_deref().unwrap_or_default(), ask).await
+    succeeded(
+        hub,
+        key,
+        &row,
+        step,
+        reply.output.as_deref().unwrap_or_default(),
+        ask,
+    )
+    .await
 }
 
 async fn succeeded(
@@ -53,23 +66,70 @@ async fn succeeded(
     match step {
         StepType::Inventory => inventory(hub, key, row, output, ask).await,
         StepType::ConnectivityCheck => {
-            keep(hub, key, row, Report::Connectivity, output, rewrite::<Connectivity>, ask).await
+            keep(
+                hub,
+                key,
+                row,
+                Report::Connectivity,
+                output,
+                rewrite::<Connectivity>,
+                ask,
+            )
+            .await
         }
         StepType::FreeNetworkAddresses => {
-            keep(hub, key, row, Report::FreeAddresses, output, rewrite::<Vec<FreeNetwork>>, ask).await
+            keep(
+                hub,
+                key,
+                row,
+                Report::FreeAddresses,
+                output,
+                rewrite::<Vec<FreeNetwork>>,
+                ask,
+            )
+            .await
         }
         StepType::NtpSynchronizer => keep(hub, key, row, Report::NtpSources, output, ntp_sources, ask).await,
         StepType::DomainResolution => {
-            keep(hub, key, row, Report::DomainNameResolutions, output, rewrite::<DomainResolutions>, ask).await
+            keep(
+                hub,
+                key,
+                row,
+                Report::DomainNameResolutions,
+                output,
+                rewrite::<DomainResolutions>,
+                ask,
+            )
+            .await
         }
         StepType::ApiVipConnectivityCheck => {
-            keep(hub, key, row, Report::ApiVipConnectivity, output, rewrite::<ApiVipConnectivity>, ask).await
+            keep(
+                hub,
+                key,
+                row,
+                Report::ApiVipConnectivity,
+                output,
+                rewrite::<ApiVipConnectivity>,
+                ask,
+            )
+            .await
         }
         StepType::TangConnectivityCheck => {
-            keep(hub, key, row, Report::TangConnectivity, output, rewrite::<TangConnectivity>, ask).await
+            keep(
+                hub,
+                key,
+                row,
+                Report::TangConnectivity,
+                output,
+                rewrite::<TangConnectivity>,
+                ask,
+            )
+            .await
         }
         // An agent that finds the same test running answers with nothing; that is no news.
-        StepType::InstallationDiskSpeedCheck | StepType::ContainerImageAvailability if output.is_empty() => Ok(()),
+        StepType::InstallationDiskSpeedCheck | StepType::ContainerImageAvailability if output.is_empty() => {
+            Ok(())
+        }
         StepType::InstallationDiskSpeedCheck => disk_speed(hub, key, output, 0, ask).await,
         StepType::ContainerImageAvailability => images(hub, key, output, ask).await,
         StepType::VerifyVips => {
@@ -92,22 +152,44 @@ async fn succeeded(
     }
 }
 
-async fn failed(hub: &Hub, key: HostKey, step: StepType, reply: &PostStepReply, ask: &Ask) -> Result<(), Error> {
+async fn failed(
+    hub: &Hub,
+    key: HostKey,
+    step: StepType,
+    reply: &PostStepReply,
+    ask: &Ask,
+) -> Result<(), Error> {
     let exit_code = reply.exit_code.unwrap_or_default();
     let error = reply.error.as_deref().unwrap_or_default();
     tracing::debug!(host = %key, step = step.word(), exit_code, error, "step failed");
     match step {
         StepType::Install if exit_code == ALREADY_RUNNING && error.contains("already in use") => Ok(()),
         StepType::Install => {
-            let why = if error.is_empty() { format!("exit code {exit_code}") } else { error.to_owned() };
+            let why = if error.is_empty() {
+                format!("exit code {exit_code}")
+            } else {
+                error.to_owned()
+            };
             tell(hub, key, &Event::InstallFailed { why }, ask).await
         }
         StepType::InstallationDiskSpeedCheck => {
-            let output = reply.output.as_deref().filter(|output| !output.is_empty()).unwrap_or("{}");
+            let output = reply
+                .output
+                .as_deref()
+                .filter(|output| !output.is_empty())
+                .unwrap_or("{}");
             disk_speed(hub, key, output, exit_code, ask).await
         }
         StepType::DownloadBootArtifacts | StepType::RebootForReclaim => {
-            tell(hub, key, &Event::ReclaimFailed { why: error.to_owned() }, ask).await
+            tell(
+                hub,
+                key,
+                &Event::ReclaimFailed {
+                    why: error.to_owned(),
+                },
+                ask,
+            )
+            .await
         }
         StepType::UpgradeAgent => {
             upgrade_news(hub, key, "upgrade_agent_failed", Severity::Error, error, ask).await
@@ -149,7 +231,9 @@ async fn inventory(hub: &Hub, key: HostKey, row: &Host, output: &str, ask: &Ask)
     }
     let parsed = Inventory::parse(output).map_err(Error::BadReport)?;
     if parsed.cpu.is_none() && !parsed.disks.is_empty() {
-        return Err(Error::BadReport("the inventory lists disks but no `cpu`: send the whole inventory".into()));
+        return Err(Error::BadReport(
+            "the inventory lists disks but no `cpu`: send the whole inventory".into(),
+        ));
     }
     hub.host_turn(key, Need::Reports, ask, |scene| {
         if !rules::takes_inventory(&scene.host) {
@@ -173,13 +257,20 @@ fn take_inventory(scene: &Scene<'_>, mut inventory: Inventory, hash: u64) -> Res
 /// Decides which disks can be used and which one is, by the role the host would have.
 pub fn judge_disks(scene: &Scene<'_>, host: &mut Host, inventory: &mut Inventory) {
     let needs = &scene.hub.settings.requirements;
-    let release = scene.cluster.as_ref().map(|cluster| cluster.openshift_version.as_str()).filter(|v| !v.is_empty());
+    let release = scene
+        .cluster
+        .as_ref()
+        .map(|cluster| cluster.openshift_version.as_str())
+        .filter(|v| !v.is_empty());
     let least_gb = match &scene.cluster {
         None => needs.roles(None).least_disk_size_gb(),
         Some(cluster) => {
             let role = effective_role(host.role, host.suggested_role);
             let single_node = cluster.single_node() && !cluster.adds_hosts();
-            needs.roles(release).get(Profile::of(role, single_node, inventory.is_edge())).disk_size_gb
+            needs
+                .roles(release)
+                .get(Profile::of(role, single_node, inventory.is_edge()))
+                .disk_size_gb
         }
     };
     disks::judge(inventory, least_gb, release);
@@ -223,10 +314,23 @@ async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: 
             "" => scene.host.tenant.installation_disk_id.clone(),
             path => path.to_owned(),
         };
-        let mut all: BTreeMap<String, DiskInfo> =
-            scene.stored.get(&Report::DisksInfo).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        let speed = DiskSpeed { exit_code, speed_ms: reply.io_sync_duration, tested: true };
-        all.insert(path.clone(), DiskInfo { disk_speed: Some(speed), path });
+        let mut all: BTreeMap<String, DiskInfo> = scene
+            .stored
+            .get(&Report::DisksInfo)
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default();
+        let speed = DiskSpeed {
+            exit_code,
+            speed_ms: reply.io_sync_duration,
+            tested: true,
+        };
+        all.insert(
+            path.clone(),
+            DiskInfo {
+                disk_speed: Some(speed),
+                path,
+            },
+        );
         let decision = scene.next(&Event::CheckedIn)?;
         scene.measured(decision, Stored::from([(Report::DisksInfo, write(&all))]))
     })
@@ -244,8 +348,15 @@ async fn images(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<(), 
             .unwrap_or_default();
         let mut decision = scene.next(&Event::CheckedIn)?;
         for image in &reply.images {
-            let text = format!("Host {}: image {}: {}.", scene.host.name(), image.name, image.result);
-            decision.journal.push(scene.host.entry("image_status_updated", Severity::Info, text));
+            let text = format!(
+                "Host {}: image {}: {}.",
+                scene.host.name(),
+                image.name,
+                image.result
+            );
+            decision
+                .journal
+                .push(scene.host.entry("image_status_updated", Severity::Info, text));
             all.insert(image.name.clone(), image.clone());
         }
         scene.measured(decision, Stored::from([(Report::ImagesStatus, write(&all))]))
@@ -260,16 +371,40 @@ async fn upgraded(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<()
     }
     let reply: UpgradeReply = read(output)?;
     if reply.result == "success" {
-        upgrade_news(hub, key, "upgrade_agent_finished", Severity::Info, &reply.agent_image, ask).await
+        upgrade_news(
+            hub,
+            key,
+            "upgrade_agent_finished",
+            Severity::Info,
+            &reply.agent_image,
+            ask,
+        )
+        .await
     } else {
-        upgrade_news(hub, key, "upgrade_agent_failed", Severity::Error, &reply.agent_image, ask).await
+        upgrade_news(
+            hub,
+            key,
+            "upgrade_agent_failed",
+            Severity::Error,
+            &reply.agent_image,
+            ask,
+        )
+        .await
     }
 }
 
 pub async fn upgrade_started(hub: &Hub, host: &Host, ask: &Ask) -> Result<(), Error> {
-    let text = format!("Host {}: its agent is told to replace itself by {}", host.name(), hub.settings.images.agent);
+    let text = format!(
+        "Host {}: its agent is told to replace itself by {}",
+        host.name(),
+        hub.settings.images.agent
+    );
     let entry = host.entry("upgrade_agent_started", Severity::Info, text);
-    let commit = Commit { request_id: ask.request_id, journal: vec![entry], ..Commit::new(hub.now()) };
+    let commit = Commit {
+        request_id: ask.request_id,
+        journal: vec![entry],
+        ..Commit::new(hub.now())
+    };
     hub.commit(commit, Vec::new()).await?;
     Ok(())
 }
@@ -282,16 +417,31 @@ async fn upgrade_news(
     about: &str,
     ask: &Ask,
 ) -> Result<(), Error> {
-    let Some(host) = hub.index.host(key) else { return Ok(()) };
-    let outcome = if severity == Severity::Info { "was replaced" } else { "could not be replaced" };
-    let entry = host.entry(name, severity, format!("Host {}: its agent {outcome}: {about}", host.name()));
-    let commit = Commit { request_id: ask.request_id, journal: vec![entry], ..Commit::new(hub.now()) };
+    let Some(host) = hub.index.host(key) else {
+        return Ok(());
+    };
+    let outcome = if severity == Severity::Info {
+        "was replaced"
+    } else {
+        "could not be replaced"
+    };
+    let entry = host.entry(
+        name,
+        severity,
+        format!("Host {}: its agent {outcome}: {about}", host.name()),
+    );
+    let commit = Commit {
+        request_id: ask.request_id,
+        journal: vec![entry],
+        ..Commit::new(hub.now())
+    };
     hub.commit(commit, Vec::new()).await?;
     Ok(())
 }
 
 fn read<T: DeserializeOwned>(output: &str) -> Result<T, Error> {
-    serde_json::from_str(output).map_err(|error| Error::BadReport(format!("the step's output cannot be read: {error}")))
+    serde_json::from_str(output)
+        .map_err(|error| Error::BadReport(format!("the step's output cannot be read: {error}")))
 }
 
 fn write<T: Serialize>(value: &T) -> String {

@@ -12,9 +12,15 @@ use muster_domain::{HostKey, Refused, Severity};
 use serde_json::json;
 use std::sync::Arc;
 
-pub async fn host_update(hub: &Hub, key: HostKey, change: &UpdateHost, ask: &Ask) -> Result<Arc<Host>, Error> {
+pub async fn host_update(
+    hub: &Hub,
+    key: HostKey,
+    change: &UpdateHost,
+    ask: &Ask,
+) -> Result<Arc<Host>, Error> {
     check(change)?;
-    hub.host_turn(key, Need::Reports, ask, |scene| turn(scene, change)).await
+    hub.host_turn(key, Need::Reports, ask, |scene| turn(scene, change))
+        .await
 }
 
 /// What can be judged without looking at the host.
@@ -36,7 +42,11 @@ fn check(change: &UpdateHost) -> Result<(), Error> {
             address: fencing.address.clone(),
             username: fencing.username.clone(),
             password: fencing.password.0.clone(),
-            certificate_verification: fencing.certificate_verification.unwrap_or_default().word().to_owned(),
+            certificate_verification: fencing
+                .certificate_verification
+                .unwrap_or_default()
+                .word()
+                .to_owned(),
             mac_address: fencing.mac_address.clone(),
         })?;
     }
@@ -44,13 +54,19 @@ fn check(change: &UpdateHost) -> Result<(), Error> {
 }
 
 fn pairs(items: &[muster_contract::v2::host::KeyValue]) -> Vec<(String, String)> {
-    items.iter().map(|item| (item.key.clone(), item.value.clone())).collect()
+    items
+        .iter()
+        .map(|item| (item.key.clone(), item.value.clone()))
+        .collect()
 }
 
 fn turn(scene: &Scene<'_>, change: &UpdateHost) -> Result<Turn, Error> {
     let mut host = scene.host.clone();
-    let mut inventory =
-        scene.stored.get(&Report::Inventory).and_then(|text| Inventory::parse(text).ok()).unwrap_or_default();
+    let mut inventory = scene
+        .stored
+        .get(&Report::Inventory)
+        .and_then(|text| Inventory::parse(text).ok())
+        .unwrap_or_default();
     apply(&mut host, change, &inventory)?;
     if host == scene.host {
         return Ok(scene.plain(decision(host)));
@@ -65,14 +81,26 @@ fn turn(scene: &Scene<'_>, change: &UpdateHost) -> Result<Turn, Error> {
     host.updated_at = scene.now;
     let mut decision = decision(host);
     if decision.host.role != scene.host.role {
-        let text = format!("Host {}: role is {} now.", decision.host.name(), decision.host.role.word());
-        decision.journal.push(decision.host.entry("host_role_updated", Severity::Info, text));
+        let text = format!(
+            "Host {}: role is {} now.",
+            decision.host.name(),
+            decision.host.role.word()
+        );
+        decision
+            .journal
+            .push(decision.host.entry("host_role_updated", Severity::Info, text));
     }
     scene.measured(decision, new)
 }
 
 fn decision(host: Host) -> Decision {
-    Decision { host, journal: Vec::new(), effects: Vec::new(), forget: Vec::new(), why: "changed by a person" }
+    Decision {
+        host,
+        journal: Vec::new(),
+        effects: Vec::new(),
+        forget: Vec::new(),
+        why: "changed by a person",
+    }
 }
 
 fn apply(host: &mut Host, change: &UpdateHost, inventory: &Inventory) -> Result<(), Error> {
@@ -98,16 +126,29 @@ fn apply(host: &mut Host, change: &UpdateHost, inventory: &Inventory) -> Result<
     }
     if let Some(name) = host_name {
         let name = Some(name.clone());
-        if host.is_free() { host.requested_hostname = name } else { host.tenant.hostname = name }
+        if host.is_free() {
+            host.requested_hostname = name
+        } else {
+            host.tenant.hostname = name
+        }
     }
     if let Some(selected) = disks_selected_config {
-        let install = selected.iter().filter(|disk| disk.role == Some(DiskRole::Install));
-        choose_disk(host, inventory, &install.map(|disk| disk.id.as_str()).collect::<Vec<_>>())?;
+        let install = selected
+            .iter()
+            .filter(|disk| disk.role == Some(DiskRole::Install));
+        choose_disk(
+            host,
+            inventory,
+            &install.map(|disk| disk.id.as_str()).collect::<Vec<_>>(),
+        )?;
     }
     if let Some(skips) = disks_skip_formatting {
-        let skips: Vec<_> = skips.iter().map(|skip| (skip.disk_id.clone(), skip.skip_formatting)).collect();
-        host.tenant.skip_formatting =
-            disks::skip_list(&host.tenant.skip_formatting, &skips, inventory).map_err(|disk| {
+        let skips: Vec<_> = skips
+            .iter()
+            .map(|skip| (skip.disk_id.clone(), skip.skip_formatting))
+            .collect();
+        host.tenant.skip_formatting = disks::skip_list(&host.tenant.skip_formatting, &skips, inventory)
+            .map_err(|disk| {
                 input::Invalid::rule(
                     "disks_skip_formatting",
                     format!("names disk {disk}, which the host does not have"),
@@ -145,7 +186,8 @@ fn choose_disk(host: &mut Host, inventory: &Inventory, wanted: &[&str]) -> Resul
             "Choose one.",
         );
     };
-    let Some(disk) = disks::find(inventory, wanted).filter(|disk| disk.installation_eligibility.eligible) else {
+    let Some(disk) = disks::find(inventory, wanted).filter(|disk| disk.installation_eligibility.eligible)
+    else {
         return conflict(
             "disk-not-eligible",
             format!("{} has no disk {wanted} that can be installed to.", host.name()),
@@ -160,19 +202,38 @@ fn choose_disk(host: &mut Host, inventory: &Inventory, wanted: &[&str]) -> Resul
 
 pub async fn installer_args(hub: &Hub, key: HostKey, args: &[String], ask: &Ask) -> Result<Arc<Host>, Error> {
     input::installer_args::installer_args(args)?;
-    setting(hub, key, ask, "host_installer_args_applied", "extra installer arguments", |host| {
-        host.tenant.installer_args = args.to_vec();
-    })
+    setting(
+        hub,
+        key,
+        ask,
+        "host_installer_args_applied",
+        "extra installer arguments",
+        |host| {
+            host.tenant.installer_args = args.to_vec();
+        },
+    )
     .await
 }
 
-pub async fn ignition_overrides(hub: &Hub, key: HostKey, config: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
+pub async fn ignition_overrides(
+    hub: &Hub,
+    key: HostKey,
+    config: &str,
+    ask: &Ask,
+) -> Result<Arc<Host>, Error> {
     if !config.is_empty() {
         input::ignition::ignition("config", config)?;
     }
-    setting(hub, key, ask, "host_discovery_ignition_config_applied", "its own ignition", |host| {
-        host.tenant.ignition_overrides = config.to_owned();
-    })
+    setting(
+        hub,
+        key,
+        ask,
+        "host_discovery_ignition_config_applied",
+        "its own ignition",
+        |host| {
+            host.tenant.ignition_overrides = config.to_owned();
+        },
+    )
     .await
 }
 
@@ -193,7 +254,9 @@ async fn setting(
         host.updated_at = scene.now;
         let mut decision = decision(host);
         let text = format!("Host {}: {what} changed.", decision.host.name());
-        decision.journal.push(decision.host.entry(event, Severity::Info, text));
+        decision
+            .journal
+            .push(decision.host.entry(event, Severity::Info, text));
         Ok(scene.plain(decision))
     })
     .await

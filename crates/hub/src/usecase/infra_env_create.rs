@@ -29,7 +29,10 @@ pub async fn infra_env_create(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Re
 
 /// Hosts booted from now on get another image.
 pub fn image_news(infra_env: &InfraEnv) -> Entry {
-    let text = format!("InfraEnv {}: its image follows the settings of now.", infra_env.name);
+    let text = format!(
+        "InfraEnv {}: its image follows the settings of now.",
+        infra_env.name
+    );
     let mut entry = Entry::new("image_info_updated", Severity::Info, text).of_infra_env(infra_env.id);
     entry.cluster = infra_env.cluster;
     entry
@@ -40,7 +43,10 @@ fn new_infra_env(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<InfraEnv
     let cpu_architecture = image::cpu_architecture(word, &image::IMAGE_ARCHITECTURES)?;
     let cluster = cluster_of(hub, wish.cluster_id.map(ClusterId), &cpu_architecture)?;
     pull_secret::pull_secret(&wish.pull_secret.0)?;
-    let wanted = wish.openshift_version.as_deref().filter(|version| !version.is_empty());
+    let wanted = wish
+        .openshift_version
+        .as_deref()
+        .filter(|version| !version.is_empty());
     let os_image = hub.settings.catalog.os_image(wanted, &cpu_architecture)?;
     let image_type = wish.image_type.map_or(ImageType::FullIso, image_type);
     let now = hub.now();
@@ -59,7 +65,9 @@ fn new_infra_env(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<InfraEnv
         ntp_sources: wish.ntp_sources.clone().unwrap_or_default(),
         static_network_config: network_text(wish.static_network_config.as_deref().unwrap_or_default())?,
         kernel_arguments: kernel_text(wish.kernel_arguments.as_deref().unwrap_or_default())?,
-        ignition_config_override: override_text(wish.ignition_config_override.as_deref().unwrap_or_default())?,
+        ignition_config_override: override_text(
+            wish.ignition_config_override.as_deref().unwrap_or_default(),
+        )?,
         additional_trust_bundle: trust_bundle::trust_bundle(
             wish.additional_trust_bundle.as_deref().unwrap_or_default(),
         )?,
@@ -76,7 +84,9 @@ fn new_infra_env(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<InfraEnv
         put_proxy(&mut infra_env.proxy, wanted);
     }
     if infra_env.additional_ntp_sources.is_empty() && infra_env.ntp_sources.is_empty() {
-        infra_env.additional_ntp_sources.clone_from(&hub.settings.default_ntp);
+        infra_env
+            .additional_ntp_sources
+            .clone_from(&hub.settings.default_ntp);
     }
     agrees(&infra_env)?;
     Ok(infra_env)
@@ -85,7 +95,10 @@ fn new_infra_env(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<InfraEnv
 /// An InfraEnv may be made for one cluster, if that exists and takes machines of this architecture.
 fn cluster_of(hub: &Hub, id: Option<ClusterId>, architecture: &str) -> Result<Option<ClusterId>, Error> {
     let Some(id) = id else { return Ok(None) };
-    let cluster = hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))?;
+    let cluster = hub
+        .index
+        .cluster(id)
+        .ok_or_else(|| Error::missing("cluster", id))?;
     if !cluster.cpu_architecture.is_empty() {
         image::same_architecture(architecture, &cluster.cpu_architecture)?;
     }
@@ -101,8 +114,13 @@ pub fn agrees(infra_env: &InfraEnv) -> Result<(), Error> {
         ("additional_ntp_sources", &infra_env.additional_ntp_sources),
         ("ntp_sources", &infra_env.ntp_sources),
     )?;
-    image::rendezvous_ip(infra_env.rendezvous_ip.as_deref().unwrap_or_default(), infra_env.image_type.word())?;
-    infra_env.network_discovery_delay_seconds.map_or(Ok(()), image::network_discovery_delay)?;
+    image::rendezvous_ip(
+        infra_env.rendezvous_ip.as_deref().unwrap_or_default(),
+        infra_env.image_type.word(),
+    )?;
+    infra_env
+        .network_discovery_delay_seconds
+        .map_or(Ok(()), image::network_discovery_delay)?;
     Ok(())
 }
 
@@ -177,7 +195,10 @@ pub fn kernel_text(items: &[wire::KernelArgument]) -> Result<Option<String>, Inv
 
 /// 32 random bytes in hex.
 pub fn token_key() -> String {
-    rand::random::<[u8; 32]>().iter().map(|byte| format!("{byte:02x}")).collect()
+    rand::random::<[u8; 32]>()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// The Ignition config hosts of this InfraEnv boot with.
@@ -239,7 +260,9 @@ pub async fn infra_env_commit(
 ) -> Result<Arc<InfraEnv>, Error> {
     let commit = Commit {
         request_id: ask.request_id,
-        infra_envs: vec![InfraEnvWrite::Put { infra_env: infra_env.clone() }],
+        infra_envs: vec![InfraEnvWrite::Put {
+            infra_env: infra_env.clone(),
+        }],
         journal,
         ..Commit::new(hub.now())
     };

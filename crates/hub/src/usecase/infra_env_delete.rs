@@ -17,10 +17,21 @@ pub async fn infra_env_delete(hub: &Hub, id: InfraEnvId, ask: &Ask) -> Result<()
         if attempt > 0 {
             refresh(hub, id).await?;
         }
-        let infra_env = hub.index.infra_env(id).ok_or_else(|| Error::missing("infra-env", id))?;
+        let infra_env = hub
+            .index
+            .infra_env(id)
+            .ok_or_else(|| Error::missing("infra-env", id))?;
         if let Err(refused) = may_delete(hub, &infra_env) {
             let text = format!("InfraEnv {} was not deleted: {refused}", infra_env.name);
-            tell(hub, &infra_env, "infra_env_deregister_failed", Severity::Error, text, ask).await?;
+            tell(
+                hub,
+                &infra_env,
+                "infra_env_deregister_failed",
+                Severity::Error,
+                text,
+                ask,
+            )
+            .await?;
             return Err(refused.into());
         }
         match delete_once(hub, &infra_env, ask).await {
@@ -49,7 +60,10 @@ async fn delete_once(hub: &Hub, infra_env: &InfraEnv, ask: &Ask) -> Result<(), E
     let entry = Entry::new("infra_env_deregistered", Severity::Info, text).of_infra_env(infra_env.id);
     let commit = Commit {
         request_id: ask.request_id,
-        infra_envs: vec![InfraEnvWrite::Delete { id: infra_env.id, revision: infra_env.revision }],
+        infra_envs: vec![InfraEnvWrite::Delete {
+            id: infra_env.id,
+            revision: infra_env.revision,
+        }],
         journal: vec![entry],
         ..Commit::new(hub.now())
     };
@@ -68,7 +82,11 @@ async fn tell(
     ask: &Ask,
 ) -> Result<(), Error> {
     let entry = Entry::new(name, severity, text).of_infra_env(infra_env.id);
-    let commit = Commit { request_id: ask.request_id, journal: vec![entry], ..Commit::new(hub.now()) };
+    let commit = Commit {
+        request_id: ask.request_id,
+        journal: vec![entry],
+        ..Commit::new(hub.now())
+    };
     let done = hub.store.commit(commit).await?;
     hub.announce(done.seq);
     Ok(())

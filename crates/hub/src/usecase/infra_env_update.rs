@@ -4,13 +4,13 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
 use crate::usecase::infra_env_create::{
-    agrees, fits_the_image, image_news, image_type, infra_env_commit, kernel_text, keys, network_text, override_text,
-    put_proxy, token_key,
+    agrees, fits_the_image, image_news, image_type, infra_env_commit, kernel_text, keys, network_text,
+    override_text, put_proxy, token_key,
 };
 use muster_contract::v2::infra_env::UpdateInfraEnv;
+use muster_domain::InfraEnvId;
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::input::{pull_secret, trust_bundle};
-use muster_domain::InfraEnvId;
 use std::sync::Arc;
 
 const ATTEMPTS: usize = 16;
@@ -52,7 +52,10 @@ async fn change(
         if attempt > 0 {
             refresh(hub, id).await?;
         }
-        let before = hub.index.infra_env(id).ok_or_else(|| Error::missing("infra-env", id))?;
+        let before = hub
+            .index
+            .infra_env(id)
+            .ok_or_else(|| Error::missing("infra-env", id))?;
         let mut next = InfraEnv::clone(&before);
         apply(&mut next)?;
         if next == *before {
@@ -85,9 +88,18 @@ fn apply(hub: &Hub, infra_env: &mut InfraEnv, wish: &UpdateInfraEnv) -> Result<(
     if let Some(text) = wish.ssh_authorized_key.as_deref().filter(|text| !text.is_empty()) {
         infra_env.ssh_authorized_key = keys(text)?;
     }
-    if let Some(version) = wish.openshift_version.as_deref().filter(|version| !version.is_empty()) {
-        let os_image = hub.settings.catalog.os_image(Some(version), &infra_env.cpu_architecture)?;
-        infra_env.openshift_version.clone_from(&os_image.openshift_version);
+    if let Some(version) = wish
+        .openshift_version
+        .as_deref()
+        .filter(|version| !version.is_empty())
+    {
+        let os_image = hub
+            .settings
+            .catalog
+            .os_image(Some(version), &infra_env.cpu_architecture)?;
+        infra_env
+            .openshift_version
+            .clone_from(&os_image.openshift_version);
     }
     if let Some(word) = wish.image_type {
         infra_env.image_type = image_type(word);

@@ -20,7 +20,11 @@ pub async fn run(hub: Hub) {
     loop {
         let result = once(&hub).await.map(drop);
         hub.workers.note("deadlines", hub.now(), &result);
-        let wait = if result.is_err() { Duration::from_secs(1) } else { pause(&hub) };
+        let wait = if result.is_err() {
+            Duration::from_secs(1)
+        } else {
+            pause(&hub)
+        };
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
             () = hub.agenda.bell.notified() => {}
@@ -43,7 +47,9 @@ pub async fn once(hub: &Hub) -> Result<usize, Error> {
         true => None,
         false => hub.agenda.pop_due(hub.now().as_microsecond()),
     });
-    let mut turns = stream::iter(due).map(|(at, key)| turn(hub, at, key)).buffer_unordered(TOGETHER);
+    let mut turns = stream::iter(due)
+        .map(|(at, key)| turn(hub, at, key))
+        .buffer_unordered(TOGETHER);
     let mut handled = Ok(0);
     while let Some(done) = turns.next().await {
         match (done, &mut handled) {
@@ -60,7 +66,9 @@ pub async fn once(hub: &Hub) -> Result<usize, Error> {
 
 /// One host whose time may have come; `false` when it had not. After a failure it is on the agenda again.
 async fn turn(hub: &Hub, at: i64, key: HostKey) -> Result<bool, Error> {
-    let Some(slot) = hub.index.slot(key) else { return Ok(false) };
+    let Some(slot) = hub.index.slot(key) else {
+        return Ok(false);
+    };
     slot.live.queued_micros.store(i64::MAX, Ordering::Relaxed);
     let done = due(hub, &slot, key).await;
     match &done {

@@ -35,8 +35,18 @@ async fn once(hub: &Hub, after: &mut i64) -> Result<(), Error> {
 async fn follow(hub: &Hub, change: &Change) -> Result<(), Error> {
     match change.kind {
         ChangeKind::Host => {
-            let Some(infra_env) = change.infra_env else { return Ok(()) };
-            host(hub, HostKey { infra_env, host: HostId(change.id) }, change).await
+            let Some(infra_env) = change.infra_env else {
+                return Ok(());
+            };
+            host(
+                hub,
+                HostKey {
+                    infra_env,
+                    host: HostId(change.id),
+                },
+                change,
+            )
+            .await
         }
         ChangeKind::Cluster => cluster(hub, ClusterId(change.id), change).await,
         ChangeKind::InfraEnv => infra_env(hub, InfraEnvId(change.id), change).await,

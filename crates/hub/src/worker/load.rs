@@ -24,8 +24,13 @@ pub async fn everything(hub: &Hub) -> Result<(), Error> {
 }
 
 async fn hosts(hub: &Hub) -> Result<(), Error> {
-    let seen: HashMap<_, _> =
-        hub.store.checkins_load().await?.into_iter().map(|(key, at, clock)| (key, (at, clock))).collect();
+    let seen: HashMap<_, _> = hub
+        .store
+        .checkins_load()
+        .await?
+        .into_iter()
+        .map(|(key, at, clock)| (key, (at, clock)))
+        .collect();
     let mut after: Option<HostKey> = None;
     loop {
         let page = hub.store.hosts_load(after, PAGE).await?;

@@ -14,7 +14,11 @@ pub async fn run(hub: Hub) {
         let result = once(&hub).await.map(drop);
         hub.workers.note("cluster-looks", hub.now(), &result);
         // Looks at large clusters take a quarter of the time at most: what changes meanwhile waits for one look.
-        let rest = if result.is_err() { Duration::from_secs(1) } else { (started.elapsed() * 3).min(LONGEST_REST) };
+        let rest = if result.is_err() {
+            Duration::from_secs(1)
+        } else {
+            (started.elapsed() * 3).min(LONGEST_REST)
+        };
         tokio::time::sleep(rest).await;
         hub.dirty_bell.notified().await;
     }

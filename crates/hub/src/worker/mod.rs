@@ -40,7 +40,10 @@ impl Board {
 
     pub fn read(&self) -> Vec<(&'static str, Worker)> {
         let board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        board.iter().map(|(name, worker)| (*name, worker.clone())).collect()
+        board
+            .iter()
+            .map(|(name, worker)| (*name, worker.clone()))
+            .collect()
     }
 }
 

@@ -37,7 +37,10 @@ pub async fn once(hub: &Hub) -> Result<usize, Error> {
 async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {
     match effect {
         Effect::FinishMove { host, to } => {
-            let still_wanted = hub.index.host(*host).is_some_and(|known| known.moving_to == Some(*to));
+            let still_wanted = hub
+                .index
+                .host(*host)
+                .is_some_and(|known| known.moving_to == Some(*to));
             if !still_wanted {
                 return Ok(());
             }
@@ -45,8 +48,13 @@ async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {
             match host_bind(hub, *host, *to, &Ask::hub()).await {
                 Ok(_) | Err(Error::Missing { .. }) => Ok(()),
                 Err(Error::Refused(refused)) => {
-                    let event = Event::MoveAbandoned { why: refused.to_string() };
-                    hub.host_turn(*host, Need::Row, &Ask::hub(), |scene| Ok(scene.plain(scene.next(&event)?))).await?;
+                    let event = Event::MoveAbandoned {
+                        why: refused.to_string(),
+                    };
+                    hub.host_turn(*host, Need::Row, &Ask::hub(), |scene| {
+                        Ok(scene.plain(scene.next(&event)?))
+                    })
+                    .await?;
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -58,12 +66,22 @@ async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {
 async fn settle(hub: &Hub, job: &OutboxItem, result: Result<(), Error>) -> Result<(), Error> {
     let now = hub.now();
     let commit = match result {
-        Ok(()) => Commit { outbox_done: vec![job.id], ..Commit::new(now) },
+        Ok(()) => Commit {
+            outbox_done: vec![job.id],
+            ..Commit::new(now)
+        },
         Err(error) => {
             // 2, 4, 8 … seconds, five minutes at most.
             let pause = SignedDuration::from_secs((1_i64 << job.attempts.clamp(1, 9)).min(300));
-            let retry = OutboxRetry { id: job.id, due_at: now + pause, error: error.to_string() };
-            Commit { outbox_retry: vec![retry], ..Commit::new(now) }
+            let retry = OutboxRetry {
+                id: job.id,
+                due_at: now + pause,
+                error: error.to_string(),
+            };
+            Commit {
+                outbox_retry: vec![retry],
+                ..Commit::new(now)
+            }
         }
     };
     hub.commit(commit, Vec::new()).await?;

@@ -13,21 +13,31 @@ async fn a_new_one_is_insufficient_and_asks_for_input_once_it_was_looked_at() {
     assert_eq!(made["platform"]["type"], "baremetal");
     let shown = door.get(&format!("/clusters/{}", id(&made))).await.json();
     assert_eq!(shown["status"], "pending-for-input");
-    assert!(shown["validations_info"].as_str().unwrap().contains("dns-domain-defined"));
+    assert!(
+        shown["validations_info"]
+            .as_str()
+            .unwrap()
+            .contains("dns-domain-defined")
+    );
 }
 
 #[tokio::test]
 async fn a_single_node_manages_its_own_network() {
     let door = Door::open().await;
     let made = door.cluster(json!({ "high_availability_mode": "None" })).await;
-    assert_eq!((&made["control_plane_count"], &made["user_managed_networking"]), (&json!(1), &json!(true)));
+    assert_eq!(
+        (&made["control_plane_count"], &made["user_managed_networking"]),
+        (&json!(1), &json!(true))
+    );
     assert_eq!(made["platform"]["type"], "none");
 }
 
 #[tokio::test]
 async fn ipv6_machines_get_ipv6_pods_and_services() {
     let door = Door::open().await;
-    let made = door.cluster(json!({ "machine_networks": [{ "cidr": "fd2e:6f44:5dd8::/64" }] })).await;
+    let made = door
+        .cluster(json!({ "machine_networks": [{ "cidr": "fd2e:6f44:5dd8::/64" }] }))
+        .await;
     assert_eq!(made["cluster_networks"][0]["cidr"], "fd01::/48");
     assert_eq!(made["service_networks"][0]["cidr"], "fd02::/112");
 }
@@ -58,7 +68,12 @@ async fn a_change_is_judged_and_shown_at_once() {
         json!({ "ntp_sources": "a.example.com", "additional_ntp_source": "b.example.com" }),
     ] {
         let refused = door.ask("PATCH", &path, Some(&wrong)).await;
-        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{wrong}: {}", refused.text());
+        assert_eq!(
+            refused.status,
+            StatusCode::BAD_REQUEST,
+            "{wrong}: {}",
+            refused.text()
+        );
     }
     let shown = door.get(&path).await.json();
     assert_eq!(shown["machine_networks"][0]["cidr"], "192.168.7.0/24");
@@ -71,19 +86,32 @@ async fn a_list_leaves_hosts_out_unless_asked() {
     let pool = door.infra_env(json!({ "cluster_id": id(&made) })).await;
     assert_eq!(pool["cluster_id"], made["id"]);
     let host = json!({ "host_id": UNKNOWN, "discovery_agent_version": "a" });
-    door.create(&format!("/infra-envs/{}/hosts", id(&pool)), host).await;
+    door.create(&format!("/infra-envs/{}/hosts", id(&pool)), host)
+        .await;
     let listed = door.get("/clusters").await.json();
-    assert_eq!((&listed[0]["hosts"], &listed[0]["total_host_count"]), (&json!([]), &json!(1)));
+    assert_eq!(
+        (&listed[0]["hosts"], &listed[0]["total_host_count"]),
+        (&json!([]), &json!(1))
+    );
     let listed = door.get("/clusters?with_hosts=true").await.json();
     assert_eq!(listed[0]["hosts"][0]["id"], UNKNOWN);
     let path = format!("/clusters/{}", id(&made));
     assert_eq!(door.get(&path).await.json()["hosts"][0]["id"], UNKNOWN);
-    assert_eq!(door.get(&format!("{path}?exclude-hosts=true")).await.json()["hosts"], Value::Null);
+    assert_eq!(
+        door.get(&format!("{path}?exclude-hosts=true")).await.json()["hosts"],
+        Value::Null
+    );
     let raw = door.get(&format!("{path}/hosts")).await.json();
     assert_eq!(raw[0]["id"], UNKNOWN);
     assert!(raw[0].get("requested_hostname").is_none(), "{raw}");
-    assert_eq!(door.get(&format!("{path}/hosts?status=known")).await.json(), json!([]));
-    assert_eq!(door.ask("DELETE", &path, None).await.status, StatusCode::NO_CONTENT);
+    assert_eq!(
+        door.get(&format!("{path}/hosts?status=known")).await.json(),
+        json!([])
+    );
+    assert_eq!(
+        door.ask("DELETE", &path, None).await.status,
+        StatusCode::NO_CONTENT
+    );
     assert_eq!(door.get(&path).await.status, StatusCode::NOT_FOUND);
 }
 
@@ -92,14 +120,25 @@ async fn an_imported_one_takes_hosts_at_once() {
     let door = Door::open().await;
     let wish = json!({ "name": "given", "api_vip_dnsname": "api.prod.example.com", "openshift_cluster_id": UNKNOWN });
     let made = door.create("/clusters/import", wish).await;
-    assert_eq!((&made["name"], &made["base_dns_domain"]), (&json!("prod"), &json!("example.com")));
-    assert_eq!((&made["kind"], &made["status"]), (&json!("AddHostsCluster"), &json!("adding-hosts")));
+    assert_eq!(
+        (&made["name"], &made["base_dns_domain"]),
+        (&json!("prod"), &json!("example.com"))
+    );
+    assert_eq!(
+        (&made["kind"], &made["status"]),
+        (&json!("AddHostsCluster"), &json!("adding-hosts"))
+    );
     let path = format!("/clusters/{}", id(&made));
     let wish = json!({ "pull_secret": PULL_SECRET, "api_vip_dns_name": "api.other.example.com" });
     let changed = door.ask("PATCH", &path, Some(&wish)).await;
     assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.text());
     assert_eq!(changed.json()["api_vip_dns_name"], "api.other.example.com");
-    assert_eq!(door.get(&format!("/clusters?openshift_cluster_id={UNKNOWN}")).await.json()[0]["id"], made["id"]);
+    assert_eq!(
+        door.get(&format!("/clusters?openshift_cluster_id={UNKNOWN}"))
+            .await
+            .json()[0]["id"],
+        made["id"]
+    );
 }
 
 #[tokio::test]
@@ -112,7 +151,9 @@ async fn ignored_checks_must_exist_and_be_ignorable() {
     assert_eq!(done.status, StatusCode::CREATED, "{}", done.text());
     assert_eq!(door.get(&path).await.json(), wish);
     for wrong in ["[\"connected\"]", "[\"no-such-check\"]", "has-min-cpu-cores"] {
-        let refused = door.ask("PUT", &path, Some(&json!({ "host-validation-ids": wrong }))).await;
+        let refused = door
+            .ask("PUT", &path, Some(&json!({ "host-validation-ids": wrong })))
+            .await;
         assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{wrong}");
     }
 }
@@ -121,27 +162,72 @@ async fn ignored_checks_must_exist_and_be_ignorable() {
 async fn what_is_not_offered_says_so_after_the_id_was_checked() {
     let door = Door::open().await;
     let made = id(&door.cluster(json!({})).await);
-    for rest in ["manifests", "install-config", "ui-settings", "supported-platforms"] {
-        assert_eq!(door.get(&format!("/clusters/{made}/{rest}")).await.status, StatusCode::NOT_IMPLEMENTED);
-        assert_eq!(door.get(&format!("/clusters/{UNKNOWN}/{rest}")).await.status, StatusCode::NOT_FOUND);
-        assert_eq!(door.get(&format!("/clusters/zzz/{rest}")).await.status, StatusCode::BAD_REQUEST);
+    for rest in [
+        "manifests",
+        "install-config",
+        "ui-settings",
+        "supported-platforms",
+    ] {
+        assert_eq!(
+            door.get(&format!("/clusters/{made}/{rest}")).await.status,
+            StatusCode::NOT_IMPLEMENTED
+        );
+        assert_eq!(
+            door.get(&format!("/clusters/{UNKNOWN}/{rest}")).await.status,
+            StatusCode::NOT_FOUND
+        );
+        assert_eq!(
+            door.get(&format!("/clusters/zzz/{rest}")).await.status,
+            StatusCode::BAD_REQUEST
+        );
     }
     let domains = door.get("/domains").await;
-    assert_eq!((domains.status, &domains.json()["kind"]), (StatusCode::NOT_IMPLEMENTED, &json!("Error")));
+    assert_eq!(
+        (domains.status, &domains.json()["kind"]),
+        (StatusCode::NOT_IMPLEMENTED, &json!("Error"))
+    );
 }
 
 #[tokio::test]
 async fn the_hub_tells_what_it_offers() {
     let door = Door::open().await;
-    assert_eq!(door.get("/component-versions").await.json()["versions"].as_object().unwrap().len(), 4);
-    let latest = door.get("/openshift-versions?version=4.20&only_latest=true").await.json();
-    assert!(latest.as_object().unwrap().keys().all(|version| version.starts_with("4.20")), "{latest}");
+    assert_eq!(
+        door.get("/component-versions").await.json()["versions"]
+            .as_object()
+            .unwrap()
+            .len(),
+        4
+    );
+    let latest = door
+        .get("/openshift-versions?version=4.20&only_latest=true")
+        .await
+        .json();
+    assert!(
+        latest
+            .as_object()
+            .unwrap()
+            .keys()
+            .all(|version| version.starts_with("4.20")),
+        "{latest}"
+    );
     assert_eq!(door.get("/supported-operators/lso").await.json(), json!([]));
-    let features = door.get("/support-levels/features?openshift_version=4.20").await.json();
+    let features = door
+        .get("/support-levels/features?openshift_version=4.20")
+        .await
+        .json();
     assert_eq!(features["features"]["SNO"], "supported");
-    assert_eq!(door.get("/support-levels/features").await.status, StatusCode::BAD_REQUEST);
-    assert_eq!(door.get("/clusters/default-config").await.json()["cluster_network_cidr"], "10.128.0.0/14");
+    assert_eq!(
+        door.get("/support-levels/features").await.status,
+        StatusCode::BAD_REQUEST
+    );
+    assert_eq!(
+        door.get("/clusters/default-config").await.json()["cluster_network_cidr"],
+        "10.128.0.0/14"
+    );
     let made = id(&door.cluster(json!({})).await);
-    let needs = door.get(&format!("/clusters/{made}/preflight-requirements")).await.json();
+    let needs = door
+        .get(&format!("/clusters/{made}/preflight-requirements"))
+        .await
+        .json();
     assert_eq!(needs["ocp"]["master"]["quantitative"]["cpu_cores"], 4);
 }

@@ -35,16 +35,28 @@ impl Door {
     }
 
     pub async fn at(place: Place, clock: Clock) -> Self {
-        let hub = Hub::open(place.open().await, place.settings(), clock).await.unwrap();
-        Self { router: http::router(hub.clone()), hub, place: Arc::new(place) }
+        let hub = Hub::open(place.open().await, place.settings(), clock)
+            .await
+            .unwrap();
+        Self {
+            router: http::router(hub.clone()),
+            hub,
+            place: Arc::new(place),
+        }
     }
 
     /// Another hub on the same store. It does not follow the feed: what it learns, it learns by being asked.
     pub async fn beside(&self) -> Self {
         let mut settings = self.place.settings();
         settings.database = "postgresql";
-        let hub = Hub::open(self.hub.store.clone(), settings, self.hub.clock.clone()).await.unwrap();
-        Self { router: http::router(hub.clone()), hub, place: self.place.clone() }
+        let hub = Hub::open(self.hub.store.clone(), settings, self.hub.clock.clone())
+            .await
+            .unwrap();
+        Self {
+            router: http::router(hub.clone()),
+            hub,
+            place: self.place.clone(),
+        }
     }
 
     pub async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
@@ -53,7 +65,12 @@ impl Door {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
-        let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        let response = self
+            .router
+            .clone()
+            .oneshot(request.body(body).unwrap())
+            .await
+            .unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         Answer {
@@ -79,7 +96,11 @@ impl Door {
     }
 
     pub async fn infra_env(&self, name: &str) -> Uuid {
-        self.create(&format!("{V2}/infra-envs"), json!({ "name": name, "pull_secret": PULL_SECRET })).await
+        self.create(
+            &format!("{V2}/infra-envs"),
+            json!({ "name": name, "pull_secret": PULL_SECRET }),
+        )
+        .await
     }
 
     pub async fn cluster(&self, name: &str) -> Uuid {
@@ -99,17 +120,25 @@ impl Door {
     pub async fn register(&self, infra_env: Uuid, host: Uuid) {
         let agent = self.hub.settings.images.agent.clone();
         let body = json!({ "host_id": host, "discovery_agent_version": agent });
-        let answer = self.post(&format!("{V2}/infra-envs/{infra_env}/hosts"), body).await;
+        let answer = self
+            .post(&format!("{V2}/infra-envs/{infra_env}/hosts"), body)
+            .await;
         assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
     }
 
     /// Its inventory and its time sources.
     pub async fn report(&self, infra_env: Uuid, host: Uuid, number: u8) {
-        let ntp = json!({ "ntp_sources": [{ "source_name": "clock.example.com", "source_state": "synced" }] });
+        let ntp =
+            json!({ "ntp_sources": [{ "source_name": "clock.example.com", "source_state": "synced" }] });
         for (step, output) in [("inventory", inventory(number)), ("ntp-synchronizer", ntp)] {
             let body = json!({ "step_type": step, "step_id": format!("{step}-1"), "exit_code": 0,
                 "output": output.to_string(), "error": "" });
-            let answer = self.post(&format!("{V2}/infra-envs/{infra_env}/hosts/{host}/instructions"), body).await;
+            let answer = self
+                .post(
+                    &format!("{V2}/infra-envs/{infra_env}/hosts/{host}/instructions"),
+                    body,
+                )
+                .await;
             assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.text);
         }
     }
@@ -120,7 +149,9 @@ impl Door {
     }
 
     pub async fn status(&self, infra_env: Uuid, host: Uuid) -> String {
-        let answer = self.get(&format!("{V2}/infra-envs/{infra_env}/hosts/{host}")).await;
+        let answer = self
+            .get(&format!("{V2}/infra-envs/{infra_env}/hosts/{host}"))
+            .await;
         answer.body["status"].as_str().unwrap_or_default().to_owned()
     }
 

@@ -1,6 +1,9 @@
 //! The hub through its door, on a real store.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, which is what it is for"
+)]
 
 mod clusters;
 mod docs;

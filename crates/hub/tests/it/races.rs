@@ -26,9 +26,17 @@ async fn a_host_bound_while_its_cluster_is_deleted_is_never_left_in_nothing() {
             }
         };
         assert_eq!(deleted.status, StatusCode::NO_CONTENT, "{}", deleted.text);
-        assert!(bound.status == StatusCode::OK || bound.status.is_client_error(), "{}", bound.text);
+        assert!(
+            bound.status == StatusCode::OK || bound.status.is_client_error(),
+            "{}",
+            bound.text
+        );
         let seen = door.get(&format!("{V2}/infra-envs/{pool}/hosts/{host}")).await;
-        assert!(seen.body.get("cluster_id").is_none(), "round {round}: {}", seen.text);
+        assert!(
+            seen.body.get("cluster_id").is_none(),
+            "round {round}: {}",
+            seen.text
+        );
         assert!(door.hub.index.cluster(ClusterId(cluster)).is_none());
     }
 }
@@ -47,7 +55,13 @@ async fn of_many_binds_at_once_one_wins() {
     assert_eq!((count(StatusCode::OK), count(StatusCode::CONFLICT)), (1, 7));
     let mut there = 0;
     for id in clusters {
-        there += door.get(&format!("{V2}/clusters/{id}/hosts")).await.body.as_array().unwrap().len();
+        there += door
+            .get(&format!("{V2}/clusters/{id}/hosts"))
+            .await
+            .body
+            .as_array()
+            .unwrap()
+            .len();
     }
     assert_eq!(there, 1, "it is in one cluster");
 }
@@ -67,10 +81,19 @@ async fn a_long_list_of_hosts_can_be_compressed() {
     let door = Door::open().await;
     let pool = door.infra_env("pool").await;
     door.worker(pool, 1).await;
-    let request = Request::get(format!("{V2}/infra-envs/{pool}/hosts")).header(header::ACCEPT_ENCODING, "gzip");
-    let answer = door.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let request =
+        Request::get(format!("{V2}/infra-envs/{pool}/hosts")).header(header::ACCEPT_ENCODING, "gzip");
+    let answer = door
+        .router
+        .clone()
+        .oneshot(request.body(Body::empty()).unwrap())
+        .await
+        .unwrap();
     assert_eq!(answer.headers()[header::CONTENT_ENCODING], "gzip");
-    let bytes = axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap();
-    let listed: serde_json::Value = serde_json::from_reader(flate2::read::GzDecoder::new(&bytes[..])).unwrap();
+    let bytes = axum::body::to_bytes(answer.into_body(), usize::MAX)
+        .await
+        .unwrap();
+    let listed: serde_json::Value =
+        serde_json::from_reader(flate2::read::GzDecoder::new(&bytes[..])).unwrap();
     assert_eq!(listed[0]["id"], json!(Uuid::from_u128(1)));
 }

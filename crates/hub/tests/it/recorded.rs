@@ -5,7 +5,10 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn recording(name: &str) -> Vec<Value> {
-    let path = format!("{}/../../testdata/recordings/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/../../testdata/recordings/{name}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -42,7 +45,9 @@ struct Names(BTreeMap<String, String>);
 
 impl Names {
     fn translate(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
+        self.0
+            .iter()
+            .fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
     }
 }
 
@@ -54,13 +59,20 @@ async fn replay(name: &str, skip: &[&str]) -> Vec<String> {
     for (index, exchange) in recording(name).iter().enumerate() {
         let (request, response) = (&exchange["request"], &exchange["response"]);
         let method = request["method"].as_str().unwrap();
-        let path = request["path"].as_str().unwrap().strip_prefix(muster_contract::v2::BASE).unwrap();
+        let path = request["path"]
+            .as_str()
+            .unwrap()
+            .strip_prefix(muster_contract::v2::BASE)
+            .unwrap();
         let wanted = response["status"].as_u64().unwrap();
         if path.ends_with("/actions/install") && wanted == 202 {
             break;
         }
         let other = path.contains("/hosts") && !path.starts_with("/clusters") || path.starts_with("/events");
-        if other || request["headers"]["Accept"] == "text/xml" || skip.iter().any(|skip| format!("{method} {path}").contains(skip)) {
+        if other
+            || request["headers"]["Accept"] == "text/xml"
+            || skip.iter().any(|skip| format!("{method} {path}").contains(skip))
+        {
             continue;
         }
         let body = Some(&request["body"]).filter(|body| !body.is_null());
@@ -68,7 +80,11 @@ async fn replay(name: &str, skip: &[&str]) -> Vec<String> {
         let reply = door.ask(method, &names.translate(path), body.as_ref()).await;
         let here = format!("{name}[{index}] {method} {path}");
         if u64::from(reply.status.as_u16()) != wanted {
-            found.push(format!("{here}: {} instead of {wanted}: {}", reply.status, reply.text()));
+            found.push(format!(
+                "{here}: {} instead of {wanted}: {}",
+                reply.status,
+                reply.text()
+            ));
             continue;
         }
         let ours = reply.json();
@@ -90,7 +106,11 @@ async fn agrees(name: &str, skip: &[&str]) {
 
 #[tokio::test]
 async fn refusals_have_the_recorded_status_and_shape() {
-    agrees("flow_error_paths_user", &["/downloads/files?file_name=discovery.ign"]).await;
+    agrees(
+        "flow_error_paths_user",
+        &["/downloads/files?file_name=discovery.ign"],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -99,7 +119,22 @@ async fn clusters_and_infra_envs_have_the_recorded_keys() {
     agrees("aicli_create_cluster", &["GET /clusters"]).await;
     agrees("aicli_create_infraenv", &[]).await;
     // What clusters and InfraEnvs with hosts show is replayed with their hosts elsewhere.
-    for name in ["flow_sno", "flow_move_a_to_b", "flow_late_bound_3master", "flow_unbind_from_added", "flow_day2_import"] {
-        agrees(name, &["GET /clusters/", "GET /openshift-versions", "discovery.ign", "DELETE "]).await;
+    for name in [
+        "flow_sno",
+        "flow_move_a_to_b",
+        "flow_late_bound_3master",
+        "flow_unbind_from_added",
+        "flow_day2_import",
+    ] {
+        agrees(
+            name,
+            &[
+                "GET /clusters/",
+                "GET /openshift-versions",
+                "discovery.ign",
+                "DELETE ",
+            ],
+        )
+        .await;
     }
 }

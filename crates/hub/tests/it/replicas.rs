@@ -25,13 +25,25 @@ async fn what_one_made_the_other_finds_at_once() {
     b.register(pool, host).await;
     a.report(pool, host, 1).await;
     let poll = format!("{V2}/infra-envs/{pool}/hosts/{host}/instructions");
-    assert_eq!(a.get(&poll).await.status, StatusCode::OK, "an agent is never told that it does not exist");
+    assert_eq!(
+        a.get(&poll).await.status,
+        StatusCode::OK,
+        "an agent is never told that it does not exist"
+    );
     let cluster = a.cluster("alpha").await;
     assert_eq!(b.bind(pool, host, cluster).await.status, StatusCode::OK);
     let other = a.cluster("beta").await;
-    let moved = b.post(&format!("{V1}/infra-envs/{pool}/hosts/{host}/move"), json!({ "cluster_id": other })).await;
+    let moved = b
+        .post(
+            &format!("{V1}/infra-envs/{pool}/hosts/{host}/move"),
+            json!({ "cluster_id": other }),
+        )
+        .await;
     assert_eq!(moved.status, StatusCode::ACCEPTED, "{}", moved.text);
-    assert_eq!(b.get(&format!("{V1}/clusters/{other}/explain")).await.status, StatusCode::OK);
+    assert_eq!(
+        b.get(&format!("{V1}/clusters/{other}/explain")).await.status,
+        StatusCode::OK
+    );
 }
 
 #[tokio::test]
@@ -49,14 +61,23 @@ async fn what_one_deleted_the_other_does_not_use() {
     let (a, b) = pair().await;
     let (pool, cluster) = (a.infra_env("pool").await, a.cluster("alpha").await);
     let host = a.worker(pool, 1).await;
-    assert_eq!(b.get(&format!("{V2}/clusters/{cluster}")).await.status, StatusCode::OK);
+    assert_eq!(
+        b.get(&format!("{V2}/clusters/{cluster}")).await.status,
+        StatusCode::OK
+    );
     assert_eq!(b.status(pool, host).await, "known-unbound");
     let path = format!("{V2}/clusters/{cluster}");
-    assert_eq!(a.ask(axum::http::Method::DELETE, &path, None).await.status, StatusCode::NO_CONTENT);
+    assert_eq!(
+        a.ask(axum::http::Method::DELETE, &path, None).await.status,
+        StatusCode::NO_CONTENT
+    );
     let bound = b.bind(pool, host, cluster).await;
     assert_eq!(bound.status, StatusCode::BAD_REQUEST, "{}", bound.text);
     let path = format!("{V2}/infra-envs/{pool}/hosts/{host}");
-    assert_eq!(a.ask(axum::http::Method::DELETE, &path, None).await.status, StatusCode::NO_CONTENT);
+    assert_eq!(
+        a.ask(axum::http::Method::DELETE, &path, None).await.status,
+        StatusCode::NO_CONTENT
+    );
     let other = b.cluster("beta").await;
     let bound = b.bind(pool, host, other).await;
     assert_eq!(bound.status, StatusCode::NOT_FOUND, "{}", bound.text);
@@ -91,9 +112,16 @@ async fn of_two_binds_through_two_hubs_one_wins() {
     for number in 1..=10 {
         let host = a.worker(pool, number).await;
         assert_eq!(b.status(pool, host).await, "known-unbound");
-        let (first, second) = futures_util::future::join(a.bind(pool, host, alpha), b.bind(pool, host, beta)).await;
+        let (first, second) =
+            futures_util::future::join(a.bind(pool, host, alpha), b.bind(pool, host, beta)).await;
         let mut statuses = [first.status, second.status];
         statuses.sort();
-        assert_eq!(statuses, [StatusCode::OK, StatusCode::CONFLICT], "{} {}", first.text, second.text);
+        assert_eq!(
+            statuses,
+            [StatusCode::OK, StatusCode::CONFLICT],
+            "{} {}",
+            first.text,
+            second.text
+        );
     }
 }

@@ -40,8 +40,14 @@ impl Door {
     pub async fn open() -> Self {
         let place = Place::new().await;
         let clock = Clock::manual(Timestamp::from_second(1_794_776_575).unwrap());
-        let hub = Hub::open(place.open().await, place.settings(), clock).await.unwrap();
-        Self { router: http::router(hub.clone()), hub, _place: place }
+        let hub = Hub::open(place.open().await, place.settings(), clock)
+            .await
+            .unwrap();
+        Self {
+            router: http::router(hub.clone()),
+            hub,
+            _place: place,
+        }
     }
 
     /// `path` begins after the base path. Work that a request leaves behind is done before this returns.
@@ -53,13 +59,22 @@ impl Door {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
-        let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        let response = self
+            .router
+            .clone()
+            .oneshot(request.body(body).unwrap())
+            .await
+            .unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap().to_vec();
         for cluster in self.hub.take_dirty() {
             cluster_look(&self.hub, cluster).await.unwrap();
         }
-        Reply { status: parts.status, headers: parts.headers, bytes }
+        Reply {
+            status: parts.status,
+            headers: parts.headers,
+            bytes,
+        }
     }
 
     pub async fn get(&self, path: &str) -> Reply {

@@ -95,7 +95,12 @@ impl Target {
             }
         }
         assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
-        assert_eq!(send(self.served.address(), &request("GET", "/health", None)).unwrap().status, 200);
+        assert_eq!(
+            send(self.served.address(), &request("GET", "/health", None))
+                .unwrap()
+                .status,
+            200
+        );
     }
 
     /// The feed's last number once the looks at new clusters are over.
@@ -119,7 +124,10 @@ async fn bodies_that_are_wrong_change_nothing(place: &Place) {
     let mut target = Target::open(place).await;
     let (clusters, infra_envs) = (format!("{V2}/clusters"), format!("{V2}/infra-envs"));
     let (host, bind) = (target.host_path(), format!("{}/actions/bind", target.host_path()));
-    let (register, reply) = (format!("{infra_envs}/{}/hosts", target.infra_env), format!("{host}/instructions"));
+    let (register, reply) = (
+        format!("{infra_envs}/{}/hosts", target.infra_env),
+        format!("{host}/instructions"),
+    );
     let (one_cluster, plan) = (format!("{clusters}/{}", target.cluster), format!("{V1}/plan"));
     let one_env = format!("{infra_envs}/{}", target.infra_env);
     let step = format!("{V1}/infra-envs/{}/hosts/{}/move", target.infra_env, target.host);
@@ -128,59 +136,401 @@ async fn bodies_that_are_wrong_change_nothing(place: &Place) {
     let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(10_000), close.repeat(10_000));
     use Shape::{Framework, Operation, Problem};
     let table: Vec<(&str, &str, &str, String, u16, Shape)> = vec![
-        ("unknown field", "POST", &clusters, cluster_with(r#","colour":"red""#), 400, Framework),
-        ("unknown nested field", "PATCH", &one_cluster, r#"{"platform":{"type":"none","x":1}}"#.into(), 400, Framework),
-        ("unknown field of a host", "PATCH", &host, r#"{"hostname":"h"}"#.into(), 400, Framework),
-        ("unknown field of a pool", "PATCH", &one_env, r#"{"named":"h"}"#.into(), 400, Framework),
-        ("unknown field of a bind", "POST", &bind, format!(r#"{{"cluster_id":"{}","force":true}}"#, target.cluster), 400, Framework),
-        ("unknown field of a registration", "POST", &register, format!(r#"{{"host_id":"{free}","x":1}}"#), 400, Framework),
-        ("unknown field of a reply", "POST", &reply, r#"{"step_id":"a","x":1}"#.into(), 400, Framework),
-        ("unknown field of a plan", "POST", &plan, r#"{"verb":"bind","x":1}"#.into(), 400, Problem),
-        ("text for a number", "POST", &clusters, cluster_with(r#","control_plane_count":"3""#), 400, Framework),
-        ("number for a text", "POST", &infra_envs, format!(r#"{{"name":7,"pull_secret":{PULL_SECRET}}}"#), 400, Framework),
-        ("text for a flag", "POST", &clusters, cluster_with(r#","user_managed_networking":"true""#), 400, Framework),
-        ("object for a list", "POST", &clusters, cluster_with(r#","api_vips":{"ip":"192.168.7.5"}"#), 400, Framework),
-        ("list for an object", "POST", &clusters, cluster_with(r#","platform":["none"]"#), 400, Framework),
-        ("list for the body", "POST", &bind, format!(r#"["{}"]"#, target.cluster), 400, Framework),
-        ("text for the body", "POST", &clusters, r#""beta""#.into(), 400, Framework),
+        (
+            "unknown field",
+            "POST",
+            &clusters,
+            cluster_with(r#","colour":"red""#),
+            400,
+            Framework,
+        ),
+        (
+            "unknown nested field",
+            "PATCH",
+            &one_cluster,
+            r#"{"platform":{"type":"none","x":1}}"#.into(),
+            400,
+            Framework,
+        ),
+        (
+            "unknown field of a host",
+            "PATCH",
+            &host,
+            r#"{"hostname":"h"}"#.into(),
+            400,
+            Framework,
+        ),
+        (
+            "unknown field of a pool",
+            "PATCH",
+            &one_env,
+            r#"{"named":"h"}"#.into(),
+            400,
+            Framework,
+        ),
+        (
+            "unknown field of a bind",
+            "POST",
+            &bind,
+            format!(r#"{{"cluster_id":"{}","force":true}}"#, target.cluster),
+            400,
+            Framework,
+        ),
+        (
+            "unknown field of a registration",
+            "POST",
+            &register,
+            format!(r#"{{"host_id":"{free}","x":1}}"#),
+            400,
+            Framework,
+        ),
+        (
+            "unknown field of a reply",
+            "POST",
+            &reply,
+            r#"{"step_id":"a","x":1}"#.into(),
+            400,
+            Framework,
+        ),
+        (
+            "unknown field of a plan",
+            "POST",
+            &plan,
+            r#"{"verb":"bind","x":1}"#.into(),
+            400,
+            Problem,
+        ),
+        (
+            "text for a number",
+            "POST",
+            &clusters,
+            cluster_with(r#","control_plane_count":"3""#),
+            400,
+            Framework,
+        ),
+        (
+            "number for a text",
+            "POST",
+            &infra_envs,
+            format!(r#"{{"name":7,"pull_secret":{PULL_SECRET}}}"#),
+            400,
+            Framework,
+        ),
+        (
+            "text for a flag",
+            "POST",
+            &clusters,
+            cluster_with(r#","user_managed_networking":"true""#),
+            400,
+            Framework,
+        ),
+        (
+            "object for a list",
+            "POST",
+            &clusters,
+            cluster_with(r#","api_vips":{"ip":"192.168.7.5"}"#),
+            400,
+            Framework,
+        ),
+        (
+            "list for an object",
+            "POST",
+            &clusters,
+            cluster_with(r#","platform":["none"]"#),
+            400,
+            Framework,
+        ),
+        (
+            "list for the body",
+            "POST",
+            &bind,
+            format!(r#"["{}"]"#, target.cluster),
+            400,
+            Framework,
+        ),
+        (
+            "text for the body",
+            "POST",
+            &clusters,
+            r#""beta""#.into(),
+            400,
+            Framework,
+        ),
         ("no body", "POST", &clusters, String::new(), 400, Framework),
         ("null", "POST", &clusters, "null".into(), 400, Framework),
-        ("two values", "POST", &clusters, format!("{}{}", cluster_with(""), cluster_with("")), 400, Framework),
-        ("a comma too many", "POST", &clusters, cluster_with(","), 400, Framework),
-        ("a comment", "POST", &clusters, cluster_with(" /* x */"), 400, Framework),
-        ("a byte order mark", "POST", &clusters, format!("\u{feff}{}", cluster_with("")), 400, Framework),
-        ("NaN", "POST", &clusters, cluster_with(r#","control_plane_count":NaN"#), 400, Framework),
-        ("half a body", "POST", &clusters, cluster_with("")[..40].into(), 400, Framework),
-        ("missing field", "POST", &clusters, r#"{"name":"beta"}"#.into(), 400, Framework),
-        ("unknown word", "POST", &clusters, cluster_with(r#","high_availability_mode":"Half""#), 400, Framework),
-        ("unknown image type", "PATCH", &one_env, r#"{"image_type":"tape"}"#.into(), 400, Framework),
-        ("unknown role", "PATCH", &host, r#"{"host_role":"boss"}"#.into(), 400, Framework),
-        ("unknown step", "POST", &reply, r#"{"step_type":"dance","step_id":"a"}"#.into(), 400, Framework),
-        ("unknown verb", "POST", &plan, r#"{"verb":"dance"}"#.into(), 400, Problem),
-        ("invalid id", "POST", &bind, r#"{"cluster_id":"alpha"}"#.into(), 400, Framework),
-        ("empty id", "POST", &bind, r#"{"cluster_id":""}"#.into(), 400, Framework),
-        ("invalid id of a move", "POST", &step, r#"{"cluster_id":"alpha"}"#.into(), 400, Problem),
-        ("id of no cluster", "POST", &step, format!(r#"{{"cluster_id":"{free}"}}"#), 400, Problem),
+        (
+            "two values",
+            "POST",
+            &clusters,
+            format!("{}{}", cluster_with(""), cluster_with("")),
+            400,
+            Framework,
+        ),
+        (
+            "a comma too many",
+            "POST",
+            &clusters,
+            cluster_with(","),
+            400,
+            Framework,
+        ),
+        (
+            "a comment",
+            "POST",
+            &clusters,
+            cluster_with(" /* x */"),
+            400,
+            Framework,
+        ),
+        (
+            "a byte order mark",
+            "POST",
+            &clusters,
+            format!("\u{feff}{}", cluster_with("")),
+            400,
+            Framework,
+        ),
+        (
+            "NaN",
+            "POST",
+            &clusters,
+            cluster_with(r#","control_plane_count":NaN"#),
+            400,
+            Framework,
+        ),
+        (
+            "half a body",
+            "POST",
+            &clusters,
+            cluster_with("")[..40].into(),
+            400,
+            Framework,
+        ),
+        (
+            "missing field",
+            "POST",
+            &clusters,
+            r#"{"name":"beta"}"#.into(),
+            400,
+            Framework,
+        ),
+        (
+            "unknown word",
+            "POST",
+            &clusters,
+            cluster_with(r#","high_availability_mode":"Half""#),
+            400,
+            Framework,
+        ),
+        (
+            "unknown image type",
+            "PATCH",
+            &one_env,
+            r#"{"image_type":"tape"}"#.into(),
+            400,
+            Framework,
+        ),
+        (
+            "unknown role",
+            "PATCH",
+            &host,
+            r#"{"host_role":"boss"}"#.into(),
+            400,
+            Framework,
+        ),
+        (
+            "unknown step",
+            "POST",
+            &reply,
+            r#"{"step_type":"dance","step_id":"a"}"#.into(),
+            400,
+            Framework,
+        ),
+        (
+            "unknown verb",
+            "POST",
+            &plan,
+            r#"{"verb":"dance"}"#.into(),
+            400,
+            Problem,
+        ),
+        (
+            "invalid id",
+            "POST",
+            &bind,
+            r#"{"cluster_id":"alpha"}"#.into(),
+            400,
+            Framework,
+        ),
+        (
+            "empty id",
+            "POST",
+            &bind,
+            r#"{"cluster_id":""}"#.into(),
+            400,
+            Framework,
+        ),
+        (
+            "invalid id of a move",
+            "POST",
+            &step,
+            r#"{"cluster_id":"alpha"}"#.into(),
+            400,
+            Problem,
+        ),
+        (
+            "id of no cluster",
+            "POST",
+            &step,
+            format!(r#"{{"cluster_id":"{free}"}}"#),
+            400,
+            Problem,
+        ),
         ("deep lists", "POST", &clusters, deep("[", "]"), 400, Framework),
-        ("deep objects", "POST", &clusters, deep(r#"{"a":"#, "}"), 400, Framework),
-        ("deep lists in a field", "POST", &clusters, cluster_with(&format!(r#","api_vips":{}"#, deep("[", "]"))), 400, Framework),
-        ("deep lists in our own API", "POST", &plan, deep("[", "]"), 400, Problem),
-        ("deep report", "POST", &reply, format!(r#"{{"step_type":"inventory","step_id":"i-1","exit_code":0,"output":"{}"}}"#, deep("[", "]")), 400, Operation),
-        ("deep override", "PATCH", &one_env, format!(r#"{{"ignition_config_override":"{}"}}"#, deep("[", "]")), 400, Operation),
-        ("huge number", "POST", &clusters, cluster_with(r#","control_plane_count":1e999"#), 400, Framework),
-        ("long number", "POST", &clusters, cluster_with(&format!(r#","control_plane_count":{}"#, "9".repeat(5000))), 400, Framework),
-        ("number out of range", "POST", &clusters, cluster_with(r#","control_plane_count":9223372036854775808"#), 400, Framework),
-        ("number beyond reason", "POST", &clusters, cluster_with(r#","control_plane_count":9223372036854775807"#), 400, Operation),
-        ("fraction", "POST", &clusters, cluster_with(r#","control_plane_count":3.5"#), 400, Framework),
-        ("the same key twice", "POST", &clusters, cluster_with(r#","name":"gamma""#), 400, Framework),
-        ("the same key twice, deep", "POST", &clusters, cluster_with(r#","proxy":{"no_proxy":"a","no_proxy":"b"}"#), 400, Framework),
-        ("half a surrogate pair", "POST", &clusters, cluster_with(r#","base_dns_domain":"\ud800""#), 400, Framework),
-        ("NUL in a domain", "POST", &clusters, cluster_with(nul), 400, Operation),
-        ("NUL in a name", "POST", &infra_envs, format!(r#"{{"name":"a\u0000b","pull_secret":{PULL_SECRET}}}"#), 400, Operation),
-        ("control character", "POST", &clusters, cluster_with(",\"base_dns_domain\":\"a\nb\""), 400, Framework),
-        ("name too long", "POST", &clusters, cluster_with("").replace("beta", &"b".repeat(1_000_000)), 400, Framework),
+        (
+            "deep objects",
+            "POST",
+            &clusters,
+            deep(r#"{"a":"#, "}"),
+            400,
+            Framework,
+        ),
+        (
+            "deep lists in a field",
+            "POST",
+            &clusters,
+            cluster_with(&format!(r#","api_vips":{}"#, deep("[", "]"))),
+            400,
+            Framework,
+        ),
+        (
+            "deep lists in our own API",
+            "POST",
+            &plan,
+            deep("[", "]"),
+            400,
+            Problem,
+        ),
+        (
+            "deep report",
+            "POST",
+            &reply,
+            format!(
+                r#"{{"step_type":"inventory","step_id":"i-1","exit_code":0,"output":"{}"}}"#,
+                deep("[", "]")
+            ),
+            400,
+            Operation,
+        ),
+        (
+            "deep override",
+            "PATCH",
+            &one_env,
+            format!(r#"{{"ignition_config_override":"{}"}}"#, deep("[", "]")),
+            400,
+            Operation,
+        ),
+        (
+            "huge number",
+            "POST",
+            &clusters,
+            cluster_with(r#","control_plane_count":1e999"#),
+            400,
+            Framework,
+        ),
+        (
+            "long number",
+            "POST",
+            &clusters,
+            cluster_with(&format!(r#","control_plane_count":{}"#, "9".repeat(5000))),
+            400,
+            Framework,
+        ),
+        (
+            "number out of range",
+            "POST",
+            &clusters,
+            cluster_with(r#","control_plane_count":9223372036854775808"#),
+            400,
+            Framework,
+        ),
+        (
+            "number beyond reason",
+            "POST",
+            &clusters,
+            cluster_with(r#","control_plane_count":9223372036854775807"#),
+            400,
+            Operation,
+        ),
+        (
+            "fraction",
+            "POST",
+            &clusters,
+            cluster_with(r#","control_plane_count":3.5"#),
+            400,
+            Framework,
+        ),
+        (
+            "the same key twice",
+            "POST",
+            &clusters,
+            cluster_with(r#","name":"gamma""#),
+            400,
+            Framework,
+        ),
+        (
+            "the same key twice, deep",
+            "POST",
+            &clusters,
+            cluster_with(r#","proxy":{"no_proxy":"a","no_proxy":"b"}"#),
+            400,
+            Framework,
+        ),
+        (
+            "half a surrogate pair",
+            "POST",
+            &clusters,
+            cluster_with(r#","base_dns_domain":"\ud800""#),
+            400,
+            Framework,
+        ),
+        (
+            "NUL in a domain",
+            "POST",
+            &clusters,
+            cluster_with(nul),
+            400,
+            Operation,
+        ),
+        (
+            "NUL in a name",
+            "POST",
+            &infra_envs,
+            format!(r#"{{"name":"a\u0000b","pull_secret":{PULL_SECRET}}}"#),
+            400,
+            Operation,
+        ),
+        (
+            "control character",
+            "POST",
+            &clusters,
+            cluster_with(",\"base_dns_domain\":\"a\nb\""),
+            400,
+            Framework,
+        ),
+        (
+            "name too long",
+            "POST",
+            &clusters,
+            cluster_with("").replace("beta", &"b".repeat(1_000_000)),
+            400,
+            Framework,
+        ),
     ];
-    let invalid_utf8 = [cluster_with("").replace("beta", "b?").into_bytes(), b"\xff\xfe\x00\x7b".to_vec()];
+    let invalid_utf8 = [
+        cluster_with("").replace("beta", "b?").into_bytes(),
+        b"\xff\xfe\x00\x7b".to_vec(),
+    ];
     let mut cases: Vec<Case> = table
         .into_iter()
         .map(|(name, method, path, body, status, shape)| {
@@ -188,11 +538,25 @@ async fn bodies_that_are_wrong_change_nothing(place: &Place) {
         })
         .collect();
     for (at, body) in invalid_utf8.into_iter().enumerate() {
-        let body: Vec<u8> = body.into_iter().map(|byte| if byte == b'?' { 0xff } else { byte }).collect();
-        cases.push(case(format!("invalid UTF-8 {at}"), request("POST", &clusters, Some(&body)), 400, Framework));
+        let body: Vec<u8> = body
+            .into_iter()
+            .map(|byte| if byte == b'?' { 0xff } else { byte })
+            .collect();
+        cases.push(case(
+            format!("invalid UTF-8 {at}"),
+            request("POST", &clusters, Some(&body)),
+            400,
+            Framework,
+        ));
     }
     let xml = format!("POST {clusters} HTTP/1.1");
-    let lines = [xml.as_str(), "Host: hub", "Connection: close", "Content-Type: text/xml", "Content-Length: 4"];
+    let lines = [
+        xml.as_str(),
+        "Host: hub",
+        "Connection: close",
+        "Content-Type: text/xml",
+        "Content-Length: 4",
+    ];
     cases.push(case("XML", head(&lines, b"<a/>"), 400, Framework));
     target.refuses(cases).await;
     text_with_nul_is_taken(&target, &register, &reply, free);
@@ -207,7 +571,9 @@ fn text_with_nul_is_taken(target: &Target, register: &str, reply: &str, host: Uu
     let version = format!(r#"{{"host_id":"{host}","discovery_agent_version":"a\u0000b"}}"#);
     let hardware = r#"{\"hostname\":\"a\\u0000b\",\"system_vendor\":{\"serial_number\":\"\\u0000\"}}"#;
     let output = |text: &str| {
-        format!(r#"{{"step_type":"inventory","step_id":"i-1","exit_code":0,"output":"{text}","error":"\u0000"}}"#)
+        format!(
+            r#"{{"step_type":"inventory","step_id":"i-1","exit_code":0,"output":"{text}","error":"\u0000"}}"#
+        )
     };
     let failed = r#"{"step_type":"inventory","step_id":"i-1","exit_code":1,"output":"","error":"a\u0000b"}"#;
     for (path, body, status) in [
@@ -216,10 +582,18 @@ fn text_with_nul_is_taken(target: &Target, register: &str, reply: &str, host: Uu
         (reply.to_owned(), output(hardware), 204),
         (reply.to_owned(), failed.to_owned(), 204),
     ] {
-        let answer = send(target.served.address(), &request("POST", &path, Some(body.as_bytes()))).unwrap();
+        let answer = send(
+            target.served.address(),
+            &request("POST", &path, Some(body.as_bytes())),
+        )
+        .unwrap();
         assert_eq!(answer.status, status, "{body}: {}", answer.text());
     }
-    for path in [target.host_path(), format!("{V2}/events?cluster_id={}", target.cluster), register.to_owned()] {
+    for path in [
+        target.host_path(),
+        format!("{V2}/events?cluster_id={}", target.cluster),
+        register.to_owned(),
+    ] {
         let answer = send(target.served.address(), &request("GET", &path, None)).unwrap();
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
     }
@@ -231,7 +605,16 @@ async fn bodies_that_do_not_fit_their_frame_change_nothing(place: &Place) {
     let own = format!("POST {V1}/plan HTTP/1.1");
     let body = cluster_with("").into_bytes();
     let start = |line: &str, field: &str, rest: &[u8]| {
-        head(&[line, "Host: hub", "Connection: close", "Content-Type: application/json", field], rest)
+        head(
+            &[
+                line,
+                "Host: hub",
+                "Connection: close",
+                "Content-Type: application/json",
+                field,
+            ],
+            rest,
+        )
     };
     let chunk = format!("{:x}\r\n", body.len());
     let chunked = |tail: &[u8]| [chunk.as_bytes(), &body, tail].concat();
@@ -241,25 +624,120 @@ async fn bodies_that_do_not_fit_their_frame_change_nothing(place: &Place) {
     let coding = "Transfer-Encoding: chunked";
     use Shape::{Framework, Problem, Protocol};
     let cases = vec![
-        case("too large, as announced", start(&line, &format!("Content-Length: {}", LIMIT + 1), b"{"), 413, Framework),
-        case("too large for our own API", start(&own, &format!("Content-Length: {}", LIMIT + 1), b"{"), 413, Problem),
-        case("far too large, as announced", start(&line, "Content-Length: 9223372036854775807", b"{"), 413, Framework),
-        case("too large, in chunks", start(&line, coding, &large), 413, Framework),
-        case("cut off", start(&line, "Content-Length: 100000", &body), 400, Framework),
-        case("cut off in the middle", start(&line, &whole, &body[..20]), 400, Framework),
-        case("cut off before the last chunk", start(&line, coding, &chunked(b"\r\n")), 400, Framework),
-        case("cut off in a chunk", start(&line, coding, &chunked(b"")), 400, Framework),
-        case("chunks without a size", start(&line, coding, b"zz\r\n{}\r\n0\r\n\r\n"), 400, Framework),
-        case("a chunk larger than any number", start(&line, coding, b"fffffffffffffffff\r\n{}\r\n0\r\n\r\n"), 400, Framework),
-        case("a length that is none", start(&line, "Content-Length: many", &body), 400, Protocol),
-        case("a negative length", start(&line, "Content-Length: -1", &body), 400, Protocol),
-        case("a signed length", start(&line, "Content-Length: +10", &body), 400, Protocol),
-        case("a length beyond counting", start(&line, "Content-Length: 99999999999999999999999", &body), 400, Protocol),
-        case("two lengths", start(&line, &format!("{whole}\r\nContent-Length: 1"), &body), 400, Protocol),
-        case("a list of lengths", start(&line, "Content-Length: 1, 2", &body), 400, Protocol),
-        case("chunks that are not the last coding", start(&line, "Transfer-Encoding: chunked, identity", &body), 400, Protocol),
-        case("an unknown coding", start(&line, "Transfer-Encoding: xchunked", &body), 400, Protocol),
-        case("chunks in HTTP/1.0", start(&line.replace("1.1", "1.0"), coding, &chunked(b"\r\n0\r\n\r\n")), 400, Protocol),
+        case(
+            "too large, as announced",
+            start(&line, &format!("Content-Length: {}", LIMIT + 1), b"{"),
+            413,
+            Framework,
+        ),
+        case(
+            "too large for our own API",
+            start(&own, &format!("Content-Length: {}", LIMIT + 1), b"{"),
+            413,
+            Problem,
+        ),
+        case(
+            "far too large, as announced",
+            start(&line, "Content-Length: 9223372036854775807", b"{"),
+            413,
+            Framework,
+        ),
+        case(
+            "too large, in chunks",
+            start(&line, coding, &large),
+            413,
+            Framework,
+        ),
+        case(
+            "cut off",
+            start(&line, "Content-Length: 100000", &body),
+            400,
+            Framework,
+        ),
+        case(
+            "cut off in the middle",
+            start(&line, &whole, &body[..20]),
+            400,
+            Framework,
+        ),
+        case(
+            "cut off before the last chunk",
+            start(&line, coding, &chunked(b"\r\n")),
+            400,
+            Framework,
+        ),
+        case(
+            "cut off in a chunk",
+            start(&line, coding, &chunked(b"")),
+            400,
+            Framework,
+        ),
+        case(
+            "chunks without a size",
+            start(&line, coding, b"zz\r\n{}\r\n0\r\n\r\n"),
+            400,
+            Framework,
+        ),
+        case(
+            "a chunk larger than any number",
+            start(&line, coding, b"fffffffffffffffff\r\n{}\r\n0\r\n\r\n"),
+            400,
+            Framework,
+        ),
+        case(
+            "a length that is none",
+            start(&line, "Content-Length: many", &body),
+            400,
+            Protocol,
+        ),
+        case(
+            "a negative length",
+            start(&line, "Content-Length: -1", &body),
+            400,
+            Protocol,
+        ),
+        case(
+            "a signed length",
+            start(&line, "Content-Length: +10", &body),
+            400,
+            Protocol,
+        ),
+        case(
+            "a length beyond counting",
+            start(&line, "Content-Length: 99999999999999999999999", &body),
+            400,
+            Protocol,
+        ),
+        case(
+            "two lengths",
+            start(&line, &format!("{whole}\r\nContent-Length: 1"), &body),
+            400,
+            Protocol,
+        ),
+        case(
+            "a list of lengths",
+            start(&line, "Content-Length: 1, 2", &body),
+            400,
+            Protocol,
+        ),
+        case(
+            "chunks that are not the last coding",
+            start(&line, "Transfer-Encoding: chunked, identity", &body),
+            400,
+            Protocol,
+        ),
+        case(
+            "an unknown coding",
+            start(&line, "Transfer-Encoding: xchunked", &body),
+            400,
+            Protocol,
+        ),
+        case(
+            "chunks in HTTP/1.0",
+            start(&line.replace("1.1", "1.0"), coding, &chunked(b"\r\n0\r\n\r\n")),
+            400,
+            Protocol,
+        ),
     ];
     target.refuses(cases).await;
     smuggled_requests_are_not_heard(&mut target).await;
@@ -268,7 +746,11 @@ async fn bodies_that_do_not_fit_their_frame_change_nothing(place: &Place) {
 /// A second request hidden where two readers of the first disagree about its end.
 async fn smuggled_requests_are_not_heard(target: &mut Target) {
     let before = target.settled().await;
-    let hidden = request("POST", &format!("{V2}/clusters"), Some(cluster_with("").as_bytes()));
+    let hidden = request(
+        "POST",
+        &format!("{V2}/clusters"),
+        Some(cluster_with("").as_bytes()),
+    );
     let line = format!("POST {V2}/clusters HTTP/1.1");
     let rest = [b"0\r\n\r\n".as_slice(), &hidden].concat();
     let fields = [
@@ -280,11 +762,24 @@ async fn smuggled_requests_are_not_heard(target: &mut Target) {
         ("Content-Length: 5\r\nContent-Length: 500", "X: y"),
     ];
     for (first, second) in fields {
-        let bytes = head(&[&line, "Host: hub", "Content-Type: application/json", first, second], &rest);
+        let bytes = head(
+            &[
+                &line,
+                "Host: hub",
+                "Content-Type: application/json",
+                first,
+                second,
+            ],
+            &rest,
+        );
         let answer = send(target.served.address(), &bytes);
         let status = answer.map_or(400, |answer| answer.status);
         assert_eq!(status, 400, "{first}, {second}");
-        assert_eq!(target.served.seq().await, before, "{first}, {second}: the hidden request was heard");
+        assert_eq!(
+            target.served.seq().await,
+            before,
+            "{first}, {second}: the hidden request was heard"
+        );
     }
 }
 
@@ -295,13 +790,18 @@ fn operations(target: &Target) -> Vec<(String, String, serde_json::Value)> {
     let paths = document["paths"].as_object().unwrap().clone();
     let methods = paths.into_iter().flat_map(|(path, item)| {
         let item = item.as_object().unwrap().clone();
-        item.into_iter().map(move |(method, operation)| (path.clone(), method.to_uppercase(), operation))
+        item.into_iter()
+            .map(move |(method, operation)| (path.clone(), method.to_uppercase(), operation))
     });
     methods.collect()
 }
 
 fn shape_of(path: &str) -> Shape {
-    if path.starts_with(V1) { Shape::Problem } else { Shape::Framework }
+    if path.starts_with(V1) {
+        Shape::Problem
+    } else {
+        Shape::Framework
+    }
 }
 
 /// The path with the ids of what is there.
@@ -314,7 +814,18 @@ fn filled(target: &Target, path: &str) -> String {
 
 async fn every_operation_refuses_ids_that_are_none(place: &Place) {
     let mut target = Target::open(place).await;
-    let bad = ["x", "%00", "..", "%2e%2e", "%ff", "1", "null", "00000000-0000-0000-0000-00000000000g", "%C3%A4", "'--"];
+    let bad = [
+        "x",
+        "%00",
+        "..",
+        "%2e%2e",
+        "%ff",
+        "1",
+        "null",
+        "00000000-0000-0000-0000-00000000000g",
+        "%C3%A4",
+        "'--",
+    ];
     let mut cases = Vec::new();
     for (path, method, _) in operations(&target) {
         for id in ["{infra_env_id}", "{host_id}", "{cluster_id}"] {
@@ -324,7 +835,12 @@ async fn every_operation_refuses_ids_that_are_none(place: &Place) {
             for bad in bad {
                 let full = filled(&target, &path.replace(id, bad));
                 let body = (method != "GET" && method != "DELETE").then_some(b"{}".as_slice());
-                cases.push(case(format!("{method} {full}"), request(&method, &full, body), 400, shape_of(&path)));
+                cases.push(case(
+                    format!("{method} {full}"),
+                    request(&method, &full, body),
+                    400,
+                    shape_of(&path),
+                ));
             }
         }
     }
@@ -334,7 +850,15 @@ async fn every_operation_refuses_ids_that_are_none(place: &Place) {
 
 async fn every_operation_refuses_bodies_that_are_none(place: &Place) {
     let mut target = Target::open(place).await;
-    let bad: [&[u8]; 7] = [b"", b"[]", b"7", b"{", b"\"\xff\"", b"{\"no_such_field\":1}", b"{}{}"];
+    let bad: [&[u8]; 7] = [
+        b"",
+        b"[]",
+        b"7",
+        b"{",
+        b"\"\xff\"",
+        b"{\"no_such_field\":1}",
+        b"{}{}",
+    ];
     let mut cases = Vec::new();
     for (path, method, operation) in operations(&target) {
         let body = &operation["requestBody"]["content"]["application/json"]["schema"];
@@ -345,7 +869,12 @@ async fn every_operation_refuses_bodies_that_are_none(place: &Place) {
         let full = filled(&target, &path);
         for bad in bad {
             let name = format!("{method} {full} {}", String::from_utf8_lossy(bad));
-            cases.push(case(name, request(&method, &full, Some(bad)), 400, shape_of(&path)));
+            cases.push(case(
+                name,
+                request(&method, &full, Some(bad)),
+                400,
+                shape_of(&path),
+            ));
         }
     }
     assert!(cases.len() > 100, "{}", cases.len());
@@ -360,43 +889,113 @@ async fn paths_and_methods_that_are_wrong_change_nothing(place: &Place) {
         ("GET", format!("{V2}/../../etc/passwd"), 404, Framework),
         ("GET", format!("{V2}/%2e%2e/%2e%2e/etc/passwd"), 404, Framework),
         ("GET", format!("{V2}/..%2f..%2fetc%2fpasswd"), 404, Framework),
-        ("GET", format!("{V2}/infra-envs/{env}/../../clusters"), 404, Framework),
+        (
+            "GET",
+            format!("{V2}/infra-envs/{env}/../../clusters"),
+            404,
+            Framework,
+        ),
         ("GET", "/../../../../etc/passwd".into(), 404, Framework),
         ("GET", "/docs/../../etc/passwd".into(), 404, Framework),
         ("GET", "/docs/%2e%2e/%2e%2e/etc/passwd".into(), 404, Framework),
         ("GET", format!("/{V2}/clusters"), 404, Framework),
         ("GET", format!("{V2}//clusters"), 404, Framework),
         ("GET", format!("{V2}/clusters/"), 404, Framework),
-        ("GET", format!("{V2}/clusters/{}/", target.cluster), 404, Framework),
+        (
+            "GET",
+            format!("{V2}/clusters/{}/", target.cluster),
+            404,
+            Framework,
+        ),
         ("GET", format!("{V2}/infra-envs//hosts"), 404, Framework),
         ("GET", format!("{V2}/clusters%00"), 404, Framework),
         ("GET", format!("{V2}/Clusters"), 404, Framework),
         ("GET", format!("{V2}/{long}"), 404, Framework),
         ("GET", format!("{V2}/infra-envs/{long}"), 400, Framework),
-        ("GET", format!("{V2}/clusters/{}%0d%0aX:%20y", target.cluster), 400, Framework),
+        (
+            "GET",
+            format!("{V2}/clusters/{}%0d%0aX:%20y", target.cluster),
+            400,
+            Framework,
+        ),
         ("GET", format!("{V2}/clusters;a=b"), 404, Framework),
         ("GET", format!("{V1}/nothing"), 404, Framework),
-        ("GET", format!("{V2}/infra-envs/{env}/hosts/{}", Uuid::new_v4()), 404, Operation),
+        (
+            "GET",
+            format!("{V2}/infra-envs/{env}/hosts/{}", Uuid::new_v4()),
+            404,
+            Operation,
+        ),
         ("GET", format!("{V2}/clusters/{}", Uuid::new_v4()), 404, Operation),
-        ("DELETE", format!("{V2}/infra-envs/{}", Uuid::new_v4()), 404, Operation),
-        ("GET", format!("{V1}/clusters/{}/explain", Uuid::new_v4()), 404, Problem),
+        (
+            "DELETE",
+            format!("{V2}/infra-envs/{}", Uuid::new_v4()),
+            404,
+            Operation,
+        ),
+        (
+            "GET",
+            format!("{V1}/clusters/{}/explain", Uuid::new_v4()),
+            404,
+            Problem,
+        ),
         ("GET", format!("{V1}/hosts?limit=-1"), 400, Problem),
         ("GET", format!("{V1}/hosts?status=dancing"), 400, Problem),
         ("GET", format!("{V1}/hosts?after=%00"), 400, Problem),
         ("GET", format!("{V1}/changes?after=many"), 400, Problem),
         ("GET", format!("{V1}/changes?after=99999999"), 410, Problem),
         ("GET", format!("{V2}/events?cluster_id=x"), 400, Framework),
-        ("GET", format!("{V2}/events?limit=99999999999999999999"), 400, Framework),
-        ("GET", format!("{V2}/events?cluster_id={}&message=%00", target.cluster), 400, Framework),
-        ("GET", format!("{V2}/events?cluster_id={}&severities=loud", target.cluster), 400, Framework),
-        ("GET", format!("{V2}/infra-envs/{env}/downloads/files?file_name=../../etc/passwd"), 400, Framework),
-        ("GET", format!("{V2}/infra-envs/{env}/downloads/files"), 400, Framework),
+        (
+            "GET",
+            format!("{V2}/events?limit=99999999999999999999"),
+            400,
+            Framework,
+        ),
+        (
+            "GET",
+            format!("{V2}/events?cluster_id={}&message=%00", target.cluster),
+            400,
+            Framework,
+        ),
+        (
+            "GET",
+            format!("{V2}/events?cluster_id={}&severities=loud", target.cluster),
+            400,
+            Framework,
+        ),
+        (
+            "GET",
+            format!("{V2}/infra-envs/{env}/downloads/files?file_name=../../etc/passwd"),
+            400,
+            Framework,
+        ),
+        (
+            "GET",
+            format!("{V2}/infra-envs/{env}/downloads/files"),
+            400,
+            Framework,
+        ),
         ("PUT", format!("{V2}/clusters"), 405, Framework),
         ("DELETE", format!("{V2}/clusters"), 405, Framework),
         ("PATCH", format!("{V2}/infra-envs"), 405, Framework),
-        ("POST", format!("{V2}/clusters/{}", target.cluster), 405, Framework),
-        ("GET", format!("{}/actions/bind", target.host_path()), 405, Framework),
-        ("DELETE", format!("{}/instructions", target.host_path()), 405, Framework),
+        (
+            "POST",
+            format!("{V2}/clusters/{}", target.cluster),
+            405,
+            Framework,
+        ),
+        (
+            "GET",
+            format!("{}/actions/bind", target.host_path()),
+            405,
+            Framework,
+        ),
+        (
+            "DELETE",
+            format!("{}/instructions", target.host_path()),
+            405,
+            Framework,
+        ),
         ("TRACE", format!("{V2}/clusters"), 405, Framework),
         ("BREW", format!("{V2}/clusters"), 405, Framework),
         ("POST", "/health".into(), 405, Framework),
@@ -415,8 +1014,16 @@ async fn paths_and_methods_that_are_wrong_change_nothing(place: &Place) {
             case(name, request(method, &path, None), status, shape)
         })
         .collect();
-    for (at, path) in ["/ä", "/api/assisted-install/v2/clusters/ä"].into_iter().enumerate() {
-        cases.push(case(format!("not ASCII {path}"), request("GET", path, None), [404, 400][at], Shape::Framework));
+    for (at, path) in ["/ä", "/api/assisted-install/v2/clusters/ä"]
+        .into_iter()
+        .enumerate()
+    {
+        cases.push(case(
+            format!("not ASCII {path}"),
+            request("GET", path, None),
+            [404, 400][at],
+            Shape::Framework,
+        ));
     }
     target.refuses(cases).await;
 }
@@ -434,7 +1041,9 @@ async fn heads_that_are_wrong_change_nothing(place: &Place) {
     };
     let long = format!("X-Long: {}", "a".repeat(2_000_000));
     let many: Vec<String> = (0..5_000).map(|at| format!("X-{at}: y")).collect();
-    let many: Vec<&str> = std::iter::once("Host: hub").chain(many.iter().map(String::as_str)).collect();
+    let many: Vec<&str> = std::iter::once("Host: hub")
+        .chain(many.iter().map(String::as_str))
+        .collect();
     use Shape::{Framework, Protocol};
     let cases = vec![
         case("no Host", with(&[]), 400, Framework),
@@ -442,14 +1051,49 @@ async fn heads_that_are_wrong_change_nothing(place: &Place) {
         case("a Host that is none", with(&["Host: a b/c"]), 400, Framework),
         case("a long field", with(&["Host: hub", &long]), 431, Protocol),
         case("many fields", with(&many), 431, Protocol),
-        case("a field without a colon", with(&["Host: hub", "nonsense"]), 400, Protocol),
-        case("a field without a name", with(&["Host: hub", ": x"]), 400, Protocol),
+        case(
+            "a field without a colon",
+            with(&["Host: hub", "nonsense"]),
+            400,
+            Protocol,
+        ),
+        case(
+            "a field without a name",
+            with(&["Host: hub", ": x"]),
+            400,
+            Protocol,
+        ),
         case("a NUL in a field", with(&["Host: hub", "X: a\0b"]), 400, Protocol),
-        case("a folded field", with(&["Host: hub", "X: a", " b"]), 400, Protocol),
-        case("a form nobody offers", with(&["Host: hub", "Accept: image/png"]), 400, Framework),
-        case("not HTTP", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(), 400, Protocol),
-        case("HTTP/2 without asking", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), 400, Protocol),
-        case("HTTP/9", head(&["GET / HTTP/9.1", "Host: hub"], b""), 400, Protocol),
+        case(
+            "a folded field",
+            with(&["Host: hub", "X: a", " b"]),
+            400,
+            Protocol,
+        ),
+        case(
+            "a form nobody offers",
+            with(&["Host: hub", "Accept: image/png"]),
+            400,
+            Framework,
+        ),
+        case(
+            "not HTTP",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(),
+            400,
+            Protocol,
+        ),
+        case(
+            "HTTP/2 without asking",
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+            400,
+            Protocol,
+        ),
+        case(
+            "HTTP/9",
+            head(&["GET / HTTP/9.1", "Host: hub"], b""),
+            400,
+            Protocol,
+        ),
         case("nothing", Vec::new(), 400, Protocol),
         case("only empty lines", b"\r\n\r\n\r\n\r\n".to_vec(), 400, Protocol),
     ];
@@ -469,8 +1113,21 @@ async fn slow_and_silent_clients_hold_nobody_up(place: &Place) {
             stream
         })
         .collect();
-    assert_eq!(target.served.hub.clusters(&Default::default()).await.unwrap().len(), 1);
-    assert_eq!(target.served.seq().await, before, "half a request changes nothing");
+    assert_eq!(
+        target
+            .served
+            .hub
+            .clusters(&Default::default())
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        target.served.seq().await,
+        before,
+        "half a request changes nothing"
+    );
     drop(silent);
     let mut slow = TcpStream::connect(target.served.address()).unwrap();
     slow.set_nodelay(true).unwrap();
@@ -478,6 +1135,10 @@ async fn slow_and_silent_clients_hold_nobody_up(place: &Place) {
         slow.write_all(&[*byte]).unwrap();
     }
     let answer: Option<Answer> = read(&mut slow);
-    assert_eq!(answer.unwrap().status, 201, "who sends byte by byte is served as well");
+    assert_eq!(
+        answer.unwrap().status,
+        201,
+        "who sends byte by byte is served as well"
+    );
     assert!(target.served.is_alive());
 }

@@ -17,7 +17,9 @@ async fn pair(place: &Place) -> (Served, Served) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bind_through_one_is_seen_by_agents_and_people_at_the_other() {
-    let Some(place) = Place::postgres().await else { return };
+    let Some(place) = Place::postgres().await else {
+        return;
+    };
     let (a, b) = pair(&place).await;
     let machines = Machines::new(&a.hub).await;
     machines.arrive(&b.hub, [0]).await;
@@ -33,7 +35,11 @@ async fn a_bind_through_one_is_seen_by_agents_and_people_at_the_other() {
     })
     .await;
     until("the cluster's list has the host", async || {
-        let listed = b.hub.cluster_hosts(alpha, &ClusterHostsQuery::default()).await.unwrap();
+        let listed = b
+            .hub
+            .cluster_hosts(alpha, &ClusterHostsQuery::default())
+            .await
+            .unwrap();
         (listed.len() == 1 && listed[0].id == host).then_some(())
     })
     .await;
@@ -42,9 +48,14 @@ async fn a_bind_through_one_is_seen_by_agents_and_people_at_the_other() {
     machines.register(&b.hub, 0).await.unwrap();
     machines.report(&a.hub, 0).await.unwrap();
     until("both tell the same", async || {
-        let (one, other) = join(a.hub.host(machines.infra_env, host), b.hub.host(machines.infra_env, host)).await;
+        let (one, other) = join(
+            a.hub.host(machines.infra_env, host),
+            b.hub.host(machines.infra_env, host),
+        )
+        .await;
         let (one, other) = (one.unwrap(), other.unwrap());
-        (one.status == other.status && one.cluster_id == Some(alpha) && other.cluster_id == Some(alpha)).then_some(())
+        (one.status == other.status && one.cluster_id == Some(alpha) && other.cluster_id == Some(alpha))
+            .then_some(())
     })
     .await;
     comes_to_rest(&a, &b).await;
@@ -67,7 +78,9 @@ async fn comes_to_rest(a: &Served, b: &Served) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_binds_at_once_through_two_hubs_one_wins() {
     const HOSTS: u32 = 30;
-    let Some(place) = Place::postgres().await else { return };
+    let Some(place) = Place::postgres().await else {
+        return;
+    };
     let (a, b) = pair(&place).await;
     let machines = Machines::new(&a.hub).await;
     machines.arrive(&a.hub, 0..HOSTS).await;
@@ -85,12 +98,21 @@ async fn of_two_binds_at_once_through_two_hubs_one_wins() {
             (first, second) => panic!("host {index}: {first:?} and {second:?}"),
         };
         assert_eq!(winner.0.cluster_id, Some(winner.1));
-        assert!(matches!(loser, ClientError::Refused { status: 409, .. }), "{loser}");
-        let seen = until("the loser knows", async || b.hub.host(machines.infra_env, host).await.unwrap().cluster_id);
+        assert!(
+            matches!(loser, ClientError::Refused { status: 409, .. }),
+            "{loser}"
+        );
+        let seen = until("the loser knows", async || {
+            b.hub.host(machines.infra_env, host).await.unwrap().cluster_id
+        });
         assert_eq!(seen.await, winner.1);
     }
     let query = ClusterHostsQuery::default();
-    let (one, other) = join(a.hub.cluster_hosts(alpha, &query), b.hub.cluster_hosts(beta, &query)).await;
+    let (one, other) = join(
+        a.hub.cluster_hosts(alpha, &query),
+        b.hub.cluster_hosts(beta, &query),
+    )
+    .await;
     assert_eq!(one.unwrap().len() + other.unwrap().len(), HOSTS as usize);
     comes_to_rest(&a, &b).await;
     drop((a, b));
@@ -99,11 +121,17 @@ async fn of_two_binds_at_once_through_two_hubs_one_wins() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_feed_is_the_same_at_both_and_wakes_whoever_waits_at_either() {
-    let Some(place) = Place::postgres().await else { return };
+    let Some(place) = Place::postgres().await else {
+        return;
+    };
     let (a, b) = pair(&place).await;
     let mut feed = b.hub.follow(b.seq().await);
     let (news, made) = join(feed.next(10), Machines::new(&a.hub)).await;
-    assert_eq!(news.unwrap().changes[0].id, made.infra_env, "a waiting follower hears of the other hub's work");
+    assert_eq!(
+        news.unwrap().changes[0].id,
+        made.infra_env,
+        "a waiting follower hears of the other hub's work"
+    );
     made.arrive(&a.hub, 0..5).await;
     made.arrive(&b.hub, 5..10).await;
     comes_to_rest(&a, &b).await;

@@ -35,12 +35,22 @@ impl Answer {
 
     pub fn text(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
-        format!("{} {} {}", self.status, self.kind, text.chars().take(400).collect::<String>())
+        format!(
+            "{} {} {}",
+            self.status,
+            self.kind,
+            text.chars().take(400).collect::<String>()
+        )
     }
 
     pub fn has(&self, shape: Shape) -> bool {
         let body = self.json();
-        let keys: Vec<&str> = body.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+        let keys: Vec<&str> = body
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key.as_str())
+            .collect();
         let said = |key: &str| body[key].as_str().is_some_and(|text| !text.is_empty());
         match shape {
             Shape::Framework => keys == ["code", "message"] && body["code"] == self.status && said("message"),
@@ -54,7 +64,10 @@ impl Answer {
                     && said("reason")
             }
             Shape::Problem => {
-                self.kind == "application/problem+json" && body["status"] == self.status && said("code") && said("detail")
+                self.kind == "application/problem+json"
+                    && body["status"] == self.status
+                    && said("code")
+                    && said("detail")
             }
             Shape::Protocol => true,
         }
@@ -65,7 +78,10 @@ impl Answer {
 pub fn request(method: &str, path: &str, body: Option<&[u8]>) -> Vec<u8> {
     let mut bytes = format!("{method} {path} HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n").into_bytes();
     if let Some(body) = body {
-        let head = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+        let head = format!(
+            "Content-Type: application/json\r\nContent-Length: {}\r\n",
+            body.len()
+        );
         bytes.extend_from_slice(head.as_bytes());
     }
     bytes.extend_from_slice(b"\r\n");
@@ -115,7 +131,9 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
     let head = String::from_utf8_lossy(&bytes[..end]);
     let field = |name: &str| {
         let mut lines = head.lines().skip(1).filter_map(|line| line.split_once(':'));
-        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
+        lines
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.trim().to_owned())
     };
     let length = field("content-length").map_or(0, |length| length.parse().unwrap());
     let body = bytes[end + 4..].get(..length)?;

@@ -1,6 +1,9 @@
 //! The store's behaviour, the same on SQLite and on PostgreSQL.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, which is what it is for"
+)]
 
 mod events;
 mod feed;

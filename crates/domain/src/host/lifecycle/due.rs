@@ -72,7 +72,11 @@ pub(super) fn due(host: &Host, around: &Around<'_>) -> Decision {
 }
 
 fn host_silent(host: &Host) -> super::Status {
-    if host.is_free() { super::Status::DisconnectedUnbound } else { super::Status::Disconnected }
+    if host.is_free() {
+        super::Status::DisconnectedUnbound
+    } else {
+        super::Status::Disconnected
+    }
 }
 
 /// The host is still lent (or free); it is only not there.
@@ -97,7 +101,9 @@ fn connection_lost(host: &Host, around: &Around<'_>) -> Decision {
 }
 
 fn stage_over(host: &Host, around: &Around<'_>) -> Decision {
-    let Some(stage) = host.progress.stage else { return stay(host, "no stage yet") };
+    let Some(stage) = host.progress.stage else {
+        return stay(host, "no stage yet");
+    };
     if waits_for_others(stage, around) {
         let mut draft = Draft::of(host);
         draft.host.progress.updated_at = Some(around.now);
@@ -112,28 +118,46 @@ fn stage_over(host: &Host, around: &Around<'_>) -> Decision {
     if around.cluster.is_some_and(|cluster| cluster.soft_timeouts) {
         let mut draft = Draft::of(host);
         draft.host.progress.timed_out = true;
-        let text = format!("Host {} takes longer than expected in \"{}\".", host.name(), stage.word());
-        draft.journal.push(draft.host.entry("host_stage_timed_out", Severity::Warning, text));
+        let text = format!(
+            "Host {} takes longer than expected in \"{}\".",
+            host.name(),
+            stage.word()
+        );
+        draft
+            .journal
+            .push(draft.host.entry("host_stage_timed_out", Severity::Warning, text));
         return draft.because("slow; the cluster's policy is to wait", around);
     }
     Draft::of(host)
         .enter(Phase::Failed, around)
-        .saying(format!("\"{}\" took too long; see the host's logs, then reset the cluster to try again.", stage.word()))
+        .saying(format!(
+            "\"{}\" took too long; see the host's logs, then reset the cluster to try again.",
+            stage.word()
+        ))
         .because("a stage took too long", around)
 }
 
 fn waits_for_others(stage: Stage, around: &Around<'_>) -> bool {
     let waits = matches!(
         stage,
-        Stage::WaitingForControlPlane | Stage::WaitingForController | Stage::WaitingForBootkube | Stage::Rebooting
+        Stage::WaitingForControlPlane
+            | Stage::WaitingForController
+            | Stage::WaitingForBootkube
+            | Stage::Rebooting
     );
-    waits && around.cluster.is_some_and(|cluster| cluster.phase == cluster::Phase::BootFix)
+    waits
+        && around
+            .cluster
+            .is_some_and(|cluster| cluster.phase == cluster::Phase::BootFix)
 }
 
 fn may_fail_alone(around: &Around<'_>) -> bool {
     around.cluster.is_some_and(|cluster| {
         cluster.can_do_without
-            && !matches!(cluster.phase, cluster::Phase::Installed | cluster::Phase::AddingHosts)
+            && !matches!(
+                cluster.phase,
+                cluster::Phase::Installed | cluster::Phase::AddingHosts
+            )
     })
 }
 

@@ -39,7 +39,9 @@ pub(super) fn media_lost(host: &Host, around: &Around<'_>) -> Decision {
     let mut draft = Draft::of(host).enter(phase, around).saying(words::MEDIA_LOST);
     draft.host.media = Media::Disconnected;
     let text = format!("Host {} cannot read its discovery media any more.", host.name());
-    draft.journal.push(draft.host.entry("host_media_disconnected", Severity::Error, text));
+    draft
+        .journal
+        .push(draft.host.entry("host_media_disconnected", Severity::Error, text));
     draft.because("the discovery media was lost", around)
 }
 
@@ -61,10 +63,9 @@ pub(super) fn measured(host: &Host, gates: Gates, complaints: &str, around: &Aro
     let preparing = cluster == Some(cluster::Phase::Preparing);
     match host.phase {
         Phase::Discovery => in_discovery(draft, complaints, preparing, around),
-        Phase::Preparing if !preparing => draft.enter(Phase::Discovery, around).because(
-            "the cluster is not preparing any more",
-            around,
-        ),
+        Phase::Preparing if !preparing => draft
+            .enter(Phase::Discovery, around)
+            .because("the cluster is not preparing any more", around),
         Phase::Preparing | Phase::PrepareFailed if gates.disk_speed == Outcome::Failed => draft
             .enter(Phase::Discovery, around)
             .saying(complaint(Status::Insufficient, complaints))
@@ -73,16 +74,16 @@ pub(super) fn measured(host: &Host, gates: Gates, complaints: &str, around: &Aro
             .enter(Phase::PrepareFailed, around)
             .saying(complaint(Status::PreparingFailed, complaints))
             .because("container images cannot be pulled", around),
-        Phase::Preparing if gates.disk_speed == Outcome::Passed && gates.images == Outcome::Passed => {
-            draft.enter(Phase::Prepared, around).because("all tests before the installation passed", around)
-        }
+        Phase::Preparing if gates.disk_speed == Outcome::Passed && gates.images == Outcome::Passed => draft
+            .enter(Phase::Prepared, around)
+            .because("all tests before the installation passed", around),
         Phase::Preparing => draft.because("some tests are still running", around),
-        Phase::Prepared if cluster == Some(cluster::Phase::Installing) => {
-            draft.enter(Phase::Installing, around).because("the cluster installs", around)
-        }
-        Phase::Prepared | Phase::PrepareFailed if !preparing => {
-            draft.enter(Phase::Discovery, around).because("the cluster is not preparing any more", around)
-        }
+        Phase::Prepared if cluster == Some(cluster::Phase::Installing) => draft
+            .enter(Phase::Installing, around)
+            .because("the cluster installs", around),
+        Phase::Prepared | Phase::PrepareFailed if !preparing => draft
+            .enter(Phase::Discovery, around)
+            .because("the cluster is not preparing any more", around),
         Phase::Prepared | Phase::PrepareFailed => draft.because("the cluster is still preparing", around),
         Phase::Installing | Phase::InProgress | Phase::Installed | Phase::BootFix | Phase::ResetPending
             if cluster == Some(cluster::Phase::Error)
@@ -113,9 +114,14 @@ pub(super) fn measured(host: &Host, gates: Gates, complaints: &str, around: &Aro
 fn in_discovery(mut draft: Draft<'_>, complaints: &str, preparing: bool, around: &Around<'_>) -> Decision {
     let status = draft.host.status();
     if status == Status::Known && preparing && draft.host.role != Role::AutoAssign {
-        return draft.enter(Phase::Preparing, around).because("the cluster prepares its installation", around);
+        return draft
+            .enter(Phase::Preparing, around)
+            .because("the cluster prepares its installation", around);
     }
-    if matches!(status, Status::Insufficient | Status::InsufficientUnbound | Status::PendingForInput) {
+    if matches!(
+        status,
+        Status::Insufficient | Status::InsufficientUnbound | Status::PendingForInput
+    ) {
         draft.info = Some(complaint(status, complaints));
     } else if status != draft.before.status() || draft.host.status_info.starts_with("The installation was") {
         draft.info = Some(words::standing(status).into());

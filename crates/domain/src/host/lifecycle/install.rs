@@ -9,14 +9,16 @@ pub(super) fn cancel(host: &Host, around: &Around<'_>) -> Result<Decision, Refus
     let why = "the installation was cancelled";
     let said = "The installation was cancelled.";
     Ok(match host.phase {
-        Phase::Installing | Phase::InProgress | Phase::BootFix | Phase::Installed | Phase::Failed => {
-            told(Draft::of(host).enter(Phase::Cancelled, around).saying(said), "host_installation_cancelled")
-                .because(why, around)
-        }
-        Phase::Preparing | Phase::Prepared => {
-            told(Draft::of(host).enter(Phase::Discovery, around).saying(said), "host_installation_cancelled")
-                .because(why, around)
-        }
+        Phase::Installing | Phase::InProgress | Phase::BootFix | Phase::Installed | Phase::Failed => told(
+            Draft::of(host).enter(Phase::Cancelled, around).saying(said),
+            "host_installation_cancelled",
+        )
+        .because(why, around),
+        Phase::Preparing | Phase::Prepared => told(
+            Draft::of(host).enter(Phase::Discovery, around).saying(said),
+            "host_installation_cancelled",
+        )
+        .because(why, around),
         Phase::Discovery if host.status() == super::Status::Known => {
             Draft::of(host).saying(said).because(why, around)
         }
@@ -33,7 +35,11 @@ pub(super) fn cancel(host: &Host, around: &Around<'_>) -> Result<Decision, Refus
         | Phase::ResetPending => {
             return Err(Refused::conflict(
                 "nothing-to-cancel",
-                format!("{} is {}: there is no installation to cancel.", host.name(), host.status().word()),
+                format!(
+                    "{} is {}: there is no installation to cancel.",
+                    host.name(),
+                    host.status().word()
+                ),
                 "",
             ));
         }
@@ -80,7 +86,10 @@ pub(super) fn install(host: &Host, around: &Around<'_>) -> Result<Decision, Refu
     if !adds {
         return Err(Refused::conflict(
             "not-a-day-two-host",
-            format!("{} does not belong to a cluster that is already running.", host.name()),
+            format!(
+                "{} does not belong to a cluster that is already running.",
+                host.name()
+            ),
             "Start the installation of the whole cluster instead.",
         ));
     }
@@ -134,12 +143,16 @@ pub(super) fn progressed(
         return Err(Refused::new(
             crate::refusal::Class::Invalid,
             "host-is-free",
-            format!("{} is not bound to a cluster, so it cannot report installation progress.", host.name()),
+            format!(
+                "{} is not bound to a cluster, so it cannot report installation progress.",
+                host.name()
+            ),
             "",
         ));
     }
-    let (single_node, adds) =
-        around.cluster.map_or((false, false), |cluster| (cluster.single_node, cluster.adds_hosts));
+    let (single_node, adds) = around.cluster.map_or((false, false), |cluster| {
+        (cluster.single_node, cluster.adds_hosts)
+    });
     // A day-2 host is not heard of after its reboot, so the reboot is the end of it.
     let last = (adds || host.kind == Kind::AddToExistingClusterHost) && stage == Stage::Rebooting;
     let told_stage = if last { Stage::Done } else { stage };
@@ -165,7 +178,12 @@ pub(super) fn progressed(
         | Phase::ResetPending => {
             return Err(Refused::conflict(
                 "not-installing",
-                format!("{} is {}, not installing; \"{}\" is ignored.", host.name(), host.status().word(), stage.word()),
+                format!(
+                    "{} is {}, not installing; \"{}\" is ignored.",
+                    host.name(),
+                    host.status().word(),
+                    stage.word()
+                ),
                 "",
             ));
         }
@@ -178,7 +196,13 @@ pub(super) fn progressed(
     }
     let order = stage::order(host, single_node);
     let index = position(host, order, stage)?;
-    Ok(new_stage(host, told_stage, info, percentage(order, index, told_stage), around))
+    Ok(new_stage(
+        host,
+        told_stage,
+        info,
+        percentage(order, index, told_stage),
+        around,
+    ))
 }
 
 fn percentage(order: &[Stage], index: Option<usize>, stage: Stage) -> i64 {
@@ -191,7 +215,9 @@ fn percentage(order: &[Stage], index: Option<usize>, stage: Stage) -> i64 {
 
 fn position(host: &Host, order: &[Stage], stage: Stage) -> Result<Option<usize>, Refused> {
     let index = order.iter().position(|&known| known == stage);
-    let Some(current) = host.progress.stage else { return Ok(index) };
+    let Some(current) = host.progress.stage else {
+        return Ok(index);
+    };
     let Some(at) = index else {
         return Err(Refused::conflict(
             "stage-unknown-for-role",
@@ -199,10 +225,19 @@ fn position(host: &Host, order: &[Stage], stage: Stage) -> Result<Option<usize>,
             "",
         ));
     };
-    if order.iter().position(|&known| known == current).is_some_and(|was| at < was) {
+    if order
+        .iter()
+        .position(|&known| known == current)
+        .is_some_and(|was| at < was)
+    {
         return Err(Refused::conflict(
             "stage-goes-back",
-            format!("{} has passed \"{}\" already; it is in \"{}\".", host.name(), stage.word(), current.word()),
+            format!(
+                "{} has passed \"{}\" already; it is in \"{}\".",
+                host.name(),
+                stage.word(),
+                current.word()
+            ),
             "",
         ));
     }
@@ -239,8 +274,16 @@ fn new_stage(host: &Host, stage: Stage, info: &str, percentage: i64, around: &Ar
         timed_out: false,
     };
     let text = format!("Host {}: {} ({percentage} %) {info}", host.name(), stage.word());
-    draft.journal.push(draft.host.entry("host_install_progress_updated", Severity::Info, text.trim_end()));
-    let draft = if phase == Phase::InProgress { draft.saying(stage.word()) } else { draft };
+    draft.journal.push(
+        draft
+            .host
+            .entry("host_install_progress_updated", Severity::Info, text.trim_end()),
+    );
+    let draft = if phase == Phase::InProgress {
+        draft.saying(stage.word())
+    } else {
+        draft
+    };
     draft.because("the installer reported a stage", around)
 }
 

@@ -32,7 +32,11 @@ pub(super) fn bind(host: &Host, to: ClusterId, around: &Around<'_>) -> Result<De
         Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => {
             return Err(Refused::conflict(
                 "host-is-returning",
-                format!("{} is still on its way back to the free pool ({}).", host.name(), host.status().word()),
+                format!(
+                    "{} is still on its way back to the free pool ({}).",
+                    host.name(),
+                    host.status().word()
+                ),
                 "Wait until it is known-unbound, or use move, which waits for you.",
             ));
         }
@@ -51,7 +55,11 @@ pub(super) fn bind(host: &Host, to: ClusterId, around: &Around<'_>) -> Result<De
         | Phase::ResetPending => {
             return Err(Refused::conflict(
                 "host-has-lost-its-cluster",
-                format!("{} is {} although it has no cluster.", host.name(), host.status().word()),
+                format!(
+                    "{} is {} although it has no cluster.",
+                    host.name(),
+                    host.status().word()
+                ),
                 "Delete the host; it registers anew when it boots the discovery image.",
             ));
         }
@@ -65,14 +73,22 @@ pub(super) fn bind(host: &Host, to: ClusterId, around: &Around<'_>) -> Result<De
 fn ready_to_lend(host: &Host) -> Result<(), Refused> {
     let (reason, next_action) = match host.status() {
         Status::KnownUnbound => return Ok(()),
-        Status::DiscoveringUnbound => ("has not reported its hardware yet", "Wait for its first inventory report."),
-        Status::InsufficientUnbound => {
-            ("does not meet the minimum for any role", "See its validations for what is missing.")
-        }
+        Status::DiscoveringUnbound => (
+            "has not reported its hardware yet",
+            "Wait for its first inventory report.",
+        ),
+        Status::InsufficientUnbound => (
+            "does not meet the minimum for any role",
+            "See its validations for what is missing.",
+        ),
         Status::DisconnectedUnbound => ("is not connected", "Boot it from the discovery image."),
         _ => ("is not free", "Unbind it first."),
     };
-    Err(Refused::conflict("host-not-ready", format!("{} {reason}.", host.name()), next_action))
+    Err(Refused::conflict(
+        "host-not-ready",
+        format!("{} {reason}.", host.name()),
+        next_action,
+    ))
 }
 
 fn lend(draft: &mut Draft<'_>, to: ClusterId) {
@@ -83,10 +99,15 @@ fn lend(draft: &mut Draft<'_>, to: ClusterId) {
     host.bootstrap = false;
     host.gates = Gates::default();
     // Its hardware is measured anew when it registers; until then people still know it by its name.
-    host.digest = Digest { hostname: std::mem::take(&mut host.digest.hostname), ..Digest::default() };
+    host.digest = Digest {
+        hostname: std::mem::take(&mut host.digest.hostname),
+        ..Digest::default()
+    };
     draft.forget.extend([Report::Inventory, Report::ImagesStatus]);
     let text = format!("Host {} was bound to the cluster.", draft.host.name());
-    draft.journal.push(draft.host.entry("host_bind_succeeded", Severity::Info, text));
+    draft
+        .journal
+        .push(draft.host.entry("host_bind_succeeded", Severity::Info, text));
 }
 
 pub(super) fn unbind(host: &Host, around: &Around<'_>) -> Result<Decision, Refused> {
@@ -171,7 +192,10 @@ pub(super) fn move_to(host: &Host, to: ClusterId, around: &Around<'_>) -> Result
         draft.host.moving_to = Some(to);
         return Ok(draft.because("on its way back; it will be lent again when it is ready", around));
     }
-    let measured = matches!(host.status(), Status::Known | Status::Insufficient | Status::PendingForInput);
+    let measured = matches!(
+        host.status(),
+        Status::Known | Status::Insufficient | Status::PendingForInput
+    );
     if measured && host.gates.min_hardware {
         let mut draft = Draft::of(host).enter(Phase::Binding, around);
         draft.host.since = around.now;
@@ -187,10 +211,15 @@ pub(super) fn move_to(host: &Host, to: ClusterId, around: &Around<'_>) -> Result
 }
 
 pub(super) fn move_abandoned(host: &Host, why: &str, around: &Around<'_>) -> Decision {
-    let Some(to) = host.moving_to else { return stay(host, "no move under way") };
+    let Some(to) = host.moving_to else {
+        return stay(host, "no move under way");
+    };
     let mut draft = Draft::of(host);
     draft.host.moving_to = None;
-    let text = format!("Host {} stays free: it cannot move to cluster {to}: {why}", host.name());
+    let text = format!(
+        "Host {} stays free: it cannot move to cluster {to}: {why}",
+        host.name()
+    );
     let mut entry = draft.host.entry("host_bind_failed", Severity::Error, text);
     entry.cluster = Some(to);
     draft.journal.push(entry);
@@ -226,7 +255,9 @@ pub(super) fn reclaim_failed(host: &Host, why: &str, around: &Around<'_>) -> Dec
     match host.phase {
         Phase::Reclaiming | Phase::ReclaimRebooting => Draft::of(host)
             .enter(Phase::ReturnPending, around)
-            .saying(format!("The host could not fetch the discovery image ({why}); boot it by hand to return it."))
+            .saying(format!(
+                "The host could not fetch the discovery image ({why}); boot it by hand to return it."
+            ))
             .because("the in-band way back failed; a person has to boot it", around),
         Phase::Discovery
         | Phase::Binding
@@ -275,18 +306,30 @@ fn leave(draft: &mut Draft<'_>, around: &Around<'_>) -> crate::journal::Entry {
     host.connection_timed_out = false;
     host.logs = Logs::default();
     host.installer_version = String::new();
-    host.gates = Gates { disk_speed: Outcome::Unknown, images: Outcome::Unknown, ..Gates::default() };
+    host.gates = Gates {
+        disk_speed: Outcome::Unknown,
+        images: Outcome::Unknown,
+        ..Gates::default()
+    };
     host.updated_at = around.now;
     draft.forget.extend(TENANT_REPORTS);
     entry
 }
 
 fn must_be_lent(host: &Host) -> Result<(), Refused> {
-    if host.is_free() { Err(not_lent(host)) } else { Ok(()) }
+    if host.is_free() {
+        Err(not_lent(host))
+    } else {
+        Ok(())
+    }
 }
 
 fn not_lent(host: &Host) -> Refused {
-    Refused::conflict("host-is-free", format!("{} is not bound to a cluster.", host.name()), "There is nothing to undo.")
+    Refused::conflict(
+        "host-is-free",
+        format!("{} is not bound to a cluster.", host.name()),
+        "There is nothing to undo.",
+    )
 }
 
 fn installing(host: &Host) -> Refused {

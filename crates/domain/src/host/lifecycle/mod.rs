@@ -120,11 +120,20 @@ fn finish_move(draft: &mut Draft<'_>, now_is: Status) {
     if let (Some(to), Status::KnownUnbound) = (draft.host.moving_to, now_is)
         && draft.before.status() != Status::KnownUnbound
     {
-        draft.effects.push(super::Effect::FinishMove { host: draft.host.key(), to });
+        draft.effects.push(super::Effect::FinishMove {
+            host: draft.host.key(),
+            to,
+        });
     }
 }
 
 /// Nothing to do, and that is the answer.
 fn stay(host: &Host, why: &'static str) -> Decision {
-    Decision { host: host.clone(), journal: Vec::new(), effects: Vec::new(), forget: Vec::new(), why }
+    Decision {
+        host: host.clone(),
+        journal: Vec::new(),
+        effects: Vec::new(),
+        forget: Vec::new(),
+        why,
+    }
 }

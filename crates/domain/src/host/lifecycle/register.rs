@@ -7,19 +7,21 @@ use crate::refusal::Refused;
 /// What a new boot of the discovery image makes stale.
 const STALE_AFTER_BOOT: [Report; 3] = [Report::Inventory, Report::ImagesStatus, Report::NtpSources];
 
-pub(super) fn registered(
-    host: &Host,
-    agent_version: &str,
-    around: &Around<'_>,
-) -> Result<Decision, Refused> {
+pub(super) fn registered(host: &Host, agent_version: &str, around: &Around<'_>) -> Result<Decision, Refused> {
     let rebooted = host.progress.stage == Some(Stage::Rebooting);
     Ok(match host.phase {
-        Phase::Discovery | Phase::Binding | Phase::ResetPending | Phase::PrepareFailed => {
-            fresh_start(host, agent_version, around, "the agent registered and is discovered anew")
-        }
-        Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => {
-            fresh_start(host, agent_version, around, "the machine runs the discovery image again: it is free")
-        }
+        Phase::Discovery | Phase::Binding | Phase::ResetPending | Phase::PrepareFailed => fresh_start(
+            host,
+            agent_version,
+            around,
+            "the agent registered and is discovered anew",
+        ),
+        Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => fresh_start(
+            host,
+            agent_version,
+            around,
+            "the machine runs the discovery image again: it is free",
+        ),
         Phase::Preparing | Phase::Prepared => back_before_preparing(host, agent_version, around),
         Phase::Resetting if rebooted => stay(host, "the reboot that the reset waits for is still to come"),
         Phase::Resetting => fresh_start(host, agent_version, around, "reset and discovered anew"),
@@ -83,7 +85,11 @@ fn arrive(host: &mut Host, agent_version: &str, around: &Around<'_>) {
         host.media = Media::Connected;
     }
     let adds = around.cluster.is_some_and(|cluster| cluster.adds_hosts) && host.cluster.is_some();
-    host.kind = if adds { Kind::AddToExistingClusterHost } else { Kind::Host };
+    host.kind = if adds {
+        Kind::AddToExistingClusterHost
+    } else {
+        Kind::Host
+    };
 }
 
 fn boots_wrong_device(host: &Host) -> bool {
@@ -104,7 +110,10 @@ fn wrong_boot(host: &Host, around: &Around<'_>) -> Decision {
 }
 
 fn unexpected_restart(host: &Host, around: &Around<'_>) -> Decision {
-    let stage = host.progress.stage.map_or("the start of the installation", Stage::word);
+    let stage = host
+        .progress
+        .stage
+        .map_or("the start of the installation", Stage::word);
     Draft::of(host)
         .enter(Phase::Failed, around)
         .saying(format!(
@@ -116,7 +125,11 @@ fn unexpected_restart(host: &Host, around: &Around<'_>) -> Decision {
 fn boot_from_disk(host: &Host) -> Refused {
     Refused::try_again(
         "boot-from-disk",
-        format!("{} must boot from {}, not from the discovery image.", host.name(), disk_name(host)),
+        format!(
+            "{} must boot from {}, not from the discovery image.",
+            host.name(),
+            disk_name(host)
+        ),
         "Set the disk first in the boot order and reboot, or unbind the host to return it to the free pool.",
     )
 }

@@ -27,15 +27,29 @@ pub(super) fn minutes(count: i64) -> SignedDuration {
 }
 
 pub(super) fn at(now: Timestamp) -> Around<'static> {
-    Around { now, timers: &TIMERS, cluster: None, hub_was_away: false }
+    Around {
+        now,
+        timers: &TIMERS,
+        cluster: None,
+        hub_was_away: false,
+    }
 }
 
 pub(super) fn standing(phase: cluster::Phase) -> Standing {
-    Standing { phase, adds_hosts: false, single_node: false, soft_timeouts: false, can_do_without: false }
+    Standing {
+        phase,
+        adds_hosts: false,
+        single_node: false,
+        soft_timeouts: false,
+        can_do_without: false,
+    }
 }
 
 pub(super) fn in_cluster(now: Timestamp, phase: cluster::Phase) -> Around<'static> {
-    Around { cluster: Some(standing(phase)), ..at(now) }
+    Around {
+        cluster: Some(standing(phase)),
+        ..at(now)
+    }
 }
 
 pub(super) fn good_gates() -> Gates {
@@ -53,7 +67,10 @@ pub(super) fn good_gates() -> Gates {
 
 /// A free host that has just become ready.
 pub(super) fn free() -> Host {
-    let key = HostKey { infra_env: InfraEnvId(Uuid::from_u128(1)), host: HostId(Uuid::from_u128(2)) };
+    let key = HostKey {
+        infra_env: InfraEnvId(Uuid::from_u128(1)),
+        host: HostId(Uuid::from_u128(2)),
+    };
     let mut host = Host::arriving(key, None, noon());
     host.gates = good_gates();
     host.digest.hostname = "node-1".into();
@@ -93,9 +110,16 @@ pub(super) fn step(host: &Host, event: Event) -> Result<Decision, Refused> {
 }
 
 pub(super) fn registered() -> Event {
-    Event::Registered { agent_version: "agent:v1".into() }
+    Event::Registered {
+        agent_version: "agent:v1".into(),
+    }
 }
 
 pub(super) fn progress(stage: Stage) -> Progress {
-    Progress { stage: Some(stage), updated_at: Some(noon()), started_at: Some(noon()), ..Progress::default() }
+    Progress {
+        stage: Some(stage),
+        updated_at: Some(noon()),
+        started_at: Some(noon()),
+        ..Progress::default()
+    }
 }

@@ -65,7 +65,12 @@ async fn list(State(hub): State<Hub>, V1(Args(query)): V1<Args<HostsQuery>>) -> 
                 && filter.cluster.is_none_or(|id| host.cluster == Some(id))
                 && filter.free.is_none_or(|free| host.is_free() == free)
         };
-        let found = hub.index.named(name).into_iter().filter(fits).take(limit as usize);
+        let found = hub
+            .index
+            .named(name)
+            .into_iter()
+            .filter(fits)
+            .take(limit as usize);
         page.hosts = found.map(|host| summary(&hub, host)).collect();
         return Ok(json(StatusCode::OK, &page));
     }

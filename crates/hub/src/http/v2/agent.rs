@@ -59,8 +59,15 @@ pub async fn register(
     headers: HeaderMap,
     Json(body): Json<RegisterHost>,
 ) -> Result<Response, Problem> {
-    let key = HostKey { infra_env: InfraEnvId(infra_env), host: HostId(body.host_id) };
-    let version = body.discovery_agent_version.as_deref().or_else(|| agent_version(&headers)).unwrap_or_default();
+    let key = HostKey {
+        infra_env: InfraEnvId(infra_env),
+        host: HostId(body.host_id),
+    };
+    let version = body
+        .discovery_agent_version
+        .as_deref()
+        .or_else(|| agent_version(&headers))
+        .unwrap_or_default();
     hub.meet_host(key).await?;
     let host = host_register(&hub, key, version, &ask).await?;
     let runner = NextStepRunnerArgs {
@@ -124,12 +131,27 @@ async fn progress(
     HostPath(key): HostPath,
     Json(body): Json<ReportHostProgress>,
 ) -> Result<StatusCode, Problem> {
-    hub.index.slot(key).ok_or_else(|| crate::Error::missing("host", key.host))?;
-    let Some(word) = body.current_stage else { return Ok(StatusCode::OK) };
+    hub.index
+        .slot(key)
+        .ok_or_else(|| crate::Error::missing("host", key.host))?;
+    let Some(word) = body.current_stage else {
+        return Ok(StatusCode::OK);
+    };
     let stage = Stage::from_word(word.word()).ok_or_else(|| {
-        Invalid::schema("current_stage", format!("`{}` is no stage", word.word()), "use a stage of the host's role")
+        Invalid::schema(
+            "current_stage",
+            format!("`{}` is no stage", word.word()),
+            "use a stage of the host's role",
+        )
     })?;
-    host_progress(&hub, key, stage, body.progress_info.as_deref().unwrap_or_default(), &ask).await?;
+    host_progress(
+        &hub,
+        key,
+        stage,
+        body.progress_info.as_deref().unwrap_or_default(),
+        &ask,
+    )
+    .await?;
     Ok(StatusCode::OK)
 }
 

@@ -18,7 +18,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use muster_contract::v2::cluster::{ClusterDefaultsView, ClusterView};
-use muster_contract::v2::cluster_request::{ClusterQuery, ClustersQuery, CreateCluster, ImportCluster, UpdateCluster};
+use muster_contract::v2::cluster_request::{
+    ClusterQuery, ClustersQuery, CreateCluster, ImportCluster, UpdateCluster,
+};
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
 use muster_contract::v2::host::{ClusterHostsQuery, HostView};
 use muster_contract::v2::network::{ClusterNetwork, ServiceNetwork};
@@ -47,10 +49,22 @@ pub fn routes() -> Router<Hub> {
         .route("/clusters/default-config", get(default_config))
         .route(cluster, get(show).patch(update).delete(delete))
         .route(&format!("{cluster}/hosts"), get(hosts))
-        .route(&format!("{cluster}/actions/allow-add-hosts"), post(allow_add_hosts))
-        .route(&format!("{cluster}/actions/allow-add-workers"), post(allow_add_workers))
-        .route(&format!("{cluster}/preflight-requirements"), get(preflight_requirements))
-        .route(&format!("{cluster}/ignored-validations"), get(ignored_validations).put(ignore_validations))
+        .route(
+            &format!("{cluster}/actions/allow-add-hosts"),
+            post(allow_add_hosts),
+        )
+        .route(
+            &format!("{cluster}/actions/allow-add-workers"),
+            post(allow_add_workers),
+        )
+        .route(
+            &format!("{cluster}/preflight-requirements"),
+            get(preflight_requirements),
+        )
+        .route(
+            &format!("{cluster}/ignored-validations"),
+            get(ignored_validations).put(ignore_validations),
+        )
 }
 
 #[derive(utoipa::OpenApi)]
@@ -72,7 +86,9 @@ pub fn routes() -> Router<Hub> {
 pub struct Doc;
 
 pub fn find(hub: &Hub, id: Uuid) -> Result<Arc<Cluster>, Error> {
-    hub.index.cluster(ClusterId(id)).ok_or_else(|| Error::missing("cluster", id))
+    hub.index
+        .cluster(ClusterId(id))
+        .ok_or_else(|| Error::missing("cluster", id))
 }
 
 /// The hosts of a cluster with everything stored about them.
@@ -80,11 +96,21 @@ pub async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
     if hub.index.count_of_cluster(id) == 0 {
         return Ok(Vec::new());
     }
-    let filter = HostFilter { cluster: Some(id), ..HostFilter::default() };
-    let mut rows = hub.store.hosts_page(&filter, None, ALL_HOSTS, &Report::ALL).await?;
+    let filter = HostFilter {
+        cluster: Some(id),
+        ..HostFilter::default()
+    };
+    let mut rows = hub
+        .store
+        .hosts_page(&filter, None, ALL_HOSTS, &Report::ALL)
+        .await?;
     for (row, _) in &mut rows {
         // The newest signs of life are in memory only.
-        if let Some(known) = hub.index.host(row.key()).filter(|known| known.revision == row.revision) {
+        if let Some(known) = hub
+            .index
+            .host(row.key())
+            .filter(|known| known.revision == row.revision)
+        {
             *row = known;
         }
     }
@@ -96,9 +122,16 @@ pub async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
     request_body = CreateCluster,
     responses((status = 201, description = "The new cluster", body = ClusterView),
         (status = 400, description = "Something in the request is wrong", body = ErrorBody)))]
-async fn create(State(hub): State<Hub>, ask: Ask, Json(wish): Json<CreateCluster>) -> Result<Response, Problem> {
+async fn create(
+    State(hub): State<Hub>,
+    ask: Ask,
+    Json(wish): Json<CreateCluster>,
+) -> Result<Response, Problem> {
     let cluster = cluster_create(&hub, &wish, &ask).await?;
-    Ok(json(StatusCode::CREATED, &full(&hub, &cluster, Shown::Whole(&[]))))
+    Ok(json(
+        StatusCode::CREATED,
+        &full(&hub, &cluster, Shown::Whole(&[])),
+    ))
 }
 
 /// Import a cluster
@@ -108,7 +141,11 @@ async fn create(State(hub): State<Hub>, ask: Ask, Json(wish): Json<CreateCluster
     request_body = ImportCluster,
     responses((status = 201, description = "The imported cluster", body = ClusterView),
         (status = 400, description = "Something in the request is wrong", body = ErrorBody)))]
-async fn import(State(hub): State<Hub>, ask: Ask, Json(wish): Json<ImportCluster>) -> Result<Response, Problem> {
+async fn import(
+    State(hub): State<Hub>,
+    ask: Ask,
+    Json(wish): Json<ImportCluster>,
+) -> Result<Response, Problem> {
     let cluster = cluster_import(&hub, &wish, &ask).await?;
     Ok(json(StatusCode::CREATED, &full(&hub, &cluster, Shown::Imported)))
 }
@@ -128,7 +165,11 @@ async fn list(State(hub): State<Hub>, Args(query): Args<ClustersQuery>) -> Resul
     };
     let mut views = Vec::new();
     for cluster in hub.index.clusters().into_iter().filter(wanted) {
-        let members = if query.with_hosts == Some(true) { members(&hub, cluster.id).await? } else { Vec::new() };
+        let members = if query.with_hosts == Some(true) {
+            members(&hub, cluster.id).await?
+        } else {
+            Vec::new()
+        };
         views.push(full(&hub, &cluster, Shown::Listed(&members)));
     }
     Ok(json(StatusCode::OK, &views))
@@ -150,7 +191,10 @@ async fn show(
         return Ok(json(StatusCode::OK, &full(&hub, &cluster, Shown::WithoutHosts)));
     }
     let members = members(&hub, cluster.id).await?;
-    Ok(json(StatusCode::OK, &full(&hub, &cluster, Shown::Whole(&members))))
+    Ok(json(
+        StatusCode::OK,
+        &full(&hub, &cluster, Shown::Whole(&members)),
+    ))
 }
 
 /// Change a cluster
@@ -170,7 +214,10 @@ async fn update(
 ) -> Result<Response, Problem> {
     let cluster = cluster_update(&hub, ClusterId(id), &wish, &ask).await?;
     let members = members(&hub, cluster.id).await?;
-    Ok(json(StatusCode::CREATED, &full(&hub, &cluster, Shown::Changed(&members))))
+    Ok(json(
+        StatusCode::CREATED,
+        &full(&hub, &cluster, Shown::Changed(&members)),
+    ))
 }
 
 /// Delete a cluster
@@ -252,11 +299,26 @@ async fn preflight_requirements(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> R
     let cluster = find(&hub, id)?;
     let release = Some(cluster.openshift_version.as_str()).filter(|release| !release.is_empty());
     let of = |role| {
-        let needs = hub.settings.requirements.lookup(release, role, cluster.single_node(), false);
-        Some(RoleRequirementsView { quantitative: Some(quantities(needs)), qualitative: None })
+        let needs = hub
+            .settings
+            .requirements
+            .lookup(release, role, cluster.single_node(), false);
+        Some(RoleRequirementsView {
+            quantitative: Some(quantities(needs)),
+            qualitative: None,
+        })
     };
-    let ocp = RequirementsByRoleView { master: of(Role::Master), worker: of(Role::Worker) };
-    Ok(json(StatusCode::OK, &PreflightRequirementsView { ocp: Some(ocp), operators: Some(Vec::new()) }))
+    let ocp = RequirementsByRoleView {
+        master: of(Role::Master),
+        worker: of(Role::Worker),
+    };
+    Ok(json(
+        StatusCode::OK,
+        &PreflightRequirementsView {
+            ocp: Some(ocp),
+            operators: Some(Vec::new()),
+        },
+    ))
 }
 
 fn quantities(needs: &Quantities) -> RequirementsView {
@@ -295,10 +357,15 @@ async fn ignore_validations(
     Json(wish): Json<SetIgnoredValidations>,
 ) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
-    let SetIgnoredValidations { cluster_validation_ids, host_validation_ids } = wish;
-    judge("cluster-validation-ids", cluster_validation_ids.as_deref(), |id| {
-        cluster::checks::CheckId::parse(id).is_some_and(cluster::checks::CheckId::is_ignorable)
-    })?;
+    let SetIgnoredValidations {
+        cluster_validation_ids,
+        host_validation_ids,
+    } = wish;
+    judge(
+        "cluster-validation-ids",
+        cluster_validation_ids.as_deref(),
+        |id| cluster::checks::CheckId::parse(id).is_some_and(cluster::checks::CheckId::is_ignorable),
+    )?;
     judge("host-validation-ids", host_validation_ids.as_deref(), |id| {
         checks::CheckId::parse(id).is_some_and(checks::CheckId::is_ignorable)
     })?;
@@ -306,7 +373,14 @@ async fn ignore_validations(
         let problem = "cannot change while the cluster is installed";
         return Err(Invalid::rule("cluster-validation-ids", problem, "wait, or reset the cluster").into());
     }
-    let cluster = cluster_ignore(&hub, cluster.id, cluster_validation_ids, host_validation_ids, &ask).await?;
+    let cluster = cluster_ignore(
+        &hub,
+        cluster.id,
+        cluster_validation_ids,
+        host_validation_ids,
+        &ask,
+    )
+    .await?;
     Ok(json(StatusCode::CREATED, &ignored(&cluster)))
 }
 
@@ -319,14 +393,17 @@ fn ignored(cluster: &Cluster) -> IgnoredValidationsView {
 
 fn judge(field: &str, text: Option<&str>, known: impl Fn(&str) -> bool) -> Result<(), Invalid> {
     let fix = "give a JSON list of check ids, or [\"all\"]";
-    let list = Ignored::parse(text.unwrap_or_default()).map_err(|problem| {
-        Invalid::rule(field, format!("cannot be read ({problem})"), fix)
-    })?;
+    let list = Ignored::parse(text.unwrap_or_default())
+        .map_err(|problem| Invalid::rule(field, format!("cannot be read ({problem})"), fix))?;
     match list.ids.iter().find(|id| *id != "all" && !known(id)) {
         None => Ok(()),
         Some(id) => {
             let id: String = id.chars().take(80).collect();
-            Err(Invalid::rule(field, format!("names {id:?}, which is no check that can be ignored"), fix))
+            Err(Invalid::rule(
+                field,
+                format!("names {id:?}, which is no check that can be ignored"),
+                fix,
+            ))
         }
     }
 }
@@ -341,11 +418,22 @@ async fn default_config(State(hub): State<Hub>) -> Response {
             cidr: Some(cidr.into()),
             host_prefix: Some(prefix),
         };
-        default_network_texts(dual).0.into_iter().map(one).collect::<Vec<_>>()
+        default_network_texts(dual)
+            .0
+            .into_iter()
+            .map(one)
+            .collect::<Vec<_>>()
     };
     let services = |dual| {
-        let one = |cidr: &str| ServiceNetwork { cluster_id: None, cidr: Some(cidr.into()) };
-        default_network_texts(dual).1.into_iter().map(one).collect::<Vec<_>>()
+        let one = |cidr: &str| ServiceNetwork {
+            cluster_id: None,
+            cidr: Some(cidr.into()),
+        };
+        default_network_texts(dual)
+            .1
+            .into_iter()
+            .map(one)
+            .collect::<Vec<_>>()
     };
     let (v4_pods, v4_services) = default_network_texts(false);
     let view = ClusterDefaultsView {

@@ -16,7 +16,9 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use muster_contract::time::DateMs;
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
-use muster_contract::v2::infra_env::{ImageType, InfraEnvFile, InfraEnvFilesQuery, IpxeScriptType, PresignedUrlView};
+use muster_contract::v2::infra_env::{
+    ImageType, InfraEnvFile, InfraEnvFilesQuery, IpxeScriptType, PresignedUrlView,
+};
 use muster_domain::host::{Host, Phase, Stage};
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::input::{address, image};
@@ -36,7 +38,10 @@ pub fn routes() -> Router<Hub> {
 }
 
 #[derive(utoipa::OpenApi)]
-#[openapi(paths(files, presigned, image_url, initrd), components(schemas(ImageType, InfraEnvFile, IpxeScriptType)))]
+#[openapi(
+    paths(files, presigned, image_url, initrd),
+    components(schemas(ImageType, InfraEnvFile, IpxeScriptType))
+)]
 pub struct Doc;
 
 /// Download a file of an InfraEnv
@@ -54,7 +59,10 @@ async fn files(
     Ids(id): Ids<Uuid>,
     Args(query): Args<InfraEnvFilesQuery>,
 ) -> Result<Response, Problem> {
-    image::download(Some(query.file_name.word()), query.ipxe_script_type.map(IpxeScriptType::word))?;
+    image::download(
+        Some(query.file_name.word()),
+        query.ipxe_script_type.map(IpxeScriptType::word),
+    )?;
     let infra_env = find(&hub, id)?;
     let kind = query.discovery_iso_type.map_or(infra_env.image_type, image_type);
     let (name, content) = match query.file_name {
@@ -62,7 +70,10 @@ async fn files(
         InfraEnvFile::IpxeScript => (format!("{id}-ipxe-script"), script(&hub, &infra_env, &query)?),
         InfraEnvFile::StaticNetworkConfig => {
             let networks = static_network::from_json(&infra_env.static_network_config);
-            (format!("{id}-static-network-config"), static_network::listing(&networks))
+            (
+                format!("{id}-static-network-config"),
+                static_network::listing(&networks),
+            )
         }
     };
     Ok(attachment(&name, content.into_bytes(), infra_env.updated_at))
@@ -101,9 +112,18 @@ fn script(hub: &Hub, infra_env: &InfraEnv, query: &InfraEnvFilesQuery) -> Result
 }
 
 fn host_with(hub: &Hub, infra_env: &InfraEnv, mac: &str) -> Option<Host> {
-    let slots = hub.index.hosts_of_infra_env(infra_env.id).into_iter().filter_map(|key| hub.index.slot(key));
+    let slots = hub
+        .index
+        .hosts_of_infra_env(infra_env.id)
+        .into_iter()
+        .filter_map(|key| hub.index.slot(key));
     let mut rows = slots.map(|slot| slot.row());
-    let found = rows.find(|row| row.digest.nics.iter().any(|nic| nic.mac.eq_ignore_ascii_case(mac)));
+    let found = rows.find(|row| {
+        row.digest
+            .nics
+            .iter()
+            .any(|nic| nic.mac.eq_ignore_ascii_case(mac))
+    });
     found.map(|row| Host::clone(&row))
 }
 
@@ -124,12 +144,25 @@ async fn presigned(
     Ids(id): Ids<Uuid>,
     Args(query): Args<InfraEnvFilesQuery>,
 ) -> Result<Response, Problem> {
-    image::download(Some(query.file_name.word()), query.ipxe_script_type.map(IpxeScriptType::word))?;
+    image::download(
+        Some(query.file_name.word()),
+        query.ipxe_script_type.map(IpxeScriptType::word),
+    )?;
     let infra_env = find(&hub, id)?;
     let query = serde_urlencoded::to_string(&query).unwrap_or_default();
     let base = &hub.settings.base_url;
-    let url = format!("{base}{}/infra-envs/{}/downloads/files?{query}", muster_contract::v2::BASE, infra_env.id);
-    Ok(json(StatusCode::OK, &PresignedUrlView { url, expires_at: DateMs::default() }))
+    let url = format!(
+        "{base}{}/infra-envs/{}/downloads/files?{query}",
+        muster_contract::v2::BASE,
+        infra_env.id
+    );
+    Ok(json(
+        StatusCode::OK,
+        &PresignedUrlView {
+            url,
+            expires_at: DateMs::default(),
+        },
+    ))
 }
 
 /// Get a link to the discovery image
@@ -140,7 +173,13 @@ async fn presigned(
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn image_url(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let url = hub.settings.download_url(&*find(&hub, id)?);
-    Ok(json(StatusCode::OK, &PresignedUrlView { url, expires_at: DateMs::default() }))
+    Ok(json(
+        StatusCode::OK,
+        &PresignedUrlView {
+            url,
+            expires_at: DateMs::default(),
+        },
+    ))
 }
 
 /// Download what a minimal image needs before it can fetch the rest
@@ -161,18 +200,30 @@ async fn initrd(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, 
         proxy: &infra_env.proxy,
         network_discovery_delay_seconds: u32::try_from(delay).unwrap_or_default(),
     };
-    let Some(entries) = minimal_initrd(&input) else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    Ok(attachment("minimal-initrd", gzipped(&cpio(&entries)), infra_env.updated_at))
+    let Some(entries) = minimal_initrd(&input) else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    Ok(attachment(
+        "minimal-initrd",
+        gzipped(&cpio(&entries)),
+        infra_env.updated_at,
+    ))
 }
 
 /// A file to keep, with the time its content changed last.
 pub fn attachment(name: &str, content: Vec<u8>, changed_at: Timestamp) -> Response {
     let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/octet-stream"),
+    );
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(content.len()));
     let name = format!("attachment; filename=\"{name}\"");
     let changed = DateTimePrinter::new().timestamp_to_rfc9110_string(&changed_at);
-    for (key, value) in [(header::CONTENT_DISPOSITION, Some(name)), (header::LAST_MODIFIED, changed.ok())] {
+    for (key, value) in [
+        (header::CONTENT_DISPOSITION, Some(name)),
+        (header::LAST_MODIFIED, changed.ok()),
+    ] {
         if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
             headers.insert(key, value);
         }

@@ -31,18 +31,33 @@ use uuid::Uuid;
 const PAGE: u32 = 200;
 
 #[derive(OpenApi)]
-#[openapi(paths(list, look, update, delete_host, bind, unbind, set_installer_args, set_ignition))]
+#[openapi(paths(
+    list,
+    look,
+    update,
+    delete_host,
+    bind,
+    unbind,
+    set_installer_args,
+    set_ignition
+))]
 pub struct Doc;
 
 pub fn routes() -> Router<Hub> {
     let host = "/infra-envs/{infra_env_id}/hosts/{host_id}";
     Router::new()
-        .route("/infra-envs/{infra_env_id}/hosts", get(list).post(super::agent::register))
+        .route(
+            "/infra-envs/{infra_env_id}/hosts",
+            get(list).post(super::agent::register),
+        )
         .route(host, get(look).patch(update).delete(delete_host))
         .route(&format!("{host}/actions/bind"), post(bind))
         .route(&format!("{host}/actions/unbind"), post(unbind))
         .route(&format!("{host}/installer-args"), patch(set_installer_args))
-        .route(&format!("{host}/ignition"), patch(set_ignition).get(super::later::host_ignition))
+        .route(
+            &format!("{host}/ignition"),
+            patch(set_ignition).get(super::later::host_ignition),
+        )
 }
 
 /// List the hosts of an InfraEnv
@@ -53,8 +68,13 @@ pub fn routes() -> Router<Hub> {
     responses((status = 200, body = Vec<HostView>), (status = 404, body = ErrorBody)))]
 async fn list(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let infra_env = InfraEnvId(id);
-    hub.index.infra_env(infra_env).ok_or_else(|| Error::missing("infra-env", infra_env))?;
-    let filter = HostFilter { infra_env: Some(infra_env), ..HostFilter::default() };
+    hub.index
+        .infra_env(infra_env)
+        .ok_or_else(|| Error::missing("infra-env", infra_env))?;
+    let filter = HostFilter {
+        infra_env: Some(infra_env),
+        ..HostFilter::default()
+    };
     // The first page here, so that a failure is an answer and not a torn body.
     let first = page(&hub, &filter, None).await?;
     let (pages, read) = tokio::sync::mpsc::channel(1);
@@ -103,14 +123,23 @@ fn written(views: &[HostView], is_first: bool, is_last: bool) -> Bytes {
 
 async fn page(hub: &Hub, filter: &HostFilter, after: Option<HostKey>) -> Result<Page, Error> {
     let rows = hub.store.hosts_page(filter, after, PAGE, &Report::ALL).await?;
-    let next = rows.last().filter(|_| rows.len() == PAGE as usize).map(|(host, _)| host.key());
-    let views = rows.iter().map(|(host, stored)| full(hub, &newest(hub, host), stored, Style::List)).collect();
+    let next = rows
+        .last()
+        .filter(|_| rows.len() == PAGE as usize)
+        .map(|(host, _)| host.key());
+    let views = rows
+        .iter()
+        .map(|(host, stored)| full(hub, &newest(hub, host), stored, Style::List))
+        .collect();
     Ok((views, next))
 }
 
 /// The row with signs of life that are in memory only.
 fn newest(hub: &Hub, row: &Host) -> Host {
-    hub.index.host(row.key()).filter(|known| known.revision == row.revision).unwrap_or_else(|| row.clone())
+    hub.index
+        .host(row.key())
+        .filter(|known| known.revision == row.revision)
+        .unwrap_or_else(|| row.clone())
 }
 
 async fn shown(hub: &Hub, host: &Host, style: Style) -> Result<HostView, Error> {
@@ -127,7 +156,10 @@ async fn answer(hub: &Hub, status: StatusCode, host: &Arc<Host>, style: Style) -
     tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, body = HostView), (status = 404, body = ErrorBody)))]
 async fn look(State(hub): State<Hub>, HostPath(key): HostPath) -> Result<Response, Problem> {
-    let host = hub.index.host(key).ok_or_else(|| Error::missing("host", key.host))?;
+    let host = hub
+        .index
+        .host(key)
+        .ok_or_else(|| Error::missing("host", key.host))?;
     answer(&hub, StatusCode::OK, &Arc::new(host), Style::Get).await
 }
 
@@ -156,7 +188,11 @@ async fn update(
 #[utoipa::path(delete, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}",
     operation_id = "v2DeregisterHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 204), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
-async fn delete_host(State(hub): State<Hub>, ask: Ask, HostPath(key): HostPath) -> Result<StatusCode, Problem> {
+async fn delete_host(
+    State(hub): State<Hub>,
+    ask: Ask,
+    HostPath(key): HostPath,
+) -> Result<StatusCode, Problem> {
     host_delete(&hub, key, &ask).await?;
     Ok(StatusCode::NO_CONTENT)
 }

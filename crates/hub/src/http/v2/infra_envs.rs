@@ -25,7 +25,10 @@ use uuid::Uuid;
 pub fn routes() -> Router<Hub> {
     Router::new()
         .route("/infra-envs", get(list).post(create))
-        .route("/infra-envs/{infra_env_id}", get(show).patch(update).delete(delete))
+        .route(
+            "/infra-envs/{infra_env_id}",
+            get(show).patch(update).delete(delete),
+        )
         .route("/infra-envs/{infra_env_id}/regenerate-signing-key", post(new_key))
 }
 
@@ -37,7 +40,9 @@ pub fn routes() -> Router<Hub> {
 pub struct Doc;
 
 pub fn find(hub: &Hub, id: Uuid) -> Result<Arc<InfraEnv>, Error> {
-    hub.index.infra_env(InfraEnvId(id)).ok_or_else(|| Error::missing("infra-env", id))
+    hub.index
+        .infra_env(InfraEnvId(id))
+        .ok_or_else(|| Error::missing("infra-env", id))
 }
 
 /// Create an InfraEnv
@@ -46,9 +51,16 @@ pub fn find(hub: &Hub, id: Uuid) -> Result<Arc<InfraEnv>, Error> {
     responses((status = 201, description = "The new InfraEnv", body = InfraEnvView),
         (status = 400, description = "Something in the request is wrong", body = ErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
-async fn create(State(hub): State<Hub>, ask: Ask, Json(wish): Json<CreateInfraEnv>) -> Result<Response, Problem> {
+async fn create(
+    State(hub): State<Hub>,
+    ask: Ask,
+    Json(wish): Json<CreateInfraEnv>,
+) -> Result<Response, Problem> {
     let infra_env = infra_env_create(&hub, &wish, &ask).await?;
-    Ok(json(StatusCode::CREATED, &view::infra_env::full(&hub, &infra_env)))
+    Ok(json(
+        StatusCode::CREATED,
+        &view::infra_env::full(&hub, &infra_env),
+    ))
 }
 
 /// List InfraEnvs
@@ -58,11 +70,17 @@ async fn create(State(hub): State<Hub>, ask: Ask, Json(wish): Json<CreateInfraEn
         (status = 400, description = "The query is wrong", body = InfraErrorBody)))]
 async fn list(State(hub): State<Hub>, Args(query): Args<InfraEnvsQuery>) -> Response {
     let wanted = |infra_env: &&Arc<InfraEnv>| {
-        query.cluster_id.is_none_or(|id| infra_env.cluster.is_some_and(|cluster| cluster.0 == id))
+        query
+            .cluster_id
+            .is_none_or(|id| infra_env.cluster.is_some_and(|cluster| cluster.0 == id))
             && query.owner.as_ref().is_none_or(|owner| *owner == infra_env.user)
     };
     let all = hub.index.infra_envs();
-    let views: Vec<_> = all.iter().filter(wanted).map(|infra_env| view::infra_env::full(&hub, infra_env)).collect();
+    let views: Vec<_> = all
+        .iter()
+        .filter(wanted)
+        .map(|infra_env| view::infra_env::full(&hub, infra_env))
+        .collect();
     json(StatusCode::OK, &views)
 }
 
@@ -73,7 +91,10 @@ async fn list(State(hub): State<Hub>, Args(query): Args<InfraEnvsQuery>) -> Resp
         (status = 400, description = "The id is no UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
-    Ok(json(StatusCode::OK, &view::infra_env::full(&hub, &*find(&hub, id)?)))
+    Ok(json(
+        StatusCode::OK,
+        &view::infra_env::full(&hub, &*find(&hub, id)?),
+    ))
 }
 
 /// Change an InfraEnv
@@ -91,7 +112,10 @@ async fn update(
     Json(wish): Json<UpdateInfraEnv>,
 ) -> Result<Response, Problem> {
     let infra_env = infra_env_update(&hub, InfraEnvId(id), &wish, &ask).await?;
-    Ok(json(StatusCode::CREATED, &view::infra_env::full(&hub, &infra_env)))
+    Ok(json(
+        StatusCode::CREATED,
+        &view::infra_env::full(&hub, &infra_env),
+    ))
 }
 
 /// Delete an InfraEnv

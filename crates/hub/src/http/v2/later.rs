@@ -17,7 +17,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, patch, post, put};
 use muster_contract::v2::cluster::ClusterView;
-use muster_contract::v2::cluster_request::{ClusterFile, ClusterFilesQuery, CredentialFile, CredentialFilesQuery};
+use muster_contract::v2::cluster_request::{
+    ClusterFile, ClusterFilesQuery, CredentialFile, CredentialFilesQuery,
+};
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
 use muster_contract::v2::install::{
     CompleteInstallation, IngressCert, InstallConfigOverrides, LogsQuery, LogsType, ReportClusterProgress,
@@ -42,7 +44,10 @@ pub fn routes() -> Router<Hub> {
         .route(&cluster("actions/install"), post(install))
         .route(&cluster("actions/cancel"), post(cancel))
         .route(&cluster("actions/reset"), post(reset))
-        .route(&cluster("actions/complete-installation"), post(complete_installation))
+        .route(
+            &cluster("actions/complete-installation"),
+            post(complete_installation),
+        )
         .route(&cluster("progress"), put(report_progress))
         .route(&cluster("logs-progress"), put(report_logs_progress))
         .route(&cluster("logs"), get(download_logs).post(upload_logs))
@@ -50,12 +55,21 @@ pub fn routes() -> Router<Hub> {
         .route(&cluster("downloads/files"), get(download_files))
         .route(&cluster("downloads/credentials"), get(download_credentials))
         .route(&cluster("downloads/files-presigned"), get(presigned_files))
-        .route(&cluster("downloads/credentials-presigned"), get(presigned_credentials))
+        .route(
+            &cluster("downloads/credentials-presigned"),
+            get(presigned_credentials),
+        )
         .route(&cluster("credentials"), get(credentials))
-        .route(&cluster("install-config"), get(install_config).patch(override_install_config))
+        .route(
+            &cluster("install-config"),
+            get(install_config).patch(override_install_config),
+        )
         .route(
             &cluster("manifests"),
-            get(list_manifests).post(create_manifest).patch(update_manifest).delete(delete_manifest),
+            get(list_manifests)
+                .post(create_manifest)
+                .patch(update_manifest)
+                .delete(delete_manifest),
         )
         .route(&cluster("manifests/files"), get(download_manifest))
         .route(&cluster("supported-platforms"), get(supported_platforms))
@@ -68,44 +82,53 @@ pub fn routes() -> Router<Hub> {
         .route("/support-levels/features/detailed", get(detailed_features))
         .route(&host("actions/install"), post(install_host))
         .route(&host("actions/reset"), post(reset_host))
-        .route(&host("actions/reset-validation/{validation_id}"), patch(reset_validation))
+        .route(
+            &host("actions/reset-validation/{validation_id}"),
+            patch(reset_validation),
+        )
         // Singular, as installers spell it.
-        .route("/infra-env/{infra_env_id}/hosts/{host_id}/downloads/ignition", get(download_host_ignition))
+        .route(
+            "/infra-env/{infra_env_id}/hosts/{host_id}/downloads/ignition",
+            get(download_host_ignition),
+        )
 }
 
 #[derive(utoipa::OpenApi)]
-#[openapi(paths(
-    install,
-    cancel,
-    reset,
-    complete_installation,
-    report_progress,
-    report_logs_progress,
-    report_operator,
-    download_logs,
-    upload_logs,
-    upload_ingress_cert,
-    download_files,
-    download_credentials,
-    presigned_files,
-    presigned_credentials,
-    credentials,
-    install_config,
-    override_install_config,
-    list_manifests,
-    create_manifest,
-    update_manifest,
-    delete_manifest,
-    download_manifest,
-    supported_platforms,
-    ui_settings,
-    change_ui_settings,
-    install_host,
-    reset_host,
-    reset_validation,
-    host_ignition,
-    download_host_ignition
-), components(schemas(ClusterFile, CredentialFile, LogsType)))]
+#[openapi(
+    paths(
+        install,
+        cancel,
+        reset,
+        complete_installation,
+        report_progress,
+        report_logs_progress,
+        report_operator,
+        download_logs,
+        upload_logs,
+        upload_ingress_cert,
+        download_files,
+        download_credentials,
+        presigned_files,
+        presigned_credentials,
+        credentials,
+        install_config,
+        override_install_config,
+        list_manifests,
+        create_manifest,
+        update_manifest,
+        delete_manifest,
+        download_manifest,
+        supported_platforms,
+        ui_settings,
+        change_ui_settings,
+        install_host,
+        reset_host,
+        reset_validation,
+        host_ignition,
+        download_host_ignition
+    ),
+    components(schemas(ClusterFile, CredentialFile, LogsType))
+)]
 pub struct Doc;
 
 /// Operations of a cluster that are not offered; a wrong id is still told apart from that.
@@ -168,13 +191,20 @@ of_nothing! {
 
 /// A "no" because of the state the cluster is in.
 fn not_now(cluster: &Cluster, code: &str, what: &str, next: &str) -> Refused {
-    let text = format!("Cluster {} is {}: {what}.", cluster.name, lifecycle::status(cluster));
+    let text = format!(
+        "Cluster {} is {}: {what}.",
+        cluster.name,
+        lifecycle::status(cluster)
+    );
     Refused::conflict(code, text, next)
 }
 
 /// The same, where clients expect it to be their mistake.
 fn wrong_now(cluster: &Cluster, code: &str, what: &str) -> Refused {
-    Refused { class: Class::Invalid, ..not_now(cluster, code, what, "") }
+    Refused {
+        class: Class::Invalid,
+        ..not_now(cluster, code, what, "")
+    }
 }
 
 /// Install a cluster
@@ -205,7 +235,13 @@ async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response,
         (status = 409, description = "It is not being installed", body = ErrorBody)))]
 async fn cancel(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
-    Err(not_now(&cluster, "nothing-to-cancel", "there is no installation to cancel", "").into())
+    Err(not_now(
+        &cluster,
+        "nothing-to-cancel",
+        "there is no installation to cancel",
+        "",
+    )
+    .into())
 }
 
 /// Reset a cluster
@@ -216,7 +252,13 @@ async fn cancel(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, 
         (status = 409, description = "There is nothing to reset", body = ErrorBody)))]
 async fn reset(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
-    Err(not_now(&cluster, "nothing-to-reset", "there is no installation to undo", "").into())
+    Err(not_now(
+        &cluster,
+        "nothing-to-reset",
+        "there is no installation to undo",
+        "",
+    )
+    .into())
 }
 
 /// Report the end of an installation
@@ -235,7 +277,10 @@ async fn complete_installation(
 ) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
     let members = members(&hub, cluster.id).await?;
-    Ok(json(StatusCode::ACCEPTED, &full(&hub, &cluster, Shown::Listed(&members))))
+    Ok(json(
+        StatusCode::ACCEPTED,
+        &full(&hub, &cluster, Shown::Listed(&members)),
+    ))
 }
 
 /// Report a finalizing stage
@@ -250,7 +295,12 @@ async fn report_progress(
     Json(_): Json<ReportClusterProgress>,
 ) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
-    Err(wrong_now(&cluster, "not-installing", "it has no installation that could progress").into())
+    Err(wrong_now(
+        &cluster,
+        "not-installing",
+        "it has no installation that could progress",
+    )
+    .into())
 }
 
 /// Report the collection of a cluster's logs
@@ -304,7 +354,11 @@ async fn download_logs(
 ) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
     if let Some(host) = query.host_id
-        && !hub.index.hosts_of_cluster(cluster.id).iter().any(|slot| slot.row().id.0 == host)
+        && !hub
+            .index
+            .hosts_of_cluster(cluster.id)
+            .iter()
+            .any(|slot| slot.row().id.0 == host)
     {
         return Err(Error::missing("host", host).into());
     }
@@ -411,12 +465,19 @@ async fn create_manifest(
 }
 
 fn host(hub: &Hub, key: HostKey) -> Result<Host, Error> {
-    hub.index.host(key).ok_or_else(|| Error::missing("host", key.host))
+    hub.index
+        .host(key)
+        .ok_or_else(|| Error::missing("host", key.host))
 }
 
 fn of_no_cluster(host: &Host) -> Refused {
     let text = format!("Host {} is free: nothing is made for it.", host.name());
-    Refused::new(Class::Missing, "host-is-free", text, "Bind it to a cluster first.")
+    Refused::new(
+        Class::Missing,
+        "host-is-free",
+        text,
+        "Bind it to a cluster first.",
+    )
 }
 
 /// Install a host that was added to a running cluster
@@ -428,9 +489,17 @@ fn of_no_cluster(host: &Host) -> Refused {
         (status = 501, description = "Not offered yet", body = ErrorBody)))]
 async fn install_host(State(hub): State<Hub>, HostPath(key): HostPath) -> Result<Response, Problem> {
     let host = host(&hub, key)?;
-    let cluster = host.cluster.and_then(|id| hub.index.cluster(id)).ok_or_else(|| of_no_cluster(&host))?;
+    let cluster = host
+        .cluster
+        .and_then(|id| hub.index.cluster(id))
+        .ok_or_else(|| of_no_cluster(&host))?;
     if !cluster.adds_hosts() || host.status() != Status::Known {
-        let text = format!("Host {} is {} in cluster {}.", host.name(), host.status().word(), cluster.name);
+        let text = format!(
+            "Host {} is {} in cluster {}.",
+            host.name(),
+            host.status().word(),
+            cluster.name
+        );
         let next = "Only hosts that are known in a running cluster are installed one by one.";
         return Err(Refused::conflict("host-not-installable", text, next).into());
     }
@@ -445,7 +514,11 @@ async fn install_host(State(hub): State<Hub>, HostPath(key): HostPath) -> Result
         (status = 409, description = "There is nothing to reset", body = ErrorBody)))]
 async fn reset_host(State(hub): State<Hub>, HostPath(key): HostPath) -> Result<Response, Problem> {
     let host = host(&hub, key)?;
-    let text = format!("Host {} is {}: there is no installation to undo.", host.name(), host.status().word());
+    let text = format!(
+        "Host {} is {}: there is no installation to undo.",
+        host.name(),
+        host.status().word()
+    );
     Err(Refused::conflict("nothing-to-reset", text, "").into())
 }
 
@@ -466,7 +539,13 @@ async fn reset_validation(
     let host = host(&hub, key)?;
     if checks::CheckId::parse(&path.validation_id).is_none() {
         let text = "There is no such check.";
-        return Err(Refused::new(Class::Invalid, "check-not-found", text, "Look at the host's validations.").into());
+        return Err(Refused::new(
+            Class::Invalid,
+            "check-not-found",
+            text,
+            "Look at the host's validations.",
+        )
+        .into());
     }
     if host.is_free() {
         return Err(of_no_cluster(&host).into());
@@ -487,8 +566,17 @@ struct ValidationPath {
         (status = 409, description = "It is not made yet", body = ErrorBody)))]
 pub async fn host_ignition(State(hub): State<Hub>, HostPath(key): HostPath) -> Result<Response, Problem> {
     let host = host(&hub, key)?;
-    let cluster = host.cluster.and_then(|id| hub.index.cluster(id)).ok_or_else(|| of_no_cluster(&host))?;
-    Err(not_now(&cluster, "file-not-made", "its hosts' configs are made when it is installed", "").into())
+    let cluster = host
+        .cluster
+        .and_then(|id| hub.index.cluster(id))
+        .ok_or_else(|| of_no_cluster(&host))?;
+    Err(not_now(
+        &cluster,
+        "file-not-made",
+        "its hosts' configs are made when it is installed",
+        "",
+    )
+    .into())
 }
 
 /// Download the Ignition config a host is installed with

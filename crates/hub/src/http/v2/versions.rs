@@ -15,8 +15,8 @@ use muster_contract::v2::cluster_setting::{PlatformType, ReleaseArchitecture};
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
 use muster_contract::v2::operator::{MonitoredOperatorView, OperatorPropertyView, OperatorsQuery};
 use muster_contract::v2::version::{
-    ComponentVersionsView, OpenshiftVersionsQuery, OpenshiftVersionsView, SupportQuery, SupportedArchitecturesView,
-    SupportedFeaturesView,
+    ComponentVersionsView, OpenshiftVersionsQuery, OpenshiftVersionsView, SupportQuery,
+    SupportedArchitecturesView, SupportedFeaturesView,
 };
 use muster_domain::ClusterId;
 use muster_domain::catalog::{self, OPERATORS, VersionFilter};
@@ -40,15 +40,18 @@ pub fn routes() -> Router<Hub> {
 }
 
 #[derive(utoipa::OpenApi)]
-#[openapi(paths(
-    component_versions,
-    openshift_versions,
-    supported_operators,
-    operator_properties,
-    features,
-    architectures,
-    monitored_operators
-), components(schemas(PlatformType, ReleaseArchitecture)))]
+#[openapi(
+    paths(
+        component_versions,
+        openshift_versions,
+        supported_operators,
+        operator_properties,
+        features,
+        architectures,
+        monitored_operators
+    ),
+    components(schemas(PlatformType, ReleaseArchitecture))
+)]
 pub struct Doc;
 
 /// Show the versions of this hub's parts
@@ -127,7 +130,11 @@ async fn monitored_operators(
     Ids(id): Ids<Uuid>,
     Args(query): Args<OperatorsQuery>,
 ) -> Result<Response, Problem> {
-    let mut list = hub.index.cluster(ClusterId(id)).map(|cluster| operators(&cluster)).unwrap_or_default();
+    let mut list = hub
+        .index
+        .cluster(ClusterId(id))
+        .map(|cluster| operators(&cluster))
+        .unwrap_or_default();
     if let Some(wanted) = query.operator_name {
         list.retain(|operator| operator.name == wanted);
         if list.is_empty() {

@@ -39,7 +39,12 @@ const OPERATOR_SECONDS: i64 = 3600;
 
 pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
     let id = Some(cluster.id.0);
-    let rows: Vec<Host> = hub.index.hosts_of_cluster(cluster.id).iter().map(|slot| Host::clone(&slot.row())).collect();
+    let rows: Vec<Host> = hub
+        .index
+        .hosts_of_cluster(cluster.id)
+        .iter()
+        .map(|slot| Host::clone(&slot.row()))
+        .collect();
     let ours = !cluster.imported;
     let fresh = matches!(shown, Shown::Imported);
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
@@ -62,7 +67,10 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         high_availability_mode: word(&cluster.high_availability_mode),
         control_plane_count: cluster.control_plane_count,
         cpu_architecture: cluster.cpu_architecture.clone().into(),
-        image_info: ImageInfoView { created_at: image_date(cluster, shown), ..ImageInfoView::default() },
+        image_info: ImageInfoView {
+            created_at: image_date(cluster, shown),
+            ..ImageInfoView::default()
+        },
         platform: Some(platform(&cluster.platform, fresh)),
         base_dns_domain: cluster.base_dns_domain.clone(),
         cluster_network_cidr: String::new(),
@@ -71,15 +79,23 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         machine_network_cidr: String::new(),
         cluster_networks: (!fresh).then(|| pods(cluster)),
         service_networks: (!fresh).then(|| {
-            let one = |cidr: &String| ServiceNetwork { cluster_id: id, cidr: Some(cidr.clone()) };
+            let one = |cidr: &String| ServiceNetwork {
+                cluster_id: id,
+                cidr: Some(cidr.clone()),
+            };
             cluster.service_networks.iter().map(one).collect()
         }),
         machine_networks: (!fresh).then(|| {
-            let one = |cidr: &String| MachineNetwork { cluster_id: id, cidr: Some(cidr.clone()) };
+            let one = |cidr: &String| MachineNetwork {
+                cluster_id: id,
+                cidr: Some(cidr.clone()),
+            };
             cluster.machine_networks.iter().map(one).collect()
         }),
         host_networks: match shown {
-            Shown::Whole(_) | Shown::Changed(_) | Shown::WithoutHosts | Shown::Imported => Some(host_networks(&rows)),
+            Shown::Whole(_) | Shown::Changed(_) | Shown::WithoutHosts | Shown::Imported => {
+                Some(host_networks(&rows))
+            }
             Shown::Listed(_) => None,
         },
         api_vips: (!fresh).then(|| vips(cluster.id.0, &cluster.api_vips)),
@@ -106,12 +122,17 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
             url: some(&cluster.ignition_endpoint.url),
             ca_certificate: some(&cluster.ignition_endpoint.ca_certificate),
         }),
-        load_balancer: Some(wire::LoadBalancer { r#type: word(&cluster.load_balancer) }),
+        load_balancer: Some(wire::LoadBalancer {
+            r#type: word(&cluster.load_balancer),
+        }),
         tags: cluster.tags.clone(),
         pull_secret_set: !cluster.pull_secret.is_empty(),
         hosts: match shown {
             Shown::Whole(members) | Shown::Changed(members) | Shown::Listed(members) => Some(
-                members.iter().map(|(row, stored)| host::full(hub, row, stored, Style::Embedded)).collect(),
+                members
+                    .iter()
+                    .map(|(row, stored)| host::full(hub, row, stored, Style::Embedded))
+                    .collect(),
             ),
             Shown::WithoutHosts => None,
             Shown::Imported => Some(Vec::new()),
@@ -124,8 +145,16 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
             Shown::Whole(_) | Shown::Changed(_) | Shown::WithoutHosts => Some(Vec::new()),
             Shown::Listed(_) | Shown::Imported => None,
         },
-        validations_info: if ours { cluster.validations.clone() } else { String::new() },
-        connectivity_majority_groups: if ours { cluster.connectivity_groups.clone() } else { String::new() },
+        validations_info: if ours {
+            cluster.validations.clone()
+        } else {
+            String::new()
+        },
+        connectivity_majority_groups: if ours {
+            cluster.connectivity_groups.clone()
+        } else {
+            String::new()
+        },
         ip_collisions: collisions(cluster),
         ignored_host_validations: cluster.ignored_host_validations.clone(),
         ignored_cluster_validations: cluster.ignored_cluster_validations.clone(),
@@ -200,7 +229,11 @@ fn vips(cluster: Uuid, vips: &[cluster::Vip]) -> Vec<Vip> {
 fn host_networks(rows: &[Host]) -> Vec<HostNetworkView> {
     let names: Vec<String> = rows.iter().map(Host::name).collect();
     let reports = Reports::default();
-    let peers: Vec<Peer<'_>> = rows.iter().zip(&names).map(|(row, name)| Peer::of(row, name, &reports)).collect();
+    let peers: Vec<Peer<'_>> = rows
+        .iter()
+        .zip(&names)
+        .map(|(row, name)| Peer::of(row, name, &reports))
+        .collect();
     network::host_networks(&peers)
         .into_iter()
         .map(|net| HostNetworkView {
@@ -211,12 +244,18 @@ fn host_networks(rows: &[Host]) -> Vec<HostNetworkView> {
 }
 
 fn is_ready(host: &Host) -> bool {
-    matches!(host.status(), Status::Known | Status::PreparingForInstallation | Status::PreparingSuccessful)
+    matches!(
+        host.status(),
+        Status::Known | Status::PreparingForInstallation | Status::PreparingSuccessful
+    )
 }
 
 /// With fewer than two workers the control plane must carry ordinary work too.
 fn too_few_workers(cluster: &Cluster, rows: &[Host]) -> bool {
-    let workers = rows.iter().filter(|row| effective_role(row.role, row.suggested_role) == Role::Worker).count();
+    let workers = rows
+        .iter()
+        .filter(|row| effective_role(row.role, row.suggested_role) == Role::Worker)
+        .count();
     cluster.single_node() || workers < 2
 }
 
@@ -242,13 +281,33 @@ pub fn operators(cluster: &Cluster) -> Vec<MonitoredOperatorView> {
 /// The optional things this cluster makes use of.
 fn features(cluster: &Cluster) -> Value {
     let used = [
-        (cluster.network_type == "OVNKubernetes", "OVN network type", "OVN_NETWORK_TYPE"),
-        (cluster.network_type == "OpenShiftSDN", "SDN network type", "SDN_NETWORK_TYPE"),
+        (
+            cluster.network_type == "OVNKubernetes",
+            "OVN network type",
+            "OVN_NETWORK_TYPE",
+        ),
+        (
+            cluster.network_type == "OpenShiftSDN",
+            "SDN network type",
+            "SDN_NETWORK_TYPE",
+        ),
         (cluster.single_node(), "SNO", "SNO"),
         (cluster.vip_dhcp_allocation, "VIP auto alloc.", "VIP_AUTO_ALLOC"),
-        (!cluster.additional_ntp_source.is_empty(), "Additional NTP Source", "ADDITIONAL_NTP_SOURCE"),
-        (!cluster.proxy.http.is_empty() || !cluster.proxy.https.is_empty(), "Proxy", "PROXY"),
-        (cluster.load_balancer == "user-managed", "User Managed Load Balancer", "USER_MANAGED_LOAD_BALANCER"),
+        (
+            !cluster.additional_ntp_source.is_empty(),
+            "Additional NTP Source",
+            "ADDITIONAL_NTP_SOURCE",
+        ),
+        (
+            !cluster.proxy.http.is_empty() || !cluster.proxy.https.is_empty(),
+            "Proxy",
+            "PROXY",
+        ),
+        (
+            cluster.load_balancer == "user-managed",
+            "User Managed Load Balancer",
+            "USER_MANAGED_LOAD_BALANCER",
+        ),
     ];
     let mut all = Map::new();
     if !cluster.hyperthreading.is_empty() {

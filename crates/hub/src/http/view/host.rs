@@ -22,7 +22,12 @@ pub enum Style {
 }
 
 pub fn href(host: &Host) -> String {
-    format!("{}/infra-envs/{}/hosts/{}", muster_contract::v2::BASE, host.infra_env, host.id)
+    format!(
+        "{}/infra-envs/{}/hosts/{}",
+        muster_contract::v2::BASE,
+        host.infra_env,
+        host.id
+    )
 }
 
 pub fn full(hub: &Hub, host: &Host, stored: &Stored, style: Style) -> HostView {
@@ -108,17 +113,26 @@ fn stages(hub: &Hub, host: &Host, style: Style) -> Option<Vec<std::borrow::Cow<'
     let single_node = match style {
         Style::Raw => return None,
         Style::List => false,
-        Style::Get | Style::Embedded | Style::Registered => {
-            host.cluster.and_then(|id| hub.index.cluster(id)).is_some_and(|cluster| cluster.single_node())
-        }
+        Style::Get | Style::Embedded | Style::Registered => host
+            .cluster
+            .and_then(|id| hub.index.cluster(id))
+            .is_some_and(|cluster| cluster.single_node()),
     };
     // Only a chosen role has stages to show.
-    let order = if host.role == Role::AutoAssign { &[] } else { stage::order(host, single_node) };
+    let order = if host.role == Role::AutoAssign {
+        &[]
+    } else {
+        stage::order(host, single_node)
+    };
     Some(order.iter().map(|stage| stage.word().into()).collect())
 }
 
 fn list(items: &[String]) -> String {
-    if items.is_empty() { String::new() } else { json!(items).to_string() }
+    if items.is_empty() {
+        String::new()
+    } else {
+        json!(items).to_string()
+    }
 }
 
 fn labels(labels: &[(String, String)]) -> String {

@@ -31,7 +31,10 @@ async fn play(seed: u64) {
 }
 
 fn run(seeds: impl Iterator<Item = u64>) -> u64 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     let mut played = 0;
     for seed in seeds {
         let guard = Seed(seed);
@@ -47,7 +50,10 @@ struct Seed(u64);
 
 impl Drop for Seed {
     fn drop(&mut self) {
-        eprintln!("\n=== the simulation failed with seed {0}; repeat it with MUSTER_SIM_SEED={0} ===\n", self.0);
+        eprintln!(
+            "\n=== the simulation failed with seed {0}; repeat it with MUSTER_SIM_SEED={0} ===\n",
+            self.0
+        );
     }
 }
 
@@ -87,7 +93,11 @@ async fn a_silent_host_is_seen_after_three_minutes_and_returns_by_itself() {
     assert_eq!(world.status(0).await, "known-unbound");
     world.power_off(0);
     world.run_for(SignedDuration::from_secs(3 * 60 + 10)).await;
-    assert_eq!(world.status(0).await, "disconnected-unbound", "seen within 3 minutes and 10 seconds");
+    assert_eq!(
+        world.status(0).await,
+        "disconnected-unbound",
+        "seen within 3 minutes and 10 seconds"
+    );
     world.power_on(0);
     world.run_for(SignedDuration::from_mins(5)).await;
     assert_eq!(world.status(0).await, "known-unbound");

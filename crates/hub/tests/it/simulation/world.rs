@@ -47,7 +47,9 @@ impl World {
     pub async fn new(seed: u64) -> Self {
         let clock = Clock::manual(Timestamp::from_second(1_800_000_000).expect("a valid time"));
         let store = Store::open(&Database::Memory).await.expect("an empty database");
-        let hub = Hub::open(store.clone(), settings(false), clock.clone()).await.expect("a hub");
+        let hub = Hub::open(store.clone(), settings(false), clock.clone())
+            .await
+            .expect("a hub");
         let mut world = Self {
             rng: StdRng::seed_from_u64(seed),
             store,
@@ -70,9 +72,15 @@ impl World {
             let cluster = world.create_cluster(name).await;
             world.clusters.push(cluster);
         }
-        let setup = Arc::new(Setup { infra_env_id: world.infra_env, seed, ..Setup::default() });
+        let setup = Arc::new(Setup {
+            infra_env_id: world.infra_env,
+            seed,
+            ..Setup::default()
+        });
         let now = world.now_ms();
-        world.machines = (0..MACHINES).map(|index| SimHost::new(setup.clone(), index, now)).collect();
+        world.machines = (0..MACHINES)
+            .map(|index| SimHost::new(setup.clone(), index, now))
+            .collect();
         world
     }
 
@@ -92,9 +100,9 @@ impl World {
     pub async fn call(&mut self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
         let request = axum::http::Request::builder().method(method).uri(path);
         let request = match body {
-            Some(body) => {
-                request.header("content-type", "application/json").body(Body::from(body.to_string()))
-            }
+            Some(body) => request
+                .header("content-type", "application/json")
+                .body(Body::from(body.to_string())),
             None => request.body(Body::empty()),
         };
         let (status, bytes) = self.send(request.expect("a valid request")).await;
@@ -102,16 +110,32 @@ impl World {
     }
 
     async fn send(&mut self, request: axum::http::Request<Body>) -> (u16, Vec<u8>) {
-        let response = self.router.clone().oneshot(request).await.expect("the router answers");
+        let response = self
+            .router
+            .clone()
+            .oneshot(request)
+            .await
+            .expect("the router answers");
         let status = response.status().as_u16();
-        let bytes = response.into_body().collect().await.expect("a whole body").to_bytes();
-        assert!(status < 500 || status == 501 || status == 503, "{}", String::from_utf8_lossy(&bytes));
+        let bytes = response
+            .into_body()
+            .collect()
+            .await
+            .expect("a whole body")
+            .to_bytes();
+        assert!(
+            status < 500 || status == 501 || status == 503,
+            "{}",
+            String::from_utf8_lossy(&bytes)
+        );
         (status, bytes.to_vec())
     }
 
     /// The hub loses its memory; what it had acknowledged must still be there.
     pub async fn crash(&mut self) {
-        self.hub = Hub::open(self.store.clone(), settings(true), self.clock.clone()).await.expect("a restart");
+        self.hub = Hub::open(self.store.clone(), settings(true), self.clock.clone())
+            .await
+            .expect("a restart");
         self.router = http::router(self.hub.clone());
     }
 
@@ -144,11 +168,17 @@ impl World {
 
     async fn deliver(&mut self, index: usize, request: muster_simfleet::Request) {
         let (request, tag) = request.into_http("").expect("a valid request");
-        let fate = if self.faults { self.rng.random_range(0..20) } else { 9 };
+        let fate = if self.faults {
+            self.rng.random_range(0..20)
+        } else {
+            9
+        };
         let twice = fate == 2;
         let (parts, bytes) = request.into_parts();
         let copy = || {
-            let mut again = axum::http::Request::builder().method(parts.method.clone()).uri(parts.uri.clone());
+            let mut again = axum::http::Request::builder()
+                .method(parts.method.clone())
+                .uri(parts.uri.clone());
             for (name, value) in &parts.headers {
                 again = again.header(name, value);
             }
@@ -163,7 +193,11 @@ impl World {
                     self.send(copy()).await;
                 }
                 // Fate 1: the hub did it, and the answer was lost.
-                if fate == 1 { Outcome::Lost } else { Outcome::Response { status, body } }
+                if fate == 1 {
+                    Outcome::Lost
+                } else {
+                    Outcome::Response { status, body }
+                }
             }
         };
         let now = self.now_ms();
@@ -193,10 +227,16 @@ impl World {
             9 => self.crash().await,
             10 => {
                 let machine = self.any_machine();
-                if self.powered[machine] { self.power_off(machine) } else { self.power_on(machine) }
+                if self.powered[machine] {
+                    self.power_off(machine)
+                } else {
+                    self.power_on(machine)
+                }
             }
             11 => {
-                worker::flush::once(&self.hub).await.expect("signs of life are written");
+                worker::flush::once(&self.hub)
+                    .await
+                    .expect("signs of life are written");
             }
             _ => self.person_asks().await,
         }
@@ -217,11 +257,18 @@ impl World {
     }
 
     pub fn host_path(&self, machine: usize) -> String {
-        format!("{V2}/infra-envs/{}/hosts/{}", self.infra_env, self.machines[machine].id())
+        format!(
+            "{V2}/infra-envs/{}/hosts/{}",
+            self.infra_env,
+            self.machines[machine].id()
+        )
     }
 
     pub fn key(&self, machine: usize) -> HostKey {
-        HostKey { infra_env: InfraEnvId(self.infra_env), host: HostId(self.machines[machine].id()) }
+        HostKey {
+            infra_env: InfraEnvId(self.infra_env),
+            host: HostId(self.machines[machine].id()),
+        }
     }
 
     async fn person_asks(&mut self) {
@@ -244,8 +291,13 @@ impl World {
 
     pub async fn bind(&mut self, machine: usize, cluster: usize) -> u16 {
         let (path, id) = (self.host_path(machine), self.clusters[cluster]);
-        let (status, _) =
-            self.call("POST", &format!("{path}/actions/bind"), Some(json!({ "cluster_id": id }))).await;
+        let (status, _) = self
+            .call(
+                "POST",
+                &format!("{path}/actions/bind"),
+                Some(json!({ "cluster_id": id })),
+            )
+            .await;
         if status == 200 {
             self.promised[machine] = Some(Some(id));
         }
@@ -263,7 +315,11 @@ impl World {
 
     pub async fn move_host(&mut self, machine: usize, cluster: usize) -> u16 {
         let id = self.clusters[cluster];
-        let path = format!("{V1}/infra-envs/{}/hosts/{}/move", self.infra_env, self.machines[machine].id());
+        let path = format!(
+            "{V1}/infra-envs/{}/hosts/{}/move",
+            self.infra_env,
+            self.machines[machine].id()
+        );
         let (status, _) = self.call("POST", &path, Some(json!({ "cluster_id": id }))).await;
         if status == 202 {
             // It may be on its way for a while.
@@ -298,9 +354,11 @@ impl World {
             "machine_config_pool_name": "canary-pool" });
         self.call("PATCH", &path, Some(change)).await;
         let args = json!({ "args": ["--append-karg", "canary=1"] });
-        self.call("PATCH", &format!("{path}/installer-args"), Some(args)).await;
+        self.call("PATCH", &format!("{path}/installer-args"), Some(args))
+            .await;
         let config = json!({ "config": r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/canary"}]}}"# });
-        self.call("PATCH", &format!("{path}/ignition"), Some(config)).await;
+        self.call("PATCH", &format!("{path}/ignition"), Some(config))
+            .await;
     }
 
     pub async fn cluster_of(&self, machine: usize) -> Option<Uuid> {
@@ -325,5 +383,8 @@ impl World {
 }
 
 fn id(body: &Value) -> Uuid {
-    body["id"].as_str().and_then(|text| text.parse().ok()).expect("an id in the answer")
+    body["id"]
+        .as_str()
+        .and_then(|text| text.parse().ok())
+        .expect("an id in the answer")
 }

@@ -16,18 +16,45 @@ fn variants(phase: Phase) -> Vec<Host> {
     let gates = [
         Gates::default(),
         good_gates(),
-        Gates { min_hardware: false, ..good_gates() },
-        Gates { inputs: false, ..good_gates() },
-        Gates { sufficient: false, ..good_gates() },
-        Gates { disk_speed: Outcome::Failed, ..good_gates() },
-        Gates { images: Outcome::Failed, ..good_gates() },
-        Gates { inventory_fully_truncated: true, ..good_gates() },
+        Gates {
+            min_hardware: false,
+            ..good_gates()
+        },
+        Gates {
+            inputs: false,
+            ..good_gates()
+        },
+        Gates {
+            sufficient: false,
+            ..good_gates()
+        },
+        Gates {
+            disk_speed: Outcome::Failed,
+            ..good_gates()
+        },
+        Gates {
+            images: Outcome::Failed,
+            ..good_gates()
+        },
+        Gates {
+            inventory_fully_truncated: true,
+            ..good_gates()
+        },
     ];
-    let stages = [None, Some(Stage::Starting), Some(Stage::Rebooting), Some(Stage::Done)];
+    let stages = [
+        None,
+        Some(Stage::Starting),
+        Some(Stage::Rebooting),
+        Some(Stage::Done),
+    ];
     for cluster in lenders {
         for gates in gates {
             for stage in stages {
-                for (connected, media) in [(true, Media::Unset), (false, Media::Unset), (true, Media::Disconnected)] {
+                for (connected, media) in [
+                    (true, Media::Unset),
+                    (false, Media::Unset),
+                    (true, Media::Disconnected),
+                ] {
                     for kind in [Kind::Host, Kind::AddToExistingClusterHost] {
                         let mut host = lent(phase);
                         host.cluster = *cluster;
@@ -53,7 +80,9 @@ fn events() -> Vec<Event> {
         Event::Move { to: BETA },
         Event::MoveAbandoned { why: "gone".into() },
         Event::ReclaimReady,
-        Event::ReclaimFailed { why: "no space".into() },
+        Event::ReclaimFailed {
+            why: "no space".into(),
+        },
         Event::Cancel,
         Event::Reset,
         Event::Install,
@@ -62,15 +91,28 @@ fn events() -> Vec<Event> {
         Event::MediaBack,
         Event::CheckedIn,
         Event::Due,
-        Event::Measured { gates: good_gates(), complaints: String::new() },
-        Event::Measured { gates: Gates::default(), complaints: "no inventory".into() },
+        Event::Measured {
+            gates: good_gates(),
+            complaints: String::new(),
+        },
+        Event::Measured {
+            gates: Gates::default(),
+            complaints: "no inventory".into(),
+        },
     ];
-    events.extend(Stage::ALL.iter().map(|stage| Event::Progressed { stage: *stage, info: String::new() }));
+    events.extend(Stage::ALL.iter().map(|stage| Event::Progressed {
+        stage: *stage,
+        info: String::new(),
+    }));
     events
 }
 
 fn surroundings() -> Vec<Around<'static>> {
-    let clocks = [noon(), noon() + minutes(200), noon() + SignedDuration::from_hours(30)];
+    let clocks = [
+        noon(),
+        noon() + minutes(200),
+        noon() + SignedDuration::from_hours(30),
+    ];
     let mut all = Vec::new();
     for now in clocks {
         all.push(at(now));
@@ -109,14 +151,24 @@ fn graph() -> BTreeMap<Phase, BTreeSet<Phase>> {
 fn every_phase_has_an_exit_and_the_way_to_the_free_pool_is_open_from_everywhere() {
     let graph = graph();
     for phase in Phase::ALL {
-        let exits = graph.get(&phase).map_or(0, |to| to.iter().filter(|to| **to != phase).count());
+        let exits = graph
+            .get(&phase)
+            .map_or(0, |to| to.iter().filter(|to| **to != phase).count());
         // Discovery is home: staying there is fine, and binding leads out of it.
         assert!(exits > 0, "{phase:?} cannot be left");
         let mut reached = BTreeSet::from([phase]);
-        while let Some(new) = reached.iter().flat_map(|from| &graph[from]).find(|to| !reached.contains(to)).copied() {
+        while let Some(new) = reached
+            .iter()
+            .flat_map(|from| &graph[from])
+            .find(|to| !reached.contains(to))
+            .copied()
+        {
             reached.insert(new);
         }
-        assert!(reached.contains(&Phase::Discovery), "{phase:?} never gets back to discovery");
+        assert!(
+            reached.contains(&Phase::Discovery),
+            "{phase:?} never gets back to discovery"
+        );
     }
 }
 
@@ -134,7 +186,11 @@ fn every_phase_ends_by_itself_or_says_why_it_need_not() {
                 assert!(!text.is_empty());
                 around.now = due.unwrap();
                 let after = next(&host, &Event::Due, &around).unwrap().host;
-                assert_ne!(after.status(), host.status(), "{phase:?}: its deadline changes nothing");
+                assert_ne!(
+                    after.status(),
+                    host.status(),
+                    "{phase:?}: its deadline changes nothing"
+                );
             }
             Patience::Endless(reason) => assert!(reason.len() > 20, "{phase:?} must say why"),
         }
@@ -147,13 +203,23 @@ fn every_refusal_has_a_reason_and_almost_every_one_a_next_action() {
         for host in variants(phase) {
             for event in events() {
                 if let Err(refused) = next(&host, &event, &in_cluster(noon(), cluster::Phase::Draft)) {
-                    assert!(refused.reason.ends_with('.') && refused.reason.len() > 10, "{refused:?}");
+                    assert!(
+                        refused.reason.ends_with('.') && refused.reason.len() > 10,
+                        "{refused:?}"
+                    );
                     assert!(!refused.code.contains(' '), "{refused:?}");
                     let personal = matches!(
                         event,
-                        Event::Bind { .. } | Event::Unbind | Event::Release | Event::Reclaim | Event::Registered { .. }
+                        Event::Bind { .. }
+                            | Event::Unbind
+                            | Event::Release
+                            | Event::Reclaim
+                            | Event::Registered { .. }
                     );
-                    assert!(!personal || !refused.next_action.is_empty(), "{event:?} {refused:?}");
+                    assert!(
+                        !personal || !refused.next_action.is_empty(),
+                        "{event:?} {refused:?}"
+                    );
                 }
             }
         }
@@ -162,7 +228,11 @@ fn every_refusal_has_a_reason_and_almost_every_one_a_next_action() {
 
 #[test]
 fn all_status_words_but_the_two_retired_ones_are_derived() {
-    let derived: BTreeSet<Status> = Phase::ALL.into_iter().flat_map(variants).map(|host| host.status()).collect();
+    let derived: BTreeSet<Status> = Phase::ALL
+        .into_iter()
+        .flat_map(variants)
+        .map(|host| host.status())
+        .collect();
     let retired = BTreeSet::from([Status::Disabled, Status::DisabledUnbound]);
     let all: BTreeSet<Status> = Status::ALL.iter().copied().collect();
     assert_eq!(all.len(), 28);
@@ -173,7 +243,8 @@ fn all_status_words_but_the_two_retired_ones_are_derived() {
 fn unbound_words_are_said_of_free_hosts_only() {
     for host in Phase::ALL.into_iter().flat_map(variants) {
         let word = host.status().word();
-        let of_free = word.ends_with("-unbound") || word.starts_with("unbinding") || word.starts_with("reclaiming");
+        let of_free =
+            word.ends_with("-unbound") || word.starts_with("unbinding") || word.starts_with("reclaiming");
         assert_eq!(of_free, host.is_free(), "{word}");
     }
 }

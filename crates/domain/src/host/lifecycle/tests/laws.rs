@@ -5,7 +5,13 @@ use super::*;
 use proptest::prelude::*;
 
 fn any_gates() -> impl Strategy<Value = Gates> {
-    let outcome = || prop_oneof![Just(Outcome::Unknown), Just(Outcome::Passed), Just(Outcome::Failed)];
+    let outcome = || {
+        prop_oneof![
+            Just(Outcome::Unknown),
+            Just(Outcome::Passed),
+            Just(Outcome::Failed)
+        ]
+    };
     (any::<[bool; 6]>(), outcome(), outcome()).prop_map(|(flags, disk_speed, images)| Gates {
         inventory: flags[0],
         inventory_fully_truncated: flags[1] && flags[2],
@@ -46,7 +52,15 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 fn any_history() -> impl Strategy<Value = Vec<(Event, i64, usize, bool)>> {
-    prop::collection::vec((any_event(), 0_i64..120, 0..cluster::Phase::ALL.len(), any::<bool>()), 1..40)
+    prop::collection::vec(
+        (
+            any_event(),
+            0_i64..120,
+            0..cluster::Phase::ALL.len(),
+            any::<bool>(),
+        ),
+        1..40,
+    )
 }
 
 /// Plays a history from a fresh registration and checks `law` after every decision.

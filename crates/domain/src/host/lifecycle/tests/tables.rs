@@ -15,12 +15,24 @@ fn refuses(phase: Phase, event: Event) -> Class {
 #[test]
 fn registering_sends_every_waiting_host_back_to_discovery() {
     use Phase::*;
-    for phase in [Discovery, Binding, ResetPending, PrepareFailed, Unbinding, ReturnPending, Reclaiming, ReclaimRebooting]
-    {
+    for phase in [
+        Discovery,
+        Binding,
+        ResetPending,
+        PrepareFailed,
+        Unbinding,
+        ReturnPending,
+        Reclaiming,
+        ReclaimRebooting,
+    ] {
         let after = step(&lent(phase), registered()).unwrap().host;
         assert_eq!(after.phase, Discovery, "{phase:?}");
         assert!(!after.gates.inventory, "{phase:?} must report its hardware anew");
-        assert_eq!(after.cluster, phase_cluster(phase), "registering never changes the lender");
+        assert_eq!(
+            after.cluster,
+            phase_cluster(phase),
+            "registering never changes the lender"
+        );
     }
 }
 
@@ -28,7 +40,10 @@ fn registering_sends_every_waiting_host_back_to_discovery() {
 fn an_agent_that_restarts_while_preparing_keeps_its_hardware() {
     for phase in [Phase::Preparing, Phase::Prepared] {
         let after = step(&lent(phase), registered()).unwrap().host;
-        assert_eq!((after.phase, after.gates.inventory, after.status()), (Phase::Discovery, true, Status::Known));
+        assert_eq!(
+            (after.phase, after.gates.inventory, after.status()),
+            (Phase::Discovery, true, Status::Known)
+        );
     }
 }
 
@@ -37,8 +52,14 @@ fn a_restart_in_the_middle_of_an_installation_is_an_error_unless_the_hub_was_awa
     let mut host = lent(Phase::InProgress);
     host.progress = progress(Stage::Writing);
     assert_eq!(step(&host, registered()).unwrap().host.status(), Status::Error);
-    let away = Around { hub_was_away: true, ..in_cluster(noon(), cluster::Phase::Installing) };
-    assert_eq!(next(&host, &registered(), &away).unwrap().host.status(), Status::InstallingInProgress);
+    let away = Around {
+        hub_was_away: true,
+        ..in_cluster(noon(), cluster::Phase::Installing)
+    };
+    assert_eq!(
+        next(&host, &registered(), &away).unwrap().host.status(),
+        Status::InstallingInProgress
+    );
 }
 
 #[test]
@@ -58,7 +79,10 @@ fn booting_the_image_again_after_the_reboot_asks_for_the_boot_order() {
 fn no_refused_registration_makes_a_real_agent_block_for_ever() {
     for phase in Phase::ALL {
         if let Err(refused) = step(&lent(phase), registered()) {
-            assert!(matches!(refused.class, Class::TryAgain | Class::Unavailable), "{phase:?}");
+            assert!(
+                matches!(refused.class, Class::TryAgain | Class::Unavailable),
+                "{phase:?}"
+            );
         }
     }
 }
@@ -67,15 +91,29 @@ fn no_refused_registration_makes_a_real_agent_block_for_ever() {
 fn only_a_free_and_ready_host_can_be_bound() {
     let bind = Event::Bind { to: BETA };
     let bound = step(&free(), bind.clone()).unwrap();
-    assert_eq!((bound.host.cluster, bound.host.status()), (Some(BETA), Status::Binding));
-    assert!(bound.journal.iter().any(|entry| entry.name == "host_bind_succeeded" && entry.cluster == Some(BETA)));
+    assert_eq!(
+        (bound.host.cluster, bound.host.status()),
+        (Some(BETA), Status::Binding)
+    );
+    assert!(
+        bound
+            .journal
+            .iter()
+            .any(|entry| entry.name == "host_bind_succeeded" && entry.cluster == Some(BETA))
+    );
     let mut silent = free();
     silent.connected = false;
     let mut small = free();
     small.gates.min_hardware = false;
     let mut unknown = free();
     unknown.gates = Gates::default();
-    for host in [silent, small, unknown, lent(Phase::Unbinding), lent(Phase::Discovery)] {
+    for host in [
+        silent,
+        small,
+        unknown,
+        lent(Phase::Unbinding),
+        lent(Phase::Discovery),
+    ] {
         let refused = step(&host, bind.clone()).unwrap_err();
         assert_eq!(refused.class, Class::Conflict);
         assert!(!refused.next_action.is_empty(), "{refused:?}");
@@ -100,9 +138,21 @@ fn unbinding_goes_through_a_boot_only_where_the_disk_may_be_written() {
     for phase in [Installed, Added, Failed, Cancelled, ResetPending] {
         assert_eq!(goes(phase, Event::Unbind), ReturnPending, "{phase:?}");
     }
-    for phase in [Preparing, Prepared, PrepareFailed, Installing, InProgress, BootFix, Resetting] {
+    for phase in [
+        Preparing,
+        Prepared,
+        PrepareFailed,
+        Installing,
+        InProgress,
+        BootFix,
+        Resetting,
+    ] {
         assert_eq!(refuses(phase, Event::Unbind), Class::Conflict, "{phase:?}");
-        assert_eq!(goes(phase, Event::Release), ReturnPending, "a deleted cluster lets {phase:?} go");
+        assert_eq!(
+            goes(phase, Event::Release),
+            ReturnPending,
+            "a deleted cluster lets {phase:?} go"
+        );
     }
     assert_eq!(step(&free(), Event::Unbind).unwrap_err().code, "host-is-free");
 }
@@ -114,13 +164,29 @@ fn nothing_of_the_last_tenant_survives_the_return() {
             let mut host = lent(phase);
             host.tenant = secretive();
             host.role = Role::Master;
-            let Ok(decision) = step(&host, event.clone()) else { continue };
+            let Ok(decision) = step(&host, event.clone()) else {
+                continue;
+            };
             let after = decision.host;
             assert_eq!(after.tenant, Tenant::default(), "{phase:?} {event:?}");
-            assert!(!serde_json::to_string(&after).unwrap().contains("canary"), "{phase:?} {event:?}");
-            assert_eq!((after.cluster, after.role, after.kind), (None, Role::AutoAssign, Kind::Host));
-            let left = decision.journal.iter().find(|entry| entry.name == "host_unbind_succeeded").unwrap();
-            assert_eq!(left.cluster, Some(ALPHA), "the old cluster's history shows that the host left");
+            assert!(
+                !serde_json::to_string(&after).unwrap().contains("canary"),
+                "{phase:?} {event:?}"
+            );
+            assert_eq!(
+                (after.cluster, after.role, after.kind),
+                (None, Role::AutoAssign, Kind::Host)
+            );
+            let left = decision
+                .journal
+                .iter()
+                .find(|entry| entry.name == "host_unbind_succeeded")
+                .unwrap();
+            assert_eq!(
+                left.cluster,
+                Some(ALPHA),
+                "the old cluster's history shows that the host left"
+            );
         }
     }
 }
@@ -136,12 +202,30 @@ fn a_move_from_discovery_is_one_step_and_leaves_nothing_behind() {
 
 #[test]
 fn a_move_of_an_installed_host_waits_for_its_boot_and_then_finishes() {
-    let returned = step(&lent(Phase::Installed), Event::Move { to: BETA }).unwrap().host;
-    assert_eq!((returned.phase, returned.moving_to), (Phase::ReturnPending, Some(BETA)));
+    let returned = step(&lent(Phase::Installed), Event::Move { to: BETA })
+        .unwrap()
+        .host;
+    assert_eq!(
+        (returned.phase, returned.moving_to),
+        (Phase::ReturnPending, Some(BETA))
+    );
     let booted = step(&returned, registered()).unwrap().host;
-    let ready = step(&booted, Event::Measured { gates: good_gates(), complaints: String::new() }).unwrap();
+    let ready = step(
+        &booted,
+        Event::Measured {
+            gates: good_gates(),
+            complaints: String::new(),
+        },
+    )
+    .unwrap();
     assert_eq!(ready.host.status(), Status::KnownUnbound);
-    assert_eq!(ready.effects, vec![super::super::super::Effect::FinishMove { host: ready.host.key(), to: BETA }]);
+    assert_eq!(
+        ready.effects,
+        vec![super::super::super::Effect::FinishMove {
+            host: ready.host.key(),
+            to: BETA
+        }]
+    );
     let given_up = step(&ready.host, Event::MoveAbandoned { why: "gone".into() }).unwrap();
     assert_eq!(given_up.host.moving_to, None);
     assert_eq!(given_up.journal[0].name, "host_bind_failed");
@@ -152,32 +236,74 @@ fn lost_media_counts_as_lost_contact_and_comes_back() {
     let mut host = lent(Phase::Discovery);
     let lost = step(&host, Event::MediaLost).unwrap().host;
     assert_eq!(lost.status(), Status::Disconnected);
-    assert_eq!(step(&lost, Event::MediaBack).unwrap().host.status(), Status::Known);
+    assert_eq!(
+        step(&lost, Event::MediaBack).unwrap().host.status(),
+        Status::Known
+    );
     host.phase = Phase::Installing;
-    assert_eq!(step(&host, Event::MediaLost).unwrap().host.status(), Status::Error);
-    assert_eq!(step(&free(), Event::MediaLost).unwrap().host.status(), Status::DisconnectedUnbound);
-    assert_eq!(step(&free(), Event::MediaLost).unwrap().host.media, Media::Disconnected);
+    assert_eq!(
+        step(&host, Event::MediaLost).unwrap().host.status(),
+        Status::Error
+    );
+    assert_eq!(
+        step(&free(), Event::MediaLost).unwrap().host.status(),
+        Status::DisconnectedUnbound
+    );
+    assert_eq!(
+        step(&free(), Event::MediaLost).unwrap().host.media,
+        Media::Disconnected
+    );
 }
 
 #[test]
 fn progress_goes_forward_and_ends_as_installed() {
     let around = in_cluster(noon(), cluster::Phase::Installing);
     let tell = |host: &Host, stage, info: &str| {
-        next(host, &Event::Progressed { stage, info: info.into() }, &around).map(|decision| decision.host)
+        next(
+            host,
+            &Event::Progressed {
+                stage,
+                info: info.into(),
+            },
+            &around,
+        )
+        .map(|decision| decision.host)
     };
     let mut host = lent(Phase::Installing);
     host.role = Role::Master;
     let started = tell(&host, Stage::Starting, "").unwrap();
-    assert_eq!((started.status(), started.progress.percentage), (Status::InstallingInProgress, 12));
+    assert_eq!(
+        (started.status(), started.progress.percentage),
+        (Status::InstallingInProgress, 12)
+    );
     let writing = tell(&started, Stage::Writing, "10%").unwrap();
-    assert_eq!(tell(&writing, Stage::Writing, "10%").unwrap(), writing, "the same report twice is no news");
-    assert_eq!(tell(&writing, Stage::Starting, "").unwrap_err().class, Class::Conflict);
-    assert_eq!(tell(&writing, Stage::WaitingForIgnition, "").unwrap_err().code, "stage-unknown-for-role");
+    assert_eq!(
+        tell(&writing, Stage::Writing, "10%").unwrap(),
+        writing,
+        "the same report twice is no news"
+    );
+    assert_eq!(
+        tell(&writing, Stage::Starting, "").unwrap_err().class,
+        Class::Conflict
+    );
+    assert_eq!(
+        tell(&writing, Stage::WaitingForIgnition, "").unwrap_err().code,
+        "stage-unknown-for-role"
+    );
     let done = tell(&writing, Stage::Done, "").unwrap();
-    assert_eq!((done.status(), done.progress.percentage), (Status::Installed, 100));
+    assert_eq!(
+        (done.status(), done.progress.percentage),
+        (Status::Installed, 100)
+    );
     let failed = tell(&writing, Stage::Failed, "disk on fire").unwrap();
-    assert_eq!((failed.status(), failed.progress.stage), (Status::Error, Some(Stage::Writing)));
-    assert_eq!(tell(&free(), Stage::Starting, "").unwrap_err().class, Class::Invalid);
+    assert_eq!(
+        (failed.status(), failed.progress.stage),
+        (Status::Error, Some(Stage::Writing))
+    );
+    assert_eq!(
+        tell(&free(), Stage::Starting, "").unwrap_err().class,
+        Class::Invalid
+    );
 }
 
 #[test]
@@ -186,40 +312,99 @@ fn the_reboot_is_the_end_of_a_day_two_host() {
     around.cluster.as_mut().unwrap().adds_hosts = true;
     let mut host = lent(Phase::InProgress);
     host.kind = Kind::AddToExistingClusterHost;
-    let after = next(&host, &Event::Progressed { stage: Stage::Rebooting, info: String::new() }, &around).unwrap().host;
-    assert_eq!((after.status(), after.progress.stage), (Status::AddedToExistingCluster, Some(Stage::Done)));
+    let after = next(
+        &host,
+        &Event::Progressed {
+            stage: Stage::Rebooting,
+            info: String::new(),
+        },
+        &around,
+    )
+    .unwrap()
+    .host;
+    assert_eq!(
+        (after.status(), after.progress.stage),
+        (Status::AddedToExistingCluster, Some(Stage::Done))
+    );
 }
 
 #[test]
 fn preparing_follows_the_tests_and_the_cluster() {
     let measure = |host: &Host, gates, phase| {
-        let event = Event::Measured { gates, complaints: "why".into() };
-        next(host, &event, &in_cluster(noon(), phase)).unwrap().host.status()
+        let event = Event::Measured {
+            gates,
+            complaints: "why".into(),
+        };
+        next(host, &event, &in_cluster(noon(), phase))
+            .unwrap()
+            .host
+            .status()
     };
     let mut known = lent(Phase::Discovery);
     known.role = Role::Worker;
-    assert_eq!(measure(&known, good_gates(), cluster::Phase::Preparing), Status::PreparingForInstallation);
-    assert_eq!(measure(&known, good_gates(), cluster::Phase::Draft), Status::Known);
+    assert_eq!(
+        measure(&known, good_gates(), cluster::Phase::Preparing),
+        Status::PreparingForInstallation
+    );
+    assert_eq!(
+        measure(&known, good_gates(), cluster::Phase::Draft),
+        Status::Known
+    );
     let preparing = lent(Phase::Preparing);
-    let gates = |disk_speed, images| Gates { disk_speed, images, ..good_gates() };
+    let gates = |disk_speed, images| Gates {
+        disk_speed,
+        images,
+        ..good_gates()
+    };
     use Outcome::*;
     for (gates, phase, wanted) in [
-        (gates(Passed, Passed), cluster::Phase::Preparing, Status::PreparingSuccessful),
-        (gates(Unknown, Passed), cluster::Phase::Preparing, Status::PreparingForInstallation),
-        (gates(Failed, Failed), cluster::Phase::Preparing, Status::Insufficient),
-        (gates(Passed, Failed), cluster::Phase::Preparing, Status::PreparingFailed),
+        (
+            gates(Passed, Passed),
+            cluster::Phase::Preparing,
+            Status::PreparingSuccessful,
+        ),
+        (
+            gates(Unknown, Passed),
+            cluster::Phase::Preparing,
+            Status::PreparingForInstallation,
+        ),
+        (
+            gates(Failed, Failed),
+            cluster::Phase::Preparing,
+            Status::Insufficient,
+        ),
+        (
+            gates(Passed, Failed),
+            cluster::Phase::Preparing,
+            Status::PreparingFailed,
+        ),
         (gates(Passed, Passed), cluster::Phase::Draft, Status::Known),
     ] {
         assert_eq!(measure(&preparing, gates, phase), wanted, "{gates:?} {phase:?}");
     }
-    assert_eq!(measure(&lent(Phase::Prepared), good_gates(), cluster::Phase::Installing), Status::Installing);
-    assert_eq!(measure(&lent(Phase::InProgress), good_gates(), cluster::Phase::Error), Status::Error);
+    assert_eq!(
+        measure(&lent(Phase::Prepared), good_gates(), cluster::Phase::Installing),
+        Status::Installing
+    );
+    assert_eq!(
+        measure(&lent(Phase::InProgress), good_gates(), cluster::Phase::Error),
+        Status::Error
+    );
 }
 
 #[test]
 fn discovery_words_follow_the_findings_in_order() {
     let measure = |host: &Host, gates| {
-        step(host, Event::Measured { gates, complaints: "why".into() }).unwrap().host.status()
+        step(
+            host,
+            Event::Measured {
+                gates,
+                complaints: "why".into(),
+            },
+        )
+        .unwrap()
+        .host
+        .status()
     };
     let (bound, pool) = (lent(Phase::Discovery), free());
     let but = |change: fn(&mut Gates)| {
@@ -229,12 +414,36 @@ fn discovery_words_follow_the_findings_in_order() {
     };
     for (gates, in_cluster, in_pool) in [
         (good_gates(), Status::Known, Status::KnownUnbound),
-        (but(|gates| gates.inventory = false), Status::Discovering, Status::DiscoveringUnbound),
-        (but(|gates| gates.min_hardware = false), Status::Insufficient, Status::InsufficientUnbound),
-        (but(|gates| gates.inputs = false), Status::PendingForInput, Status::KnownUnbound),
-        (but(|gates| gates.sufficient = false), Status::Insufficient, Status::KnownUnbound),
-        (but(|gates| gates.vsphere_disks = false), Status::Insufficient, Status::KnownUnbound),
-        (but(|gates| gates.inventory_fully_truncated = true), Status::Insufficient, Status::InsufficientUnbound),
+        (
+            but(|gates| gates.inventory = false),
+            Status::Discovering,
+            Status::DiscoveringUnbound,
+        ),
+        (
+            but(|gates| gates.min_hardware = false),
+            Status::Insufficient,
+            Status::InsufficientUnbound,
+        ),
+        (
+            but(|gates| gates.inputs = false),
+            Status::PendingForInput,
+            Status::KnownUnbound,
+        ),
+        (
+            but(|gates| gates.sufficient = false),
+            Status::Insufficient,
+            Status::KnownUnbound,
+        ),
+        (
+            but(|gates| gates.vsphere_disks = false),
+            Status::Insufficient,
+            Status::KnownUnbound,
+        ),
+        (
+            but(|gates| gates.inventory_fully_truncated = true),
+            Status::Insufficient,
+            Status::InsufficientUnbound,
+        ),
     ] {
         assert_eq!(measure(&bound, gates), in_cluster, "{gates:?}");
         assert_eq!(measure(&pool, gates), in_pool, "{gates:?}");
@@ -265,20 +474,56 @@ fn every_deadline_passes_into_something_a_person_can_read() {
         (lent(Binding), minutes(15), true, Status::Disconnected),
         (lent(Unbinding), minutes(3), false, Status::DisconnectedUnbound),
         (lent(Unbinding), minutes(15), true, Status::DisconnectedUnbound),
-        (lent(Reclaiming), minutes(60), true, Status::UnbindingPendingUserAction),
-        (lent(ReclaimRebooting), minutes(60), false, Status::UnbindingPendingUserAction),
+        (
+            lent(Reclaiming),
+            minutes(60),
+            true,
+            Status::UnbindingPendingUserAction,
+        ),
+        (
+            lent(ReclaimRebooting),
+            minutes(60),
+            false,
+            Status::UnbindingPendingUserAction,
+        ),
         (lent(Preparing), minutes(17), true, Status::PreparingFailed),
         (lent(Preparing), minutes(3), false, Status::Disconnected),
         (lent(Installing), minutes(20), true, Status::Error),
         (lent(Installing), minutes(3), false, Status::Error),
         (staged(Stage::Writing), minutes(30), true, Status::Error),
-        (staged(Stage::Rebooting), minutes(40), false, Status::InstallingPendingUserAction),
-        (staged(Stage::Rebooting), minutes(39), false, Status::InstallingInProgress),
-        (staged(Stage::WaitingForIgnition), SignedDuration::from_hours(24), false, Status::Error),
+        (
+            staged(Stage::Rebooting),
+            minutes(40),
+            false,
+            Status::InstallingPendingUserAction,
+        ),
+        (
+            staged(Stage::Rebooting),
+            minutes(39),
+            false,
+            Status::InstallingInProgress,
+        ),
+        (
+            staged(Stage::WaitingForIgnition),
+            SignedDuration::from_hours(24),
+            false,
+            Status::Error,
+        ),
         (lent(BootFix), minutes(60), false, Status::Error),
-        (lent(Resetting), minutes(3), false, Status::ResettingPendingUserAction),
+        (
+            lent(Resetting),
+            minutes(3),
+            false,
+            Status::ResettingPendingUserAction,
+        ),
     ] {
-        assert_eq!(due(host.clone(), after, heard), wanted, "{:?} {:?} {after:?}", host.phase, host.progress.stage);
+        assert_eq!(
+            due(host.clone(), after, heard),
+            wanted,
+            "{:?} {:?} {after:?}",
+            host.phase,
+            host.progress.stage
+        );
     }
 }
 
@@ -286,7 +531,12 @@ fn every_deadline_passes_into_something_a_person_can_read() {
 fn the_bootstrap_host_may_be_silent_for_longer() {
     let mut host = lent(Phase::Discovery);
     host.bootstrap = true;
-    let due = |host: &Host, after| next(host, &Event::Due, &at(noon() + minutes(after))).unwrap().host.connected;
+    let due = |host: &Host, after| {
+        next(host, &Event::Due, &at(noon() + minutes(after)))
+            .unwrap()
+            .host
+            .connected
+    };
     assert!(due(&host, 4));
     assert!(!due(&host, 5));
 }
