@@ -116,7 +116,7 @@ impl Replay<'_> {
         }
         self.ids.note_request(request);
         if self.waited_before(index) {
-            thread::sleep(TICK_PAUSE);
+            wait::pause(TICK_PAUSE);
         }
         let reply = self.send(request);
         let operation = request.operation();
