@@ -37,6 +37,18 @@ pub fn cluster_name(name: &str, dots: bool) -> Checked {
     ))
 }
 
+/// Any text people can read, since nothing is named after it.
+pub fn infra_env_name(name: &str) -> Checked {
+    if !name.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(Invalid::rule(
+        "name",
+        "has characters that cannot be shown",
+        "use letters, digits and signs",
+    ))
+}
+
 /// The parent domain of a cluster, such as `example.com`; an empty text means "not set".
 pub fn base_dns_domain(domain: &str) -> Checked {
     if domain.is_empty() {

@@ -1,11 +1,11 @@
 //! Request bodies and queries, decoded strictly: an unknown field is an error that names it.
 
-use crate::http::problem;
+use crate::http::{BODY_LIMIT, problem};
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -20,6 +20,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        // What is announced to be too large is not waited for.
+        if announced(request.headers()).is_some_and(|length| length > BODY_LIMIT as u64) {
+            return Err(too_large());
+        }
         let bytes = tokio::time::timeout(BODY_TIME, Bytes::from_request(request, state)).await;
         let bytes = bytes.map_err(|_| too_slow())?.map_err(unreadable)?;
         decode(&bytes).map(Self)
@@ -36,6 +40,15 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Response> {
     }
     muster_contract::body::decode(bytes)
         .map_err(|error| problem::framework(StatusCode::BAD_REQUEST, error.to_string()))
+}
+
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn too_large() -> Response {
+    let message = format!("the body is larger than {} MiB", BODY_LIMIT / (1 << 20));
+    problem::framework(StatusCode::PAYLOAD_TOO_LARGE, message)
 }
 
 fn too_slow() -> Response {

@@ -22,7 +22,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
 /// Large enough for the reports of big hosts, small enough that nobody can fill our memory with one request.
-const BODY_LIMIT: usize = 16 * 1024 * 1024;
+pub(crate) const BODY_LIMIT: usize = 16 * 1024 * 1024;
 /// Below this, compressing costs more than it saves.
 const WORTH_COMPRESSING: u64 = 4096;
 

@@ -8,7 +8,7 @@ use muster_contract::v2::infra_env::{self as wire, CreateInfraEnv};
 use muster_domain::infra_env::{ImageType, InfraEnv, Proxy};
 use muster_domain::input::kernel_arguments::{KernelArgument, kernel_arguments};
 use muster_domain::input::static_network::{MacInterface, StaticNetwork, static_network};
-use muster_domain::input::{Invalid, ignition, image, ntp, proxy, pull_secret, ssh_key, trust_bundle};
+use muster_domain::input::{Invalid, ignition, image, name, ntp, proxy, pull_secret, ssh_key, trust_bundle};
 use muster_domain::render::cpio::{self, Entry as File, cpio};
 use muster_domain::render::ignition::{AGENT_START_TIMEOUT_SECONDS, Discovery, EMBED_AREA_BYTES, discovery};
 use muster_domain::render::static_network as files;
@@ -39,6 +39,7 @@ pub fn image_news(infra_env: &InfraEnv) -> Entry {
 }
 
 fn new_infra_env(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<InfraEnv, Error> {
+    name::infra_env_name(&wish.name)?;
     let word = wish.cpu_architecture.map(wire::CpuArchitecture::word);
     let cpu_architecture = image::cpu_architecture(word, &image::IMAGE_ARCHITECTURES)?;
     let cluster = cluster_of(hub, wish.cluster_id.map(ClusterId), &cpu_architecture)?;

@@ -2,7 +2,7 @@
 
 use crate::machines::{Machines, cluster};
 use crate::served::{Place, Served, on_both};
-use crate::wire::{Answer, Shape, head, read, request, send};
+use crate::wire::{Answer, Shape, head, read, request, send, send_cut_off};
 use std::io::Write;
 use std::net::TcpStream;
 use uuid::Uuid;
@@ -77,7 +77,11 @@ impl Target {
             shape,
         } in cases
         {
-            let answer = send(self.served.address(), &bytes);
+            // What is no HTTP would be waited for.
+            let answer = match shape {
+                Shape::Protocol => send_cut_off(self.served.address(), &bytes),
+                Shape::Framework | Shape::Operation | Shape::Problem => send(self.served.address(), &bytes),
+            };
             let fits = match &answer {
                 Some(answer) => answer.status == status && answer.has(shape),
                 // Who does not speak HTTP may be hung up on.
@@ -652,25 +656,25 @@ async fn bodies_that_do_not_fit_their_frame_change_nothing(place: &Place) {
             "cut off",
             start(&line, "Content-Length: 100000", &body),
             400,
-            Framework,
+            Protocol,
         ),
         case(
             "cut off in the middle",
             start(&line, &whole, &body[..20]),
             400,
-            Framework,
+            Protocol,
         ),
         case(
             "cut off before the last chunk",
             start(&line, coding, &chunked(b"\r\n")),
             400,
-            Framework,
+            Protocol,
         ),
         case(
             "cut off in a chunk",
             start(&line, coding, &chunked(b"")),
             400,
-            Framework,
+            Protocol,
         ),
         case(
             "chunks without a size",
@@ -772,7 +776,7 @@ async fn smuggled_requests_are_not_heard(target: &mut Target) {
             ],
             &rest,
         );
-        let answer = send(target.served.address(), &bytes);
+        let answer = send_cut_off(target.served.address(), &bytes);
         let status = answer.map_or(400, |answer| answer.status);
         assert_eq!(status, 400, "{first}, {second}");
         assert_eq!(
@@ -907,7 +911,7 @@ async fn paths_and_methods_that_are_wrong_change_nothing(place: &Place) {
             404,
             Framework,
         ),
-        ("GET", format!("{V2}/infra-envs//hosts"), 404, Framework),
+        ("GET", format!("{V2}/infra-envs//hosts"), 400, Framework),
         ("GET", format!("{V2}/clusters%00"), 404, Framework),
         ("GET", format!("{V2}/Clusters"), 404, Framework),
         ("GET", format!("{V2}/{long}"), 404, Framework),
@@ -948,12 +952,6 @@ async fn paths_and_methods_that_are_wrong_change_nothing(place: &Place) {
         (
             "GET",
             format!("{V2}/events?limit=99999999999999999999"),
-            400,
-            Framework,
-        ),
-        (
-            "GET",
-            format!("{V2}/events?cluster_id={}&message=%00", target.cluster),
             400,
             Framework,
         ),
