@@ -25,6 +25,7 @@ use muster_domain::cluster::Cluster;
 use muster_domain::host::event::Around;
 use muster_store::Store;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, watch};
 
@@ -43,6 +44,8 @@ pub struct Inner {
     pub metrics: http::metrics::Metrics,
     pub started_at: Timestamp,
     dirty: Mutex<HashSet<ClusterId>>,
+    /// How many clusters are being looked at right now.
+    looking: AtomicUsize,
     /// Rings when a cluster must be looked at again.
     pub dirty_bell: Notify,
     /// Rings when the outbox has work.
@@ -77,6 +80,7 @@ impl Hub {
             workers: worker::Board::default(),
             metrics: http::metrics::Metrics::default(),
             dirty: Mutex::default(),
+            looking: AtomicUsize::new(0),
             dirty_bell: Notify::new(),
             outbox_bell: Notify::new(),
             newest_change: watch::Sender::new(newest),
@@ -107,9 +111,20 @@ impl Hub {
         self.dirty_bell.notify_one();
     }
 
+    /// The clusters to look at now; tell with [`Self::looked`] when that is done.
     pub fn take_dirty(&self) -> Vec<ClusterId> {
-        std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner))
-            .into_iter()
-            .collect()
+        let mut dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        self.looking.store(dirty.len(), Ordering::Relaxed);
+        std::mem::take(&mut *dirty).into_iter().collect()
+    }
+
+    pub fn looked(&self) {
+        self.looking.store(0, Ordering::Relaxed);
+    }
+
+    /// Clusters whose newest changes are not reflected in their findings yet.
+    pub fn looks_waiting(&self) -> usize {
+        let dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        dirty.len() + self.looking.load(Ordering::Relaxed)
     }
 }

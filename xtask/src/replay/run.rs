@@ -1,6 +1,7 @@
 //! Replays one recording: seed, send, compare, judge by the list of intended differences.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -38,10 +39,9 @@ impl Extent {
     }
 }
 
-/// Longer than the hub takes to look at a cluster on a busy machine.
-const SETTLES_WITHIN: Duration = Duration::from_secs(1);
-const TICK_PAUSE: Duration = Duration::from_millis(200);
-const SETTLE_PAUSE: Duration = Duration::from_millis(40);
+/// Longer than the hub takes to look at a few clusters on a busy machine.
+const LOOKS_WITHIN: Duration = Duration::from_secs(10);
+const LOOKS_WAITING: &str = "muster_cluster_looks_waiting ";
 
 /// The part of a route that tells that an operation belongs to installing.
 const INSTALLING: &[&str] = &[
@@ -116,7 +116,7 @@ impl Replay<'_> {
         }
         self.ids.note_request(request);
         if self.waited_before(index) {
-            wait::pause(TICK_PAUSE);
+            self.wait_for_looks();
         }
         let reply = self.send(request);
         let operation = request.operation();
@@ -134,25 +134,33 @@ impl Replay<'_> {
         true
     }
 
-    /// The recording let time pass here, for a tick to come; a look of ours takes less, but not nothing.
+    /// The recording let time pass here, for a tick to come.
     fn waited_before(&self, index: usize) -> bool {
         let second = |at: usize| self.recording.exchanges[at].response.headers.get("Date");
         index > 0 && second(index - 1) != second(index)
     }
 
-    /// The findings on an answer. What is only read is asked for again until it fits: clusters are looked at in the
-    /// background, a moment after the change.
+    /// The findings on an answer. What is only read is asked for once more if it does not fit: clusters are looked
+    /// at in the background, a moment after the change.
     fn settled(&self, index: usize, exchange: &Exchange, reply: Reply) -> Vec<Finding> {
-        let deadline = Instant::now() + SETTLES_WITHIN;
-        let mut findings = self.findings(index, exchange, &reply);
-        while exchange.request.method == "GET"
-            && findings.iter().any(|finding| finding.intended.is_none())
-            && Instant::now() < deadline
-        {
-            wait::pause(SETTLE_PAUSE);
-            findings = self.findings(index, exchange, &self.send(&exchange.request));
+        let findings = self.findings(index, exchange, &reply);
+        let fits = findings.iter().all(|finding| finding.intended.is_some());
+        if fits || exchange.request.method != "GET" {
+            return findings;
         }
-        findings
+        self.wait_for_looks();
+        self.findings(index, exchange, &self.send(&exchange.request))
+    }
+
+    /// Until the hub has looked at every cluster that changed. One that does not tell is taken to be done.
+    fn wait_for_looks(&self) {
+        let none_waits = || {
+            let page = self.client.send("GET", "/metrics", &BTreeMap::new(), None).text;
+            let waiting = page.lines().find_map(|line| line.strip_prefix(LOOKS_WAITING));
+            Ok(waiting.is_none_or(|count| count.trim() == "0").then_some(()))
+        };
+        // In vain is told by the differences that follow.
+        let _ = wait::until("the hub's looks at clusters", LOOKS_WITHIN, none_waits);
     }
 
     fn findings(&self, index: usize, exchange: &Exchange, reply: &Reply) -> Vec<Finding> {

@@ -3,6 +3,7 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::usecase::cluster_look::cluster_look;
+use muster_domain::ClusterId;
 use std::time::{Duration, Instant};
 
 /// Nobody should wait longer than this for a look that could begin.
@@ -26,6 +27,12 @@ pub async fn run(hub: Hub) {
 
 pub async fn once(hub: &Hub) -> Result<usize, Error> {
     let clusters = hub.take_dirty();
+    let done = all(hub, &clusters).await;
+    hub.looked();
+    done.map(|()| clusters.len())
+}
+
+async fn all(hub: &Hub, clusters: &[ClusterId]) -> Result<(), Error> {
     let mut pending = clusters.iter();
     while let Some(id) = pending.next() {
         if let Err(error) = cluster_look(hub, *id).await {
@@ -35,5 +42,5 @@ pub async fn once(hub: &Hub) -> Result<usize, Error> {
             return Err(error);
         }
     }
-    Ok(clusters.len())
+    Ok(())
 }
