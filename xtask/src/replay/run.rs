@@ -149,7 +149,9 @@ impl Replay<'_> {
             return findings;
         }
         self.wait_for_looks();
-        self.findings(index, exchange, &self.send(&exchange.request))
+        let mut again = exchange.request.clone();
+        again.headers.insert("User-Agent".to_owned(), "again".to_owned());
+        self.findings(index, exchange, &self.send(&again))
     }
 
     /// Until the hub has looked at every cluster that changed. One that does not tell is taken to be done.

@@ -18,7 +18,8 @@ use super::recording;
 /// Requests a server has seen: request line and body.
 type Log = Arc<Mutex<Vec<(String, String)>>>;
 
-/// Serves answers in order; what the seed asks for is granted without using one up. Gives the URL and the log.
+/// Serves answers in order; what the seed asks for is granted without using one up, and so is what is asked again.
+/// Gives the URL and the log.
 fn play(answers: Vec<Response>) -> (String, Log) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -27,24 +28,34 @@ fn play(answers: Vec<Response>) -> (String, Log) {
     std::thread::spawn(move || {
         let mut answers = VecDeque::from(answers);
         let mut seeds = 0;
+        let mut last = nothing(599);
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let (line, agent, body) = read(&stream);
             let answer = if agent == "seed" {
                 seeds += 1;
                 granted(&line, seeds)
+            } else if line.starts_with("GET /metrics") {
+                nothing(404)
+            } else if agent == "again" {
+                last.clone()
             } else {
                 seen.lock().unwrap().push((line.clone(), body));
-                answers.pop_front().unwrap_or(Response {
-                    status: 599,
-                    headers: Default::default(),
-                    body: Value::Null,
-                })
+                last = answers.pop_front().unwrap_or_else(|| nothing(599));
+                last.clone()
             };
             write(&mut stream, &answer);
         }
     });
     (url, log)
+}
+
+fn nothing(status: u16) -> Response {
+    Response {
+        status,
+        headers: Default::default(),
+        body: Value::Null,
+    }
 }
 
 fn read(stream: &TcpStream) -> (String, String, String) {
