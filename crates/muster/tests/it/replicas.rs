@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The feed is read twice a second; a busy machine takes a little longer.
 const SOON: Duration = Duration::from_secs(10);
 
-async fn pair(place: &Place) -> (Served, Served) {
+fn pair(place: &Place) -> (Served, Served) {
     (Served::start(place), Served::start(place))
 }
 
@@ -20,7 +20,7 @@ async fn a_bind_through_one_is_seen_by_agents_and_people_at_the_other() {
     let Some(place) = Place::postgres().await else {
         return;
     };
-    let (a, b) = pair(&place).await;
+    let (a, b) = pair(&place);
     let machines = Machines::new(&a.hub).await;
     machines.arrive(&b.hub, [0]).await;
     let (host, alpha) = (machines.id(0), cluster(&a.hub, "alpha").await);
@@ -81,7 +81,7 @@ async fn of_two_binds_at_once_through_two_hubs_one_wins() {
     let Some(place) = Place::postgres().await else {
         return;
     };
-    let (a, b) = pair(&place).await;
+    let (a, b) = pair(&place);
     let machines = Machines::new(&a.hub).await;
     machines.arrive(&a.hub, 0..HOSTS).await;
     let (alpha, beta) = (cluster(&a.hub, "alpha").await, cluster(&b.hub, "beta").await);
@@ -124,7 +124,7 @@ async fn the_feed_is_the_same_at_both_and_wakes_whoever_waits_at_either() {
     let Some(place) = Place::postgres().await else {
         return;
     };
-    let (a, b) = pair(&place).await;
+    let (a, b) = pair(&place);
     let mut feed = b.hub.follow(b.seq().await);
     let (news, made) = join(feed.next(10), Machines::new(&a.hub)).await;
     assert_eq!(
