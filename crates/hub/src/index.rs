@@ -62,6 +62,9 @@ impl Slot {
     }
 }
 
+/// The end of the year 9999. Clocks beyond it are as wrong as this, and can be reckoned with.
+const FARTHEST_CLOCK: i64 = 253_402_300_799;
+
 /// Coarse judgement of the host's clock, to notice when the check about it must run again.
 pub fn skew(clock: i64, now: Timestamp) -> u8 {
     // The limits of the check itself: 20 minutes slow, 60 minutes fast.
@@ -77,7 +80,8 @@ impl Live {
         self.seen_micros
             .fetch_max(now.as_microsecond(), Ordering::Relaxed);
         if let Some(clock) = clock {
-            self.clock.store(clock, Ordering::Relaxed);
+            self.clock
+                .store(clock.clamp(-FARTHEST_CLOCK, FARTHEST_CLOCK), Ordering::Relaxed);
         }
         self.unflushed.store(true, Ordering::Relaxed);
     }
