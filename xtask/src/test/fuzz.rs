@@ -31,6 +31,8 @@ pub fn run(house: &mut House) -> Result<()> {
         })
     };
     let stranger = start("stranger", None)?;
+    // Not an empty hub: whoever follows its feed would wait for each answer.
+    configuration(&stranger.url)?;
     let done = ask(house, &stranger, home.path(), &[]);
     stranger.stop().and(done)?;
 

@@ -201,7 +201,13 @@ fn pools(text: &mut String, hub: &Hub) {
     single(text, "muster_clusters", "gauge", "Clusters.", clusters);
     single(text, "muster_infra_envs", "gauge", "InfraEnvs.", infra_envs);
     let about = "Clusters whose newest changes are not reflected in their findings yet.";
-    single(text, "muster_cluster_looks_waiting", "gauge", about, hub.looks_waiting());
+    single(
+        text,
+        "muster_cluster_looks_waiting",
+        "gauge",
+        about,
+        hub.looks_waiting(),
+    );
     let newest = *hub.newest_change.borrow();
     single(
         text,
