@@ -1,108 +1,30 @@
 //! The only place a cluster changes phase.
 
+pub use super::event::{Around, Decision, Event};
+pub use super::phase::{Phase, status};
+
 use super::{Cluster, Gates};
-use crate::journal::{Entry, Severity};
+use crate::journal::Severity;
 use crate::refusal::Refused;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Phase {
-    /// Being put together; the gates say whether input is missing, hosts are, or nothing is.
-    Draft,
-    Preparing,
-    Installing,
-    Finalizing,
-    Installed,
-    /// Runs, and takes on more hosts.
-    AddingHosts,
-    /// A host did not boot its disk: a person must look.
-    BootFix,
-    Error,
-    Cancelled,
-    /// Nobody watches it: a placeholder.
-    Unmonitored,
-}
-
-impl Phase {
-    pub const ALL: [Phase; 10] = [
-        Self::Draft,
-        Self::Preparing,
-        Self::Installing,
-        Self::Finalizing,
-        Self::Installed,
-        Self::AddingHosts,
-        Self::BootFix,
-        Self::Error,
-        Self::Cancelled,
-        Self::Unmonitored,
-    ];
-
-    pub fn accepts_hosts(self) -> bool {
-        match self {
-            Self::Draft | Self::AddingHosts => true,
-            Self::Preparing
-            | Self::Installing
-            | Self::Finalizing
-            | Self::Installed
-            | Self::BootFix
-            | Self::Error
-            | Self::Cancelled
-            | Self::Unmonitored => false,
-        }
-    }
-}
-
-/// The status word of the wire.
-pub fn status(cluster: &Cluster) -> &'static str {
-    match cluster.phase {
-        Phase::Draft => draft_status(cluster.gates, cluster.vip_dhcp_allocation),
-        Phase::Preparing => "preparing-for-installation",
-        Phase::Installing => "installing",
-        Phase::Finalizing => "finalizing",
-        Phase::Installed => "installed",
-        Phase::AddingHosts => "adding-hosts",
-        Phase::BootFix => "installing-pending-user-action",
-        Phase::Error => "error",
-        Phase::Cancelled => "cancelled",
-        Phase::Unmonitored => "unmonitored",
-    }
-}
-
-fn draft_status(gates: Gates, vip_dhcp: bool) -> &'static str {
-    match (vip_dhcp, gates.vips_defined, gates.inputs, gates.required) {
-        (false, false, _, _) | (_, _, false, _) => "pending-for-input",
-        (true, false, true, _) | (_, true, true, false) => "insufficient",
-        (_, true, true, true) => "ready",
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// The checks ran.
-    Measured { gates: Gates },
-    /// Somebody wants to change its settings.
-    Update,
-    /// Somebody wants it gone.
-    Delete,
-    /// It is installed and shall take on more hosts.
-    AddHosts,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Decision {
-    pub cluster: Cluster,
-    pub journal: Vec<Entry>,
-    pub why: &'static str,
-}
-
-pub fn next(cluster: &Cluster, event: &Event, now: Timestamp) -> Result<Decision, Refused> {
+pub fn next<'a>(cluster: &Cluster, event: &Event, around: impl Into<Around<'a>>) -> Result<Decision, Refused> {
+    let now = around.into().now;
     match event {
         Event::Measured { gates } => Ok(measured(cluster, *gates, now)),
         Event::Update => update(cluster),
         Event::Delete => delete(cluster),
         Event::AddHosts => add_hosts(cluster, now),
+        Event::Install
+        | Event::FilesMade { .. }
+        | Event::Counted { .. }
+        | Event::Cancel
+        | Event::Reset
+        | Event::FinalizingStage { .. }
+        | Event::OperatorReported { .. }
+        | Event::IngressCert
+        | Event::LogsProgress { .. }
+        | Event::Due => Ok(settle(cluster, cluster.clone(), now, "nothing happens yet")),
     }
 }
 
@@ -129,6 +51,7 @@ fn update(cluster: &Cluster) -> Result<Decision, Refused> {
         return Ok(Decision {
             cluster: cluster.clone(),
             journal: Vec::new(),
+            effects: Vec::new(),
             why: "settings may change",
         });
     }
@@ -167,6 +90,7 @@ fn delete(cluster: &Cluster) -> Result<Decision, Refused> {
             Ok(Decision {
                 cluster: cluster.clone(),
                 journal,
+                effects: Vec::new(),
                 why: "deleted",
             })
         }
@@ -217,27 +141,8 @@ fn settle(before: &Cluster, mut next: Cluster, now: Timestamp, why: &'static str
     Decision {
         cluster: next,
         journal,
+        effects: Vec::new(),
         why,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_draft_asks_for_input_before_it_complains_about_hosts() {
-        let gates = |vips_defined, inputs, required| Gates {
-            inputs,
-            vips_defined,
-            required,
-        };
-        assert_eq!(draft_status(gates(false, true, true), false), "pending-for-input");
-        assert_eq!(draft_status(gates(true, false, true), false), "pending-for-input");
-        assert_eq!(draft_status(gates(true, true, false), false), "insufficient");
-        assert_eq!(draft_status(gates(true, true, true), false), "ready");
-        // Addresses that come by DHCP are waited for, not asked for.
-        assert_eq!(draft_status(gates(false, true, true), true), "insufficient");
-        assert_eq!(draft_status(gates(false, false, true), true), "pending-for-input");
-    }
-}

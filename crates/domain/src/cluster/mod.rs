@@ -1,11 +1,24 @@
 //! A cluster: what its creator wants, which hosts it borrows, and how far it has come.
 
 pub mod checks;
+pub mod event;
+pub mod finalizing;
+pub mod installation;
 pub mod lifecycle;
 pub mod network;
+pub mod operator;
+pub mod phase;
 pub mod roles;
+pub mod tally;
 
-pub use lifecycle::{Decision, Event, Phase};
+pub use event::{Decision, Event, Timers};
+pub use finalizing::FinalizingStage;
+pub use installation::{
+    ControllerLogs, Finalizing, IgnitionSource, Install, Preparation, PreparationStatus, Progress,
+};
+pub use operator::{Operator, OperatorStatus};
+pub use phase::Phase;
+pub use tally::Tally;
 
 use crate::id::{ClusterId, HostId};
 use crate::infra_env::Proxy;
@@ -70,15 +83,6 @@ pub struct DiskEncryption {
 pub struct IgnitionEndpoint {
     pub url: String,
     pub ca_certificate: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Operator {
-    pub name: String,
-    #[serde(default)]
-    pub properties: String,
-    #[serde(default)]
-    pub builtin: bool,
 }
 
 /// What the last round of checks found, in the few answers the lifecycle needs.
@@ -161,6 +165,12 @@ pub struct Cluster {
     /// For each reporting host, the addresses it saw answered by more than one MAC.
     #[serde(default)]
     pub collisions: BTreeMap<HostId, BTreeMap<String, Vec<String>>>,
+    /// How far the current installation has come.
+    #[serde(default)]
+    pub install: Install,
+    /// Decided when the installation starts.
+    #[serde(default)]
+    pub ignition_source: IgnitionSource,
     #[serde(default)]
     pub install_started_at: Option<Timestamp>,
     #[serde(default)]
@@ -203,8 +213,8 @@ impl Cluster {
             phase: self.phase,
             adds_hosts: self.adds_hosts(),
             single_node: self.single_node(),
-            soft_timeouts: false,
-            can_do_without: false,
+            soft_timeouts: self.org_soft_timeouts_enabled,
+            can_do_without: self.install.can_lose_worker,
         }
     }
 

@@ -22,4 +22,8 @@ pub struct Decision {
 pub enum Effect {
     /// The host is free and ready: lend it to the cluster it is moving to.
     FinishMove { host: HostKey, to: ClusterId },
+    /// Make the files of this attempt to install; older attempts' files are overwritten.
+    MakeFiles { cluster: ClusterId, attempt: u32 },
+    /// The installation was reset: what was made for it goes, what people gave and logs stay.
+    DropFiles { cluster: ClusterId },
 }

@@ -37,6 +37,26 @@ pub fn path(disk: &Disk) -> String {
     }
 }
 
+/// The disk as a person finds it in the firmware's list: `MODEL SERIAL (sda, /dev/disk/by-id/…)`.
+pub fn label(disk: &Disk) -> String {
+    let known = |text: &String| !text.is_empty();
+    let maker: Vec<&str> = [&disk.model, &disk.serial]
+        .into_iter()
+        .filter(|text| known(text))
+        .map(String::as_str)
+        .collect();
+    let id = identity(disk);
+    let names: Vec<&str> = [&disk.name, &id]
+        .into_iter()
+        .filter(|text| known(text))
+        .map(String::as_str)
+        .collect();
+    match maker.as_slice() {
+        [] => names.join(", "),
+        maker => format!("{} ({})", maker.join(" "), names.join(", ")),
+    }
+}
+
 /// People and clients name disks in several ways.
 pub fn find<'a>(inventory: &'a Inventory, wanted: &str) -> Option<&'a Disk> {
     let named = |disk: &&Disk| {

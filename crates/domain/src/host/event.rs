@@ -1,6 +1,6 @@
 //! What can happen to a host: the only inputs of its lifecycle.
 
-use super::{Gates, Stage};
+use super::{Gates, Role, Stage};
 use crate::cluster;
 use crate::id::ClusterId;
 use jiff::{SignedDuration, Timestamp};
@@ -40,6 +40,13 @@ pub enum Event {
     InstallFailed {
         why: String,
     },
+    /// The plan of the cluster's installation says what this host becomes.
+    Assigned {
+        role: Role,
+        bootstrap: bool,
+    },
+    /// The agent stopped the installer, or found none running.
+    InstallerStopped,
     MediaLost,
     MediaBack,
     Progressed {
@@ -76,7 +83,7 @@ pub struct Standing {
     pub adds_hosts: bool,
     pub single_node: bool,
     pub soft_timeouts: bool,
-    /// Enough other hosts are left for the installation to succeed.
+    /// One more worker may fail and the rest is enough; of a control plane host this is never said.
     pub can_do_without: bool,
 }
 

@@ -9,6 +9,7 @@ pub mod hostname;
 pub mod lifecycle;
 pub mod phase;
 pub mod report;
+pub mod returning;
 pub mod rules;
 pub mod stage;
 pub mod status;
@@ -19,6 +20,7 @@ pub use decision::{Decision, Effect};
 pub use event::Event;
 pub use phase::Phase;
 pub use report::Report;
+pub use returning::{Return, Route};
 pub use stage::{Progress, Stage};
 pub use status::Status;
 
@@ -123,6 +125,8 @@ pub struct Tenant {
     pub fencing: String,
     pub installation_disk_id: String,
     pub installation_disk_path: String,
+    /// The disk as a person finds it in the firmware's list: model, serial, name and id.
+    pub installation_disk_label: String,
     /// The owner chose the disk; otherwise it follows the inventory.
     pub disk_chosen: bool,
 }
@@ -252,6 +256,12 @@ pub struct Host {
     pub progress: Progress,
     #[serde(default)]
     pub connection_timed_out: bool,
+    /// A fact about the machine, not the tenant: an installer was started on it and nothing proves that it ended.
+    #[serde(default)]
+    pub installer_may_run: bool,
+    /// It is on its way back; the receipt is made from this when it arrives.
+    #[serde(default)]
+    pub returning: Option<Return>,
     #[serde(default)]
     pub logs: Logs,
     #[serde(default)]
@@ -301,6 +311,8 @@ impl Host {
             disks_to_format: Vec::new(),
             progress: Progress::default(),
             connection_timed_out: false,
+            installer_may_run: false,
+            returning: None,
             logs: Logs::default(),
             installer_version: String::new(),
             approved: false,

@@ -8,8 +8,8 @@ use crate::usecase::cluster_update::{Given, apply};
 use muster_contract::v2::cluster_request::{CreateCluster, UpdateCluster};
 use muster_contract::v2::cluster_setting::{HighAvailabilityMode, ReleaseArchitecture};
 use muster_domain::cluster::{
-    Cluster, ClusterNetwork, DiskEncryption, Gates, IgnitionEndpoint, Kind, Operator, Phase, Platform,
-    lifecycle,
+    Cluster, ClusterNetwork, DiskEncryption, Gates, IgnitionEndpoint, IgnitionSource, Install, Kind, Operator,
+    Phase, Platform, lifecycle,
 };
 use muster_domain::infra_env::Proxy;
 use muster_domain::input::{control_plane, image, schema};
@@ -60,8 +60,8 @@ fn new_cluster(hub: &Hub, wish: &CreateCluster, ask: &Ask) -> Result<Cluster, Er
     cluster.high_availability_mode = if count == 1 { "None" } else { "Full" }.into();
     cluster.operators = vec![Operator {
         name: "console".into(),
-        properties: String::new(),
         builtin: true,
+        ..Operator::default()
     }];
     if wish.additional_ntp_source.is_none() && wish.ntp_sources.is_none() {
         cluster
@@ -141,6 +141,8 @@ pub fn blank(hub: &Hub, ask: &Ask) -> Cluster {
         validations: String::new(),
         connectivity_groups: String::new(),
         collisions: std::collections::BTreeMap::new(),
+        install: Install::default(),
+        ignition_source: IgnitionSource::default(),
         install_started_at: None,
         install_completed_at: None,
         user: ask.caller.user.clone(),

@@ -392,7 +392,7 @@ fn put_operators(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Inva
     cluster.operators.extend(wanted.iter().map(|operator| Operator {
         name: operator.name.clone().unwrap_or_default(),
         properties: operator.properties.clone().unwrap_or_default(),
-        builtin: false,
+        ..Operator::default()
     }));
     Ok(())
 }

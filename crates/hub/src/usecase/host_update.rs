@@ -196,6 +196,7 @@ fn choose_disk(host: &mut Host, inventory: &Inventory, wanted: &[&str]) -> Resul
     };
     host.tenant.installation_disk_id = disks::identity(disk);
     host.tenant.installation_disk_path = disks::path(disk);
+    host.tenant.installation_disk_label = disks::label(disk);
     host.tenant.disk_chosen = true;
     Ok(())
 }

@@ -374,6 +374,7 @@ fn lost(host: &Host) -> Vec<String> {
         installation_disk_id,
         // Goes with the id; who chose it is no loss of its own.
         installation_disk_path: _,
+        installation_disk_label: _,
         disk_chosen,
     } = &host.tenant;
     let all = [

@@ -13,6 +13,16 @@ pub(super) fn checked_in(host: &Host, around: &Around<'_>) -> Decision {
     draft.because("the agent asked for work", around)
 }
 
+/// Nothing writes to the disk any more: a host on its way back may be lent again.
+pub(super) fn installer_stopped(host: &Host, around: &Around<'_>) -> Decision {
+    if !host.installer_may_run {
+        return stay(host, "no installer was known to run");
+    }
+    let mut draft = Draft::of(host);
+    draft.host.installer_may_run = false;
+    draft.because("the installer was stopped", around)
+}
+
 pub(super) fn media_lost(host: &Host, around: &Around<'_>) -> Decision {
     if host.media == Media::Disconnected {
         return stay(host, "known already");

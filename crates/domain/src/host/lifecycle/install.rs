@@ -1,6 +1,6 @@
 //! The installation as the host sees it: start, progress, failure, cancel, reset.
 
-use super::super::{Host, Kind, Phase, Progress, Stage, stage};
+use super::super::{Host, Kind, Phase, Progress, Role, Stage, stage};
 use super::{Around, Decision, Draft, stay};
 use crate::journal::Severity;
 use crate::refusal::Refused;
@@ -102,10 +102,41 @@ pub(super) fn install(host: &Host, around: &Around<'_>) -> Result<Decision, Refu
     }
     let mut draft = Draft::of(host).enter(Phase::Installing, around);
     draft.host.progress = Progress::default();
-    if draft.host.role == super::super::Role::AutoAssign {
-        draft.host.role = draft.host.suggested_role.unwrap_or(super::super::Role::Worker);
+    if draft.host.role == Role::AutoAssign {
+        draft.host.role = draft.host.suggested_role.unwrap_or(Role::Worker);
     }
     Ok(told(draft, "host_installation_started").because("the installation starts", around))
+}
+
+/// What the plan of the whole cluster makes of this host.
+pub(super) fn assigned(
+    host: &Host,
+    role: Role,
+    bootstrap: bool,
+    around: &Around<'_>,
+) -> Result<Decision, Refused> {
+    if host.status() != super::Status::Known {
+        return Err(Refused::conflict(
+            "host-not-ready",
+            format!("{} is {}, not known.", host.name(), host.status().word()),
+            "See its validations for what is missing.",
+        ));
+    }
+    let mut draft = Draft::of(host);
+    (draft.host.role, draft.host.bootstrap) = (role, bootstrap);
+    if host.role != role {
+        let text = format!("Host {} becomes a {}.", host.name(), role.word());
+        draft
+            .journal
+            .push(draft.host.entry("host_role_updated", Severity::Info, text));
+    }
+    if bootstrap && !host.bootstrap {
+        let text = format!("Host {} starts the control plane of its cluster.", host.name());
+        draft
+            .journal
+            .push(draft.host.entry("host_bootstrap_set", Severity::Info, text));
+    }
+    Ok(draft.because("the installation is planned", around))
 }
 
 pub(super) fn failed(host: &Host, why: &str, around: &Around<'_>) -> Decision {

@@ -101,6 +101,7 @@ pub(super) fn secretive() -> Tenant {
         fencing: "canary-fencing".into(),
         installation_disk_id: "canary-disk".into(),
         installation_disk_path: "/dev/canary".into(),
+        installation_disk_label: "CANARY 1 (canary)".into(),
         disk_chosen: true,
     }
 }

@@ -87,6 +87,11 @@ fn events() -> Vec<Event> {
         Event::Reset,
         Event::Install,
         Event::InstallFailed { why: "exit 1".into() },
+        Event::Assigned {
+            role: Role::Master,
+            bootstrap: true,
+        },
+        Event::InstallerStopped,
         Event::MediaLost,
         Event::MediaBack,
         Event::CheckedIn,

@@ -1,6 +1,6 @@
 //! Laws that hold after any history, however odd.
 
-use super::super::super::{Report, deadline, steps};
+use super::super::super::{Report, Role, deadline, steps};
 use super::*;
 use proptest::prelude::*;
 
@@ -41,6 +41,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Reset),
         1 => Just(Event::Install),
         1 => Just(Event::InstallFailed { why: "exit 1".into() }),
+        1 => Just(Event::Assigned { role: Role::Master, bootstrap: true }),
+        2 => Just(Event::InstallerStopped),
         1 => Just(Event::MediaLost),
         1 => Just(Event::MediaBack),
         2 => Just(Event::CheckedIn),

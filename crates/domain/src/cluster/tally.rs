@@ -1,0 +1,154 @@
+//! How a cluster's hosts stand, counted once per look.
+
+use super::Cluster;
+use crate::checks::facts::effective_role;
+use crate::host::{Host, Role, Status};
+
+/// Hosts of one role, by what they are doing. Every host is in exactly one of the groups after `expected`,
+/// except that `installing` counts everyone who is still on the way or has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Group {
+    pub expected: usize,
+    /// Ready, its tests not begun yet.
+    pub known: usize,
+    pub preparing: usize,
+    pub prepared: usize,
+    pub prepare_failed: usize,
+    /// None of the above and not installing either: lost, unfit, or taken away.
+    pub elsewhere: usize,
+    /// Prepared, installing, waiting for its boot order to be fixed, or installed.
+    pub installing: usize,
+    pub installed: usize,
+    pub boot_fix: usize,
+    pub failed: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// The bootstrap host included.
+    pub masters: Group,
+    pub arbiters: Group,
+    pub workers: Group,
+    pub hosts: usize,
+    /// Of every host's own percentage.
+    pub host_percent_sum: i64,
+    /// Hosts that can fence each other.
+    pub fenced: usize,
+}
+
+impl Tally {
+    pub fn of(hosts: &[&Host]) -> Self {
+        let mut tally = Tally::default();
+        for host in hosts {
+            tally.add(host);
+        }
+        tally
+    }
+
+    fn add(&mut self, host: &Host) {
+        self.hosts += 1;
+        self.host_percent_sum += host.progress.percentage;
+        self.fenced += usize::from(!host.tenant.fencing.is_empty());
+        let group = match effective_role(host.role, host.suggested_role) {
+            Role::Master => &mut self.masters,
+            Role::Arbiter => &mut self.arbiters,
+            // A host without a role yet is nobody the cluster could stand on.
+            Role::Worker | Role::AutoAssign => &mut self.workers,
+        };
+        group.add(host.status());
+    }
+
+    fn groups(&self) -> [&Group; 3] {
+        [&self.masters, &self.arbiters, &self.workers]
+    }
+
+    pub fn sum(&self, count: impl Fn(&Group) -> usize) -> usize {
+        self.groups().into_iter().map(count).sum()
+    }
+
+    /// Enough hosts are where `count` looks for the cluster to work: all of the control plane and, if more than one
+    /// worker was wanted, two of them.
+    pub fn is_enough(&self, cluster: &Cluster, count: impl Fn(&Group) -> usize) -> bool {
+        let wanted = usize::try_from(cluster.control_plane_count).unwrap_or_default();
+        if cluster.single_node() {
+            return count(&self.masters) >= 1;
+        }
+        let masters = wanted.max(self.masters.expected);
+        // Two masters need somebody who decides between them, or must be able to switch each other off.
+        let judged = masters > 2 || self.arbiters.expected > 0 || self.fenced >= 2;
+        judged
+            && masters >= 2
+            && count(&self.masters) >= masters
+            && count(&self.arbiters) >= self.arbiters.expected
+            && (self.workers.expected < 2 || count(&self.workers) >= 2)
+    }
+
+    pub fn enough_installing(&self, cluster: &Cluster) -> bool {
+        self.is_enough(cluster, |group| group.installing)
+    }
+
+    pub fn enough_installed(&self, cluster: &Cluster) -> bool {
+        self.is_enough(cluster, |group| group.installed)
+    }
+
+    /// Nobody is on the way any more: each host has arrived or failed.
+    pub fn all_settled(&self) -> bool {
+        self.sum(|group| group.installed + group.failed) == self.hosts
+    }
+
+    /// Whether one more worker may fail.
+    pub fn can_lose_worker(&self) -> bool {
+        self.workers.expected < 2 || self.workers.installing > 2
+    }
+
+    /// The hosts' average percentage.
+    pub fn percent(&self) -> i64 {
+        match i64::try_from(self.hosts) {
+            Ok(0) | Err(_) => 0,
+            Ok(hosts) => self.host_percent_sum / hosts,
+        }
+    }
+}
+
+impl Group {
+    fn add(&mut self, status: Status) {
+        self.expected += 1;
+        match status {
+            Status::Known => self.known += 1,
+            Status::PreparingForInstallation => self.preparing += 1,
+            Status::PreparingSuccessful => {
+                self.prepared += 1;
+                self.installing += 1;
+            }
+            Status::PreparingFailed => self.prepare_failed += 1,
+            Status::Installing | Status::InstallingInProgress => self.installing += 1,
+            Status::InstallingPendingUserAction => {
+                self.boot_fix += 1;
+                self.installing += 1;
+            }
+            Status::Installed | Status::AddedToExistingCluster => {
+                self.installed += 1;
+                self.installing += 1;
+            }
+            Status::Error => self.failed += 1,
+            Status::Discovering
+            | Status::Disconnected
+            | Status::Insufficient
+            | Status::Disabled
+            | Status::PendingForInput
+            | Status::ResettingPendingUserAction
+            | Status::Cancelled
+            | Status::Resetting
+            | Status::DiscoveringUnbound
+            | Status::KnownUnbound
+            | Status::DisconnectedUnbound
+            | Status::InsufficientUnbound
+            | Status::DisabledUnbound
+            | Status::Binding
+            | Status::Unbinding
+            | Status::UnbindingPendingUserAction
+            | Status::Reclaiming
+            | Status::ReclaimingRebooting => self.elsewhere += 1,
+        }
+    }
+}
