@@ -1,16 +1,16 @@
-//! Read, decide, commit: the one loop through which every change of a host goes.
+//! Read, decide, commit: the loops through which every change of a host and of a cluster goes.
 
 use crate::error::Error;
 use crate::index::Slot;
 use crate::room::Room;
 use crate::{Hub, measure};
 use jiff::Timestamp;
-use muster_domain::cluster::Cluster;
+use muster_domain::cluster::{self, Cluster};
 use muster_domain::host::event::{Around, Event};
 use muster_domain::host::{Decision, Host, Report, deadline, lifecycle};
 use muster_domain::infra_env::InfraEnv;
-use muster_domain::{Caller, Entry, HostKey};
-use muster_store::{Commit, HostWrite};
+use muster_domain::{Caller, ClusterId, Entry, HostKey};
+use muster_store::{ClusterWrite, Commit, FileStat, FileWrite, HostWrite};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -213,7 +213,7 @@ impl Hub {
     async fn host_commit(
         &self,
         turn: Turn,
-        before: Option<muster_domain::ClusterId>,
+        before: Option<ClusterId>,
         ask: &Ask,
         now: Timestamp,
     ) -> Result<Arc<Host>, Error> {
@@ -245,6 +245,107 @@ impl Hub {
                 .for_each(|cluster| self.mark_dirty(cluster));
         }
         Ok(host)
+    }
+
+    /// Changes one cluster and its files: decided again on fresh data as long as somebody else is faster.
+    pub async fn cluster_turn(
+        &self,
+        id: ClusterId,
+        ask: &Ask,
+        decide: impl Fn(&Cluster) -> Result<(cluster::Decision, Vec<FileWrite>), Error>,
+    ) -> Result<Arc<Cluster>, Error> {
+        self.cluster_turn_on_files(id, ask, None, |cluster, _| decide(cluster))
+            .await
+    }
+
+    /// The same for decisions that depend on which files there are below a path. Every change of files bumps the
+    /// cluster's revision, so nobody decides on a list that is not true any more.
+    pub async fn cluster_turn_on_files(
+        &self,
+        id: ClusterId,
+        ask: &Ask,
+        below: Option<&str>,
+        decide: impl Fn(&Cluster, &[FileStat]) -> Result<(cluster::Decision, Vec<FileWrite>), Error>,
+    ) -> Result<Arc<Cluster>, Error> {
+        let mut last = None;
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                self.learn_cluster(id).await?;
+            }
+            let before = self
+                .index
+                .cluster(id)
+                .ok_or_else(|| Error::missing("cluster", id))?;
+            let files = match below {
+                // Read after the row: a list that is older than the row cannot be told from a true one.
+                Some(below) => self.store.file_list(id, below).await?,
+                None => Vec::new(),
+            };
+            let (decision, writes) = match decide(&before, &files) {
+                // Another hub may have changed it a moment ago: nobody is refused because of an old copy.
+                Err(Error::Refused(_)) if attempt == 0 && self.has_company() => continue,
+                decided => decided?,
+            };
+            if writes.is_empty()
+                && decision.journal.is_empty()
+                && decision.effects.is_empty()
+                && decision.cluster == *before
+            {
+                return Ok(before);
+            }
+            match self.cluster_commit(decision, writes, ask).await {
+                Err(error) if error.is_stale() => last = Some(error),
+                done => return done,
+            }
+        }
+        Err(last.unwrap_or_else(|| Error::missing("cluster", id)))
+    }
+
+    async fn cluster_commit(
+        &self,
+        decision: cluster::Decision,
+        files: Vec<FileWrite>,
+        ask: &Ask,
+    ) -> Result<Arc<Cluster>, Error> {
+        let cluster::Decision {
+            mut cluster,
+            journal,
+            effects,
+            why: _,
+        } = decision;
+        let now = self.now();
+        cluster.updated_at = now;
+        let has_effects = !effects.is_empty();
+        let commit = Commit {
+            request_id: ask.request_id,
+            clusters: vec![ClusterWrite::Put {
+                cluster: cluster.clone(),
+            }],
+            files,
+            journal,
+            effects,
+            ..Commit::new(now)
+        };
+        let done = self.store.commit(commit).await?;
+        cluster.revision = done.clusters.first().copied().unwrap_or(cluster.revision + 1);
+        let row = self.index.put_cluster(cluster);
+        if has_effects {
+            self.outbox_bell.notify_one();
+        }
+        self.announce(done.seq);
+        if !ask.from_look {
+            self.mark_dirty(row.id);
+        }
+        Ok(row)
+    }
+
+    /// Takes a cluster as the store has it.
+    pub async fn learn_cluster(&self, id: ClusterId) -> Result<(), Error> {
+        match self.store.cluster_find(id).await? {
+            Some(cluster) => drop(self.index.put_cluster(cluster)),
+            None => self.index.drop_cluster(id),
+        }
+        Ok(())
     }
 
     pub fn host_write(&self, host: &Host, reports: BTreeMap<Report, Option<String>>) -> HostWrite {

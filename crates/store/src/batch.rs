@@ -7,7 +7,7 @@ use crate::changes::{self, Change, ChangeKind, ChangeOp};
 use crate::commit::{ClusterWrite, Commit, Committed, HostWrite, InfraEnvWrite};
 use crate::hosts::{self, HostBatch};
 use crate::references::{self, Members};
-use crate::{StoreError, clusters, events, infra_envs, outbox, tombstones};
+use crate::{StoreError, clusters, events, files, infra_envs, outbox, tombstones};
 use muster_domain::id::{ClusterId, HostKey, InfraEnvId};
 use sqlx::AnyConnection;
 use std::collections::{BTreeSet, HashMap};
@@ -83,6 +83,7 @@ pub(crate) async fn apply(
         return Ok(answers);
     }
     plan.write(connection).await?;
+    files::write(connection, &accepted).await?;
     let before = append(connection, &accepted, feed).await?;
     for committed in answers.iter_mut().flatten() {
         committed.seq += before;

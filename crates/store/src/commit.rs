@@ -17,6 +17,8 @@ pub struct Commit {
     pub hosts: Vec<HostWrite>,
     pub clusters: Vec<ClusterWrite>,
     pub infra_envs: Vec<InfraEnvWrite>,
+    /// In order. Their clusters must be there; a cluster that is deleted takes its files along by itself.
+    pub files: Vec<FileWrite>,
     pub journal: Vec<Entry>,
     pub effects: Vec<Effect>,
     /// Hosts may name clusters and pools that are not there (yet), and what is deleted may have hosts: rows that are
@@ -36,6 +38,7 @@ impl Commit {
             hosts: Vec::new(),
             clusters: Vec::new(),
             infra_envs: Vec::new(),
+            files: Vec::new(),
             journal: Vec::new(),
             effects: Vec::new(),
             in_any_order: false,
@@ -80,6 +83,69 @@ pub enum ClusterWrite {
 pub enum InfraEnvWrite {
     Put { infra_env: InfraEnv },
     Delete { id: InfraEnvId, revision: i64 },
+}
+
+/// A change of one file of a cluster, or of all below a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileWrite {
+    pub cluster: ClusterId,
+    pub path: String,
+    pub what: FileChange,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub enum FileChange {
+    /// The whole content; it replaces what was there.
+    Put(Vec<u8>),
+    /// What was uploaded; see [`crate::Upload::file`].
+    Adopt {
+        content: Uuid,
+        size: u64,
+    },
+    /// To another path, over what is there. Nothing happens when there is no such file.
+    Rename(String),
+    Delete,
+    /// Everything whose path begins like this.
+    DeletePrefix,
+}
+
+// Files hold pull secrets, keys and passwords.
+impl std::fmt::Debug for FileChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Put(content) => write!(f, "Put({} bytes)", content.len()),
+            Self::Adopt { size, .. } => write!(f, "Adopt({size} bytes)"),
+            Self::Rename(to) => write!(f, "Rename({to:?})"),
+            Self::Delete => f.write_str("Delete"),
+            Self::DeletePrefix => f.write_str("DeletePrefix"),
+        }
+    }
+}
+
+impl FileWrite {
+    pub fn put(cluster: ClusterId, path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        Self::new(cluster, path, FileChange::Put(content.into()))
+    }
+
+    pub fn rename(cluster: ClusterId, path: impl Into<String>, to: impl Into<String>) -> Self {
+        Self::new(cluster, path, FileChange::Rename(to.into()))
+    }
+
+    pub fn delete(cluster: ClusterId, path: impl Into<String>) -> Self {
+        Self::new(cluster, path, FileChange::Delete)
+    }
+
+    pub fn delete_prefix(cluster: ClusterId, path: impl Into<String>) -> Self {
+        Self::new(cluster, path, FileChange::DeletePrefix)
+    }
+
+    fn new(cluster: ClusterId, path: impl Into<String>, what: FileChange) -> Self {
+        Self {
+            cluster,
+            path: path.into(),
+            what,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

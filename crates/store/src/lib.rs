@@ -12,6 +12,7 @@ mod counts;
 mod database;
 mod error;
 mod events;
+mod files;
 mod hosts;
 mod infra_envs;
 mod outbox;
@@ -20,17 +21,22 @@ mod reports;
 mod schema;
 mod sql;
 mod tombstones;
+mod uploads;
 mod writer;
 
 pub use changes::{Change, ChangeKind, ChangeOp, ChangesRange};
 pub use checkins::Checkin;
-pub use commit::{ClusterWrite, Commit, Committed, HostWrite, InfraEnvWrite, OutboxRetry};
+pub use commit::{
+    ClusterWrite, Commit, Committed, FileChange, FileWrite, HostWrite, InfraEnvWrite, OutboxRetry,
+};
 pub use counts::Counts;
 pub use database::Database;
 pub use error::StoreError;
 pub use events::{Category, Event, EventQuery, EventsPage, SeverityCounts};
+pub use files::{FileReader, FileStat};
 pub use hosts::{HostFilter, LoadedHost};
 pub use outbox::OutboxItem;
+pub use uploads::Upload;
 
 use database::Pools;
 use sqlx::AnyPool;

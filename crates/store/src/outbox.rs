@@ -54,6 +54,9 @@ impl Store {
 fn key(effect: &Effect) -> String {
     match effect {
         Effect::FinishMove { host, .. } => format!("finish-move {host}"),
+        // Making is keyed by attempt: a reset and a new start while the old attempt's files are made are two wishes.
+        Effect::MakeFiles { cluster, attempt } => format!("make-files {cluster} {attempt}"),
+        Effect::DropFiles { cluster } => format!("drop-files {cluster}"),
     }
 }
 

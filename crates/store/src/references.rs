@@ -1,4 +1,5 @@
-//! What a commit relies on besides the rows it writes: a host's cluster and pool exist, and what is deleted is empty.
+//! What a commit relies on besides the rows it writes: a host's cluster and pool and a file's cluster exist, and what is
+//! deleted is empty.
 //!
 //! Foreign keys would say the same, but one broken key would fail the whole batch instead of the commit that broke it.
 
@@ -14,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 #[derive(Debug, Default)]
 pub(crate) struct Members(HashMap<RowKey, i64>);
 
-/// The clusters and pools that hosts of these commits name.
+/// The clusters and pools that hosts and files of these commits name.
 pub(crate) fn named(commits: &[Commit]) -> BTreeSet<RowKey> {
     let puts = commits
         .iter()
@@ -28,7 +29,12 @@ pub(crate) fn named(commits: &[Commit]) -> BTreeSet<RowKey> {
         named.insert(RowKey::InfraEnv(host.infra_env));
         named.extend(host.cluster.map(RowKey::Cluster));
     }
+    named.extend(commits.iter().flat_map(file_clusters));
     named
+}
+
+fn file_clusters(commit: &Commit) -> impl Iterator<Item = RowKey> {
+    commit.files.iter().map(|file| RowKey::Cluster(file.cluster))
 }
 
 impl Members {
@@ -62,6 +68,13 @@ impl Members {
     /// Counts a commit in if everything it relies on is there; otherwise says what is missing or not empty.
     pub fn admit(&mut self, commit: &Commit, standings: &HashMap<RowKey, Standing>) -> Result<(), RowKey> {
         let changes = changes(commit, standings);
+        // Rows may come in any order, files only into clusters that are there: they would never be found otherwise.
+        let made = made(commit);
+        let exists =
+            |key: &RowKey| made.contains(key) || standings.get(key).is_some_and(|row| row.revision > 0);
+        if let Some(key) = file_clusters(commit).find(|key| !exists(key)) {
+            return Err(key);
+        }
         if !commit.in_any_order {
             self.judge(commit, standings, &changes)?;
         }
@@ -99,7 +112,7 @@ impl Members {
     }
 }
 
-fn deleted_clusters(commit: &Commit) -> impl Iterator<Item = ClusterId> {
+pub(crate) fn deleted_clusters(commit: &Commit) -> impl Iterator<Item = ClusterId> {
     commit.clusters.iter().filter_map(|write| match write {
         ClusterWrite::Delete { id, .. } => Some(*id),
         ClusterWrite::Put { .. } => None,

@@ -5,7 +5,10 @@ use crate::database::{Dialect, Pools};
 use crate::writer::lock;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_tables.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_tables.sql"),
+    include_str!("../migrations/0002_files.sql"),
+];
 
 /// Where the number of applied migrations is kept.
 const KEY: &str = "schema";
@@ -53,12 +56,13 @@ async fn applied(connection: &mut AnyConnection) -> Result<usize, StoreError> {
 }
 
 fn portable(text: &str, dialect: Dialect) -> String {
-    let (id, number, clustered) = match dialect {
+    let (id, number, blob, clustered) = match dialect {
         // Only `integer` becomes SQLite's own row number and needs no index beside it.
-        Dialect::Sqlite => ("text", "integer", "without rowid"),
-        Dialect::Postgres => ("text collate \"C\"", "bigint", ""),
+        Dialect::Sqlite => ("text", "integer", "blob", "without rowid"),
+        Dialect::Postgres => ("text collate \"C\"", "bigint", "bytea", ""),
     };
     text.replace("{id}", id)
         .replace("{number}", number)
+        .replace("{blob}", blob)
         .replace("{clustered}", clustered)
 }

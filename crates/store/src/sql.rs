@@ -16,6 +16,7 @@ const SIZES: [usize; 4] = [64, 16, 4, 1];
 pub(crate) enum Value {
     Text(String),
     Int(i64),
+    Bytes(Vec<u8>),
     NoText,
     NoInt,
 }
@@ -57,6 +58,7 @@ pub(crate) fn bind(query: Bound<'_>, value: Value) -> Bound<'_> {
     match value {
         Value::Text(text) => query.bind(text),
         Value::Int(number) => query.bind(number),
+        Value::Bytes(bytes) => query.bind(bytes),
         Value::NoText => query.bind(None::<String>),
         Value::NoInt => query.bind(None::<i64>),
     }
@@ -164,6 +166,7 @@ pub(crate) trait Columns {
     fn maybe_text(&self, index: usize) -> Result<Option<&str>, StoreError>;
     fn int(&self, index: usize) -> Result<i64, StoreError>;
     fn maybe_int(&self, index: usize) -> Result<Option<i64>, StoreError>;
+    fn maybe_bytes(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError>;
 
     fn time(&self, index: usize) -> Result<Timestamp, StoreError> {
         time(self.int(index)?)
@@ -204,6 +207,10 @@ impl Columns for AnyRow {
     }
 
     fn maybe_int(&self, index: usize) -> Result<Option<i64>, StoreError> {
+        Ok(self.try_get(index)?)
+    }
+
+    fn maybe_bytes(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.try_get(index)?)
     }
 }

@@ -4,10 +4,12 @@ use crate::batch;
 use crate::checkins::{self, Checkin};
 use crate::commit::{Commit, Committed};
 use crate::database::Dialect;
+use crate::uploads::{self, Piece};
 use crate::{Store, StoreError, changes, tombstones};
 use jiff::Timestamp;
 use sqlx::{AnyConnection, AnyPool};
 use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
 
 /// Commits in one transaction: enough for every request in flight to share it, few enough to answer them soon.
 const BATCH: usize = 256;
@@ -24,6 +26,10 @@ pub(crate) enum Job {
     Commit(Box<Commit>, Reply<Committed>),
     Checkins(Vec<Checkin>, Reply<()>),
     Prune(Prune, Reply<u64>),
+    /// An upload goes on.
+    Grow(Piece, Reply<()>),
+    /// An upload was given up.
+    Discard(Uuid),
     Close,
 }
 
@@ -31,6 +37,7 @@ pub(crate) enum Job {
 pub(crate) enum Prune {
     Tombstones { before: Timestamp },
     Changes { before: Timestamp },
+    Uploads { before: Timestamp },
 }
 
 impl Store {
@@ -62,17 +69,25 @@ pub(crate) async fn run(pool: AnyPool, dialect: Dialect, mut queue: mpsc::Receiv
     let writer = Writer { pool, dialect };
     let mut jobs = Vec::with_capacity(BATCH);
     while queue.recv_many(&mut jobs, BATCH).await > 0 {
-        let mut commits = Vec::with_capacity(jobs.len());
+        let (mut commits, mut discards) = (Vec::with_capacity(jobs.len()), Vec::new());
         for job in jobs.drain(..) {
             match job {
                 Job::Commit(commit, reply) => commits.push((*commit, reply)),
                 // Nobody hears the answer of a caller that went away; the work is done all the same.
                 Job::Checkins(checkins, reply) => drop(reply.send(writer.checkins(checkins).await)),
                 Job::Prune(prune, reply) => drop(reply.send(writer.prune(prune).await)),
+                Job::Grow(piece, reply) => drop(reply.send(writer.grow(piece).await)),
+                Job::Discard(content) => {
+                    discards.push(content);
+                }
                 Job::Close => queue.close(),
             }
         }
         writer.commits(commits).await;
+        // After the commits: one of them may have taken over what its uploader let go of.
+        for content in discards {
+            writer.discard(content).await;
+        }
     }
     writer.pool.close().await;
 }
@@ -135,12 +150,33 @@ impl Writer {
         Ok(tx.commit().await?)
     }
 
+    async fn grow(&self, piece: Piece) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin_with(self.dialect.begin_write()).await?;
+        lock(&mut tx, self.dialect).await?;
+        uploads::grow(&mut tx, piece).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Nobody waits for the answer, and what is left over is pruned some day.
+    async fn discard(&self, content: Uuid) {
+        let done = async {
+            let mut tx = self.pool.begin_with(self.dialect.begin_write()).await?;
+            lock(&mut tx, self.dialect).await?;
+            uploads::discard(&mut tx, content).await?;
+            Ok::<_, StoreError>(tx.commit().await?)
+        };
+        if let Err(error) = done.await {
+            tracing::warn!(%error, "an upload that was given up is still there");
+        }
+    }
+
     async fn prune(&self, prune: Prune) -> Result<u64, StoreError> {
         let mut tx = self.pool.begin_with(self.dialect.begin_write()).await?;
         lock(&mut tx, self.dialect).await?;
         let gone = match prune {
             Prune::Tombstones { before } => tombstones::prune(&mut tx, before).await?,
             Prune::Changes { before } => changes::prune(&mut tx, before).await?,
+            Prune::Uploads { before } => uploads::prune(&mut tx, before).await?,
         };
         tx.commit().await?;
         Ok(gone)
