@@ -59,10 +59,20 @@ impl Answer {
     }
 }
 
-/// The answer to a step. `revision` is that of a flapping inventory.
-pub fn answer(machine: &Machine, work: &Work, args: &[String], revision: u64) -> Answer {
+/// What is odd about a machine at the moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Oddities {
+    /// The state of an inventory that changes, see [`inventory::of`].
+    pub revision: u64,
+    /// How long the disk takes to write, when it is slow.
+    pub io_sync_ms: Option<i64>,
+    pub images_fail: bool,
+}
+
+/// The answer to a step.
+pub fn answer(machine: &Machine, work: &Work, args: &[String], odd: Oddities) -> Answer {
     match work {
-        Work::Step(kind) => step(machine, *kind, args, revision).unwrap_or_else(|error| {
+        Work::Step(kind) => step(machine, *kind, args, odd).unwrap_or_else(|error| {
             Answer::failed(
                 NO_ACTION,
                 format!("the arguments of {kind} cannot be used: {error}"),
@@ -72,18 +82,18 @@ pub fn answer(machine: &Machine, work: &Work, args: &[String], revision: u64) ->
             CANNOT_START,
             r#"the container name "assisted-installer" is already in use"#,
         ),
-        Work::Busy(_) | Work::UploadLogs => Answer::default(),
+        Work::Busy(_) | Work::SendLogs(_) => Answer::default(),
         Work::Unknown(word) => Answer::failed(NO_ACTION, format!("failed to find action for step {word}")),
     }
 }
 
-fn step(machine: &Machine, kind: StepType, args: &[String], revision: u64) -> Result<Answer, String> {
+fn step(machine: &Machine, kind: StepType, args: &[String], odd: Oddities) -> Result<Answer, String> {
     Ok(match kind {
         StepType::Inventory => {
             if args.is_empty() {
                 return Err("the host id is missing".into());
             }
-            Answer::output(&inventory::of(machine, revision))
+            Answer::output(&inventory::of(machine, odd.revision))
         }
         StepType::ConnectivityCheck => Answer::output(&connectivity(machine, &one::<Vec<_>>(args)?)),
         StepType::FreeNetworkAddresses => Answer::output(&free_addresses(&one::<Vec<String>>(args)?)),
@@ -92,8 +102,8 @@ fn step(machine: &Machine, kind: StepType, args: &[String], revision: u64) -> Re
         StepType::TangConnectivityCheck => Answer::output(&tang(&one(args)?)?),
         StepType::NtpSynchronizer => Answer::output(&ntp(&one(args)?)),
         StepType::DomainResolution => Answer::output(&domains(one(args)?)),
-        StepType::InstallationDiskSpeedCheck => Answer::output(&disk_speed(args)?),
-        StepType::ContainerImageAvailability => Answer::output(&images(one(args)?)),
+        StepType::InstallationDiskSpeedCheck => Answer::output(&disk_speed(args, odd.io_sync_ms)?),
+        StepType::ContainerImageAvailability => Answer::output(&images(one(args)?, odd.images_fail)),
         StepType::VerifyVips => Answer::output(&vips(one(args)?)),
         StepType::UpgradeAgent => {
             let agent_image = one::<UpgradeAgentArgs>(args)?.agent_image;
@@ -287,7 +297,7 @@ fn domains(args: DomainResolutionArgs) -> DomainResolutionReply {
     }
 }
 
-fn disk_speed(args: &[String]) -> Result<DiskSpeedReply, String> {
+fn disk_speed(args: &[String], slow_ms: Option<i64>) -> Result<DiskSpeedReply, String> {
     // The second argument is the time the check may take.
     let [disk, _limit] = args else {
         return Err(format!("expected two, got {}", args.len()));
@@ -295,14 +305,14 @@ fn disk_speed(args: &[String]) -> Result<DiskSpeedReply, String> {
     let disk: DiskSpeedArgs = serde_json::from_str(disk).map_err(|error| error.to_string())?;
     Ok(DiskSpeedReply {
         path: disk.path,
-        io_sync_duration: IO_SYNC_MS,
+        io_sync_duration: slow_ms.unwrap_or(IO_SYNC_MS),
     })
 }
 
-fn images(args: ImageAvailabilityArgs) -> ImageAvailabilityReply {
+fn images(args: ImageAvailabilityArgs, fail: bool) -> ImageAvailabilityReply {
     let image = |name: String| ImageAvailability {
         name,
-        result: "success".into(),
+        result: if fail { "failure" } else { "success" }.into(),
         size_bytes: 333_000_000.0,
         time: 4.2,
         download_rate: 79.3,

@@ -17,12 +17,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
 /// Without a ramp, fleets start at no more than so many hosts per second.
 const STARTS_PER_S: u64 = 500;
+
+/// Someone with a power controller looks after each installed machine this often.
+const RETURN_BOOTS: Duration = Duration::from_secs(60);
 
 /// A fleet to be. Hosts, seed, hub and infra-env are what most callers set.
 #[derive(Debug, Clone)]
@@ -45,6 +48,11 @@ pub struct FleetConfig {
     pub request_timeout: Duration,
     /// Agents that gave up are rebooted after this.
     pub revive: Option<Duration>,
+    /// What a whole installation takes; unset means nine minutes, less when polls are faster.
+    pub install_time: Option<Duration>,
+    /// How often someone looks after installed machines and boots the discovery image on those that the hub waits for;
+    /// unset means that nobody does. Shrinks with `poll`.
+    pub return_boots: Option<Duration>,
     /// How long unchanged answers are not repeated; zero makes every step answer, the worst case for a hub.
     pub reply_cache: Duration,
     /// All machines alike, instead of a mix.
@@ -68,6 +76,8 @@ impl Default for FleetConfig {
             ramp: None,
             request_timeout: Duration::from_secs(30),
             revive: None,
+            install_time: None,
+            return_boots: Some(RETURN_BOOTS),
             reply_cache: Duration::from_millis(REPLY_CACHE_MS),
             profile: None,
             agent_version: Setup::default().agent_version.to_string(),
@@ -85,6 +95,40 @@ pub enum FleetError {
     TooMany { first: u32, last: u64 },
 }
 
+/// What someone does to a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Power {
+    BootDiscovery,
+    BootDisk,
+    /// Power-cycles it, or switches it on.
+    Reboot,
+    Off,
+}
+
+/// Reaches into a fleet while it runs.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    first_index: u32,
+    /// One per task; hosts are dealt out in turn.
+    tasks: Arc<[mpsc::UnboundedSender<(u32, Power)>]>,
+}
+
+impl Remote {
+    /// False when there is no such host, or the fleet has ended.
+    pub fn power(&self, index: u32, power: Power) -> bool {
+        let Some(place) = index.checked_sub(self.first_index) else {
+            return false;
+        };
+        let tasks = self.tasks.len() as u32;
+        let task = &self.tasks[(place % tasks) as usize];
+        task.send((place / tasks, power)).is_ok()
+    }
+
+    pub fn boot_discovery(&self, index: u32) -> bool {
+        self.power(index, Power::BootDiscovery)
+    }
+}
+
 /// A fleet that is ready to run.
 #[derive(Debug)]
 pub struct Fleet {
@@ -92,6 +136,8 @@ pub struct Fleet {
     hub: HubAddress,
     setup: Arc<Setup>,
     stats: Arc<Stats>,
+    remote: Remote,
+    commands: Vec<mpsc::UnboundedReceiver<(u32, Power)>>,
 }
 
 impl Fleet {
@@ -105,11 +151,19 @@ impl Fleet {
             });
         }
         let setup = Arc::new(setup(&config));
+        let tasks = config.connections.clamp(1, config.hosts.max(1) as usize);
+        let (senders, commands): (Vec<_>, Vec<_>) = (0..tasks).map(|_| mpsc::unbounded_channel()).unzip();
+        let remote = Remote {
+            first_index: config.first_index,
+            tasks: senders.into(),
+        };
         Ok(Self {
             config,
             hub,
             setup,
             stats: Arc::default(),
+            remote,
+            commands,
         })
     }
 
@@ -123,17 +177,20 @@ impl Fleet {
         self.stats.clone()
     }
 
+    /// Switches machines on, off and over while the fleet runs.
+    pub fn remote(&self) -> Remote {
+        self.remote.clone()
+    }
+
     /// Runs until `stop` becomes true or its sender is gone. Requests in flight are finished first.
-    pub async fn run(self, stop: watch::Receiver<bool>) {
+    pub async fn run(mut self, stop: watch::Receiver<bool>) {
         let clock = Clock::start();
-        let tasks = self
-            .config
-            .connections
-            .clamp(1, self.config.hosts.max(1) as usize);
+        let commands = std::mem::take(&mut self.commands);
+        let tasks = commands.len();
         let mut running = JoinSet::new();
-        for task in 0..tasks {
+        for (task, commands) in commands.into_iter().enumerate() {
             let shard = self.shard(task, tasks, clock);
-            running.spawn(shard.run(stop.clone()));
+            running.spawn(shard.run(stop.clone(), commands));
         }
         while let Some(ended) = running.join_next().await {
             if let Err(error) = ended {
@@ -173,6 +230,8 @@ fn setup(config: &FleetConfig) -> Setup {
         poll_ms: config.poll.map(millis),
         reply_cache_ms: millis(config.reply_cache),
         revive_ms: config.revive.map(millis),
+        install_ms: config.install_time.map(millis),
+        return_boots_ms: config.return_boots.map(millis),
         profile: config.profile,
         faults: config.faults.clone(),
     }
@@ -215,6 +274,8 @@ struct Shard {
     /// When to look at which host; the second number keeps those of one millisecond in turn.
     wakes: BinaryHeap<Reverse<(u64, u64, u32)>>,
     turn: u64,
+    /// The turn of each host's last wake-up; those before it are void.
+    turns: Vec<u64>,
     wire: Wire,
     stats: Arc<Stats>,
     clock: Clock,
@@ -226,6 +287,7 @@ impl Shard {
         let mut shard = Self {
             wakes: BinaryHeap::with_capacity(hosts.len()),
             turn: 0,
+            turns: vec![0; hosts.len()],
             wire: Wire::new(fleet.hub.clone(), fleet.config.token.0.clone()),
             stats: fleet.stats.clone(),
             clock,
@@ -247,34 +309,66 @@ impl Shard {
 
     fn wake_at(&mut self, ms: u64, host: u32) {
         self.turn += 1;
+        self.turns[host as usize] = self.turn;
         self.wakes.push(Reverse((ms, self.turn, host)));
     }
 
-    async fn run(mut self, mut stop: watch::Receiver<bool>) {
+    async fn run(
+        mut self,
+        mut stop: watch::Receiver<bool>,
+        mut commands: mpsc::UnboundedReceiver<(u32, Power)>,
+    ) {
         while !*stop.borrow() && stop.has_changed().is_ok() {
+            while let Ok((host, power)) = commands.try_recv() {
+                self.switch(host, power);
+            }
             let now = self.clock.now_ms();
-            match self.wakes.peek() {
-                Some(Reverse((at, _, _))) if *at <= now => self.serve_next().await,
-                Some(Reverse((at, _, _))) => {
-                    let pause = tokio::time::sleep(Duration::from_millis(at - now));
-                    tokio::select! {
-                        () = pause => {}
-                        _ = stop.changed() => {}
-                    }
+            let due = self.wakes.peek().map(|Reverse((at, _, _))| *at);
+            if due.is_some_and(|at| at <= now) {
+                self.serve_next().await;
+                continue;
+            }
+            let pause = async {
+                match due {
+                    Some(at) => tokio::time::sleep(Duration::from_millis(at - now)).await,
+                    // All hosts are blocked, silent or installed.
+                    None => std::future::pending().await,
                 }
-                // All hosts are blocked, silent or installed.
-                None if stop.changed().await.is_err() => return,
-                None => {}
+            };
+            tokio::select! {
+                () = pause => {}
+                _ = stop.changed() => {}
+                Some((host, power)) = commands.recv() => self.switch(host, power),
             }
         }
     }
 
-    /// Does all that the host at the head of the heap wants now.
-    async fn serve_next(&mut self) {
-        let Some(Reverse((_, _, at))) = self.wakes.pop() else {
+    fn switch(&mut self, at: u32, power: Power) {
+        let now = self.clock.now_ms();
+        let Some(host) = self.hosts.get_mut(at as usize) else {
             return;
         };
-        let before = self.hosts[at as usize].condition();
+        let before = host.condition();
+        match power {
+            Power::BootDiscovery => host.boot_discovery(now),
+            Power::BootDisk => host.boot_disk(now),
+            Power::Reboot => host.reboot(now),
+            Power::Off => host.power_off(),
+        }
+        self.stats.change(before, host.condition());
+        self.wake_at(now, at);
+    }
+
+    /// Does all that the host at the head of the heap wants now.
+    async fn serve_next(&mut self) {
+        let Some(Reverse((_, turn, at))) = self.wakes.pop() else {
+            return;
+        };
+        if self.turns[at as usize] != turn {
+            return;
+        }
+        let host = &self.hosts[at as usize];
+        let (condition, installs) = (host.condition(), host.installs());
         // A host that never stops asking must not keep the others waiting.
         const MOST_REQUESTS: usize = 8;
         let mut wake = Some(0);
@@ -291,7 +385,9 @@ impl Shard {
                 }
             }
         }
-        self.stats.change(before, self.hosts[at as usize].condition());
+        let host = &self.hosts[at as usize];
+        self.stats.change(condition, host.condition());
+        self.stats.installs(installs, host.installs());
         if let Some(wake) = wake {
             self.wake_at(wake.max(self.clock.now_ms()), at);
         }
@@ -303,7 +399,9 @@ impl Shard {
             Call::Poll => Kind::Poll,
             Call::Reply(_) => Kind::Reply,
             Call::Progress => Kind::Progress,
+            Call::Install => Kind::Install,
             Call::Logs => Kind::Logs,
+            Call::Watch => Kind::Watch,
         };
         let started = Instant::now();
         let (status, outcome) = match tokio::time::timeout(self.timeout, self.wire.send(&request)).await {

@@ -1,7 +1,12 @@
 //! One simulated machine with its agent: a state machine that knows the time only from its caller.
 
+mod agent;
+mod life;
+mod steps;
+
 use crate::fault::{self, HostFaults};
-use crate::install::{Install, Progress};
+use crate::install::installer::Installer;
+use crate::install::node::Node;
 use crate::job::{Job, ReplyCache};
 use crate::machine::Machine;
 use crate::request::{Call, Next, Outcome, Request, Tag};
@@ -9,29 +14,13 @@ use crate::seed::{Draws, mix};
 use crate::setup::Setup;
 use http::Method;
 use muster_contract::v2::BASE;
-use muster_contract::v2::host::{NextStepRunnerCommand, RegisterHost};
-use muster_contract::v2::install::HostStage;
-use muster_contract::v2::step::{NextStepRunnerArgs, PostStepAction};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::sync::Arc;
-use steps::Step;
 use uuid::Uuid;
 
-mod steps;
-
-/// Between registrations that failed in a way that may pass.
-const REGISTER_RETRY_MS: u64 = 60_000;
-/// What an agent does when it is not told what to run.
-const NOTHING_TO_RUN_MS: u64 = 3_600_000;
-/// Inside one call: so many repetitions, with such a pause.
-const CALL_RETRIES: u8 = 3;
-const CALL_RETRY_MS: (u64, u64) = (2_000, 10_000);
-/// Between polls that fail: from half a second, half more each time, to a minute; for a quarter of an hour.
-const BACKOFF_MS: u32 = 500;
-const BACKOFF_MOST_MS: u32 = 60_000;
-const GIVE_UP_MS: u64 = 900_000;
-/// From power-on to the first registration.
+/// From power-on to the first registration, or to the first sign of an installed system.
 const BOOT_MS: u64 = 120_000;
+
 /// A machine and its agent. About 200 bytes; the inventory is made when asked for.
 #[derive(Debug)]
 pub struct SimHost {
@@ -42,7 +31,9 @@ pub struct SimHost {
     runner_host: Uuid,
     jobs: Vec<Job>,
     sent: ReplyCache,
-    install: Option<Box<Install>>,
+    installer: Option<Box<Installer>>,
+    /// The system on the disk, as long as the hub is to hear of it.
+    node: Option<Box<Node>>,
     faults: Option<Box<HostFaults>>,
     phase: Phase,
     started_ms: u64,
@@ -56,6 +47,11 @@ pub struct SimHost {
     boot: u16,
     /// How often the call in progress was repeated.
     attempt: u8,
+    /// Whether it belonged to a cluster when it registered.
+    is_bound: bool,
+    /// Whether it runs, or boots, the system on its disk.
+    is_on_disk: bool,
+    installs: Installs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +64,11 @@ enum Phase {
     ExitAt(u64),
     /// The agent gave up; only a reboot helps.
     BlockedUntil(u64),
-    /// The installed system runs, and no agent.
-    Installed,
+    /// The installed system runs, and no agent; someone looks at this time.
+    OnDisk(u64),
+    /// The same, while someone looks.
+    WatchingDisk,
+    OffUntil(u64),
 }
 
 /// What an onlooker sees of a host.
@@ -83,23 +82,15 @@ pub enum Condition {
     Blocked,
     /// Installed, and rebooted into its own system.
     Installed,
+    /// Without power.
+    Off,
 }
 
-/// Of the answer to a registration, the part agents read.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Registered {
-    next_step_runner_command: Option<NextStepRunnerCommand>,
-}
-
-/// Like `StepsView`, but with types of steps this agent does not know.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Steps<'a> {
-    next_instruction_seconds: i64,
-    post_step_action: PostStepAction,
-    #[serde(borrow)]
-    instructions: Option<Vec<Step<'a>>>,
+/// How often a host was installed, and how often it failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Installs {
+    pub done: u16,
+    pub failed: u16,
 }
 
 impl SimHost {
@@ -114,7 +105,8 @@ impl SimHost {
             runner_host: id,
             jobs: Vec::new(),
             sent: ReplyCache::default(),
-            install: None,
+            installer: None,
+            node: None,
             faults: HostFaults::of(&setup, index),
             phase: Phase::RegisterAt(start_ms),
             started_ms: start_ms,
@@ -122,10 +114,13 @@ impl SimHost {
             draws: Draws::new(mix(&[setup.seed, u64::from(index), 6])),
             index,
             board,
-            backoff_ms: BACKOFF_MS,
+            backoff_ms: agent::BACKOFF_MS,
             run: 0,
             boot: 0,
             attempt: 0,
+            is_bound: false,
+            is_on_disk: false,
+            installs: Installs::default(),
             setup,
         }
     }
@@ -150,37 +145,84 @@ impl SimHost {
     pub fn condition(&self) -> Condition {
         match self.phase {
             Phase::RegisterAt(_) | Phase::Registering => Condition::Registering,
+            // What polls on an installed system is there to reclaim it.
+            Phase::PollAt(_) | Phase::Polling | Phase::ExitAt(_) if self.is_on_disk => Condition::Installed,
             Phase::PollAt(_) | Phase::Polling | Phase::ExitAt(_) => Condition::Running,
             Phase::BlockedUntil(_) => Condition::Blocked,
-            Phase::Installed => Condition::Installed,
+            Phase::OnDisk(_) | Phase::WatchingDisk => Condition::Installed,
+            Phase::OffUntil(_) => Condition::Off,
         }
     }
 
-    /// Power-cycles the machine; it boots the discovery image and registers again.
+    pub fn installs(&self) -> Installs {
+        self.installs
+    }
+
+    /// Power-cycles the machine, or switches it on; it boots what it booted before.
     pub fn reboot(&mut self, now_ms: u64) {
-        self.boot = self.boot.wrapping_add(1);
-        self.install = None;
-        self.end_runner(now_ms + self.setup.work_ms(BOOT_MS));
+        if self.is_on_disk {
+            self.boot_disk(now_ms);
+        } else {
+            self.boot_discovery(now_ms);
+        }
+    }
+
+    /// Boots the discovery image, whatever is on the disk; the agent registers again.
+    pub fn boot_discovery(&mut self, now_ms: u64) {
+        self.stop_everything();
+        self.is_on_disk = false;
+        self.phase = Phase::RegisterAt(now_ms + self.setup.install_work_ms(BOOT_MS));
+    }
+
+    /// Boots from the disk, as after a corrected boot order; what was installed there goes on.
+    pub fn boot_disk(&mut self, now_ms: u64) {
+        self.stop_everything();
+        self.is_on_disk = true;
+        if let Some(node) = &mut self.node {
+            node.due_ms = now_ms + self.setup.install_work_ms(BOOT_MS);
+        }
+        self.phase = Phase::OnDisk(self.next_watch_ms(now_ms));
+    }
+
+    /// Takes the power away, until `reboot` or a boot gives it back.
+    pub fn power_off(&mut self) {
+        self.stop_everything();
+        self.phase = Phase::OffUntil(u64::MAX);
     }
 
     /// What the host wants at this time.
     pub fn poll(&mut self, now_ms: u64) -> Next {
-        if let Some(until) = self.silent_until(now_ms) {
-            return wait(until);
+        loop {
+            if let Some(until) = self.silent_until(now_ms) {
+                return wait(until);
+            }
+            self.pass_time(now_ms);
+            let Some(request) = self.wanted(now_ms) else {
+                return wait(self.wake_ms());
+            };
+            if !self.is_cut_off(now_ms) {
+                return Next::Send(request);
+            }
+            // Every kind of call that is lost waits before it is repeated, so this ends.
+            self.receive(now_ms, request.tag, Outcome::Lost);
         }
-        self.pass_time(now_ms);
-        let wanted = self.agent_request(now_ms).or_else(|| self.job_request(now_ms));
-        match wanted.or_else(|| self.progress_request(now_ms)) {
-            Some(request) => Next::Send(request),
-            None => wait(self.wake_ms()),
+    }
+
+    fn wanted(&mut self, now_ms: u64) -> Option<Request> {
+        if matches!(self.phase, Phase::OffUntil(_)) {
+            return None;
         }
+        self.agent_request(now_ms)
+            .or_else(|| self.job_request(now_ms))
+            .or_else(|| self.install_request(now_ms))
+            .or_else(|| self.watch_request(now_ms))
     }
 
     /// What became of a request.
     pub fn receive(&mut self, now_ms: u64, tag: Tag, outcome: Outcome) {
         let is_current = match &tag.call {
-            // The installer runs beside the runner and outlives it.
-            Call::Progress => tag.boot == self.boot,
+            // These go on beside the runner and outlive it.
+            Call::Progress | Call::Install | Call::Watch => tag.boot == self.boot,
             Call::Register | Call::Poll | Call::Reply(_) | Call::Logs => tag.run == self.run,
         };
         if !is_current {
@@ -190,7 +232,8 @@ impl SimHost {
             Call::Register => self.registered(now_ms, &outcome),
             Call::Poll => self.polled(now_ms, &outcome),
             Call::Reply(job) => self.replied(now_ms, *job, &outcome),
-            Call::Progress => self.progressed(now_ms, &outcome),
+            Call::Progress | Call::Install => self.install_answered(now_ms, &outcome),
+            Call::Watch => self.watched(now_ms, &outcome),
             Call::Logs => {}
         }
     }
@@ -201,54 +244,102 @@ impl SimHost {
         (now_ms >= self.started_ms + from && now_ms < until).then_some(until)
     }
 
+    fn is_cut_off(&self, now_ms: u64) -> bool {
+        let window = self.faults.as_ref().and_then(|faults| faults.cut_off);
+        window.is_some_and(|(from, until)| {
+            now_ms >= self.started_ms.saturating_add(from) && now_ms < self.started_ms.saturating_add(until)
+        })
+    }
+
     /// What happens by itself.
     fn pass_time(&mut self, now_ms: u64) {
-        if self.reboot_due_ms() <= now_ms {
-            if let Some(faults) = &mut self.faults {
-                faults.reboot_after_ms = None;
+        if let Some(faults) = &mut self.faults {
+            let since_start = now_ms.saturating_sub(self.started_ms);
+            let reboots = faults.reboot_after_ms.take_if(|ms| *ms <= since_start).is_some();
+            let off = faults.power_off_after.take_if(|(ms, _)| *ms <= since_start);
+            if reboots {
+                self.reboot(now_ms);
             }
-            self.reboot(now_ms);
+            if let Some((_, for_ms)) = off {
+                self.lose_power(now_ms, for_ms);
+            }
         }
         match self.phase {
             Phase::ExitAt(at) if at <= now_ms => self.end_runner(now_ms),
-            Phase::BlockedUntil(at) if at <= now_ms => self.reboot(now_ms),
+            Phase::BlockedUntil(at) if at <= now_ms => self.boot_discovery(now_ms),
+            Phase::OffUntil(at) if at <= now_ms => self.reboot(now_ms),
             Phase::ExitAt(_)
             | Phase::BlockedUntil(_)
+            | Phase::OffUntil(_)
             | Phase::RegisterAt(_)
             | Phase::Registering
             | Phase::PollAt(_)
             | Phase::Polling
-            | Phase::Installed => {}
+            | Phase::OnDisk(_)
+            | Phase::WatchingDisk => {}
         }
     }
 
-    fn reboot_due_ms(&self) -> u64 {
-        let after = self.faults.as_ref().and_then(|faults| faults.reboot_after_ms);
-        after.map_or(u64::MAX, |ms| self.started_ms.saturating_add(ms))
+    fn lose_power(&mut self, now_ms: u64, for_ms: Option<u64>) {
+        self.power_off();
+        self.phase = Phase::OffUntil(for_ms.map_or(u64::MAX, |ms| now_ms.saturating_add(ms)));
+    }
+
+    /// When something happens to the machine.
+    fn fault_due_ms(&self) -> u64 {
+        let Some(faults) = &self.faults else {
+            return u64::MAX;
+        };
+        let off = faults.power_off_after.map(|(ms, _)| ms);
+        let next = faults.reboot_after_ms.into_iter().chain(off).min();
+        next.map_or(u64::MAX, |ms| self.started_ms.saturating_add(ms))
     }
 
     fn wake_ms(&self) -> u64 {
         let phase = match self.phase {
-            Phase::RegisterAt(at) | Phase::PollAt(at) | Phase::ExitAt(at) | Phase::BlockedUntil(at) => at,
-            Phase::Registering | Phase::Polling | Phase::Installed => u64::MAX,
+            Phase::OffUntil(at) => return at.min(self.fault_due_ms()),
+            Phase::RegisterAt(at)
+            | Phase::PollAt(at)
+            | Phase::ExitAt(at)
+            | Phase::BlockedUntil(at)
+            | Phase::OnDisk(at) => at,
+            Phase::Registering | Phase::Polling | Phase::WatchingDisk => u64::MAX,
         };
         let job = self.jobs.iter().map(|job| job.due_ms).min().unwrap_or(u64::MAX);
-        let report = self.install.as_ref().map_or(u64::MAX, |install| install.due_ms);
-        phase.min(job).min(report).min(self.reboot_due_ms())
+        phase.min(job).min(self.install_due_ms()).min(self.fault_due_ms())
     }
 
-    /// The runner ends, and with it all steps; the agent registers again at `at_ms`.
-    fn end_runner(&mut self, at_ms: u64) {
+    /// The machine goes down, and with it all that runs on it.
+    fn stop_everything(&mut self) {
+        self.boot = self.boot.wrapping_add(1);
+        self.installer = None;
+        self.stop_runner();
+    }
+
+    fn stop_runner(&mut self) {
         self.run = self.run.wrapping_add(1);
         self.jobs = Vec::new();
         self.sent.flush();
         self.failing_since_ms = 0;
-        self.backoff_ms = BACKOFF_MS;
+        self.backoff_ms = agent::BACKOFF_MS;
         self.attempt = 0;
-        self.phase = Phase::RegisterAt(at_ms);
     }
 
+    /// The runner ends, and with it all steps; the agent registers again at `at_ms`. A system on the disk has no agent.
+    fn end_runner(&mut self, at_ms: u64) {
+        self.stop_runner();
+        self.phase = if self.is_on_disk {
+            Phase::OnDisk(self.next_watch_ms(at_ms))
+        } else {
+            Phase::RegisterAt(at_ms)
+        };
+    }
+
+    /// The agent gives up. On an installed system that only ends what was to reclaim it.
     fn block(&mut self, now_ms: u64) {
+        if self.is_on_disk {
+            return self.end_runner(now_ms);
+        }
         self.jobs = Vec::new();
         self.run = self.run.wrapping_add(1);
         let until = self
@@ -256,156 +347,6 @@ impl SimHost {
             .revive_ms
             .map_or(u64::MAX, |ms| now_ms.saturating_add(ms));
         self.phase = Phase::BlockedUntil(until);
-    }
-
-    /// Whether to repeat the call that came to this outcome, and when.
-    fn repeat_at(&mut self, now_ms: u64, outcome: &Outcome) -> Option<u64> {
-        if outcome.transient() && self.attempt < CALL_RETRIES {
-            self.attempt += 1;
-            return Some(self.call_retry_ms(now_ms));
-        }
-        self.attempt = 0;
-        None
-    }
-
-    fn call_retry_ms(&mut self, now_ms: u64) -> u64 {
-        let pause = self.draws.between(CALL_RETRY_MS.0, CALL_RETRY_MS.1);
-        now_ms + self.setup.retry_ms(pause)
-    }
-
-    fn registered(&mut self, now_ms: u64, outcome: &Outcome) {
-        if let Some(at) = self.repeat_at(now_ms, outcome) {
-            self.phase = Phase::RegisterAt(at);
-            return;
-        }
-        match outcome {
-            Outcome::Response {
-                status: 200..=299,
-                body,
-            } => self.start_runner(now_ms, body),
-            Outcome::Response {
-                status: 401 | 403 | 404 | 409,
-                ..
-            } => self.block(now_ms),
-            Outcome::Response { .. } | Outcome::Lost => {
-                self.phase = Phase::RegisterAt(now_ms + self.setup.retry_ms(REGISTER_RETRY_MS));
-            }
-        }
-    }
-
-    fn start_runner(&mut self, now_ms: u64, body: &[u8]) {
-        let answer: Registered = serde_json::from_slice(body).unwrap_or_default();
-        let Some(command) = answer.next_step_runner_command else {
-            self.phase = Phase::RegisterAt(now_ms + NOTHING_TO_RUN_MS);
-            return;
-        };
-        let args = command
-            .args
-            .first()
-            .and_then(|arg| serde_json::from_str::<NextStepRunnerArgs>(arg).ok());
-        if let Some(args) = args {
-            self.runner_infra_env = args.infra_env_id;
-            self.runner_host = args.host_id;
-            self.become_version(&args.agent_version);
-        }
-        self.phase = Phase::PollAt(now_ms);
-    }
-
-    /// The text is shared where it can be: most hosts run the version of the fleet.
-    fn become_version(&mut self, version: &str) {
-        if version == &*self.setup.agent_version {
-            self.version = self.setup.agent_version.clone();
-        } else if !version.is_empty() && version != &*self.version {
-            self.version = version.into();
-        }
-    }
-
-    fn polled(&mut self, now_ms: u64, outcome: &Outcome) {
-        if let Some(at) = self.repeat_at(now_ms, outcome) {
-            self.phase = Phase::PollAt(at);
-            return;
-        }
-        match outcome {
-            Outcome::Response {
-                status: 200..=299,
-                body,
-            } => match serde_json::from_slice(body) {
-                Ok(steps) => self.follow(now_ms, steps),
-                Err(_) => self.poll_failed(now_ms),
-            },
-            Outcome::Response { status: 404, .. } => self.block(now_ms),
-            Outcome::Response { .. } | Outcome::Lost => self.poll_failed(now_ms),
-        }
-    }
-
-    fn poll_failed(&mut self, now_ms: u64) {
-        self.sent.flush();
-        if self.failing_since_ms == 0 {
-            self.failing_since_ms = now_ms.max(1);
-        }
-        if now_ms - self.failing_since_ms.min(now_ms) >= GIVE_UP_MS {
-            self.end_runner(now_ms);
-            return;
-        }
-        self.phase = Phase::PollAt(now_ms + u64::from(self.backoff_ms));
-        self.backoff_ms = (self.backoff_ms + self.backoff_ms / 2).min(BACKOFF_MOST_MS);
-    }
-
-    fn follow(&mut self, now_ms: u64, steps: Steps<'_>) {
-        self.failing_since_ms = 0;
-        self.backoff_ms = BACKOFF_MS;
-        for step in steps.instructions.unwrap_or_default() {
-            self.start_step(now_ms, step);
-        }
-        let at = now_ms.saturating_add(self.setup.pause_ms(steps.next_instruction_seconds));
-        self.phase = match steps.post_step_action {
-            PostStepAction::Exit => Phase::ExitAt(at),
-            PostStepAction::Continue => Phase::PollAt(at),
-        };
-    }
-
-    fn agent_request(&mut self, now_ms: u64) -> Option<Request> {
-        match self.phase {
-            Phase::RegisterAt(at) if at <= now_ms => {
-                self.phase = Phase::Registering;
-                Some(self.register())
-            }
-            Phase::PollAt(at) if at <= now_ms => {
-                self.phase = Phase::Polling;
-                Some(self.ask_for_steps(now_ms))
-            }
-            Phase::RegisterAt(_)
-            | Phase::PollAt(_)
-            | Phase::Registering
-            | Phase::Polling
-            | Phase::ExitAt(_)
-            | Phase::BlockedUntil(_)
-            | Phase::Installed => None,
-        }
-    }
-
-    fn register(&mut self) -> Request {
-        let body = RegisterHost {
-            host_id: self.id(),
-            discovery_agent_version: Some(self.version.to_string()),
-        };
-        let path = format!("{BASE}/infra-envs/{}/hosts", self.setup.infra_env_id);
-        let request = self.request(Method::POST, path, to_json(&body), Call::Register);
-        Request {
-            agent_version: Some(self.version.clone()),
-            ..request
-        }
-    }
-
-    fn ask_for_steps(&mut self, now_ms: u64) -> Request {
-        let skew = self.faults.as_ref().map_or(0, |faults| faults.clock_skew_ms);
-        let clock_s = now_ms.saturating_add_signed(skew) / 1000;
-        let path = format!("{}/instructions?timestamp={clock_s}", self.host_path());
-        let request = self.request(Method::GET, path, Vec::new(), Call::Poll);
-        Request {
-            agent_version: Some(self.version.clone()),
-            ..request
-        }
     }
 
     fn host_path(&self) -> String {
@@ -431,37 +372,6 @@ impl SimHost {
             agent_version: None,
             request_id,
             tag,
-        }
-    }
-
-    fn progress_request(&mut self, now_ms: u64) -> Option<Request> {
-        let install = self.install.as_mut().filter(|install| install.due_ms <= now_ms)?;
-        let body = to_json(&install.report());
-        let path = format!(
-            "{BASE}/infra-envs/{}/hosts/{}/progress",
-            install.infra_env_id, install.host_id
-        );
-        Some(self.request(Method::PUT, path, body, Call::Progress))
-    }
-
-    fn progressed(&mut self, now_ms: u64, outcome: &Outcome) {
-        let Some(install) = &mut self.install else { return };
-        match install.receive(now_ms, &self.setup, &mut self.draws, outcome) {
-            Progress::Goes => {}
-            Progress::Ends => self.install = None,
-            Progress::Reached(stage) => self.reached(now_ms, stage),
-        }
-    }
-
-    fn reached(&mut self, now_ms: u64, stage: HostStage) {
-        if let Some(faults) = &mut self.faults
-            && faults.reboot_at == Some(stage)
-        {
-            faults.reboot_at = None;
-            self.reboot(now_ms);
-        } else if stage == HostStage::Rebooting {
-            self.reboot(now_ms);
-            self.phase = Phase::Installed;
         }
     }
 }

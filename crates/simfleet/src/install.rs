@@ -1,134 +1,151 @@
-//! An installation on a simulated host: the stages its installer reports, in order, until it reboots.
+//! Whole installations, played by three parties that the hub hears of: the installer that runs beside the agent, the
+//! system on the disk after the reboot, and the controller inside the new cluster.
+//!
+//! Each is a machine without I/O: it names the call it makes next and when, and is told what came of it.
 
-use crate::request::Outcome;
+pub mod controller;
+pub mod installer;
+pub mod logs;
+pub mod node;
+pub mod peers;
+
+use crate::request::{Call, Outcome};
 use crate::seed::Draws;
 use crate::setup::Setup;
-use muster_contract::v2::agent::args::InstallArgs;
-use muster_contract::v2::install::{HostStage, ReportHostProgress};
+use http::Method;
+use muster_contract::v2::BASE;
+use muster_contract::v2::install::HostStage;
+use serde::Serialize;
 use uuid::Uuid;
 
-use HostStage::{
-    CopyingRegistryDataToDisk, Installing, Rebooting, StartingInstallation, WaitingForBootkube,
-    WaitingForControlPlane, WaitingForController, WritingImageToDisk,
-};
-
-const BOOTSTRAP: &[HostStage] = &[
-    StartingInstallation,
-    Installing,
-    WritingImageToDisk,
-    CopyingRegistryDataToDisk,
-    WaitingForControlPlane,
-    WaitingForBootkube,
-    WaitingForController,
-    Rebooting,
-];
-const MASTER: &[HostStage] = &[
-    StartingInstallation,
-    Installing,
-    WritingImageToDisk,
-    CopyingRegistryDataToDisk,
-    Rebooting,
-];
-const WORKER: &[HostStage] = &[
-    StartingInstallation,
-    Installing,
-    WritingImageToDisk,
-    WaitingForControlPlane,
-    Rebooting,
-];
-const SINGLE_NODE: &[HostStage] = &[
-    StartingInstallation,
-    Installing,
-    WaitingForBootkube,
-    WritingImageToDisk,
-    CopyingRegistryDataToDisk,
-    Rebooting,
-];
-
-/// The image is written in steps of 5 %, each reported.
-const WRITING_STEP: u8 = 5;
-const WRITING_STEP_MS: u64 = 2_000;
-const STAGE_MS: u64 = 20_000;
-
-/// How often an installer repeats a report, by the answer it got.
+/// How often a call is repeated, by the answer it got: a file may come late, a hub may be away for an hour.
 const MISSING_RETRIES: u16 = 10;
 const BROKEN_RETRIES: u16 = 360;
+const RETRY_MS: (u64, u64) = (2_000, 10_000);
 
-#[derive(Debug, Clone)]
-pub struct Install {
-    pub infra_env_id: Uuid,
-    pub host_id: Uuid,
-    stages: &'static [HostStage],
-    at: usize,
-    percent: u8,
-    failures: u16,
-    /// When the next report is due; never while one is on its way.
-    pub due_ms: u64,
+/// Whose installation it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ids {
+    pub cluster: Uuid,
+    pub infra_env: Uuid,
+    pub host: Uuid,
 }
 
-/// What follows from the answer to a report.
+impl Ids {
+    pub fn cluster_path(&self) -> String {
+        format!("{BASE}/clusters/{}", self.cluster)
+    }
+
+    pub fn host_path(&self) -> String {
+        format!("{BASE}/infra-envs/{}/hosts/{}", self.infra_env, self.host)
+    }
+
+    /// The ignition of the installed system; the path is singular for historical reasons.
+    pub fn ignition_path(&self) -> String {
+        format!(
+            "{BASE}/infra-env/{}/hosts/{}/downloads/ignition",
+            self.infra_env, self.host
+        )
+    }
+}
+
+/// What a machine becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// The next report, or the same once more, comes at its time.
+pub enum Role {
+    /// Starts the control plane for the others, then joins it.
+    Bootstrap,
+    /// The only node of its control plane.
+    SingleNode,
+    Master,
+    Arbiter,
+    Worker,
+}
+
+impl Role {
+    pub fn of(word: &str, control_plane_count: i64) -> Self {
+        match word {
+            "bootstrap" if control_plane_count == 1 => Self::SingleNode,
+            "bootstrap" => Self::Bootstrap,
+            "master" => Self::Master,
+            "arbiter" => Self::Arbiter,
+            _ => Self::Worker,
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Bootstrap | Self::SingleNode => "bootstrap",
+            Self::Master => "master",
+            Self::Arbiter => "arbiter",
+            Self::Worker => "worker",
+        }
+    }
+
+    /// Whether the controller may run on it.
+    pub fn leads(self) -> bool {
+        match self {
+            Self::Bootstrap | Self::SingleNode | Self::Master => true,
+            Self::Arbiter | Self::Worker => false,
+        }
+    }
+}
+
+/// A call that one of the parties makes.
+#[derive(Debug)]
+pub struct Ask {
+    pub method: Method,
+    pub path: String,
+    pub body: Vec<u8>,
+    pub content_type: &'static str,
+    pub call: Call,
+}
+
+impl Ask {
+    pub fn get(path: String) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            body: Vec::new(),
+            content_type: "application/json",
+            call: Call::Install,
+        }
+    }
+
+    pub fn send(method: Method, path: String, body: &impl Serialize) -> Self {
+        Self {
+            method,
+            body: serde_json::to_vec(body).expect("wire types always serialise"),
+            ..Self::get(path)
+        }
+    }
+}
+
+/// What follows from the answer to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// The next call, or the same once more, comes at its time.
     Goes,
     /// This stage was reported for the first time.
     Reached(HostStage),
-    /// The hub does not want to hear more.
-    Ends,
+    /// It failed, and gives up.
+    Failed,
+    /// Nothing more is to be done, or the hub does not want to hear it.
+    Ended,
 }
 
-impl Install {
-    pub fn new(args: &InstallArgs, now_ms: u64) -> Self {
-        let stages = match args.role.as_ref() {
-            "bootstrap" if args.control_plane_count == 1 => SINGLE_NODE,
-            "bootstrap" => BOOTSTRAP,
-            "master" | "arbiter" => MASTER,
-            _ => WORKER,
-        };
-        Self {
-            infra_env_id: args.infra_env_id,
-            host_id: args.host_id,
-            stages,
-            at: 0,
-            percent: 0,
-            failures: 0,
-            due_ms: now_ms,
-        }
-    }
+/// Counts failures of one call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Patience(u16);
 
-    /// The report that is due; nothing is due until its outcome is known.
-    pub fn report(&mut self) -> ReportHostProgress {
-        self.due_ms = u64::MAX;
-        let info = (self.percent > 0).then(|| format!("{}%", self.percent));
-        ReportHostProgress {
-            current_stage: Some(self.stages[self.at]),
-            progress_info: info,
-        }
-    }
-
-    pub fn receive(&mut self, now_ms: u64, setup: &Setup, draws: &mut Draws, outcome: &Outcome) -> Progress {
-        if !outcome.ok() {
-            return self.retry(now_ms, setup, draws, outcome);
-        }
-        self.failures = 0;
-        let stage = self.stages[self.at];
-        let first = self.percent == 0;
-        if stage == WritingImageToDisk && self.percent < 100 {
-            self.percent += WRITING_STEP;
-            self.due_ms = now_ms + setup.work_ms(WRITING_STEP_MS);
-        } else {
-            self.percent = 0;
-            self.at = (self.at + 1).min(self.stages.len() - 1);
-            self.due_ms = now_ms + setup.work_ms(STAGE_MS);
-        }
-        if first {
-            Progress::Reached(stage)
-        } else {
-            Progress::Goes
-        }
-    }
-
-    fn retry(&mut self, now_ms: u64, setup: &Setup, draws: &mut Draws, outcome: &Outcome) -> Progress {
+impl Patience {
+    /// When to try again; nothing when it is no use.
+    pub fn retry_at(
+        &mut self,
+        now_ms: u64,
+        setup: &Setup,
+        draws: &mut Draws,
+        outcome: &Outcome,
+    ) -> Option<u64> {
         let most = match outcome {
             Outcome::Response {
                 status: 404 | 423 | 425,
@@ -141,11 +158,32 @@ impl Install {
             | Outcome::Lost => BROKEN_RETRIES,
             Outcome::Response { .. } => 0,
         };
-        self.failures += 1;
-        if self.failures > most {
-            return Progress::Ends;
+        self.count(now_ms, setup, draws, most)
+    }
+
+    /// The same for files: one that cannot be given yet is like one that is missing.
+    pub fn retry_file_at(
+        &mut self,
+        now_ms: u64,
+        setup: &Setup,
+        draws: &mut Draws,
+        outcome: &Outcome,
+    ) -> Option<u64> {
+        match outcome {
+            Outcome::Response { status: 409, .. } => self.count(now_ms, setup, draws, MISSING_RETRIES),
+            Outcome::Response { .. } | Outcome::Lost => self.retry_at(now_ms, setup, draws, outcome),
         }
-        self.due_ms = now_ms + setup.retry_ms(draws.between(2_000, 10_000));
-        Progress::Goes
+    }
+
+    pub fn restore(&mut self) {
+        self.0 = 0;
+    }
+
+    fn count(&mut self, now_ms: u64, setup: &Setup, draws: &mut Draws, most: u16) -> Option<u64> {
+        self.0 += 1;
+        (self.0 <= most).then(|| now_ms + setup.retry_ms(draws.between(RETRY_MS.0, RETRY_MS.1)))
     }
 }
+
+#[cfg(test)]
+mod tests;

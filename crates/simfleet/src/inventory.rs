@@ -17,6 +17,11 @@ const ARM_FLAGS: &str =
 
 const GIB: i64 = 1 << 30;
 
+/// A bit of a revision: the disks are too small for anything.
+pub const SHRUNK: u64 = 2;
+/// Less than any system needs.
+const SHRUNK_BYTES: i64 = 8_000_000_000;
+
 /// The whole inventory. An odd `revision` is the other face of a machine whose inventory flaps.
 pub fn of(machine: &Machine, revision: u64) -> Inventory {
     let spec = machine.profile.spec();
@@ -35,7 +40,7 @@ pub fn of(machine: &Machine, revision: u64) -> Inventory {
             serial_number: machine.serial(),
             r#virtual: spec.is_virtual,
         }),
-        disks: disks(machine),
+        disks: disks(machine, revision & SHRUNK != 0),
         interfaces: (0..spec.nics).map(|nic| interface(machine, nic)).collect(),
         gpus: (0..spec.gpus).map(gpu).collect(),
         routes: routes(machine),
@@ -89,13 +94,16 @@ fn memory(gib: i64, flapped: bool) -> Memory {
     }
 }
 
-fn disks(machine: &Machine) -> Vec<Disk> {
+fn disks(machine: &Machine, shrunk: bool) -> Vec<Disk> {
     let specs = machine.profile.spec().disks;
     let mut disks: Vec<Disk> = specs
         .iter()
         .enumerate()
         .map(|(at, spec)| disk(machine, at, spec))
         .collect();
+    for disk in disks.iter_mut().filter(|_| shrunk) {
+        disk.size_bytes = disk.size_bytes.min(SHRUNK_BYTES);
+    }
     if machine.profile.spec().is_virtual {
         disks.push(media());
     }

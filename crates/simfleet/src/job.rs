@@ -1,5 +1,6 @@
 //! Steps that run on a simulated host, and which of their answers were already given.
 
+use crate::install::logs::LogsPart;
 use crate::seed::Draws;
 use muster_contract::v2::step::StepType;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -17,6 +18,8 @@ pub struct Job {
     pub is_copy: bool,
     /// What to remember when the hub takes the reply; nothing when the step failed.
     pub remember: Option<u64>,
+    /// A fault spoilt it: the code it ends with. Zero where the output tells of the failure.
+    pub spoilt: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +29,8 @@ pub enum Work {
     Busy(StepType),
     /// A step this agent does not know.
     Unknown(Box<str>),
-    /// The upload that a logs-gather step leads to.
-    UploadLogs,
+    /// What a logs-gather step leads to.
+    SendLogs(LogsPart),
 }
 
 impl Work {
@@ -40,7 +43,7 @@ impl Work {
         match self {
             Self::Step(kind) | Self::Busy(kind) => kind.word(),
             Self::Unknown(word) => word,
-            Self::UploadLogs => StepType::LogsGather.word(),
+            Self::SendLogs(_) => StepType::LogsGather.word(),
         }
     }
 }
@@ -56,17 +59,20 @@ impl Job {
             attempt: 0,
             is_copy: false,
             remember: None,
+            spoilt: None,
         }
     }
 
-    /// Equal keys mean equal answers: an answer follows from the step, its arguments and the state of the inventory.
+    /// Equal keys mean equal answers: an answer follows from the step, its arguments, the state of the inventory and
+    /// whether a fault spoilt it.
     pub fn key(&self, revision: u64) -> u64 {
         let revision = if self.work == Work::Step(StepType::Inventory) {
             revision
         } else {
             0
         };
-        let start = xxh3_64_with_seed(self.work.word().as_bytes(), revision);
+        let flavour = revision << 1 | u64::from(self.spoilt.is_some());
+        let start = xxh3_64_with_seed(self.work.word().as_bytes(), flavour);
         self.args
             .iter()
             .fold(start, |sum, arg| xxh3_64_with_seed(arg.as_bytes(), sum))

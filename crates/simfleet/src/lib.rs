@@ -35,9 +35,9 @@ pub mod setup;
 pub mod stats;
 pub mod wire;
 
-pub use fault::{Fault, FaultKind, Victims};
-pub use fleet::{Fleet, FleetConfig, FleetError};
-pub use host::{Condition, SimHost};
+pub use fault::{Fault, FaultKind, Victims, When};
+pub use fleet::{Fleet, FleetConfig, FleetError, Power, Remote};
+pub use host::{Condition, Installs, SimHost};
 pub use machine::Machine;
 pub use profile::Profile;
 pub use request::{Next, Outcome, Request, Tag};

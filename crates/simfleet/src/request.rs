@@ -46,8 +46,14 @@ pub enum Call {
     Register,
     Poll,
     Reply(Box<Job>),
+    /// The stage that a host's installation has reached.
     Progress,
+    /// Any other call of an installer, an installed system or a controller.
+    Install,
+    /// Logs that a step gathered.
     Logs,
+    /// A person looks at the host.
+    Watch,
 }
 
 /// What became of a request.

@@ -12,6 +12,10 @@ pub const USUAL_POLL_MS: u64 = 60_000;
 /// Agents do not repeat an unchanged answer within an hour.
 pub const REPLY_CACHE_MS: u64 = 3_600_000;
 
+/// What an installation of three masters takes here, from the install step to its end; real ones take longer, and
+/// `install_ms` is relative to it.
+pub const USUAL_INSTALL_MS: u64 = 540_000;
+
 /// Shared by all hosts of a fleet, so that each host stays small.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setup {
@@ -30,6 +34,11 @@ pub struct Setup {
     pub reply_cache_ms: u64,
     /// Someone reboots machines whose agent gave up, after so long. Without it they stay as they are, like real ones.
     pub revive_ms: Option<u64>,
+    /// What a whole installation takes; unset follows `poll_ms`.
+    pub install_ms: Option<u64>,
+    /// Someone with a power controller looks after installed machines this often, and boots the discovery image on
+    /// those that the hub waits for. Without it they run their own system until they are told otherwise.
+    pub return_boots_ms: Option<u64>,
     /// All machines alike, instead of a mix.
     pub profile: Option<Profile>,
     pub faults: Vec<Fault>,
@@ -46,6 +55,8 @@ impl Default for Setup {
             poll_ms: None,
             reply_cache_ms: REPLY_CACHE_MS,
             revive_ms: None,
+            install_ms: None,
+            return_boots_ms: None,
             profile: None,
             faults: Vec::new(),
         }
@@ -73,5 +84,18 @@ impl Setup {
     /// A pause before a retry: shortened like work, but never so short that a broken hub is hammered.
     pub fn retry_ms(&self, ms: u64) -> u64 {
         self.work_ms(ms).max(ms.min(1_000))
+    }
+
+    /// How long a part of an installation takes that lasts `ms` at the usual speed.
+    pub fn install_work_ms(&self, ms: u64) -> u64 {
+        match self.install_ms {
+            Some(whole) => ms.saturating_mul(whole) / USUAL_INSTALL_MS,
+            None => self.work_ms(ms),
+        }
+    }
+
+    /// A pause between looks at what others do: shortened like work, but never a hot loop.
+    pub fn look_ms(&self, ms: u64) -> u64 {
+        self.install_work_ms(ms).max(ms.min(200))
     }
 }

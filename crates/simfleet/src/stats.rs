@@ -1,6 +1,6 @@
 //! What a fleet has done so far; readable while it runs.
 
-use crate::host::Condition;
+use crate::host::{Condition, Installs};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Eight buckets per power of two: a percentile is at most an eighth off.
@@ -15,7 +15,9 @@ pub struct Stats {
     polls: AtomicU64,
     replies: AtomicU64,
     progress: AtomicU64,
+    install_calls: AtomicU64,
     logs: AtomicU64,
+    watches: AtomicU64,
     lost: AtomicU64,
     refused: AtomicU64,
     failed: AtomicU64,
@@ -23,6 +25,9 @@ pub struct Stats {
     running: AtomicU64,
     blocked: AtomicU64,
     installed: AtomicU64,
+    off: AtomicU64,
+    installs_done: AtomicU64,
+    installs_failed: AtomicU64,
     latency: Histogram,
     poll_latency: Histogram,
 }
@@ -35,7 +40,11 @@ pub struct StatsView {
     pub polls: u64,
     pub replies: u64,
     pub progress: u64,
+    /// Calls of installers, installed systems and controllers, besides progress.
+    pub install_calls: u64,
     pub logs: u64,
+    /// Looks after installed machines.
+    pub watches: u64,
     /// Requests without an answer.
     pub lost: u64,
     /// Answers of 400 to 499.
@@ -47,6 +56,10 @@ pub struct StatsView {
     pub running: u64,
     pub blocked: u64,
     pub installed: u64,
+    pub off: u64,
+    /// Installations that came to their end, and those that gave up, since the start.
+    pub installs_done: u64,
+    pub installs_failed: u64,
     /// Time to the whole answer, over all requests and over polls.
     pub p50_us: u64,
     pub p99_us: u64,
@@ -56,7 +69,8 @@ pub struct StatsView {
 
 impl StatsView {
     pub fn requests(&self) -> u64 {
-        self.registers + self.polls + self.replies + self.progress + self.logs
+        let installs = self.progress + self.install_calls + self.logs + self.watches;
+        self.registers + self.polls + self.replies + installs
     }
 
     pub fn errors(&self) -> u64 {
@@ -71,7 +85,9 @@ pub enum Kind {
     Poll,
     Reply,
     Progress,
+    Install,
     Logs,
+    Watch,
 }
 
 impl Default for Stats {
@@ -82,7 +98,9 @@ impl Default for Stats {
             polls: zero(),
             replies: zero(),
             progress: zero(),
+            install_calls: zero(),
             logs: zero(),
+            watches: zero(),
             lost: zero(),
             refused: zero(),
             failed: zero(),
@@ -90,6 +108,9 @@ impl Default for Stats {
             running: zero(),
             blocked: zero(),
             installed: zero(),
+            off: zero(),
+            installs_done: zero(),
+            installs_failed: zero(),
             latency: Histogram::default(),
             poll_latency: Histogram::default(),
         }
@@ -104,7 +125,9 @@ impl Stats {
             Kind::Poll => &self.polls,
             Kind::Reply => &self.replies,
             Kind::Progress => &self.progress,
+            Kind::Install => &self.install_calls,
             Kind::Logs => &self.logs,
+            Kind::Watch => &self.watches,
         };
         counter.fetch_add(1, Relaxed);
         match status {
@@ -137,7 +160,16 @@ impl Stats {
             Condition::Running => &self.running,
             Condition::Blocked => &self.blocked,
             Condition::Installed => &self.installed,
+            Condition::Off => &self.off,
         }
+    }
+
+    /// How often hosts were installed, and how often it failed, by the difference between two counts of one host.
+    pub fn installs(&self, before: Installs, after: Installs) {
+        let done = after.done.wrapping_sub(before.done);
+        let failed = after.failed.wrapping_sub(before.failed);
+        self.installs_done.fetch_add(u64::from(done), Relaxed);
+        self.installs_failed.fetch_add(u64::from(failed), Relaxed);
     }
 
     /// Forgets the times measured so far, for figures without the warm-up.
@@ -152,7 +184,9 @@ impl Stats {
             polls: self.polls.load(Relaxed),
             replies: self.replies.load(Relaxed),
             progress: self.progress.load(Relaxed),
+            install_calls: self.install_calls.load(Relaxed),
             logs: self.logs.load(Relaxed),
+            watches: self.watches.load(Relaxed),
             lost: self.lost.load(Relaxed),
             refused: self.refused.load(Relaxed),
             failed: self.failed.load(Relaxed),
@@ -160,6 +194,9 @@ impl Stats {
             running: self.running.load(Relaxed),
             blocked: self.blocked.load(Relaxed),
             installed: self.installed.load(Relaxed),
+            off: self.off.load(Relaxed),
+            installs_done: self.installs_done.load(Relaxed),
+            installs_failed: self.installs_failed.load(Relaxed),
             p50_us: self.latency.quantile(0.50),
             p99_us: self.latency.quantile(0.99),
             poll_p50_us: self.poll_latency.quantile(0.50),

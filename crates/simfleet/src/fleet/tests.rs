@@ -110,6 +110,36 @@ async fn a_fleet_registers_polls_and_reports_until_stopped() {
 }
 
 #[tokio::test]
+async fn machines_of_a_running_fleet_are_switched_from_outside() {
+    let (hub_url, _seen) = start_hub().await;
+    let config = FleetConfig {
+        hub_url,
+        hosts: 5,
+        first_index: 100,
+        connections: 2,
+        poll: Some(Duration::from_millis(50)),
+        ..FleetConfig::default()
+    };
+    let fleet = Fleet::new(config).unwrap();
+    let (stats, remote) = (fleet.stats(), fleet.remote());
+    let (stop, stopped) = watch::channel(false);
+    let run = tokio::spawn(fleet.run(stopped));
+    until("every host running", || stats.view().running == 5).await;
+    assert!(remote.power(103, Power::Off));
+    until("one host without power", || stats.view().off == 1).await;
+    assert!(remote.boot_discovery(103));
+    until("it registers again", || stats.view().registers == 6).await;
+    until("every host running again", || stats.view().running == 5).await;
+    assert!(
+        !remote.boot_discovery(99),
+        "that machine belongs to another fleet"
+    );
+    drop(stop);
+    run.await.unwrap();
+    assert!(!remote.boot_discovery(100), "the fleet has ended");
+}
+
+#[tokio::test]
 async fn a_hub_that_is_away_costs_requests_and_nothing_else() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let hub_url = format!("http://{}", listener.local_addr().unwrap());

@@ -1,12 +1,15 @@
 //! How a simulated host runs steps and sends what came of them.
 
-use super::{CALL_RETRIES, SimHost, to_json};
-use crate::answer::{self, Answer, MEDIA_LOST};
-use crate::install::Install;
+use super::agent::CALL_RETRIES;
+use super::{SimHost, to_json};
+use crate::answer::{self, Answer, MEDIA_LOST, Oddities};
+use crate::install::installer::Installer;
+use crate::install::logs::{self, LogsPart};
+use crate::install::{Ask, Ids};
+use crate::inventory::SHRUNK;
 use crate::job::{self, Job, Work};
 use crate::request::{Call, Outcome, Request};
 use http::Method;
-use muster_contract::v2::BASE;
 use muster_contract::v2::agent::args::{InstallArgs, LogsGatherArgs, UpgradeAgentArgs};
 use muster_contract::v2::step::StepType;
 use serde::{Deserialize, Serialize};
@@ -14,14 +17,6 @@ use std::borrow::Cow;
 
 /// How fast a step ends that does nothing.
 const INSTANT_MS: u64 = 100;
-
-const LOGS_TYPE: &str = "multipart/form-data; boundary=simulated-logs";
-/// A form with one small file.
-const LOGS: &[u8] = b"--simulated-logs\r\n\
-    Content-Disposition: form-data; name=\"upfile\"; filename=\"logs.tar.gz\"\r\n\
-    Content-Type: application/gzip\r\n\r\n\
-    simulated\r\n\
-    --simulated-logs--\r\n";
 
 #[derive(Deserialize)]
 pub(super) struct Step<'a> {
@@ -56,14 +51,17 @@ impl SimHost {
         let mut work = Work::of(&step.step_type);
         let pause = match work {
             Work::Step(kind) => self.setup.work_ms(job::duration_ms(kind, &mut self.draws)),
-            Work::Busy(_) | Work::Unknown(_) | Work::UploadLogs => self.setup.work_ms(INSTANT_MS),
+            Work::Busy(_) | Work::Unknown(_) | Work::SendLogs(_) => self.setup.work_ms(INSTANT_MS),
         };
         if let Work::Step(kind) = work
             && self.is_busy_with(kind)
         {
             work = Work::Busy(kind);
         }
-        let slow = self.faults.as_ref().map_or(0, |faults| faults.slow_ms);
+        let slow = self.faults.as_ref().map_or(0, |faults| {
+            let images = work == Work::Step(StepType::ContainerImageAvailability);
+            faults.slow_ms + if images { faults.slow_images_ms } else { 0 }
+        });
         let due_ms = now_ms + pause + slow;
         let job = Job::new(work, &step.step_id, &step.args.unwrap_or_default(), due_ms);
         // A step that only looks, and whose answer would not be sent, needs no wake-up. This is what makes large
@@ -75,7 +73,8 @@ impl SimHost {
 
     fn is_busy_with(&self, kind: StepType) -> bool {
         let runs = || self.jobs.iter().any(|job| job.work == Work::Step(kind));
-        (job::runs_alone(kind) && runs()) || (kind == StepType::Install && (self.install.is_some() || runs()))
+        (job::runs_alone(kind) && runs())
+            || (kind == StepType::Install && (self.installer.is_some() || runs()))
     }
 
     /// Whether the hub took the same answer not long ago. With broken media there is another answer.
@@ -92,7 +91,9 @@ impl SimHost {
 
     fn inventory_revision(&self, at_ms: u64) -> u64 {
         let every = self.faults.as_ref().and_then(|faults| faults.flap_every_ms);
-        every.map_or(0, |ms| at_ms.saturating_sub(self.started_ms) / ms % 2)
+        let flapped = every.map_or(0, |ms| at_ms.saturating_sub(self.started_ms) / ms % 2);
+        let shrunk = self.is_bound && self.faults.as_ref().is_some_and(|faults| faults.shrinks);
+        flapped | if shrunk { SHRUNK } else { 0 }
     }
 
     /// The reply of the step that ended first, if one has and its reply is to be sent.
@@ -112,11 +113,12 @@ impl SimHost {
         }
     }
 
-    fn end_job(&mut self, now_ms: u64, job: Job) -> Option<Request> {
-        if job.work == Work::UploadLogs {
-            return self.upload_logs(&job);
+    fn end_job(&mut self, now_ms: u64, mut job: Job) -> Option<Request> {
+        if let Work::SendLogs(part) = job.work {
+            return self.send_logs(&job, part);
         }
         if job.attempt == 0 && !job.is_copy {
+            job.spoilt = self.spoil(&job);
             self.take_effect(now_ms, &job);
         }
         if self.is_known(&job, now_ms) && !job.is_copy {
@@ -135,6 +137,7 @@ impl SimHost {
             let copy = Job::new(job.work.clone(), &job.step_id, &job.args, now_ms);
             self.jobs.push(Job {
                 is_copy: true,
+                spoilt: job.spoilt,
                 ..copy
             });
         }
@@ -145,12 +148,15 @@ impl SimHost {
         if self.media_is_lost(now_ms) {
             return Answer::failed(MEDIA_LOST, "the discovery image cannot be read");
         }
-        answer::answer(
-            &self.machine(),
-            &job.work,
-            &job.args,
-            self.inventory_revision(now_ms),
-        )
+        if let Some(code) = job.spoilt.filter(|code| *code != 0) {
+            return Answer::failed(code, "the simulation was asked to fail here");
+        }
+        let odd = Oddities {
+            revision: self.inventory_revision(now_ms),
+            io_sync_ms: self.faults.as_ref().and_then(|faults| faults.io_sync_ms),
+            images_fail: job.spoilt.is_some(),
+        };
+        answer::answer(&self.machine(), &job.work, &job.args, odd)
     }
 
     fn reply(&mut self, now_ms: u64, job: Job) -> Request {
@@ -188,22 +194,40 @@ impl SimHost {
         self.after_reply(now_ms, &job);
     }
 
+    /// Whether a fault makes this run of a step fail, and with which code. Each failure is used up.
+    fn spoil(&mut self, job: &Job) -> Option<i64> {
+        let faults = self.faults.as_mut()?;
+        let (left, code) = match job.work {
+            Work::Step(StepType::Install) => return faults.install_exit.take(),
+            Work::Step(StepType::ContainerImageAvailability) => (&mut faults.image_failures, 0),
+            Work::Step(StepType::DownloadBootArtifacts) => (&mut faults.reclaim_failures, 1),
+            Work::Step(_) | Work::Busy(_) | Work::Unknown(_) | Work::SendLogs(_) => return None,
+        };
+        *left = left.checked_sub(1)?;
+        Some(code)
+    }
+
     /// What a step does to the machine.
     fn take_effect(&mut self, now_ms: u64, job: &Job) {
-        if self.media_is_lost(now_ms) {
+        if self.media_is_lost(now_ms) || job.spoilt.is_some() {
             return;
         }
         match job.work {
             Work::Step(StepType::Install) => {
                 let args = answer::one::<InstallArgs>(&job.args).ok();
-                self.install = args.map(|args| Box::new(Install::new(&args, now_ms)));
+                self.installer = args.map(|args| Box::new(Installer::new(&args, now_ms)));
             }
-            Work::Step(StepType::StopInstallation) => self.install = None,
+            Work::Step(StepType::StopInstallation) => self.installer = None,
             Work::Step(StepType::LogsGather) => {
-                self.jobs
-                    .push(Job::new(Work::UploadLogs, &job.step_id, &job.args, now_ms));
+                let sendings = LogsPart::ALL.map(Work::SendLogs);
+                // One after the other: jobs of one moment have no order.
+                self.jobs.extend(
+                    (now_ms..)
+                        .zip(sendings)
+                        .map(|(due_ms, work)| Job::new(work, &job.step_id, &job.args, due_ms)),
+                );
             }
-            Work::Step(_) | Work::Busy(_) | Work::Unknown(_) | Work::UploadLogs => {}
+            Work::Step(_) | Work::Busy(_) | Work::Unknown(_) | Work::SendLogs(_) => {}
         }
     }
 
@@ -216,22 +240,23 @@ impl SimHost {
                     self.end_runner(now_ms);
                 }
             }
-            Work::Step(StepType::RebootForReclaim) => self.reboot(now_ms),
-            Work::Step(_) | Work::Busy(_) | Work::Unknown(_) | Work::UploadLogs => {}
+            Work::Step(StepType::RebootForReclaim) => self.boot_discovery(now_ms),
+            Work::Step(_) | Work::Busy(_) | Work::Unknown(_) | Work::SendLogs(_) => {}
         }
     }
 
-    fn upload_logs(&mut self, job: &Job) -> Option<Request> {
+    fn send_logs(&mut self, job: &Job, part: LogsPart) -> Option<Request> {
         let args = answer::one::<LogsGatherArgs>(&job.args).ok()?;
-        let path = format!(
-            "{BASE}/clusters/{}/logs?logs_type=host&infra_env_id={}&host_id={}",
-            args.cluster_id, args.infra_env_id, args.host_id
-        );
-        let request = self.request(Method::POST, path, LOGS.to_vec(), Call::Logs);
-        Some(Request {
-            content_type: LOGS_TYPE,
-            ..request
-        })
+        let ids = Ids {
+            cluster: args.cluster_id,
+            infra_env: args.infra_env_id,
+            host: args.host_id,
+        };
+        let ask = Ask {
+            call: Call::Logs,
+            ..logs::of_host(&ids, part)
+        };
+        Some(self.request_of(ask))
     }
 }
 

@@ -1,6 +1,8 @@
 //! The agent's behaviours against scripted answers of a hub, on a clock the test moves.
 
+use super::agent::{CALL_RETRIES, GIVE_UP_MS, NOTHING_TO_RUN_MS};
 use super::*;
+use crate::answer::Oddities;
 use crate::fault::Fault;
 use crate::inventory;
 use crate::profile::Profile;
@@ -140,7 +142,9 @@ fn kind(request: &Request) -> &'static str {
         Call::Poll => "poll",
         Call::Reply(_) => "reply",
         Call::Progress => "progress",
+        Call::Install => "install",
         Call::Logs => "logs",
+        Call::Watch => "watch",
     }
 }
 
@@ -412,85 +416,6 @@ fn an_upgraded_agent_registers_with_its_new_version() {
 }
 
 #[test]
-fn an_installation_reports_its_stages_until_it_reboots() {
-    let args = json!({"cluster_id": Uuid::from_u128(1), "infra_env_id": Uuid::from_u128(7),
-        "host_id": Uuid::from_u128(9), "role": "master", "boot_device": "/dev/sda"});
-    let mut bench = bench(setup());
-    bench.register();
-    bench.expect("poll", steps(&[("install", &[&args.to_string()])]));
-    let mut stages = Vec::new();
-    let mut again = Vec::new();
-    while let Some(request) = bench.next_before(u64::MAX) {
-        let body = body(&request);
-        match kind(&request) {
-            "poll" => {
-                bench.give(request, steps(&[("install", &[&args.to_string()])]));
-                continue;
-            }
-            "progress" => stages.push(body["current_stage"].as_str().unwrap().to_owned()),
-            _ => again.push(body["exit_code"].as_i64().unwrap_or(0)),
-        }
-        bench.give(request, response(200, json!(null)));
-    }
-    stages.dedup();
-    assert_eq!(
-        stages,
-        [
-            "Starting installation",
-            "Installing",
-            "Writing image to disk",
-            "Copying registry data to disk",
-            "Rebooting"
-        ]
-    );
-    assert_eq!(bench.host.condition(), Condition::Installed);
-    assert_eq!(again[0], 0);
-    assert!(
-        again.len() > 1 && again[1..].iter().all(|code| *code == answer::CANNOT_START),
-        "{again:?}"
-    );
-}
-
-#[test]
-fn a_reboot_at_a_stage_boots_discovery_again() {
-    let args = json!({"host_id": Uuid::from_u128(9), "role": "worker"}).to_string();
-    let mut bench = with_faults(&["reboot:1:installing"]);
-    bench.register();
-    bench.expect("poll", steps(&[("install", &[&args])]));
-    let mut seen = Vec::new();
-    loop {
-        let request = bench.next();
-        seen.push(
-            body(&request)["current_stage"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
-        );
-        if kind(&request) == "register" {
-            break;
-        }
-        bench.give(request, steps(&[]));
-    }
-    assert!(seen.contains(&"Installing".to_owned()) && !seen.contains(&"Writing image to disk".to_owned()));
-}
-
-#[test]
-fn gathered_logs_are_uploaded_to_the_cluster() {
-    let cluster = Uuid::from_u128(3);
-    let args = json!({"cluster_id": cluster, "infra_env_id": cluster, "host_id": cluster}).to_string();
-    let mut bench = bench(setup());
-    bench.register();
-    bench.expect("poll", steps(&[("logs-gather", &[&args])]));
-    bench.expect("reply", response(204, json!(null)));
-    let upload = bench.expect("logs", response(204, json!(null)));
-    assert!(
-        upload
-            .path
-            .starts_with(&format!("{BASE}/clusters/{cluster}/logs?logs_type=host"))
-    );
-}
-
-#[test]
 fn a_silent_host_stops_and_may_come_back() {
     let mut gone = with_faults(&["silent:1:90s"]);
     gone.register();
@@ -696,7 +621,7 @@ fn every_step_the_hub_may_send_is_answered_from_its_arguments() {
     let machine = bench(setup()).host.machine();
     for (word, args, expected) in cases {
         let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-        let answer = answer::answer(&machine, &job::Work::of(word), &args, 0);
+        let answer = answer::answer(&machine, &job::Work::of(word), &args, Oddities::default());
         assert_eq!(answer.exit_code, 0, "{word}: {}", answer.error);
         assert!(answer.output.contains(expected), "{word}: {}", answer.output);
     }
