@@ -40,6 +40,8 @@ pub enum Event {
     /// The ingress certificate was merged into the kubeconfig.
     IngressCert,
     LogsProgress { state: LogsInfo },
+    /// The controller's logs were stored.
+    LogsUploaded,
     /// A deadline passed.
     Due,
 }

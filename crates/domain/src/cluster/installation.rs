@@ -1,7 +1,9 @@
 //! How far the current installation has come: one value, so that a reset cannot forget a part of it.
 
+/// The logs that the installed cluster itself sends.
+pub use crate::host::Logs as ControllerLogs;
+
 use super::finalizing::FinalizingStage;
-use crate::host::LogsInfo;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -57,20 +59,28 @@ pub struct Progress {
     pub total: i64,
 }
 
+impl Progress {
+    /// The parts weigh 10, 70 and 15; the last 5 come when everything is proven to work.
+    pub fn weigh(&mut self) {
+        let hundredths = 10 * self.preparing + 70 * self.installing + 15 * self.finalizing;
+        self.total = hundredths / 100;
+    }
+
+    pub fn complete(&mut self) {
+        *self = Self {
+            preparing: 100,
+            installing: 100,
+            finalizing: 100,
+            total: 100,
+        };
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finalizing {
     pub stage: FinalizingStage,
     pub started_at: Timestamp,
     pub timed_out: bool,
-}
-
-/// The logs that the installed cluster itself sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ControllerLogs {
-    pub info: LogsInfo,
-    pub started_at: Option<Timestamp>,
-    pub collected_at: Option<Timestamp>,
 }
 
 /// Where the nodes' ignition comes from.

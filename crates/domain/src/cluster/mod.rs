@@ -1,8 +1,11 @@
 //! A cluster: what its creator wants, which hosts it borrows, and how far it has come.
 
 pub mod checks;
+pub mod deadline;
+pub mod diagram;
 pub mod event;
 pub mod finalizing;
+pub mod install;
 pub mod installation;
 pub mod lifecycle;
 pub mod network;

@@ -2,7 +2,7 @@
 
 use super::Cluster;
 use crate::checks::facts::effective_role;
-use crate::host::{Host, Role, Status};
+use crate::host::{Host, Role, Stage, Status, stage};
 
 /// Hosts of one role, by what they are doing. Every host is in exactly one of the groups after `expected`,
 /// except that `installing` counts everyone who is still on the way or has arrived.
@@ -23,31 +23,46 @@ pub struct Group {
     pub failed: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tally {
     /// The bootstrap host included.
     pub masters: Group,
     pub arbiters: Group,
     pub workers: Group,
     pub hosts: usize,
-    /// Of every host's own percentage.
-    pub host_percent_sum: i64,
+    /// Stages that hosts have reached, and all that they will go through.
+    pub stages_done: usize,
+    pub stages: usize,
     /// Hosts that can fence each other.
     pub fenced: usize,
+    /// Of a cluster's only host, with prefix length.
+    pub node_addresses: Vec<String>,
 }
 
 impl Tally {
     pub fn of(hosts: &[&Host]) -> Self {
         let mut tally = Tally::default();
         for host in hosts {
-            tally.add(host);
+            tally.add(host, hosts.len() == 1);
         }
+        tally.node_addresses = match hosts {
+            [only] => addresses(only),
+            _ => Vec::new(),
+        };
         tally
     }
 
-    fn add(&mut self, host: &Host) {
+    fn add(&mut self, host: &Host, alone: bool) {
         self.hosts += 1;
-        self.host_percent_sum += host.progress.percentage;
+        let order = stage::order(host, alone);
+        let reached = |stage| order.iter().position(|&known| known == stage);
+        self.stages += order.len();
+        self.stages_done += match host.progress.stage {
+            None => 0,
+            // A day-2 host is done as soon as it reboots, and then its stage is none of its list.
+            Some(Stage::Done) => order.len(),
+            Some(stage) => reached(stage).map_or(0, |index| index + 1),
+        };
         self.fenced += usize::from(!host.tenant.fencing.is_empty());
         let group = match effective_role(host.role, host.suggested_role) {
             Role::Master => &mut self.masters,
@@ -101,13 +116,18 @@ impl Tally {
         self.workers.expected < 2 || self.workers.installing > 2
     }
 
-    /// The hosts' average percentage.
+    /// How far the hosts are together, in percent of all their stages.
     pub fn percent(&self) -> i64 {
-        match i64::try_from(self.hosts) {
-            Ok(0) | Err(_) => 0,
-            Ok(hosts) => self.host_percent_sum / hosts,
+        match self.stages {
+            0 => 0,
+            stages => i64::try_from(self.stages_done * 100 / stages).unwrap_or_default(),
         }
     }
+}
+
+fn addresses(host: &Host) -> Vec<String> {
+    let nics = host.digest.nics.iter();
+    nics.flat_map(|nic| nic.addresses.iter().cloned()).collect()
 }
 
 impl Group {

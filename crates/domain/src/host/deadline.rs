@@ -74,20 +74,25 @@ pub fn of(host: &Host, around: &Around<'_>) -> Option<Timestamp> {
         }
         Phase::InProgress => in_progress(host, around, silence),
         Phase::BootFix => {
-            let ends = around.cluster.is_some_and(|cluster| {
-                cluster.can_do_without
-                    && !matches!(
-                        cluster.phase,
-                        cluster::Phase::Installed | cluster::Phase::AddingHosts
-                    )
-            });
-            ends.then_some(host.since + timers.boot_fix)
+            may_fail_alone(host, around).then_some(host.since + timers.boot_fix)
         }
         Phase::Reclaiming | Phase::ReclaimRebooting => Some(host.since + timers.reclaim),
         Phase::Resetting => Some(host.since + timers.reset),
         Phase::Failed | Phase::Cancelled => logs_due(host, timers),
         Phase::ReturnPending | Phase::Installed | Phase::Added | Phase::ResetPending => None,
     }
+}
+
+/// Its cluster is still being installed and reaches its goal without this host.
+pub(super) fn may_fail_alone(host: &Host, around: &Around<'_>) -> bool {
+    host.is_spare()
+        && around.cluster.is_some_and(|cluster| {
+            cluster.can_do_without
+                && !matches!(
+                    cluster.phase,
+                    cluster::Phase::Installed | cluster::Phase::AddingHosts
+                )
+        })
 }
 
 fn in_progress(host: &Host, around: &Around<'_>, silence: Timestamp) -> Option<Timestamp> {
@@ -128,10 +133,10 @@ pub(super) fn is_silent(host: &Host, timers: &Timers, now: Timestamp) -> bool {
 }
 
 pub(super) fn logs_due(host: &Host, timers: &Timers) -> Option<Timestamp> {
+    let began = host.logs.started_at.unwrap_or(host.since);
     match host.logs.info {
-        LogsInfo::Requested | LogsInfo::Collecting => {
-            Some(host.logs.started_at.unwrap_or(host.since) + timers.log_collection)
-        }
+        LogsInfo::Requested => Some(began + timers.log_pending),
+        LogsInfo::Collecting => Some(began + timers.log_collection),
         LogsInfo::None | LogsInfo::Completed | LogsInfo::Timeout => None,
     }
 }

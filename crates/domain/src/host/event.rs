@@ -103,6 +103,8 @@ pub struct Timers {
     pub reclaim: SignedDuration,
     pub reset: SignedDuration,
     pub log_collection: SignedDuration,
+    /// The agent was asked for logs and must begin to collect them.
+    pub log_pending: SignedDuration,
 }
 
 impl Default for Timers {
@@ -117,6 +119,7 @@ impl Default for Timers {
             reclaim: SignedDuration::from_mins(60),
             reset: SignedDuration::from_mins(3),
             log_collection: SignedDuration::from_mins(10),
+            log_pending: SignedDuration::from_mins(2),
         }
     }
 }

@@ -206,6 +206,19 @@ pub struct Logs {
     pub collected_at: Option<Timestamp>,
 }
 
+impl Logs {
+    /// What the sender says about its logs; the first word of a collection starts its clock.
+    pub fn advance(&mut self, state: LogsInfo, now: Timestamp) {
+        match state {
+            LogsInfo::Requested | LogsInfo::Collecting => {
+                self.started_at.get_or_insert(now);
+            }
+            LogsInfo::None | LogsInfo::Completed | LogsInfo::Timeout => {}
+        }
+        self.info = state;
+    }
+}
+
 /// The row. Bulky reports (inventory, connectivity, validations…) live beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Host {
@@ -336,6 +349,17 @@ impl Host {
 
     pub fn is_free(&self) -> bool {
         self.cluster.is_none()
+    }
+
+    /// A worker that starts nothing: the only kind of host a cluster may be able to do without.
+    pub fn is_spare(&self) -> bool {
+        let role = crate::checks::facts::effective_role(self.role, self.suggested_role);
+        role == Role::Worker && !self.bootstrap
+    }
+
+    /// From its reboot on, the discovery agent is gone by design.
+    pub fn agent_is_gone(&self) -> bool {
+        self.progress.stage.is_some_and(Stage::agent_is_gone)
     }
 
     /// The name a person set, if any; the borrower's wins while the host is lent.

@@ -138,6 +138,10 @@ fn discovery(host: &Host) -> Discovery {
     if !host.connected || host.media == Media::Disconnected {
         return Discovery::Silent;
     }
+    if host.installer_may_run {
+        // Somebody may still be writing to its disk: it is not offered to anyone before that is stopped.
+        return Discovery::Looking;
+    }
     if gates.inventory_fully_truncated {
         // Such a host can be read well enough to know that it cannot be judged.
         return Discovery::TooSmall;

@@ -91,12 +91,26 @@ pub const START_OVER: Orders = Orders {
     after: After::Exit,
 };
 
+/// A running installer is stopped first, and its end is waited for.
+const STOP_FIRST: Orders = Orders {
+    steps: &[StopInstallation],
+    next_poll_seconds: 5,
+    after: After::Continue,
+};
+
 use Step::*;
 
 pub fn orders(host: &Host) -> Orders {
     let day_two = host.kind == Kind::AddToExistingClusterHost;
     let logs_wanted = host.logs.collected_at.is_none() && host.logs.info != LogsInfo::Completed;
     match host.status() {
+        Status::Discovering if host.installer_may_run => go_on(&[StopInstallation, Inventory]),
+        Status::DiscoveringUnbound if host.installer_may_run => go_on(&[StopInstallation, Inventory, Ntp]),
+        Status::UnbindingPendingUserAction | Status::ResettingPendingUserAction if host.installer_may_run => {
+            STOP_FIRST
+        }
+        // An agent that still runs from the discovery image needs no person to boot it.
+        Status::ResettingPendingUserAction if !host.agent_is_gone() => START_OVER,
         Status::Discovering if day_two => go_on(&[Inventory, Ntp, Domains]),
         Status::Discovering => go_on(&[Inventory]),
         Status::Known if day_two => go_on(&[ConnectivityCheck, ApiVip, Tang, Inventory, Ntp, Domains]),

@@ -1,7 +1,8 @@
 //! A deadline passed: every phase that waits has one, and this is what happens then.
 
-use super::super::deadline::{is_silent, stage_is_over};
+use super::super::deadline::{is_silent, may_fail_alone, stage_is_over};
 use super::super::{Host, LogsInfo, Phase, Stage, words};
+use super::lending::needs_a_boot;
 use super::{Around, Decision, Draft, stay};
 use crate::cluster;
 use crate::journal::Severity;
@@ -34,12 +35,11 @@ pub(super) fn due(host: &Host, around: &Around<'_>) -> Decision {
             .because("no progress after the install step", around),
         Phase::Installing | Phase::InProgress if silent && !around.hub_was_away => connection_lost(host, around),
         Phase::InProgress if stage_is_over(host, around) => stage_over(host, around),
-        Phase::BootFix if over(around.timers.boot_fix) && may_fail_alone(around) => Draft::of(host)
+        Phase::BootFix if over(around.timers.boot_fix) && may_fail_alone(host, around) => Draft::of(host)
             .enter(Phase::Failed, around)
             .saying("Nobody fixed the boot order in time; the cluster goes on without this host.")
             .because("the wrong boot order was not fixed", around),
-        Phase::Reclaiming | Phase::ReclaimRebooting if over(around.timers.reclaim) => Draft::of(host)
-            .enter(Phase::ReturnPending, around)
+        Phase::Reclaiming | Phase::ReclaimRebooting if over(around.timers.reclaim) => needs_a_boot(host, around)
             .saying("The host did not come back by itself; boot the discovery image by hand to return it.")
             .because("the in-band way back took too long", around),
         Phase::Resetting if over(around.timers.reset) => {
@@ -149,16 +149,6 @@ fn waits_for_others(stage: Stage, around: &Around<'_>) -> bool {
         && around
             .cluster
             .is_some_and(|cluster| cluster.phase == cluster::Phase::BootFix)
-}
-
-fn may_fail_alone(around: &Around<'_>) -> bool {
-    around.cluster.is_some_and(|cluster| {
-        cluster.can_do_without
-            && !matches!(
-                cluster.phase,
-                cluster::Phase::Installed | cluster::Phase::AddingHosts
-            )
-    })
 }
 
 fn logs_over(host: &Host, around: &Around<'_>) -> bool {

@@ -291,11 +291,13 @@ fn new_stage(host: &Host, stage: Stage, info: &str, percentage: i64, around: &Ar
     let added = stage == Stage::Done && joins;
     let phase = match (stage, host.phase) {
         (Stage::Done, _) if added => Phase::Added,
-        (Stage::Done, Phase::Installing | Phase::InProgress) => Phase::Installed,
-        // Joined a moment ago by hand after a boot-order fix; Done will follow.
+        (Stage::Done, _) => Phase::Installed,
+        // After a boot order was fixed, any stage shows that the host came up from its disk.
         _ => Phase::InProgress,
     };
     let mut draft = Draft::of(host).enter(phase, around);
+    // Whoever reboots or runs from its disk has no installer any more.
+    draft.host.installer_may_run &= !stage.agent_is_gone();
     draft.host.progress = Progress {
         stage: Some(stage),
         info: info.into(),

@@ -1,6 +1,8 @@
 //! Lending and returning: bind, unbind, move, release with the cluster, reclaim.
 
-use super::super::{Digest, Gates, Host, Kind, Logs, Outcome, Phase, Progress, Report, Role, Status, Tenant};
+use super::super::{
+    Digest, Gates, Host, Kind, Logs, Outcome, Phase, Progress, Report, Return, Role, Route, Status, Tenant,
+};
 use super::{Around, Decision, Draft, stay};
 use crate::id::ClusterId;
 use crate::journal::Severity;
@@ -95,6 +97,7 @@ fn lend(draft: &mut Draft<'_>, to: ClusterId) {
     let host = &mut draft.host;
     host.cluster = Some(to);
     host.moving_to = None;
+    host.returning = None;
     host.progress = Progress::default();
     host.bootstrap = false;
     host.gates = Gates::default();
@@ -253,8 +256,7 @@ pub(super) fn reclaim_ready(host: &Host, around: &Around<'_>) -> Decision {
 
 pub(super) fn reclaim_failed(host: &Host, why: &str, around: &Around<'_>) -> Decision {
     match host.phase {
-        Phase::Reclaiming | Phase::ReclaimRebooting => Draft::of(host)
-            .enter(Phase::ReturnPending, around)
+        Phase::Reclaiming | Phase::ReclaimRebooting => needs_a_boot(host, around)
             .saying(format!(
                 "The host could not fetch the discovery image ({why}); boot it by hand to return it."
             ))
@@ -278,11 +280,45 @@ pub(super) fn reclaim_failed(host: &Host, why: &str, around: &Around<'_>) -> Dec
     }
 }
 
+/// The way back by itself ended: somebody has to boot the machine.
+pub(super) fn needs_a_boot<'a>(host: &'a Host, around: &Around<'_>) -> Draft<'a> {
+    let mut draft = Draft::of(host).enter(Phase::ReturnPending, around);
+    if let Some(returning) = &mut draft.host.returning {
+        returning.route = Route::Boot;
+    }
+    draft
+}
+
 fn give_back(host: &Host, phase: Phase, around: &Around<'_>, why: &'static str) -> Decision {
     let mut draft = Draft::of(host).enter(phase, around);
     let left = leave(&mut draft, around);
+    draft.host.returning = Some(Return::of(host, route(host, phase), around.now));
     draft.journal.push(left);
     draft.because(why, around)
+}
+
+/// How it will most likely come back; a live agent is told to register again even when its disk was written.
+fn route(lent: &Host, phase: Phase) -> Route {
+    match phase {
+        Phase::Reclaiming | Phase::ReclaimRebooting => Route::Reclaim,
+        Phase::ReturnPending if lent.agent_is_gone() || !lent.connected => Route::Boot,
+        Phase::Discovery
+        | Phase::Binding
+        | Phase::Unbinding
+        | Phase::ReturnPending
+        | Phase::Preparing
+        | Phase::Prepared
+        | Phase::PrepareFailed
+        | Phase::Installing
+        | Phase::InProgress
+        | Phase::BootFix
+        | Phase::Installed
+        | Phase::Added
+        | Phase::Failed
+        | Phase::Cancelled
+        | Phase::Resetting
+        | Phase::ResetPending => Route::AgentRestart,
+    }
 }
 
 /// Clears every trace of the borrower. The entry about it is filed under the old cluster as well.

@@ -9,7 +9,7 @@ mod register;
 mod tests;
 
 use super::event::{Around, Event};
-use super::{Decision, Host, Phase, Report, Status, words};
+use super::{Decision, Host, Logs, LogsInfo, Phase, Report, Status, words};
 use crate::journal::cut;
 use crate::refusal::Refused;
 
@@ -65,10 +65,21 @@ impl<'a> Draft<'a> {
     }
 
     fn enter(mut self, phase: Phase, around: &Around<'_>) -> Self {
-        if self.host.phase != phase {
-            self.host.phase = phase;
-            self.host.since = around.now;
+        if self.host.phase == phase {
+            return self;
         }
+        let over = |phase| matches!(phase, Phase::Failed | Phase::Cancelled);
+        if over(phase) && !over(self.host.phase) {
+            self.host.logs = Logs {
+                info: LogsInfo::Requested,
+                ..Logs::default()
+            };
+        }
+        if phase == Phase::Installing {
+            self.host.installer_may_run = true;
+        }
+        self.host.phase = phase;
+        self.host.since = around.now;
         self
     }
 

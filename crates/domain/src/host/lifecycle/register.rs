@@ -2,6 +2,7 @@
 
 use super::super::{Gates, Host, Kind, Logs, Media, Phase, Progress, Report, Stage};
 use super::{Around, Decision, Draft, stay};
+use crate::journal::Severity;
 use crate::refusal::Refused;
 
 /// What a new boot of the discovery image makes stale.
@@ -61,6 +62,13 @@ fn fresh_start(host: &Host, agent_version: &str, around: &Around<'_>, why: &'sta
     draft.host.gates = Gates::default();
     draft.host.digest = super::super::Digest::default();
     draft.forget.extend(STALE_AFTER_BOOT);
+    if let Some(returned) = draft.host.returning.take() {
+        let mut receipt = draft
+            .host
+            .entry("host_returned", Severity::Info, returned.receipt(around.now));
+        receipt.props = returned.props(around.now);
+        draft.journal.push(receipt);
+    }
     draft.because(why, around)
 }
 
@@ -101,6 +109,8 @@ fn boots_wrong_device(host: &Host) -> bool {
 fn wrong_boot(host: &Host, around: &Around<'_>) -> Decision {
     let mut draft = Draft::of(host).enter(Phase::BootFix, around);
     draft.host.checked_in_at = around.now;
+    // It is another boot than the one in which the installer ran.
+    draft.host.installer_may_run = false;
     draft
         .saying(format!(
             "The host booted the discovery image although {} was just installed; set that disk first in the boot order and reboot.",
@@ -135,8 +145,10 @@ fn boot_from_disk(host: &Host) -> Refused {
 }
 
 fn disk_name(host: &Host) -> String {
-    match host.tenant.installation_disk_path.as_str() {
-        "" => "its installation disk".into(),
-        path => format!("its installation disk {path}"),
+    let tenant = &host.tenant;
+    let names = [&tenant.installation_disk_label, &tenant.installation_disk_path];
+    match names.into_iter().find(|name| !name.is_empty()) {
+        None => "its installation disk".into(),
+        Some(name) => format!("its installation disk {name}"),
     }
 }

@@ -2,6 +2,7 @@
 
 mod graph;
 mod laws;
+mod stopping;
 mod tables;
 
 use super::super::event::{Around, Event, Standing, Timers};

@@ -182,6 +182,7 @@ fn every_phase_ends_by_itself_or_says_why_it_need_not() {
     for phase in Phase::ALL {
         let mut host = lent(phase);
         host.progress = progress(Stage::Writing);
+        host.role = Role::Worker;
         let mut around = in_cluster(noon(), cluster::Phase::Installing);
         around.cluster.as_mut().unwrap().can_do_without = true;
         let due = deadline::of(&host, &around);

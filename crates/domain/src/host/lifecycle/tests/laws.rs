@@ -1,6 +1,6 @@
 //! Laws that hold after any history, however odd.
 
-use super::super::super::{Report, Role, deadline, steps};
+use super::super::super::{Report, Role, Status, deadline, steps};
 use super::*;
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => Just(Event::ReclaimFailed { why: "no space".into() }),
         1 => Just(Event::Cancel),
         1 => Just(Event::Reset),
-        1 => Just(Event::Install),
+        2 => Just(Event::Install),
         1 => Just(Event::InstallFailed { why: "exit 1".into() }),
         1 => Just(Event::Assigned { role: Role::Master, bootstrap: true }),
         2 => Just(Event::InstallerStopped),
@@ -48,7 +48,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         2 => Just(Event::CheckedIn),
         2 => Just(Event::Due),
         4 => any_gates().prop_map(|gates| Event::Measured { gates, complaints: "why".into() }),
-        2 => Just(Event::Measured { gates: good_gates(), complaints: String::new() }),
+        4 => Just(Event::Measured { gates: good_gates(), complaints: String::new() }),
         3 => (stage, "[a-z]{0,3}").prop_map(|(stage, info)| Event::Progressed { stage, info }),
     ]
 }
@@ -156,8 +156,40 @@ proptest! {
             host = next(&host, &Event::Release, &around).unwrap().host;
         }
         host = next(&host, &registered(), &around).unwrap().host;
+        host = next(&host, &Event::InstallerStopped, &around).unwrap().host;
         host = next(&host, &Event::Measured { gates: good_gates(), complaints: String::new() }, &around).unwrap().host;
-        prop_assert_eq!(host.status(), super::super::super::Status::KnownUnbound);
+        prop_assert_eq!(host.status(), Status::KnownUnbound);
+    }
+
+    #[test]
+    fn a_host_that_may_still_be_written_is_never_offered_and_is_told_to_stop(history in any_history()) {
+        play(&history, |before, decision, event, _| {
+            let host = &decision.host;
+            if host.installer_may_run {
+                assert_ne!(host.status(), Status::KnownUnbound, "{event:?} after {:?}", before.phase);
+                assert_ne!(host.status(), Status::Known, "{event:?} after {:?}", before.phase);
+                let waits = matches!(
+                    host.status(),
+                    Status::UnbindingPendingUserAction | Status::ResettingPendingUserAction | Status::DiscoveringUnbound
+                );
+                let told = steps::orders(host).steps.contains(&steps::Step::StopInstallation);
+                assert!(!waits || told, "{:?} is not told to stop", host.status());
+            }
+            let started = !before.installer_may_run && host.installer_may_run;
+            assert!(!started || host.phase == Phase::Installing, "{event:?} started an installer");
+        });
+    }
+
+    #[test]
+    fn a_receipt_names_only_kinds_of_things_and_comes_once(history in any_history()) {
+        play(&history, |before, decision, _, _| {
+            let receipts: Vec<_> = decision.journal.iter().filter(|entry| entry.name == "host_returned").collect();
+            assert_eq!(receipts.len(), usize::from(before.returning.is_some() && decision.host.returning.is_none() && decision.host.is_free()));
+            for receipt in receipts {
+                assert!(!format!("{} {}", receipt.message, receipt.props).contains("canary"));
+                assert_eq!(receipt.cluster, None);
+            }
+        });
     }
 
     #[test]

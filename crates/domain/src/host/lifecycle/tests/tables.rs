@@ -453,6 +453,7 @@ fn discovery_words_follow_the_findings_in_order() {
 #[test]
 fn every_deadline_passes_into_something_a_person_can_read() {
     let due = |mut host: Host, after: SignedDuration, heard: bool| {
+        host.role = Role::Worker;
         let now = noon() + after;
         if heard {
             host.checked_in_at = now;

@@ -1,0 +1,165 @@
+//! The plan of an installation: what every host becomes, who starts the control plane, where ignition comes from.
+
+use super::event::{Around, Decision, Event};
+use super::tally::Tally;
+use super::{Cluster, IgnitionSource, lifecycle};
+use crate::checks::facts::effective_role;
+use crate::host::{self, Host, Role, Status};
+use crate::id::{HostId, HostKey};
+use crate::refusal::Refused;
+use std::cmp::Reverse;
+
+/// Everything that one commit writes when an installation starts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    pub decision: Decision,
+    pub hosts: Vec<host::Decision>,
+}
+
+/// Decides the whole start at once. `uploaded` names the ignition files that people brought (`master`, `worker`, …).
+pub fn start(
+    cluster: &Cluster,
+    hosts: &[Host],
+    uploaded: &[&str],
+    around: Around<'_>,
+    host_timers: &host::event::Timers,
+) -> Result<Start, Refused> {
+    let mut cluster = cluster.clone();
+    cluster.ignition_source = source(&cluster, uploaded);
+    let plan = plan_with(&cluster, hosts, has_bootstrap(&cluster, uploaded))?;
+    let decision = lifecycle::next(&cluster, &Event::Install, around)?;
+    let standing = host::event::Around {
+        now: around.now,
+        timers: host_timers,
+        cluster: Some(cluster.standing()),
+        hub_was_away: false,
+    };
+    let assign = |(key, role, bootstrap): &(HostKey, Role, bool)| {
+        let event = host::Event::Assigned {
+            role: *role,
+            bootstrap: *bootstrap,
+        };
+        let host = hosts.iter().find(|host| host.key() == *key);
+        host.map(|host| host::lifecycle::next(host, &event, &standing))
+    };
+    let hosts: Result<Vec<_>, Refused> = plan.iter().filter_map(assign).collect();
+    Ok(Start {
+        decision,
+        hosts: hosts?,
+    })
+}
+
+/// Role and bootstrap flag of every host; refuses by name what stands in the way.
+pub fn plan(cluster: &Cluster, hosts: &[Host]) -> Result<Vec<(HostKey, Role, bool)>, Refused> {
+    plan_with(
+        cluster,
+        hosts,
+        cluster.ignition_source == IgnitionSource::Installer,
+    )
+}
+
+fn plan_with(
+    cluster: &Cluster,
+    hosts: &[Host],
+    with_bootstrap: bool,
+) -> Result<Vec<(HostKey, Role, bool)>, Refused> {
+    lifecycle::must_be_ready(cluster)?;
+    for host in hosts {
+        must_be_ready(cluster, host)?;
+    }
+    let masters = || hosts.iter().filter(|host| role_of(host) == Role::Master);
+    let Some(best) = masters().min_by_key(|host| fitness(host)) else {
+        return Err(Refused::conflict(
+            "no-control-plane",
+            format!(
+                "Cluster {} has no host for its control plane.",
+                cluster.name
+            ),
+            "Bind a host that is large enough, or give one the role master.",
+        ));
+    };
+    let mut plan: Vec<_> = hosts
+        .iter()
+        .map(|host| (host.key(), role_of(host), with_bootstrap && host.key() == best.key()))
+        .collect();
+    plan.sort();
+    Ok(plan)
+}
+
+fn must_be_ready(cluster: &Cluster, host: &Host) -> Result<(), Refused> {
+    if host.status() != Status::Known {
+        return Err(Refused::conflict(
+            "host-not-ready",
+            format!(
+                "{} is {}, so cluster {} cannot be installed.",
+                host.name(),
+                host.status().word(),
+                cluster.name
+            ),
+            "See the host's validations, or unbind it.",
+        ));
+    }
+    if role_of(host) == Role::AutoAssign {
+        return Err(Refused::conflict(
+            "role-not-decided",
+            format!("No role was found for {} yet.", host.name()),
+            "Wait until all hosts have reported their hardware, or give it a role.",
+        ));
+    }
+    Ok(())
+}
+
+fn role_of(host: &Host) -> Role {
+    effective_role(host.role, host.suggested_role)
+}
+
+/// Least first: the most memory, then the most cores, then the smallest id.
+fn fitness(host: &Host) -> (Reverse<i64>, Reverse<i64>, HostId) {
+    (Reverse(host.digest.memory_mib), Reverse(host.digest.cpus), host.id)
+}
+
+/// Where the nodes' ignition comes from: what people brought wins; a cluster that runs already serves its own.
+pub fn source(cluster: &Cluster, uploaded: &[&str]) -> IgnitionSource {
+    let brought = [Role::Master, Role::Arbiter, Role::Worker]
+        .into_iter()
+        .any(|role| is_uploaded(uploaded, role.word()));
+    if brought {
+        IgnitionSource::Uploaded
+    } else if cluster.adds_hosts() || !cluster.ignition_endpoint.url.is_empty() {
+        IgnitionSource::Endpoint
+    } else {
+        IgnitionSource::Installer
+    }
+}
+
+/// The files that must still be uploaded for these hosts, by role.
+pub fn missing_uploads(hosts: &[Host], uploaded: &[&str]) -> Vec<&'static str> {
+    let mut roles: Vec<Role> = hosts.iter().map(role_of).collect();
+    roles.sort();
+    roles.dedup();
+    let missing = roles
+        .into_iter()
+        .filter(|role| *role != Role::AutoAssign && !is_uploaded(uploaded, role.word()));
+    missing.map(Role::word).collect()
+}
+
+/// An uploaded control plane starts itself unless a bootstrap config came with it; one elsewhere runs already.
+fn has_bootstrap(cluster: &Cluster, uploaded: &[&str]) -> bool {
+    match cluster.ignition_source {
+        IgnitionSource::Installer => true,
+        IgnitionSource::Uploaded => is_uploaded(uploaded, "bootstrap"),
+        IgnitionSource::Endpoint => false,
+    }
+}
+
+/// With or without the ending of the file.
+fn is_uploaded(uploaded: &[&str], name: &str) -> bool {
+    uploaded
+        .iter()
+        .any(|file| file.strip_suffix(".ign").unwrap_or(file) == name)
+}
+
+/// Whether the installation succeeds without this one host.
+pub fn can_do_without(tally: &Tally, host: &Host) -> bool {
+    host.is_spare() && tally.can_lose_worker()
+}

@@ -1,0 +1,1 @@
+//! The lifecycle by tables, by its graph, and by laws over random histories.

@@ -1,0 +1,37 @@
+//! What a person reads as `status_info`: one sentence per state, with the next action where there is one.
+
+use super::super::{Cluster, PreparationStatus};
+use super::status;
+
+/// The standing text of a status; states whose text depends on the occasion are given it by the lifecycle.
+pub fn standing_text(status: &str) -> &'static str {
+    match status {
+        "pending-for-input" => "More about the cluster must be said; see its validations.",
+        "insufficient" => "Not ready for installation yet; see its validations.",
+        "ready" => "Ready to be installed.",
+        "preparing-for-installation" => "Making the cluster's files and testing its hosts for the last time.",
+        "installing" => "The hosts are being installed.",
+        "installing-pending-user-action" => {
+            "A host did not boot from its disk; see its status, fix its boot order and reboot it."
+        }
+        "finalizing" => "The hosts are installed; the cluster is starting its services.",
+        "installed" => "Installed.",
+        "adding-hosts" => "Running; more hosts can join.",
+        "error" => "The installation failed; see the events, then reset the cluster to try again.",
+        "cancelled" => "The installation was cancelled.",
+        _ => "",
+    }
+}
+
+/// The same, with the reason why the last attempt did not get beyond its preparation.
+pub(super) fn of(cluster: &Cluster) -> String {
+    let text = standing_text(status(cluster));
+    let failed = cluster.install.preparation.status == PreparationStatus::Failed;
+    if failed && cluster.phase == super::Phase::Draft {
+        return format!(
+            "{text} The last attempt to install it failed: {}",
+            cluster.install.preparation.reason
+        );
+    }
+    text.into()
+}
