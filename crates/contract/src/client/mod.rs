@@ -5,6 +5,7 @@ mod cluster;
 mod error;
 mod host;
 mod infra_env;
+mod install;
 mod muster;
 
 pub use error::ClientError;
@@ -101,6 +102,10 @@ impl HubClient {
         if let Some(body) = body {
             request = request.json(body);
         }
+        self.answered(request).await
+    }
+
+    async fn answered(&self, request: reqwest::RequestBuilder) -> Result<Response> {
         let response = request.send().await.map_err(ClientError::lost)?;
         let status = response.status();
         if status.is_success() {

@@ -7,6 +7,7 @@
 
 mod events;
 mod feed;
+mod files;
 mod guard;
 mod liveness;
 mod outbox;

@@ -65,7 +65,21 @@ impl Place {
 
     /// Runs a statement past the store.
     pub async fn tamper(&self, text: &str) {
-        let url = match &self.database {
+        ask(&self.url(), text.to_owned()).await;
+    }
+
+    /// The rows of a table.
+    pub async fn count(&self, table: &str) -> i64 {
+        sqlx::any::install_default_drivers();
+        let mut connection = sqlx::AnyConnection::connect(&self.url()).await.unwrap();
+        let text = AssertSqlSafe(format!("select count(*) from {table}"));
+        let count = sqlx::query_scalar(text).fetch_one(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        count
+    }
+
+    fn url(&self) -> String {
+        match &self.database {
             Database::Sqlite(path) => {
                 format!(
                     "sqlite://{}",
@@ -74,8 +88,7 @@ impl Place {
             }
             Database::Postgres(url) => url.clone(),
             Database::Memory => unreachable!("nobody else reaches a database in memory"),
-        };
-        ask(&url, text.to_owned()).await;
+        }
     }
 }
 

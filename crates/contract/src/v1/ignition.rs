@@ -1,0 +1,17 @@
+//! Ignition that people bring for a cluster's roles.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// What was uploaded for a role; the config itself is shown only on request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct UploadedIgnitionView {
+    pub cluster_id: Uuid,
+    /// `bootstrap`, `master`, `worker` or `arbiter`.
+    pub role: String,
+    pub size_bytes: u64,
+    #[schema(value_type = String, format = DateTime)]
+    pub uploaded_at: Timestamp,
+}
