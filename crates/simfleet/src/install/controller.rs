@@ -231,6 +231,8 @@ impl Controller {
             Step::LookAtCluster => return self.look_at_cluster(body),
             Step::TellReboots => {
                 self.hosts.pop();
+                // Told once, even when the rest has to be done again.
+                self.counts_reboots = !self.hosts.is_empty();
                 self.step = self.after_looking();
             }
             Step::Stage(stage) => self.step = self.after_stage(stage),

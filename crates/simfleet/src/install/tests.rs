@@ -46,6 +46,8 @@ struct Hub {
     files: u16,
     operators: BTreeMap<String, String>,
     heard: Vec<Heard>,
+    /// Paths that are not found.
+    refuse: Option<&'static str>,
 }
 
 fn response(status: u16, body: &Value) -> Outcome {
@@ -67,6 +69,9 @@ impl Hub {
             path: path.clone(),
             body: body.clone(),
         });
+        if self.refuse.is_some_and(|what| path.contains(what)) {
+            return response(404, &json!({}));
+        }
         match (method, path.split('?').next().unwrap()) {
             ("POST", p) if p.ends_with("/hosts") => self.register(id),
             ("GET", p) if p.ends_with("/instructions") => self.steps(id),
@@ -219,6 +224,7 @@ impl World {
             files: 200,
             operators: [("console".to_owned(), String::new())].into(),
             heard: Vec::new(),
+            refuse: None,
         };
         Self {
             hub,
@@ -987,4 +993,29 @@ fn only_one_of_the_masters_speaks_as_the_controller() {
         !speakers.contains_key(&0),
         "the bootstrap host is the last choice"
     );
+}
+
+#[test]
+fn a_controller_that_is_refused_starts_over_and_tells_reboots_once() {
+    let mut world = World::installing(setup(), &["master"]);
+    world.hub.refuse = Some("/downloads/credentials");
+    world.run_for(30 * MINUTE);
+    assert_eq!(world.hub.cluster, "finalizing");
+    assert!(world.calls(0, "/downloads/credentials").len() > 5);
+    assert_eq!(world.calls(0, "/events").len(), 1);
+    world.hub.refuse = None;
+    world.run_for(5 * MINUTE);
+    assert_eq!(world.hub.cluster, "installed");
+}
+
+#[test]
+fn the_controller_of_a_lost_cluster_sends_its_logs_and_ends() {
+    let mut world = World::installing(setup(), &["master"]);
+    world.hub.refuse = Some("/downloads/credentials");
+    world.run_for(15 * MINUTE);
+    world.hub.cluster = "error".into();
+    world.row(0).status = "error".into();
+    world.run_for(5 * MINUTE);
+    assert_eq!(world.calls(0, "logs_type=controller").len(), 1);
+    assert!(matches!(world.hosts[0].poll(world.now_ms), Next::Idle));
 }
