@@ -8,6 +8,9 @@ use muster_domain::requirements::Requirements;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
+
+const INSTALLER_TIME: Duration = Duration::from_secs(600);
 
 /// As given by a person.
 #[derive(Debug, Clone)]
@@ -28,6 +31,8 @@ pub struct Config {
     pub agent_image: Option<String>,
     /// Replace agents that run another image.
     pub upgrade_agents: bool,
+    /// The `openshift-install` program; `{version}` in its path becomes the cluster's release.
+    pub openshift_install: Option<String>,
 }
 
 impl Default for Config {
@@ -43,6 +48,7 @@ impl Default for Config {
             hw_requirements: None,
             agent_image: None,
             upgrade_agents: true,
+            openshift_install: None,
         }
     }
 }
@@ -60,8 +66,21 @@ pub struct Settings {
     pub timers: Timers,
     pub disabled_steps: BTreeSet<String>,
     pub default_ntp: String,
+    pub installer: Installer,
     /// The database held something when the hub started, so hosts may remember it.
     pub was_here_before: bool,
+}
+
+/// How the `openshift-install` program is run.
+#[derive(Debug, Clone)]
+pub struct Installer {
+    /// Its path; `{version}` becomes the cluster's release. `None`: only clusters that bring their own ignition
+    /// can be installed.
+    pub program: Option<String>,
+    /// Where its work directories are made, each gone when its call ends.
+    pub work_dir: PathBuf,
+    /// How long one call may take: it makes keys and writes files, minutes at most.
+    pub time: Duration,
 }
 
 /// Links to what a machine needs to boot the discovery image without media.
@@ -104,13 +123,23 @@ impl Settings {
             timers: Timers::default(),
             disabled_steps: BTreeSet::new(),
             default_ntp: String::new(),
+            installer: Installer {
+                program: config
+                    .openshift_install
+                    .clone()
+                    .filter(|program| !program.trim().is_empty()),
+                work_dir: config.data_dir.join("work"),
+                time: INSTALLER_TIME,
+            },
             was_here_before: false,
         })
     }
 
     /// For tests and simulations: everything at its default.
     pub fn plain() -> anyhow::Result<Self> {
-        Self::new(&Config::default(), "http://127.0.0.1:8090".into())
+        let mut settings = Self::new(&Config::default(), "http://127.0.0.1:8090".into())?;
+        settings.installer.work_dir = std::env::temp_dir();
+        Ok(settings)
     }
 
     pub fn download_url(&self, pool: &InfraEnv) -> String {

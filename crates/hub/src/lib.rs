@@ -1,10 +1,12 @@
 //! The hub: one way in (http), one place that decides (domain), one place that writes (store), workers beside them.
 
 pub mod agenda;
+pub mod archive;
 pub mod clock;
 pub mod config;
 pub mod error;
 pub mod http;
+pub mod ignition;
 pub mod index;
 pub mod measure;
 pub mod replica;

@@ -20,14 +20,28 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
-        // What is announced to be too large is not waited for.
-        if announced(request.headers()).is_some_and(|length| length > BODY_LIMIT as u64) {
-            return Err(too_large());
-        }
-        let bytes = tokio::time::timeout(BODY_TIME, Bytes::from_request(request, state)).await;
-        let bytes = bytes.map_err(|_| too_slow())?.map_err(unreadable)?;
-        decode(&bytes).map(Self)
+        decode(&whole(request, state).await?).map(Self)
     }
+}
+
+/// A body as it was sent.
+pub struct Whole(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Whole {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        whole(request, state).await.map(Self)
+    }
+}
+
+async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Response> {
+    // What is announced to be too large is not waited for.
+    if announced(request.headers()).is_some_and(|length| length > BODY_LIMIT as u64) {
+        return Err(too_large());
+    }
+    let bytes = tokio::time::timeout(BODY_TIME, Bytes::from_request(request, state)).await;
+    bytes.map_err(|_| too_slow())?.map_err(unreadable)
 }
 
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Response> {

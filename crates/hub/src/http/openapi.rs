@@ -52,10 +52,17 @@ fn parts() -> Vec<utoipa::openapi::OpenApi> {
         v2::events::Doc::openapi(),
         v2::versions::Doc::openapi(),
         v2::agent::Doc::openapi(),
+        v2::manifests::Doc::openapi(),
+        v2::files::Doc::openapi(),
+        v2::credentials::Doc::openapi(),
+        v2::install_config::Doc::openapi(),
+        v2::operators::Doc::openapi(),
+        v2::logs::Doc::openapi(),
         v2::later::Doc::openapi(),
         v1::plan::Doc::openapi(),
         v1::explain::Doc::openapi(),
         v1::hosts::Doc::openapi(),
+        v1::ignition::Doc::openapi(),
         v1::changes::Doc::openapi(),
         v1::status::Doc::openapi(),
         Words::openapi(),
@@ -156,6 +163,8 @@ fn tags(paths: &Map<String, Value>) -> Value {
         ("events", "What happened, in words people read."),
         ("versions", "What can be installed, and what this hub is."),
         ("agent", "What discovery agents and installers call."),
+        ("installation", "What an installation needs, makes and reports."),
+        ("manifest", "Manifests that people add to a cluster."),
     ];
     let operations = paths.values().filter_map(Value::as_object).flat_map(Map::values);
     let used: Vec<_> = operations

@@ -1,8 +1,11 @@
 //! What can be asked of the hub: one file per verb, each reads, decides and commits.
 
 pub mod cluster_create;
+pub mod cluster_credentials;
 pub mod cluster_delete;
+pub mod cluster_files;
 pub mod cluster_import;
+pub mod cluster_logs;
 pub mod cluster_look;
 pub mod cluster_update;
 pub mod explain;
@@ -14,7 +17,14 @@ pub mod host_progress;
 pub mod host_register;
 pub mod host_report;
 pub mod host_update;
+pub mod ignition_upload;
 pub mod infra_env_create;
 pub mod infra_env_delete;
 pub mod infra_env_update;
+pub mod ingress_cert;
+pub mod manifest_create;
+pub mod manifest_delete;
+pub mod manifest_list;
+pub mod manifest_update;
+pub mod operator_report;
 pub mod plan;

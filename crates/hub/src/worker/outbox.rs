@@ -3,6 +3,7 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::turn::{Ask, Need};
+use crate::usecase::cluster_files::{files_drop, files_make};
 use crate::usecase::host_bind::host_bind;
 use jiff::SignedDuration;
 use muster_domain::host::{Effect, Event};
@@ -60,6 +61,8 @@ async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {
                 Err(error) => Err(error),
             }
         }
+        Effect::MakeFiles { cluster, attempt } => files_make(hub, *cluster, *attempt).await,
+        Effect::DropFiles { cluster } => files_drop(hub, *cluster).await,
     }
 }
 

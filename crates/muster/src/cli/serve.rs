@@ -20,6 +20,7 @@ Examples:
   muster serve --listen 0.0.0.0:8090 --data-dir /var/lib/muster --base-url http://hub.example.com:8090
   muster serve --database postgres://muster@db.example.com/muster
   muster serve --os-images os-images.json
+  muster serve --openshift-install '/opt/openshift/{version}/openshift-install'
 
 OS_IMAGES, RELEASE_IMAGES and HW_VALIDATOR_REQUIREMENTS are read too, when the
 variables with MUSTER_ before the flag's name are not set.")]
@@ -48,6 +49,9 @@ pub struct ServeArgs {
     /// Hardware requirements per version, as JSON or a file with it
     #[arg(long, value_name = "FILE|JSON")]
     hw_requirements: Option<String>,
+    /// The openshift-install program that makes clusters' files; {version} in the path becomes the release
+    #[arg(long, value_name = "PATH")]
+    openshift_install: Option<String>,
     /// How the log is written
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -73,6 +77,7 @@ pub async fn run(args: ServeArgs) -> Outcome {
         os_images: json("--os-images", args.os_images)?,
         release_images: json("--release-images", args.release_images)?,
         hw_requirements: json("--hw-requirements", args.hw_requirements)?,
+        openshift_install: args.openshift_install,
         ..Config::default()
     };
     let stop = stop_signal()?;

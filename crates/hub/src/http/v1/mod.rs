@@ -3,6 +3,7 @@
 pub mod changes;
 pub mod explain;
 pub mod hosts;
+pub mod ignition;
 pub mod input;
 pub mod plan;
 pub mod status;
@@ -15,6 +16,7 @@ pub fn routes() -> Router<Hub> {
         .merge(changes::routes())
         .merge(explain::routes())
         .merge(hosts::routes())
+        .merge(ignition::routes())
         .merge(plan::routes())
         .merge(status::routes())
 }

@@ -111,7 +111,7 @@ fn header_of(severity: Severity) -> HeaderName {
     })
 }
 
-fn view(event: Event) -> EventView {
+pub fn view(event: Event) -> EventView {
     let Entry {
         name,
         severity,

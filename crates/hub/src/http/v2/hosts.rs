@@ -56,7 +56,7 @@ pub fn routes() -> Router<Hub> {
         .route(&format!("{host}/installer-args"), patch(set_installer_args))
         .route(
             &format!("{host}/ignition"),
-            patch(set_ignition).get(super::later::host_ignition),
+            patch(set_ignition).get(super::files::host_ignition),
         )
 }
 

@@ -2,11 +2,17 @@
 
 pub mod agent;
 pub mod clusters;
+pub mod credentials;
 pub mod downloads;
 pub mod events;
+pub mod files;
 pub mod hosts;
 pub mod infra_envs;
+pub mod install_config;
 pub mod later;
+pub mod logs;
+pub mod manifests;
+pub mod operators;
 pub mod versions;
 
 use crate::Hub;
@@ -16,10 +22,16 @@ pub fn routes() -> Router<Hub> {
     Router::new()
         .merge(agent::routes())
         .merge(clusters::routes())
+        .merge(credentials::routes())
         .merge(downloads::routes())
         .merge(events::routes())
+        .merge(files::routes())
         .merge(hosts::routes())
         .merge(infra_envs::routes())
+        .merge(install_config::routes())
+        .merge(logs::routes())
+        .merge(manifests::routes())
+        .merge(operators::routes())
         .merge(versions::routes())
         .merge(later::routes())
 }

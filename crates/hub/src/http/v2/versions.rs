@@ -1,28 +1,23 @@
 //! What this hub is made of and what it offers: versions, features, operators.
 
 use crate::Hub;
-use crate::error::Error;
-use crate::http::ask::Ids;
 use crate::http::body::Args;
 use crate::http::problem::{Problem, json};
-use crate::http::view::cluster::operators;
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use muster_contract::v2::cluster_setting::{PlatformType, ReleaseArchitecture};
-use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
-use muster_contract::v2::operator::{MonitoredOperatorView, OperatorPropertyView, OperatorsQuery};
+use muster_contract::v2::error::InfraErrorBody;
+use muster_contract::v2::operator::OperatorPropertyView;
 use muster_contract::v2::version::{
     ComponentVersionsView, OpenshiftVersionsQuery, OpenshiftVersionsView, SupportQuery,
     SupportedArchitecturesView, SupportedFeaturesView,
 };
-use muster_domain::ClusterId;
 use muster_domain::catalog::{self, OPERATORS, VersionFilter};
 use muster_domain::input::schema;
 use serde_json::json;
-use uuid::Uuid;
 
 pub fn routes() -> Router<Hub> {
     Router::new()
@@ -32,11 +27,6 @@ pub fn routes() -> Router<Hub> {
         .route("/supported-operators/{operator_name}", get(operator_properties))
         .route("/support-levels/features", get(features))
         .route("/support-levels/architectures", get(architectures))
-        // The PUT beside it belongs to the installation.
-        .route(
-            "/clusters/{cluster_id}/monitored-operators",
-            get(monitored_operators).put(super::later::report_operator),
-        )
 }
 
 #[derive(utoipa::OpenApi)]
@@ -47,8 +37,7 @@ pub fn routes() -> Router<Hub> {
         supported_operators,
         operator_properties,
         features,
-        architectures,
-        monitored_operators
+        architectures
     ),
     components(schemas(PlatformType, ReleaseArchitecture))
 )]
@@ -115,31 +104,4 @@ async fn architectures(State(hub): State<Hub>, Args(query): Args<SupportQuery>) 
     let version = schema::required("openshift_version", query.openshift_version.as_deref())?;
     let architectures = catalog::architectures(&hub.settings.catalog, version);
     Ok(json(StatusCode::OK, &json!({ "architectures": architectures })))
-}
-
-/// List the operators watched in a cluster
-///
-/// An unknown cluster has none.
-#[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/monitored-operators",
-    operation_id = "V2ListOfClusterOperators", tag = "operator", params(("cluster_id" = Uuid, Path), OperatorsQuery),
-    responses((status = 200, description = "The operators", body = Vec<MonitoredOperatorView>),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
-        (status = 404, description = "No such operator in it", body = ErrorBody)))]
-async fn monitored_operators(
-    State(hub): State<Hub>,
-    Ids(id): Ids<Uuid>,
-    Args(query): Args<OperatorsQuery>,
-) -> Result<Response, Problem> {
-    let mut list = hub
-        .index
-        .cluster(ClusterId(id))
-        .map(|cluster| operators(&cluster))
-        .unwrap_or_default();
-    if let Some(wanted) = query.operator_name {
-        list.retain(|operator| operator.name == wanted);
-        if list.is_empty() {
-            return Err(Error::missing("operator", wanted).into());
-        }
-    }
-    Ok(json(StatusCode::OK, &list))
 }

@@ -3,7 +3,7 @@
 use crate::Hub;
 use crate::http::view::host::{self, Style};
 use crate::turn::Stored;
-use muster_contract::time::{DateMs, GoTime};
+use muster_contract::time::GoTime;
 use muster_contract::v2::cluster::{ClusterProgressView, ClusterView, ImageInfoView, PreparationView};
 use muster_contract::v2::cluster_setting as wire;
 use muster_contract::v2::network::{ClusterNetwork, HostNetworkView, MachineNetwork, ServiceNetwork, Vip};
@@ -34,9 +34,6 @@ pub enum Shown<'a> {
     Imported,
 }
 
-/// How long a built-in operator may take.
-const OPERATOR_SECONDS: i64 = 3600;
-
 pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
     let id = Some(cluster.id.0);
     let rows: Vec<Host> = hub
@@ -59,7 +56,7 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         status: lifecycle::status(cluster).into(),
         status_info: cluster.status_info.clone().into(),
         status_updated_at: cluster.status_updated_at.into(),
-        progress: (!fresh).then(ClusterProgressView::default),
+        progress: (!fresh).then(|| progress(&cluster.install)),
         openshift_version: cluster.openshift_version.clone(),
         ocp_release_image: cluster.ocp_release_image.clone(),
         os_stream: String::new(),
@@ -168,15 +165,40 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         imported: cluster.imported,
         org_soft_timeouts_enabled: cluster.org_soft_timeouts_enabled,
         ams_subscription_id: None,
-        last_installation_preparation: PreparationView::default(),
-        logs_info: "".into(),
-        controller_logs_started_at: DateMs::default(),
-        controller_logs_collected_at: DateMs::default(),
+        last_installation_preparation: preparation(&cluster.install.preparation),
+        logs_info: cluster.install.logs.info.word().into(),
+        controller_logs_started_at: cluster.install.logs.started_at.into(),
+        controller_logs_collected_at: cluster.install.logs.collected_at.into(),
         install_started_at: cluster.install_started_at.into(),
         install_completed_at: cluster.install_completed_at.into(),
         created_at: cluster.created_at.into(),
         updated_at: cluster.updated_at.into(),
         deleted_at: None,
+    }
+}
+
+fn progress(install: &cluster::Install) -> ClusterProgressView {
+    let parts = install.progress;
+    let stage = install.finalizing;
+    ClusterProgressView {
+        total_percentage: parts.total,
+        preparing_for_installation_stage_percentage: parts.preparing,
+        installing_stage_percentage: parts.installing,
+        finalizing_stage_percentage: parts.finalizing,
+        finalizing_stage: stage.map_or("", |finalizing| finalizing.stage.word()).into(),
+        finalizing_stage_started_at: stage.map(|finalizing| finalizing.started_at).into(),
+        finalizing_stage_timed_out: stage.is_some_and(|finalizing| finalizing.timed_out),
+    }
+}
+
+/// Nothing is said about an installation that was never prepared.
+fn preparation(preparation: &cluster::Preparation) -> PreparationView {
+    if *preparation == cluster::Preparation::default() {
+        return PreparationView::default();
+    }
+    PreparationView {
+        status: preparation.status.word().into(),
+        reason: preparation.reason.clone().into(),
     }
 }
 
@@ -272,7 +294,11 @@ pub fn operators(cluster: &Cluster) -> Vec<MonitoredOperatorView> {
         name: operator.name.clone().into(),
         operator_type: if operator.builtin { "builtin" } else { "olm" }.into(),
         properties: operator.properties.clone(),
-        timeout_seconds: OPERATOR_SECONDS,
+        version: operator.version.clone(),
+        status: operator.status.word().into(),
+        status_info: operator.status_info.clone(),
+        status_updated_at: operator.status_updated_at.into(),
+        timeout_seconds: operator.timeout_seconds(),
         ..MonitoredOperatorView::default()
     });
     list.collect()

@@ -1,0 +1,49 @@
+//! Ignition that people bring, for any cluster whose nodes are configured by it: Fedora CoreOS, k3s, others.
+
+use super::{Made, UPLOADED, role_file, roles};
+use crate::Hub;
+use crate::error::Error;
+use muster_domain::ClusterId;
+use muster_domain::cluster::Cluster;
+
+/// Whose config can be brought.
+pub const ROLES: [&str; 4] = ["bootstrap", "master", "worker", "arbiter"];
+
+pub fn path(role: &str) -> String {
+    format!("{UPLOADED}{role}.ign")
+}
+
+/// The roles for which there is a config, as [`muster_domain::cluster::install::source`] wants them.
+pub async fn roles_uploaded(hub: &Hub, cluster: ClusterId) -> Result<Vec<String>, Error> {
+    let files = hub.store.file_list(cluster, UPLOADED).await?;
+    let names = files
+        .iter()
+        .filter_map(|file| file.path.strip_prefix(UPLOADED)?.strip_suffix(".ign"));
+    Ok(names.map(str::to_owned).collect())
+}
+
+/// Copies, so that what is uploaded later does not change an installation under way.
+pub async fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
+    let uploaded = roles_uploaded(hub, cluster.id)
+        .await
+        .map_err(|error| format!("The uploaded ignition files cannot be read: {error}."))?;
+    for role in roles(hub, cluster) {
+        let file = role_file(role);
+        if !uploaded.iter().any(|name| format!("{name}.ign") == file) {
+            return Err(format!(
+                "Hosts of cluster {} have the role {}, and no ignition for it was uploaded. Upload {file}.",
+                cluster.name,
+                role.word()
+            ));
+        }
+    }
+    let mut made = Made::new();
+    for role in uploaded {
+        let content = hub.store.file_read(cluster.id, &path(&role)).await;
+        let content = content.map_err(|error| format!("{role}.ign cannot be read: {error}."))?;
+        if let Some(content) = content {
+            made.push((format!("{role}.ign"), content));
+        }
+    }
+    Ok(made)
+}

@@ -1,0 +1,122 @@
+//! Files of an installation: made when it starts, given to those who install, gone with a reset.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::ignition::{GENERATED, generated, make_files, openshift_cluster_id};
+use crate::turn::Ask;
+use muster_domain::ClusterId;
+use muster_domain::cluster::{Cluster, Event, PreparationStatus, lifecycle};
+use muster_domain::host::Report;
+use muster_domain::refusal::Refused;
+use muster_store::{Commit, FileWrite, HostFilter};
+use std::sync::Arc;
+
+/// Hosts of one cluster read at once; more than any cluster has.
+const ALL_HOSTS: u32 = 100_000;
+
+/// From the moment hosts are written until the cluster is gone.
+const WHILE_FILES_ARE_THERE: [&str; 7] = [
+    "installing",
+    "finalizing",
+    "installed",
+    "error",
+    "adding-hosts",
+    "cancelled",
+    "installing-pending-user-action",
+];
+
+pub fn find(hub: &Hub, id: ClusterId) -> Result<Arc<Cluster>, Error> {
+    hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))
+}
+
+pub async fn cluster_file(hub: &Hub, id: ClusterId, name: &str) -> Result<Vec<u8>, Error> {
+    let cluster = find(hub, id)?;
+    only_while(&cluster, name, &WHILE_FILES_ARE_THERE)?;
+    made(hub, &cluster, name).await?.ok_or_else(|| {
+        let reason = format!("Cluster {}: there is no {name}.", cluster.name);
+        Refused::conflict("file-not-made", reason, "").into()
+    })
+}
+
+pub async fn made(hub: &Hub, cluster: &Cluster, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    Ok(hub.store.file_read(cluster.id, &generated(name)).await?)
+}
+
+/// What the installer would be given now, people's changes included.
+pub async fn install_config(hub: &Hub, cluster: &Cluster) -> Result<String, Error> {
+    let filter = HostFilter {
+        cluster: Some(cluster.id),
+        ..HostFilter::default()
+    };
+    let rows = hub
+        .store
+        .hosts_page(&filter, None, ALL_HOSTS, &[Report::Inventory])
+        .await?;
+    drop(rows);
+    Ok(crate::ignition::interim::install_config(cluster)?)
+}
+
+/// A "no" because of the state the cluster is in.
+pub fn only_while(cluster: &Cluster, name: &str, statuses: &[&str]) -> Result<(), Refused> {
+    let status = lifecycle::status(cluster);
+    if statuses.contains(&status) {
+        return Ok(());
+    }
+    Err(Refused::conflict(
+        "file-not-made",
+        format!("Cluster {} is {status}: {name} cannot be had now.", cluster.name),
+        format!(
+            "It can be had while the cluster is one of: {}.",
+            statuses.join(", ")
+        ),
+    ))
+}
+
+/// Makes the files of an attempt and tells the cluster how that went.
+pub async fn files_make(hub: &Hub, id: ClusterId, attempt: u32) -> Result<(), Error> {
+    let Some(cluster) = hub.index.cluster(id) else {
+        return Ok(());
+    };
+    let (outcome, files) = match make_files(hub, &cluster, attempt).await {
+        Ok(files) => (Ok(()), files),
+        Err(why) => (Err(why), Vec::new()),
+    };
+    let event = Event::FilesMade { attempt, outcome };
+    let ask = Ask::hub();
+    let done = hub.cluster_turn(id, &ask, |cluster| {
+        let mut decision = lifecycle::next(cluster, &event, hub.now())?;
+        // Nobody waits for a result that changes nothing: the attempt is over, or another one is under way.
+        if decision.cluster == *cluster {
+            return Ok((decision, Vec::new()));
+        }
+        if let Some(own) = openshift_cluster_id(&files) {
+            decision.cluster.openshift_cluster_id = Some(own);
+        }
+        Ok((decision, files.clone()))
+    });
+    match done.await {
+        Ok(_) | Err(Error::Missing { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What was made for an installation goes; what people gave, and logs, stay.
+pub async fn files_drop(hub: &Hub, id: ClusterId) -> Result<(), Error> {
+    let Some(cluster) = hub.index.cluster(id) else {
+        return Ok(());
+    };
+    // A new attempt may have made its own files before this came to pass.
+    if cluster.install.preparation.status == PreparationStatus::Success {
+        return Ok(());
+    }
+    let commit = Commit {
+        files: vec![FileWrite::delete_prefix(id, GENERATED)],
+        ..Commit::new(hub.now())
+    };
+    match hub.commit(commit, Vec::new()).await {
+        Ok(_) => Ok(()),
+        // Deleted meanwhile, and its files with it.
+        Err(error) if error.is_stale() => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,88 @@
+//! Somebody brings ignition of their own for a role of a cluster.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::ignition::uploaded::{ROLES, path};
+use crate::turn::Ask;
+use muster_domain::cluster::{Cluster, Event, lifecycle};
+use muster_domain::input::{Invalid, ignition as rules};
+use muster_domain::{ClusterId, Severity};
+use muster_store::{FileStat, FileWrite};
+use std::sync::Arc;
+
+/// The config as it was sent, once it was read as ignition.
+pub async fn ignition_upload(
+    hub: &Hub,
+    id: ClusterId,
+    role: &str,
+    config: &[u8],
+    ask: &Ask,
+) -> Result<FileStat, Error> {
+    judge_role(role)?;
+    find(hub, id)?;
+    let text = std::str::from_utf8(config)
+        .map_err(|_| Invalid::rule("config", "is not UTF-8", "give an Ignition config in JSON"))?;
+    rules::ignition("config", text)?;
+    hub.cluster_turn(id, ask, |cluster| {
+        let mut decision = lifecycle::next(cluster, &Event::Update, hub.now())?;
+        let text = format!(
+            "Cluster {}: ignition for the role {role} was uploaded ({} bytes).",
+            cluster.name,
+            config.len()
+        );
+        let entry = cluster.entry("cluster_ignition_uploaded", Severity::Info, text);
+        decision.journal.push(entry);
+        Ok((decision, vec![FileWrite::put(id, path(role), config)]))
+    })
+    .await?;
+    let kept = hub.store.file_stat(id, &path(role)).await?;
+    kept.ok_or_else(|| missing(role))
+}
+
+pub async fn ignition_uploaded(hub: &Hub, id: ClusterId, role: &str) -> Result<Vec<u8>, Error> {
+    judge_role(role)?;
+    find(hub, id)?;
+    let content = hub.store.file_read(id, &path(role)).await?;
+    content.ok_or_else(|| missing(role))
+}
+
+pub async fn ignition_remove(hub: &Hub, id: ClusterId, role: &str, ask: &Ask) -> Result<(), Error> {
+    judge_role(role)?;
+    find(hub, id)?;
+    let path = path(role);
+    hub.cluster_turn_on_files(id, ask, Some(&path), |cluster, files| {
+        let mut decision = lifecycle::next(cluster, &Event::Update, hub.now())?;
+        if files.is_empty() {
+            return Err(missing(role));
+        }
+        let text = format!(
+            "Cluster {}: ignition for the role {role} was taken away.",
+            cluster.name
+        );
+        let entry = cluster.entry("cluster_ignition_removed", Severity::Info, text);
+        decision.journal.push(entry);
+        Ok((decision, vec![FileWrite::delete(id, path.clone())]))
+    })
+    .await?;
+    Ok(())
+}
+
+fn judge_role(role: &str) -> Result<(), Invalid> {
+    if ROLES.contains(&role) {
+        return Ok(());
+    }
+    let role: String = role.chars().take(60).collect();
+    Err(Invalid::schema(
+        "role",
+        format!("cannot be {role:?}"),
+        format!("use one of {}", ROLES.join(", ")),
+    ))
+}
+
+fn find(hub: &Hub, id: ClusterId) -> Result<Arc<Cluster>, Error> {
+    hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))
+}
+
+fn missing(role: &str) -> Error {
+    Error::missing("uploaded ignition for the role", role)
+}

@@ -1,0 +1,29 @@
+//! Somebody takes a manifest away again.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::ignition::MANIFESTS;
+use crate::turn::Ask;
+use crate::usecase::manifest_list::{self, missing};
+use muster_domain::ClusterId;
+use muster_domain::cluster::{Event, lifecycle};
+use muster_store::FileWrite;
+
+pub async fn manifest_delete(
+    hub: &Hub,
+    id: ClusterId,
+    folder: &str,
+    file_name: &str,
+    ask: &Ask,
+) -> Result<(), Error> {
+    let path = manifest_list::path(folder, file_name);
+    hub.cluster_turn_on_files(id, ask, Some(MANIFESTS), |cluster, files| {
+        let decision = lifecycle::next(cluster, &Event::Update, hub.now())?;
+        if !files.iter().any(|file| file.path == path) {
+            return Err(missing(folder, file_name));
+        }
+        Ok((decision, vec![FileWrite::delete(id, path.clone())]))
+    })
+    .await?;
+    Ok(())
+}

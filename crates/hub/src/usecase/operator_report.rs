@@ -1,0 +1,105 @@
+//! The cluster's own controller tells how operators do and how far finalizing is.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::turn::Ask;
+use muster_domain::ClusterId;
+use muster_domain::cluster::{Cluster, Event, FinalizingStage, OperatorStatus, lifecycle};
+use muster_domain::host::LogsInfo;
+use muster_domain::refusal::Class;
+use muster_domain::{Refused, Severity};
+use std::sync::Arc;
+
+pub struct Report<'a> {
+    pub name: &'a str,
+    /// `None`: as it was.
+    pub status: Option<OperatorStatus>,
+    pub version: Option<&'a str>,
+    pub info: Option<&'a str>,
+}
+
+pub async fn operator_report(
+    hub: &Hub,
+    id: ClusterId,
+    report: &Report<'_>,
+    ask: &Ask,
+) -> Result<Arc<Cluster>, Error> {
+    hub.cluster_turn(id, ask, |cluster| {
+        let known = cluster
+            .operators
+            .iter()
+            .find(|operator| operator.name == report.name)
+            .ok_or_else(|| Error::missing("operator", report.name))?;
+        let event = Event::OperatorReported {
+            name: report.name.into(),
+            status: report.status.unwrap_or(known.status),
+            version: report.version.unwrap_or(&known.version).into(),
+            info: report.info.unwrap_or(&known.status_info).into(),
+        };
+        Ok((lifecycle::next(cluster, &event, hub.now())?, Vec::new()))
+    })
+    .await
+}
+
+pub async fn finalizing_stage(
+    hub: &Hub,
+    id: ClusterId,
+    stage: FinalizingStage,
+    ask: &Ask,
+) -> Result<Arc<Cluster>, Error> {
+    let event = Event::FinalizingStage { stage };
+    let done = hub.cluster_turn(id, ask, |cluster| {
+        Ok((lifecycle::next(cluster, &event, hub.now())?, Vec::new()))
+    });
+    // Controllers take it for their mistake, not for a state to wait for.
+    done.await.map_err(as_mistake)
+}
+
+pub async fn logs_progress(
+    hub: &Hub,
+    id: ClusterId,
+    state: LogsInfo,
+    ask: &Ask,
+) -> Result<Arc<Cluster>, Error> {
+    let event = Event::LogsProgress { state };
+    hub.cluster_turn(id, ask, |cluster| {
+        Ok((lifecycle::next(cluster, &event, hub.now())?, Vec::new()))
+    })
+    .await
+}
+
+/// The cluster itself tells when it is done, so nothing follows from the word alone; a failure's report is kept.
+pub async fn installation_ended(
+    hub: &Hub,
+    id: ClusterId,
+    success: bool,
+    report: Option<&str>,
+    ask: &Ask,
+) -> Result<Arc<Cluster>, Error> {
+    let cluster = super::cluster_files::find(hub, id)?;
+    let Some(report) = report.filter(|_| !success) else {
+        return Ok(cluster);
+    };
+    let text = format!("Cluster {}: what its operators report: {report}", cluster.name);
+    let commit = muster_store::Commit {
+        request_id: ask.request_id,
+        journal: vec![cluster.entry("cluster_operator_report", Severity::Info, text)],
+        ..muster_store::Commit::new(hub.now())
+    };
+    hub.commit(commit, Vec::new()).await?;
+    Ok(cluster)
+}
+
+pub fn as_mistake(error: Error) -> Error {
+    match error {
+        Error::Refused(refused) => Error::Refused(Refused {
+            class: Class::Invalid,
+            ..refused
+        }),
+        Error::Invalid(_)
+        | Error::Missing { .. }
+        | Error::BadReport(_)
+        | Error::NotOffered(_)
+        | Error::Store(_) => error,
+    }
+}
