@@ -2,6 +2,7 @@
 
 use muster_domain::catalog::{Catalog, Images};
 use muster_domain::checks;
+use muster_domain::cluster;
 use muster_domain::host::event::Timers;
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::requirements::Requirements;
@@ -64,6 +65,7 @@ pub struct Settings {
     pub requirements: Requirements,
     pub checks: checks::Settings,
     pub timers: Timers,
+    pub cluster_timers: cluster::event::Timers,
     pub disabled_steps: BTreeSet<String>,
     pub default_ntp: String,
     pub installer: Installer,
@@ -121,6 +123,7 @@ impl Settings {
             requirements,
             checks,
             timers: Timers::default(),
+            cluster_timers: cluster::event::Timers::default(),
             disabled_steps: BTreeSet::new(),
             default_ntp: String::new(),
             installer: Installer {

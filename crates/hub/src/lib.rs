@@ -22,7 +22,7 @@ pub use config::{Config, Settings};
 pub use error::Error;
 
 use jiff::{SignedDuration, Timestamp};
-use muster_domain::ClusterId;
+use muster_domain::{ClusterId, HostKey};
 use muster_domain::cluster::Cluster;
 use muster_domain::host::event::Around;
 use muster_store::Store;
@@ -41,7 +41,8 @@ pub struct Inner {
     pub settings: Settings,
     pub index: index::Index,
     pub rooms: room::Rooms,
-    pub agenda: agenda::Agenda,
+    pub agenda: agenda::Agenda<HostKey>,
+    pub cluster_agenda: agenda::Agenda<ClusterId>,
     pub workers: worker::Board,
     pub metrics: http::metrics::Metrics,
     pub started_at: Timestamp,
@@ -50,8 +51,9 @@ pub struct Inner {
     looking: AtomicUsize,
     /// Rings when a cluster must be looked at again.
     pub dirty_bell: Notify,
-    /// Rings when the outbox has work.
+    /// Ring when the outbox has work: for what is done at once, and for files, which take their time.
     pub outbox_bell: Notify,
+    pub files_bell: Notify,
     /// The newest change, for everyone who waits on the feed.
     pub newest_change: watch::Sender<i64>,
 }
@@ -79,16 +81,23 @@ impl Hub {
             index: index::Index::default(),
             rooms: room::Rooms::default(),
             agenda: agenda::Agenda::default(),
+            cluster_agenda: agenda::Agenda::default(),
             workers: worker::Board::default(),
             metrics: http::metrics::Metrics::default(),
             dirty: Mutex::default(),
             looking: AtomicUsize::new(0),
             dirty_bell: Notify::new(),
             outbox_bell: Notify::new(),
+            files_bell: Notify::new(),
             newest_change: watch::Sender::new(newest),
         }));
         worker::load::everything(&hub).await?;
         Ok(hub)
+    }
+
+    pub fn ring_outbox(&self) {
+        self.outbox_bell.notify_one();
+        self.files_bell.notify_one();
     }
 
     pub fn now(&self) -> Timestamp {

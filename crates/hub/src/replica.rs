@@ -35,7 +35,7 @@ impl Hub {
             && self.index.cluster(id).is_none()
             && let Some(cluster) = self.store.cluster_find(id).await?
         {
-            self.index.put_cluster(cluster);
+            self.keep_cluster(cluster);
         }
         Ok(())
     }
@@ -57,7 +57,7 @@ impl Hub {
         };
         match (*kind, id.parse::<Uuid>()) {
             ("cluster", Ok(id)) => match self.store.cluster_find(ClusterId(id)).await? {
-                Some(cluster) => drop(self.index.put_cluster(cluster)),
+                Some(cluster) => drop(self.keep_cluster(cluster)),
                 None => self.index.drop_cluster(ClusterId(id)),
             },
             ("infra-env", Ok(id)) => match self.store.infra_env_find(InfraEnvId(id)).await? {

@@ -10,7 +10,7 @@ use muster_domain::host::event::{Around, Event};
 use muster_domain::host::{Decision, Host, Report, deadline, lifecycle};
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::{Caller, ClusterId, Entry, HostKey};
-use muster_store::{ClusterWrite, Commit, FileStat, FileWrite, HostWrite};
+use muster_store::{ClusterWrite, Commit, Committed, FileStat, FileWrite, HostWrite};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -74,6 +74,17 @@ impl Scene<'_> {
 
     pub fn next(&self, event: &Event) -> Result<Decision, Error> {
         Ok(lifecycle::next(&self.host, event, &self.around())?)
+    }
+
+    /// Nothing happens.
+    pub fn unchanged(&self) -> Decision {
+        Decision {
+            host: self.host.clone(),
+            journal: Vec::new(),
+            effects: Vec::new(),
+            forget: Vec::new(),
+            why: "nothing to do",
+        }
     }
 
     /// The decision as it is; findings stay as they were.
@@ -228,7 +239,7 @@ impl Hub {
         let commit = Commit {
             at: now,
             request_id: ask.request_id,
-            hosts: vec![self.host_write(&host, reports)],
+            hosts: vec![Self::host_write(&host, reports)],
             journal,
             effects,
             ..Commit::new(now)
@@ -301,7 +312,7 @@ impl Hub {
         Err(last.unwrap_or_else(|| Error::missing("cluster", id)))
     }
 
-    async fn cluster_commit(
+    pub async fn cluster_commit(
         &self,
         decision: cluster::Decision,
         files: Vec<FileWrite>,
@@ -328,9 +339,9 @@ impl Hub {
         };
         let done = self.store.commit(commit).await?;
         cluster.revision = done.clusters.first().copied().unwrap_or(cluster.revision + 1);
-        let row = self.index.put_cluster(cluster);
+        let row = self.keep_cluster(cluster);
         if has_effects {
-            self.outbox_bell.notify_one();
+            self.ring_outbox();
         }
         self.announce(done.seq);
         if !ask.from_look {
@@ -342,41 +353,47 @@ impl Hub {
     /// Takes a cluster as the store has it.
     pub async fn learn_cluster(&self, id: ClusterId) -> Result<(), Error> {
         match self.store.cluster_find(id).await? {
-            Some(cluster) => drop(self.index.put_cluster(cluster)),
+            Some(cluster) => drop(self.keep_cluster(cluster)),
             None => self.index.drop_cluster(id),
         }
         Ok(())
     }
 
-    pub fn host_write(&self, host: &Host, reports: BTreeMap<Report, Option<String>>) -> HostWrite {
-        let cluster = host.cluster.and_then(|id| self.index.cluster(id));
-        let due_at = deadline::of(host, &self.around(cluster.as_deref(), self.now()));
+    pub fn host_write(host: &Host, reports: BTreeMap<Report, Option<String>>) -> HostWrite {
         HostWrite::Put {
             host: host.clone(),
-            due_at,
             reports: reports.into_iter().collect(),
         }
     }
 
     /// Commits, then brings memory and waiting clients up to date. `hosts` are the rows written, in order.
     pub async fn commit(&self, commit: Commit, hosts: Vec<Host>) -> Result<Vec<Arc<Host>>, Error> {
+        Ok(self.committed(commit, hosts).await?.0)
+    }
+
+    /// The same, for those who wrote more than hosts.
+    pub async fn committed(
+        &self,
+        commit: Commit,
+        hosts: Vec<Host>,
+    ) -> Result<(Vec<Arc<Host>>, Committed), Error> {
         let has_effects = !commit.effects.is_empty();
         let committed = self.store.commit(commit).await?;
         let rows = hosts
             .into_iter()
-            .zip(committed.hosts)
+            .zip(&committed.hosts)
             .map(|(mut host, revision)| {
-                host.revision = revision;
+                host.revision = *revision;
                 let slot = self.index.put_host(host);
                 self.remind(&slot);
                 slot.row()
             })
             .collect();
         if has_effects {
-            self.outbox_bell.notify_one();
+            self.ring_outbox();
         }
         self.announce(committed.seq);
-        Ok(rows)
+        Ok((rows, committed))
     }
 
     pub fn announce(&self, seq: i64) {
@@ -385,6 +402,15 @@ impl Hub {
             *newest = seq.max(*newest);
             news
         });
+    }
+
+    /// Takes over a committed cluster, and its next deadline.
+    pub fn keep_cluster(&self, cluster: Cluster) -> Arc<Cluster> {
+        let row = self.index.put_cluster(cluster);
+        if let Some(due) = cluster::deadline::of(&row, &self.settings.cluster_timers) {
+            self.cluster_agenda.add(due.as_microsecond(), row.id);
+        }
+        row
     }
 
     /// Puts the host's next deadline on the agenda, unless an earlier look is planned already.

@@ -117,7 +117,6 @@ where
                 .push(host.entry("host_status_updated", Severity::Info, "The host moved on"));
             commit.hosts.push(HostWrite::Put {
                 host,
-                due_at: Some(Timestamp::now()),
                 reports,
             });
             store.commit(commit).await?;

@@ -57,7 +57,6 @@ pub enum HostWrite {
     Put {
         /// Its revision is the one it was read at; 0 inserts, and takes away the tombstone of a deleted namesake.
         host: Host,
-        due_at: Option<Timestamp>,
         /// `None` deletes the report; reports not named stay.
         reports: Vec<(Report, Option<String>)>,
     },

@@ -127,7 +127,7 @@ async fn sqlite(path: &Path) -> Result<Pools, StoreError> {
     let writer = sqlite_pool(
         1,
         "pragma journal_mode = wal; pragma synchronous = full; pragma temp_store = memory;
-         pragma cache_size = -32000; pragma wal_autocheckpoint = 32000; pragma journal_size_limit = 268435456;",
+         pragma cache_size = -12000; pragma wal_autocheckpoint = 32000; pragma journal_size_limit = 268435456;",
     );
     let writer = writer.connect_with(options.clone()).await?;
     let readers = sqlite_pool(

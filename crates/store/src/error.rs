@@ -19,7 +19,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn closed() -> Self {
+    pub fn closed() -> Self {
         Self::Unavailable(Arc::new(sqlx::Error::PoolClosed))
     }
 

@@ -76,13 +76,6 @@ pub(crate) fn pair(key: HostKey) -> [Value; 2] {
     [Value::text(key.infra_env), Value::text(key.host)]
 }
 
-/// A host as the start of the hub reads it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LoadedHost {
-    pub host: Host,
-    pub due_at: Option<Timestamp>,
-}
-
 impl Store {
     pub async fn host_find(&self, key: HostKey) -> Result<Option<Host>, StoreError> {
         let text = "select h.doc, h.revision from hosts h where h.infra_env_id = $1 and h.host_id = $2";
@@ -143,47 +136,54 @@ impl Store {
     }
 
     /// All hosts, a piece at a time in the order of their keys, without their reports.
-    pub async fn hosts_load(
-        &self,
-        after: Option<HostKey>,
-        limit: u32,
-    ) -> Result<Vec<LoadedHost>, StoreError> {
+    pub async fn hosts_load(&self, after: Option<HostKey>, limit: u32) -> Result<Vec<Host>, StoreError> {
         let mut values = Vec::new();
         let conditions = HostFilter::default().conditions(after, &mut values);
         values.push(Value::Int(limit.into()));
         let text = format!(
-            "select h.doc, h.revision, h.due_at from hosts h {conditions}
+            "select h.doc, h.revision from hosts h {conditions}
              order by h.infra_env_id, h.host_id limit ${}",
             values.len()
         );
-        self.loaded(text, values).await
-    }
-
-    /// Hosts whose deadline has passed, the longest overdue first.
-    pub async fn hosts_due(&self, now: Timestamp, limit: u32) -> Result<Vec<LoadedHost>, StoreError> {
-        let text =
-            "select h.doc, h.revision, h.due_at from hosts h where h.due_at <= $1 order by h.due_at limit $2";
-        self.loaded(text.to_owned(), vec![Value::time(now), Value::Int(limit.into())])
-            .await
-    }
-
-    async fn loaded(&self, text: String, values: Vec<Value>) -> Result<Vec<LoadedHost>, StoreError> {
         let mut rows = sql::query(text, values).fetch(self.readers());
-        let mut loaded = Vec::new();
+        let mut raw = Vec::new();
         while let Some(row) = rows.try_next().await? {
-            loaded.push(LoadedHost {
-                host: host(&row)?,
-                due_at: row.maybe_time(2)?,
-            });
+            raw.push((row.text(0)?.to_owned(), row.int(1)?));
         }
-        Ok(loaded)
+        parsed(raw).await
     }
+}
+
+/// Parsing is most of the work when a hub starts, so all cores share it.
+async fn parsed(mut raw: Vec<(String, i64)>) -> Result<Vec<Host>, StoreError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = raw.len().div_ceil(cores).max(1);
+    let mut shares = Vec::with_capacity(cores);
+    while !raw.is_empty() {
+        let rest = raw.split_off(share.min(raw.len()));
+        let part = std::mem::replace(&mut raw, rest);
+        shares.push(tokio::task::spawn_blocking(move || {
+            part.iter()
+                .map(|(doc, revision)| document(doc, *revision))
+                .collect::<Result<Vec<_>, _>>()
+        }));
+    }
+    let mut hosts = Vec::new();
+    for share in shares {
+        let part = share.await.map_err(|_| StoreError::closed())?;
+        hosts.append(&mut part?);
+    }
+    Ok(hosts)
 }
 
 /// From a row that starts with `doc, revision`.
 fn host(row: &AnyRow) -> Result<Host, StoreError> {
-    let mut host: Host = sql::read_document("host", row.text(0)?)?;
-    host.revision = row.int(1)?;
+    document(row.text(0)?, row.int(1)?)
+}
+
+fn document(doc: &str, revision: i64) -> Result<Host, StoreError> {
+    let mut host: Host = sql::read_document("host", doc)?;
+    host.revision = revision;
     Ok(host)
 }
 
@@ -226,7 +226,7 @@ pub(crate) fn key(row: &AnyRow) -> Result<HostKey, StoreError> {
 /// Host rows to write together, with what hangs on them.
 #[derive(Default)]
 pub(crate) struct HostBatch {
-    puts: Vec<[Value; 8]>,
+    puts: Vec<[Value; 7]>,
     deletes: Vec<[Value; 3]>,
     reports: reports::ReportBatch,
     buried: Vec<[Value; 4]>,
@@ -236,12 +236,8 @@ pub(crate) struct HostBatch {
 impl HostBatch {
     pub fn add(&mut self, write: &HostWrite, revision: i64, at: Timestamp) -> Result<(), StoreError> {
         match write {
-            HostWrite::Put {
-                host,
-                due_at,
-                reports,
-            } => {
-                self.puts.push(row(host, *due_at, revision)?);
+            HostWrite::Put { host, reports } => {
+                self.puts.push(row(host, revision)?);
                 self.reports.add(host.key(), reports);
                 if host.revision == 0 && revision > 1 {
                     self.risen.push(pair(host.key()));
@@ -282,10 +278,10 @@ impl HostBatch {
         let wanted = puts.len();
         let met = sql::execute_rows(
             connection,
-            "insert into hosts (infra_env_id, host_id, cluster_id, revision, status, due_at, created_at, doc)",
+            "insert into hosts (infra_env_id, host_id, cluster_id, revision, status, created_at, doc)",
             puts,
             " on conflict (infra_env_id, host_id) do update set cluster_id = excluded.cluster_id,
-              revision = excluded.revision, status = excluded.status, due_at = excluded.due_at, doc = excluded.doc
+              revision = excluded.revision, status = excluded.status, doc = excluded.doc
               where hosts.revision = excluded.revision - 1",
         )
         .await?;
@@ -296,7 +292,7 @@ impl HostBatch {
     }
 }
 
-fn row(host: &Host, due_at: Option<Timestamp>, revision: i64) -> Result<[Value; 8], StoreError> {
+fn row(host: &Host, revision: i64) -> Result<[Value; 7], StoreError> {
     let [infra_env, id] = pair(host.key());
     Ok([
         infra_env,
@@ -304,7 +300,6 @@ fn row(host: &Host, due_at: Option<Timestamp>, revision: i64) -> Result<[Value; 
         Value::maybe_text(host.cluster),
         Value::Int(revision),
         Value::text(host.status().word()),
-        Value::maybe_time(due_at),
         Value::time(host.created_at),
         Value::Text(sql::document("host", host)?),
     ])

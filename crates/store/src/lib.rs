@@ -20,6 +20,7 @@ mod references;
 mod reports;
 mod schema;
 mod sql;
+mod together;
 mod tombstones;
 mod uploads;
 mod writer;
@@ -34,7 +35,7 @@ pub use database::Database;
 pub use error::StoreError;
 pub use events::{Category, Event, EventQuery, EventsPage, SeverityCounts};
 pub use files::{FileReader, FileStat};
-pub use hosts::{HostFilter, LoadedHost};
+pub use hosts::HostFilter;
 pub use outbox::OutboxItem;
 pub use uploads::Upload;
 
@@ -55,6 +56,7 @@ struct Inner {
     dialect: database::Dialect,
     readers: AnyPool,
     jobs: mpsc::Sender<Job>,
+    reads: mpsc::Sender<together::Read>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -70,11 +72,14 @@ impl Store {
         } = pools;
         let (jobs, queue) = mpsc::channel(writer::QUEUE);
         let writer = tokio::spawn(writer::run(writer, dialect, queue));
+        let (reads, waiting) = mpsc::channel(together::QUEUE);
+        tokio::spawn(together::run(readers.clone(), waiting));
         Ok(Self {
             inner: Arc::new(Inner {
                 dialect,
                 readers,
                 jobs,
+                reads,
                 writer: Mutex::new(Some(writer)),
             }),
         })

@@ -2,25 +2,25 @@
 
 use crate::hosts::pair;
 use crate::sql::{self, Columns, Value};
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, together};
 use futures_util::TryStreamExt;
 use muster_domain::host::{Host, Report};
 use muster_domain::id::HostKey;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use std::collections::{BTreeMap, HashMap};
+use tokio::sync::oneshot;
 
 impl Store {
     pub async fn host_reports(&self, key: HostKey) -> Result<BTreeMap<Report, String>, StoreError> {
-        let text = "select r.kind, r.body from host_reports r where r.infra_env_id = $1 and r.host_id = $2";
-        let rows = sqlx::query(text)
-            .bind(key.infra_env.to_string())
-            .bind(key.host.to_string())
-            .fetch_all(self.readers())
-            .await?;
-        rows.iter()
-            .map(|row| Ok((kind(row, 0)?, row.text(1)?.to_owned())))
-            .collect()
+        let (reply, answer) = oneshot::channel();
+        let read = together::Read { key, reply };
+        self.inner
+            .reads
+            .send(read)
+            .await
+            .map_err(|_| StoreError::closed())?;
+        answer.await.map_err(|_| StoreError::closed())?
     }
 
     pub async fn host_report(&self, key: HostKey, report: Report) -> Result<Option<String>, StoreError> {
@@ -67,7 +67,7 @@ pub(crate) async fn attach(
     Ok(())
 }
 
-fn kind(row: &AnyRow, index: usize) -> Result<Report, StoreError> {
+pub(crate) fn kind(row: &AnyRow, index: usize) -> Result<Report, StoreError> {
     let word = row.text(index)?;
     Report::from_word(word).ok_or_else(|| StoreError::corrupt("kind of report", word))
 }

@@ -8,6 +8,7 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_files.sql"),
+    include_str!("../migrations/0003_without_due_times.sql"),
 ];
 
 /// Where the number of applied migrations is kept.

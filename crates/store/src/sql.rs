@@ -18,7 +18,6 @@ pub(crate) enum Value {
     Int(i64),
     Bytes(Vec<u8>),
     NoText,
-    NoInt,
 }
 
 impl Value {
@@ -39,9 +38,6 @@ impl Value {
         Self::Int(at.as_microsecond())
     }
 
-    pub fn maybe_time(at: Option<Timestamp>) -> Self {
-        at.map_or(Self::NoInt, Self::time)
-    }
 }
 
 pub(crate) fn clean(text: &str) -> String {
@@ -60,7 +56,6 @@ pub(crate) fn bind(query: Bound<'_>, value: Value) -> Bound<'_> {
         Value::Int(number) => query.bind(number),
         Value::Bytes(bytes) => query.bind(bytes),
         Value::NoText => query.bind(None::<String>),
-        Value::NoInt => query.bind(None::<i64>),
     }
 }
 

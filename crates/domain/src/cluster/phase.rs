@@ -51,6 +51,20 @@ impl Phase {
         }
     }
 
+    /// Whether its hosts' findings still change anything: later they are frozen as they were.
+    pub fn is_checked(self) -> bool {
+        match self {
+            Self::Draft | Self::Preparing | Self::AddingHosts => true,
+            Self::Installing
+            | Self::Finalizing
+            | Self::Installed
+            | Self::BootFix
+            | Self::Error
+            | Self::Cancelled
+            | Self::Unmonitored => false,
+        }
+    }
+
     /// Hosts are being written or have been, and the cluster is not done yet.
     pub fn is_installing(self) -> bool {
         match self {

@@ -84,7 +84,7 @@ async fn delete_once(hub: &Hub, cluster: &Arc<Cluster>, ask: &Ask) -> Result<(),
             }
             Fate::Returned(turn) => {
                 let Turn { decision, reports } = *turn;
-                hosts.push(hub.host_write(&decision.host, reports));
+                hosts.push(Hub::host_write(&decision.host, reports));
                 journal.extend(decision.journal);
                 effects.extend(decision.effects);
                 returned.push(decision.host);
@@ -120,7 +120,7 @@ async fn delete_once(hub: &Hub, cluster: &Arc<Cluster>, ask: &Ask) -> Result<(),
 
 async fn refresh(hub: &Hub, id: ClusterId) -> Result<(), Error> {
     match hub.store.cluster_find(id).await? {
-        Some(cluster) => drop(hub.index.put_cluster(cluster)),
+        Some(cluster) => drop(hub.keep_cluster(cluster)),
         None => hub.index.drop_cluster(id),
     }
     for slot in hub.index.hosts_of_cluster(id) {

@@ -1,4 +1,5 @@
-//! Looks at a cluster as a whole: networks, groups, roles, every host's findings, then the cluster's own.
+//! Looks at a cluster as a whole: networks, groups, roles, every host's findings, then the cluster's own, and counts
+//! how far its hosts are. Installations move by this: hosts follow the cluster, and the cluster follows its hosts.
 
 use crate::error::Error;
 use crate::room::Room;
@@ -6,7 +7,8 @@ use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::{Hub, measure};
 use futures_util::future::join_all;
 use muster_domain::checks::{self, ClusterFacts, Neighbours, Peer, Reports};
-use muster_domain::cluster::{self, Cluster, lifecycle, network, roles};
+use muster_domain::cluster::tally::Tally;
+use muster_domain::cluster::{self, Cluster, Phase, lifecycle, network, roles};
 use muster_domain::host::{Host, Report, Role, rules};
 use muster_domain::{ClusterId, HostId, Severity};
 use muster_store::{ClusterWrite, Commit, HostFilter};
@@ -31,13 +33,19 @@ pub async fn cluster_look(hub: &Hub, id: ClusterId) -> Result<Option<Arc<Cluster
         if attempt > 0
             && let Some(fresh) = hub.store.cluster_find(id).await?
         {
-            hub.index.put_cluster(fresh);
+            hub.keep_cluster(fresh);
         }
         let Some(cluster) = hub.index.cluster(id) else {
             return Ok(None);
         };
+        let phase = cluster.phase;
         match look_once(hub, cluster, &ask).await {
             Err(error) if error.is_stale() => last = Some(error),
+            // The hosts follow at once, not at somebody's next poll.
+            Ok(after) if after.phase != phase => {
+                hub.mark_dirty(id);
+                return Ok(Some(after));
+            }
             done => return done.map(Some),
         }
     }
@@ -58,6 +66,9 @@ impl Member {
 }
 
 async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+    if !cluster.phase.is_checked() {
+        return count_only(hub, &cluster, ask).await;
+    }
     let mut members = members(hub, cluster.id).await?;
     let mut next = Cluster::clone(&cluster);
     let room = Arc::new(arrange(hub, &mut next, &mut members));
@@ -69,6 +80,34 @@ async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cl
         }
     }
     settle_cluster(hub, &cluster, next, &members, &room).await
+}
+
+/// Once hosts are being written their findings are frozen: what is left is to let hosts follow the cluster, and to
+/// count them. That needs no report, however many there are.
+async fn count_only(hub: &Hub, cluster: &Cluster, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+    let mut hosts = Vec::new();
+    for slot in hub.index.hosts_of_cluster(cluster.id) {
+        let host = slot.host();
+        let follows = hub.host_turn(host.key(), Need::Row, ask, follow_turn).await;
+        match follows {
+            Ok(after) => hosts.push(Host::clone(&after)),
+            Err(Error::Missing { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    count(hub, cluster, Cluster::clone(cluster), Vec::new(), &hosts).await
+}
+
+/// The findings as they are, under the cluster as it is now.
+fn follow_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
+    if rules::part(scene.host.phase) == rules::Part::Discovery {
+        return Ok(scene.plain(scene.unchanged()));
+    }
+    let event = muster_domain::host::Event::Measured {
+        gates: scene.host.gates,
+        complaints: String::new(),
+    };
+    Ok(scene.plain(scene.next(&event)?))
 }
 
 async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
@@ -255,7 +294,6 @@ async fn settle_cluster(
     members: &[Member],
     room: &Room,
 ) -> Result<Arc<Cluster>, Error> {
-    let now = hub.now();
     let peers: Vec<_> = members.iter().map(Member::peer).collect();
     let subject = cluster::checks::Subject {
         facts: &room.facts,
@@ -264,21 +302,43 @@ async fn settle_cluster(
     };
     let report = cluster::checks::run(&subject);
     let mut journal = Vec::new();
-    if next.phase == lifecycle::Phase::Draft {
+    if matches!(next.phase, Phase::Draft | Phase::Preparing) {
         journal.extend(news(&next, &report));
         next.validations = report.to_json();
     }
     let event = lifecycle::Event::Measured {
         gates: report.gates(),
     };
-    let decision = lifecycle::next(&next, &event, now)?;
+    let decision = lifecycle::next(&next, &event, hub.cluster_around())?;
     journal.extend(decision.journal);
-    let mut after = decision.cluster;
-    if &after == before {
-        return Ok(Arc::new(after));
+    drop(peers);
+    let hosts: Vec<_> = members.iter().map(|member| member.host.clone()).collect();
+    count(hub, before, decision.cluster, journal, &hosts).await
+}
+
+/// The last part of a look: what the hosts' states mean for the cluster, and the commit if anything became different.
+async fn count(
+    hub: &Hub,
+    before: &Cluster,
+    next: Cluster,
+    mut journal: Vec<muster_domain::Entry>,
+    hosts: &[Host],
+) -> Result<Arc<Cluster>, Error> {
+    let all: Vec<_> = hosts.iter().collect();
+    let event = lifecycle::Event::Counted {
+        tally: Tally::of(&all),
+    };
+    let mut decision = lifecycle::next(&next, &event, hub.cluster_around())?;
+    if &decision.cluster == before && decision.effects.is_empty() {
+        return Ok(Arc::new(decision.cluster));
     }
-    after.updated_at = now;
-    cluster_commit(hub, after, journal, None).await
+    journal.append(&mut decision.journal);
+    decision.journal = journal;
+    let ask = Ask {
+        from_look: true,
+        ..Ask::hub()
+    };
+    hub.cluster_commit(decision, Vec::new(), &ask).await
 }
 
 pub async fn cluster_commit(
@@ -297,7 +357,7 @@ pub async fn cluster_commit(
     };
     let done = hub.store.commit(commit).await?;
     cluster.revision = done.clusters.first().copied().unwrap_or(cluster.revision + 1);
-    let row = hub.index.put_cluster(cluster);
+    let row = hub.keep_cluster(cluster);
     hub.announce(done.seq);
     Ok(row)
 }

@@ -99,7 +99,7 @@ pub async fn cluster_change(
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
             match hub.store.cluster_find(id).await? {
-                Some(fresh) => drop(hub.index.put_cluster(fresh)),
+                Some(fresh) => drop(hub.keep_cluster(fresh)),
                 None => hub.index.drop_cluster(id),
             }
         }

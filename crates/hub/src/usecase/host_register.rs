@@ -95,7 +95,7 @@ async fn first_time(
     let Turn { decision, reports } = scene.measured(decision, Stored::new())?;
     let commit = Commit {
         request_id: ask.request_id,
-        hosts: vec![hub.host_write(&decision.host, reports)],
+        hosts: vec![Hub::host_write(&decision.host, reports)],
         journal: decision.journal,
         ..Commit::new(now)
     };

@@ -83,7 +83,7 @@ async fn cluster(hub: &Hub, id: ClusterId, change: &Change) -> Result<(), Error>
     }
     match hub.store.cluster_find(id).await? {
         Some(cluster) => {
-            hub.index.put_cluster(cluster);
+            hub.keep_cluster(cluster);
             hub.mark_dirty(id);
         }
         None => hub.index.drop_cluster(id),

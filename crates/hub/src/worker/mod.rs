@@ -3,6 +3,7 @@
 pub mod deadlines;
 pub mod feed;
 pub mod flush;
+pub mod limits;
 pub mod load;
 pub mod looks;
 pub mod outbox;
@@ -53,6 +54,8 @@ pub fn start(hub: &Hub) -> JoinSet<()> {
     workers.spawn(deadlines::run(hub.clone()));
     workers.spawn(looks::run(hub.clone()));
     workers.spawn(outbox::run(hub.clone()));
+    workers.spawn(outbox::run_files(hub.clone()));
+    workers.spawn(limits::run(hub.clone()));
     workers.spawn(flush::run(hub.clone()));
     if hub.settings.database == "postgresql" {
         // Read here: once requests are answered, our own changes would hide older ones of others.
@@ -65,7 +68,7 @@ pub fn start(hub: &Hub) -> JoinSet<()> {
 /// Does everything that is to be done right now, once: what a simulation calls instead of starting workers.
 pub async fn settle(hub: &Hub) -> Result<(), crate::Error> {
     loop {
-        let due = deadlines::once(hub).await?;
+        let due = deadlines::once(hub).await? + limits::once(hub).await?;
         let looked = looks::once(hub).await?;
         let sent = outbox::once(hub).await?;
         if due + looked + sent == 0 {

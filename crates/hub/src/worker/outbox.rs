@@ -8,15 +8,20 @@ use crate::usecase::host_bind::host_bind;
 use jiff::SignedDuration;
 use muster_domain::host::{Effect, Event};
 use muster_store::{Commit, OutboxItem, OutboxRetry};
+use std::collections::HashSet;
 use std::time::Duration;
+use tokio::task::JoinSet;
 
-const BATCH: u32 = 100;
-/// Nothing rings when a retry comes due, so the worker looks by itself as well.
+const BATCH: u32 = 1_000;
+/// Nothing rings when a retry comes due, so the workers look by themselves as well.
 const LOOK: Duration = Duration::from_secs(5);
+/// Files made at the same time: each is a program that needs a core.
+const FILES_AT_ONCE: usize = 4;
 
+/// Does at once what can be done at once.
 pub async fn run(hub: Hub) {
     loop {
-        let result = once(&hub).await.map(drop);
+        let result = quick(&hub).await.map(drop);
         hub.workers.note("outbox", hub.now(), &result);
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
@@ -25,14 +30,78 @@ pub async fn run(hub: Hub) {
     }
 }
 
-pub async fn once(hub: &Hub) -> Result<usize, Error> {
-    let jobs = hub.store.outbox_due(hub.now(), BATCH).await?;
-    let count = jobs.len();
-    for job in jobs {
-        let result = perform(hub, &job.effect).await;
-        settle(hub, &job, result).await?;
+/// Makes the files of installations, which takes minutes: nobody else waits for them.
+pub async fn run_files(hub: Hub) {
+    let mut jobs = JoinSet::new();
+    let mut under_way = HashSet::new();
+    loop {
+        let result = start_files(&hub, &mut jobs, &mut under_way).await;
+        hub.workers.note("files", hub.now(), &result);
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            () = hub.files_bell.notified() => {}
+            Some(done) = jobs.join_next() => match done {
+                Ok((id, result)) => {
+                    under_way.remove(&id);
+                    hub.workers.note("files", hub.now(), &result);
+                }
+                // It panicked; the item is still there, and so is its place among those under way.
+                Err(error) => tracing::error!(%error, "making files ended badly"),
+            },
+        }
     }
-    Ok(count)
+}
+
+async fn start_files(
+    hub: &Hub,
+    jobs: &mut JoinSet<(i64, Result<(), Error>)>,
+    under_way: &mut HashSet<i64>,
+) -> Result<(), Error> {
+    for job in due(hub, true).await? {
+        if under_way.len() >= FILES_AT_ONCE {
+            break;
+        }
+        if under_way.insert(job.id) {
+            let hub = hub.clone();
+            jobs.spawn(async move { (job.id, carry_out(&hub, &job).await) });
+        }
+    }
+    Ok(())
+}
+
+async fn quick(hub: &Hub) -> Result<usize, Error> {
+    let jobs = due(hub, false).await?;
+    for job in &jobs {
+        carry_out(hub, job).await?;
+    }
+    Ok(jobs.len())
+}
+
+/// Everything, in its order: what a simulation calls.
+pub async fn once(hub: &Hub) -> Result<usize, Error> {
+    let jobs = due(hub, true).await?;
+    for job in &jobs {
+        carry_out(hub, job).await?;
+    }
+    Ok(jobs.len() + quick(hub).await?)
+}
+
+async fn due(hub: &Hub, slow: bool) -> Result<Vec<OutboxItem>, Error> {
+    let mut jobs = hub.store.outbox_due(hub.now(), BATCH).await?;
+    jobs.retain(|job| is_slow(&job.effect) == slow);
+    Ok(jobs)
+}
+
+fn is_slow(effect: &Effect) -> bool {
+    match effect {
+        Effect::MakeFiles { .. } => true,
+        Effect::FinishMove { .. } | Effect::DropFiles { .. } => false,
+    }
+}
+
+async fn carry_out(hub: &Hub, job: &OutboxItem) -> Result<(), Error> {
+    let result = perform(hub, &job.effect).await;
+    settle(hub, job, result).await
 }
 
 async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {

@@ -11,8 +11,7 @@ use uuid::Uuid;
 crate::on_both!(
     pages_join_up_under_every_filter,
     a_page_carries_the_wanted_reports_of_its_hosts,
-    loading_reads_every_host_with_its_deadline,
-    hosts_are_due_in_the_order_of_their_deadlines,
+    loading_reads_every_host,
 );
 
 struct Fleet {
@@ -131,46 +130,26 @@ async fn a_page_carries_the_wanted_reports_of_its_hosts(place: &Place) {
     assert_eq!(told, wanted);
 }
 
-async fn loading_reads_every_host_with_its_deadline(place: &Place) {
+async fn loading_reads_every_host(place: &Place) {
     let store = place.open().await;
     let mut wanted = Vec::new();
-    for seconds in 0..25 {
+    for _ in 0..25 {
         let host = host();
-        let due_at = (seconds % 2 == 0).then(|| at(seconds));
-        wanted.push((host.key(), due_at));
+        wanted.push(host.key());
         let write = muster_store::HostWrite::Put {
             host,
-            due_at,
             reports: Vec::new(),
         };
         store.commit(of_hosts([write])).await.unwrap();
     }
     wanted.sort();
-    let mut loaded = Vec::new();
+    let mut loaded: Vec<HostKey> = Vec::new();
     loop {
-        let after = loaded.last().map(|(key, _)| *key);
-        let piece = store.hosts_load(after, 10).await.unwrap();
+        let piece = store.hosts_load(loaded.last().copied(), 10).await.unwrap();
         if piece.is_empty() {
             break;
         }
-        loaded.extend(piece.into_iter().map(|loaded| (loaded.host.key(), loaded.due_at)));
+        loaded.extend(piece.iter().map(muster_domain::host::Host::key));
     }
     assert_eq!(loaded, wanted);
-}
-
-async fn hosts_are_due_in_the_order_of_their_deadlines(place: &Place) {
-    let store = place.open().await;
-    for due_at in [Some(at(30)), None, Some(at(10)), Some(at(20))] {
-        let write = muster_store::HostWrite::Put {
-            host: host(),
-            due_at,
-            reports: Vec::new(),
-        };
-        store.commit(of_hosts([write])).await.unwrap();
-    }
-    let due = store.hosts_due(at(20), 10).await.unwrap();
-    assert_eq!(
-        due.iter().map(|loaded| loaded.due_at).collect::<Vec<_>>(),
-        [Some(at(10)), Some(at(20))]
-    );
 }

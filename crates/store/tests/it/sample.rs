@@ -73,7 +73,6 @@ pub fn entry(message: &str) -> Entry {
 pub fn put(host: Host) -> HostWrite {
     HostWrite::Put {
         host,
-        due_at: None,
         reports: Vec::new(),
     }
 }
@@ -85,7 +84,6 @@ pub fn put_with(host: Host, reports: &[(Report, Option<&str>)]) -> HostWrite {
         .collect();
     HostWrite::Put {
         host,
-        due_at: None,
         reports,
     }
 }

@@ -1,0 +1,34 @@
+//! A cluster's installation starts: roles, bootstrap host and the order for its files, in one commit.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::ignition::uploaded::roles_uploaded;
+use crate::turn::Ask;
+use crate::usecase::cluster_whole::Whole;
+use muster_domain::ClusterId;
+use muster_domain::cluster::{Cluster, install};
+use muster_domain::host::Host;
+use std::sync::Arc;
+
+pub async fn cluster_install(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+    // A change of uploads bumps the cluster's revision, so a list that grew old makes the commit stale.
+    let uploaded = roles_uploaded(hub, id).await?;
+    hub.whole_turn(id, ask, |cluster, hosts| start(hub, cluster, hosts, &uploaded))
+        .await
+}
+
+/// The decision alone; a plan asks for it, too.
+pub fn start(hub: &Hub, cluster: &Cluster, hosts: &[Host], uploaded: &[String]) -> Result<Whole, Error> {
+    let names: Vec<&str> = uploaded.iter().map(String::as_str).collect();
+    let start = install::start(
+        cluster,
+        hosts,
+        &names,
+        hub.cluster_around(),
+        &hub.settings.timers,
+    )?;
+    Ok(Whole {
+        cluster: start.decision,
+        hosts: start.hosts,
+    })
+}

@@ -1,0 +1,78 @@
+//! An installation is stopped: cancelled where it is, or reset to the start, cluster and hosts in one commit.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::turn::Ask;
+use crate::usecase::cluster_whole::Whole;
+use muster_domain::ClusterId;
+use muster_domain::cluster::{self, Cluster, lifecycle};
+use muster_domain::host::{self, Host, Phase};
+use std::sync::Arc;
+
+/// The two ways to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    Cancel,
+    Reset,
+}
+
+impl Stop {
+    fn of_cluster(self) -> cluster::Event {
+        match self {
+            Self::Cancel => cluster::Event::Cancel,
+            Self::Reset => cluster::Event::Reset,
+        }
+    }
+
+    fn of_host(self) -> host::Event {
+        match self {
+            Self::Cancel => host::Event::Cancel,
+            Self::Reset => host::Event::Reset,
+        }
+    }
+}
+
+pub async fn cluster_stop(hub: &Hub, id: ClusterId, how: Stop, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+    hub.whole_turn(id, ask, |cluster, hosts| stop(hub, cluster, hosts, how))
+        .await
+}
+
+/// The decision alone; a plan asks for it, too.
+pub fn stop(hub: &Hub, cluster: &Cluster, hosts: &[Host], how: Stop) -> Result<Whole, Error> {
+    let decision = lifecycle::next(cluster, &how.of_cluster(), hub.cluster_around())?;
+    let around = hub.around(Some(&decision.cluster), hub.now());
+    let event = how.of_host();
+    let mut stopped = Vec::new();
+    for host in hosts.iter().filter(|host| takes_part(host)) {
+        stopped.push(host::lifecycle::next(host, &event, &around)?);
+    }
+    Ok(Whole {
+        cluster: decision,
+        hosts: stopped,
+    })
+}
+
+/// Hosts to whose disks nothing was done, and which are not about to, have nothing to stop: they stay as they are
+/// instead of keeping the others from being stopped.
+fn takes_part(host: &Host) -> bool {
+    match host.phase {
+        Phase::Preparing
+        | Phase::Prepared
+        | Phase::PrepareFailed
+        | Phase::Installing
+        | Phase::InProgress
+        | Phase::BootFix
+        | Phase::Installed
+        | Phase::Added
+        | Phase::Failed
+        | Phase::Cancelled
+        | Phase::Resetting => true,
+        Phase::Discovery
+        | Phase::Binding
+        | Phase::Unbinding
+        | Phase::ReturnPending
+        | Phase::Reclaiming
+        | Phase::ReclaimRebooting
+        | Phase::ResetPending => false,
+    }
+}

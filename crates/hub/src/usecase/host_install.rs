@@ -1,0 +1,88 @@
+//! Single hosts: installed into a running cluster, reset, reclaimed in-band, or tested once more.
+
+use crate::Hub;
+use crate::error::Error;
+use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use crate::usecase::host_bind::early_bound;
+use muster_domain::HostKey;
+use muster_domain::checks::CheckId;
+use muster_domain::host::{Event, Host, Report};
+use muster_domain::refusal::{Class, Refused};
+use std::sync::Arc;
+
+pub async fn host_install(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {
+    hub.host_turn(key, Need::Row, ask, install_turn).await
+}
+
+pub fn install_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
+    lent(&scene.host)?;
+    Ok(scene.plain(scene.next(&Event::Install)?))
+}
+
+pub async fn host_reset(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {
+    hub.host_turn(key, Need::Row, ask, reset_turn).await
+}
+
+pub fn reset_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
+    let adds = scene.cluster.as_ref().is_some_and(|cluster| cluster.adds_hosts());
+    if !adds {
+        return Err(Refused::conflict(
+            "not-a-day-two-host",
+            format!(
+                "Host {} does not join a running cluster, so it cannot be reset alone.",
+                scene.host.name()
+            ),
+            "Reset its cluster, or unbind the host.",
+        )
+        .into());
+    }
+    Ok(scene.plain(scene.next(&Event::Reset)?))
+}
+
+/// Takes back a host that runs its installed system: it fetches the discovery image itself and boots it.
+pub async fn host_reclaim(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {
+    hub.host_turn(key, Need::Row, ask, reclaim_turn).await
+}
+
+pub fn reclaim_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
+    early_bound(scene)?;
+    let decision = scene.next(&Event::Reclaim)?;
+    scene.measured(decision, Stored::new())
+}
+
+/// Forgets what a test found, so that it runs again when the cluster is next prepared.
+pub async fn host_retest(hub: &Hub, key: HostKey, check: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
+    let report = match CheckId::parse(check) {
+        Some(CheckId::InstallationDiskSpeed) => Report::DisksInfo,
+        Some(CheckId::ContainerImagesAvailable) => Report::ImagesStatus,
+        Some(_) | None => return Err(not_retestable(check).into()),
+    };
+    hub.host_turn(key, Need::Reports, ask, |scene| {
+        lent(&scene.host)?;
+        let mut decision = scene.next(&Event::CheckedIn)?;
+        decision.forget.push(report);
+        scene.measured(decision, Stored::new())
+    })
+    .await
+}
+
+fn not_retestable(check: &str) -> Refused {
+    Refused::new(
+        Class::Invalid,
+        "check-not-repeatable",
+        format!("{check:?} is no check that can be run again."),
+        "Name sufficient-installation-disk-speed or container-images-available; all others run by themselves.",
+    )
+}
+
+fn lent(host: &Host) -> Result<(), Refused> {
+    match host.cluster {
+        Some(_) => Ok(()),
+        None => Err(Refused::new(
+            Class::Missing,
+            "host-is-free",
+            format!("Host {} is free: it belongs to no cluster.", host.name()),
+            "Bind it to a cluster first.",
+        )),
+    }
+}
