@@ -27,6 +27,23 @@ fn x86_64() -> String {
 }
 
 impl OsImage {
+    /// The image of the same build that is written to a disk; it is kept beside the live ISO under a name of the
+    /// same form. `None` when the ISO's name tells nothing.
+    pub fn disk_image(&self) -> Option<String> {
+        let (folder, file) = self.url.rsplit_once('/')?;
+        let name = file.strip_suffix(".iso")?;
+        let ending = if file.starts_with("fedora") {
+            "raw.xz"
+        } else {
+            "raw.gz"
+        };
+        let metal = ["-live-iso.", "-live."]
+            .into_iter()
+            .find(|mark| name.contains(mark))
+            .map(|mark| name.replacen(mark, "-metal.", 1))?;
+        Some(format!("{folder}/{metal}.{ending}"))
+    }
+
     fn release_line(&self) -> Version {
         Version::parse(&self.openshift_version).unwrap_or_default()
     }

@@ -2,8 +2,8 @@
 
 use super::event::Timers;
 use super::{Cluster, FinalizingStage, Phase};
-pub use crate::host::deadline::Patience;
 use crate::host::LogsInfo;
+pub use crate::host::deadline::Patience;
 use jiff::Timestamp;
 
 pub fn patience(phase: Phase) -> Patience {
@@ -32,10 +32,7 @@ pub enum Ends {
     BootFix,
     Installation,
     Finalizing,
-    Stage {
-        stage: FinalizingStage,
-        fatal: bool,
-    },
+    Stage { stage: FinalizingStage, fatal: bool },
     Logs,
 }
 

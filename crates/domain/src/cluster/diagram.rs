@@ -33,7 +33,9 @@ pub fn markdown() -> String {
 }
 
 fn diagram(text: &mut String, map: &Map) {
-    text.push_str("```mermaid\nstateDiagram-v2\n    [*] --> Draft: create\n    [*] --> AddingHosts: import\n");
+    text.push_str(
+        "```mermaid\nstateDiagram-v2\n    [*] --> Draft: create\n    [*] --> AddingHosts: import\n",
+    );
     for phase in Phase::ALL {
         // A colon inside a description ends it, so none is used.
         let _ = writeln!(text, "    {phase:?}: {phase:?} ({})", joined(&map.words[&phase]));
@@ -168,7 +170,7 @@ pub(super) fn clusters(phase: Phase) -> Vec<Cluster> {
 }
 
 /// A cluster of three masters without anything else.
-pub(super) fn blank(now: Timestamp) -> Cluster {
+pub(crate) fn blank(now: Timestamp) -> Cluster {
     serde_json::from_value(serde_json::json!({
         "id": uuid::Uuid::from_u128(3), "kind": "Cluster", "phase": "draft", "since": now, "status_info": "",
         "status_updated_at": now, "created_at": now, "updated_at": now, "name": "alpha",

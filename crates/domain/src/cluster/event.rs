@@ -11,7 +11,9 @@ use jiff::{SignedDuration, Timestamp};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The checks ran.
-    Measured { gates: Gates },
+    Measured {
+        gates: Gates,
+    },
     /// Somebody wants to change its settings.
     Update,
     /// Somebody wants it gone.
@@ -26,11 +28,15 @@ pub enum Event {
         outcome: Result<(), String>,
     },
     /// The hosts were counted.
-    Counted { tally: Tally },
+    Counted {
+        tally: Tally,
+    },
     Cancel,
     Reset,
     /// The cluster's own controller says how far it is.
-    FinalizingStage { stage: FinalizingStage },
+    FinalizingStage {
+        stage: FinalizingStage,
+    },
     OperatorReported {
         name: String,
         status: OperatorStatus,
@@ -39,7 +45,9 @@ pub enum Event {
     },
     /// The ingress certificate was merged into the kubeconfig.
     IngressCert,
-    LogsProgress { state: LogsInfo },
+    LogsProgress {
+        state: LogsInfo,
+    },
     /// The controller's logs were stored.
     LogsUploaded,
     /// A deadline passed.

@@ -71,16 +71,19 @@ fn plan_with(
     let Some(best) = masters().min_by_key(|host| fitness(host)) else {
         return Err(Refused::conflict(
             "no-control-plane",
-            format!(
-                "Cluster {} has no host for its control plane.",
-                cluster.name
-            ),
+            format!("Cluster {} has no host for its control plane.", cluster.name),
             "Bind a host that is large enough, or give one the role master.",
         ));
     };
     let mut plan: Vec<_> = hosts
         .iter()
-        .map(|host| (host.key(), role_of(host), with_bootstrap && host.key() == best.key()))
+        .map(|host| {
+            (
+                host.key(),
+                role_of(host),
+                with_bootstrap && host.key() == best.key(),
+            )
+        })
         .collect();
     plan.sort();
     Ok(plan)
@@ -115,7 +118,11 @@ fn role_of(host: &Host) -> Role {
 
 /// Least first: the most memory, then the most cores, then the smallest id.
 fn fitness(host: &Host) -> (Reverse<i64>, Reverse<i64>, HostId) {
-    (Reverse(host.digest.memory_mib), Reverse(host.digest.cpus), host.id)
+    (
+        Reverse(host.digest.memory_mib),
+        Reverse(host.digest.cpus),
+        host.id,
+    )
 }
 
 /// Where the nodes' ignition comes from: what people brought wins; a cluster that runs already serves its own.

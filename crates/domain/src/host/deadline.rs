@@ -73,9 +73,7 @@ pub fn of(host: &Host, around: &Around<'_>) -> Option<Timestamp> {
             })
         }
         Phase::InProgress => in_progress(host, around, silence),
-        Phase::BootFix => {
-            may_fail_alone(host, around).then_some(host.since + timers.boot_fix)
-        }
+        Phase::BootFix => may_fail_alone(host, around).then_some(host.since + timers.boot_fix),
         Phase::Reclaiming | Phase::ReclaimRebooting => Some(host.since + timers.reclaim),
         Phase::Resetting => Some(host.since + timers.reset),
         Phase::Failed | Phase::Cancelled => logs_due(host, timers),

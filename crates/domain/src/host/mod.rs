@@ -6,6 +6,7 @@ pub mod diagram;
 pub mod disks;
 pub mod event;
 pub mod hostname;
+pub mod install_order;
 pub mod lifecycle;
 pub mod phase;
 pub mod report;

@@ -192,7 +192,7 @@ fn files(input: &Discovery<'_>) -> Vec<Value> {
     list
 }
 
-fn file(path: &str, mode: u32, content: &str) -> Value {
+pub(super) fn file(path: &str, mode: u32, content: &str) -> Value {
     json!({
         "path": path,
         "mode": mode,

@@ -76,7 +76,8 @@ fn drop_shadowed_paths(base: &mut Value, over: &Value) {
             .filter(|other| **other != list)
             .flat_map(|o| paths(o))
             .collect();
-        if let Some(items) = base["storage"].get_mut(list).and_then(Value::as_array_mut) {
+        let items = base.get_mut("storage").and_then(|storage| storage.get_mut(list));
+        if let Some(items) = items.and_then(Value::as_array_mut) {
             items.retain(|item| !elsewhere.contains(&item["path"]));
         }
     }

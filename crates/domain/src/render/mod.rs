@@ -1,10 +1,13 @@
-//! Texts and archives that boot a host into discovery: Ignition, iPXE scripts, kernel arguments, initrd files.
+//! Texts and archives that boot a host into discovery or install it: Ignition, iPXE scripts, install config, kubeconfig.
 
 pub mod cpio;
+pub mod host_ignition;
 pub mod ignition;
 pub mod initrd;
+pub mod install_config;
 pub mod ipxe;
 pub mod kargs;
+pub mod kubeconfig;
 pub mod merge;
 pub mod quote;
 pub mod static_network;

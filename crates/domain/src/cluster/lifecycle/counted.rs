@@ -44,7 +44,8 @@ fn preparing(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision 
         return start(cluster, tally, around);
     }
     if !complete || tally.sum(ready) < tally.hosts {
-        let why = "A host was lost or became unfit while the installation was prepared; see the hosts' status.";
+        let why =
+            "A host was lost or became unfit while the installation was prepared; see the hosts' status.";
         return prepare::fail_short(cluster, why.into(), around);
     }
     if tally.sum(|group| group.prepare_failed) > 0 {
@@ -172,7 +173,11 @@ fn complete(draft: Draft<'_>, tally: &Tally, around: &Around<'_>) -> Decision {
         let late = late.join(", ");
         text.push_str(&format!(" These operators did not start: {late}."));
         let warning = format!("Cluster {name} works, but these operators did not start: {late}.");
-        draft = draft.telling("cluster_degraded_OLM_operators_failed", Severity::Warning, warning);
+        draft = draft.telling(
+            "cluster_degraded_OLM_operators_failed",
+            Severity::Warning,
+            warning,
+        );
     }
     draft
         .saying(text)

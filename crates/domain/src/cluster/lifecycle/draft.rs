@@ -1,7 +1,7 @@
 //! A cluster that is put together, changed, deleted, or opened for more hosts.
 
 use super::super::{Cluster, Gates, Kind};
-use super::{Around, Decision, Draft, Phase, stay, status, words};
+use super::{Around, Decision, Draft, Phase, status, stay, words};
 use crate::journal::Severity;
 use crate::refusal::{Class, Refused};
 

@@ -1,7 +1,7 @@
 //! The cluster's own voice: finalizing stages, operators, certificate and logs; and the end when it fails.
 
 use super::super::{Cluster, Finalizing, FinalizingStage, Operator, OperatorStatus};
-use super::{Around, Decision, Draft, Phase, stay, status};
+use super::{Around, Decision, Draft, Phase, status, stay};
 use crate::host::LogsInfo;
 use crate::journal::Severity;
 use crate::refusal::{Class, Refused};
@@ -63,10 +63,7 @@ pub(super) fn operator(
     match cluster.phase {
         Phase::Installing | Phase::Finalizing | Phase::BootFix | Phase::Installed | Phase::AddingHosts => {}
         Phase::Draft | Phase::Preparing | Phase::Error | Phase::Cancelled | Phase::Unmonitored => {
-            return Ok(stay(
-                cluster,
-                "a late report of an installation that is over",
-            ));
+            return Ok(stay(cluster, "a late report of an installation that is over"));
         }
     }
     let known = &cluster.operators[at];
@@ -84,7 +81,11 @@ pub(super) fn operator(
         advance(&mut draft.cluster);
     }
     if changed {
-        let text = format!("Cluster {}: operator {name} is {}. {info}", cluster.name, status.word());
+        let text = format!(
+            "Cluster {}: operator {name} is {}. {info}",
+            cluster.name,
+            status.word()
+        );
         draft = draft.telling("cluster_operator_status", Severity::Info, text.trim_end());
     }
     Ok(draft.because("an operator's status changed", around))

@@ -1,7 +1,7 @@
 //! The start of an installation: files are made and hosts tested; nothing is written to a disk yet.
 
 use super::super::{Cluster, Install, Preparation, PreparationStatus};
-use super::{Around, Decision, Draft, Phase, stay, status};
+use super::{Around, Decision, Draft, Phase, status, stay};
 use crate::host::Effect;
 use crate::journal::Severity;
 use crate::refusal::Refused;
@@ -56,7 +56,10 @@ fn not_ready(cluster: &Cluster) -> Refused {
             "cluster-is-installed",
             "Let it take on more hosts, or delete it and create another.",
         ),
-        Phase::AddingHosts => ("cluster-is-installed", "Install its new hosts one by one instead."),
+        Phase::AddingHosts => (
+            "cluster-is-installed",
+            "Install its new hosts one by one instead.",
+        ),
         Phase::Error | Phase::Cancelled => ("cluster-needs-reset", "Reset the cluster first."),
         Phase::Unmonitored => (
             "cluster-not-installable",

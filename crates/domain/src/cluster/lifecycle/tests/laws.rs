@@ -75,7 +75,10 @@ fn any_event() -> impl Strategy<Value = Event> {
 type History = Vec<(Event, i64)>;
 
 fn any_history() -> impl Strategy<Value = (bool, History)> {
-    (any::<bool>(), prop::collection::vec((any_event(), 0_i64..90), 1..50))
+    (
+        any::<bool>(),
+        prop::collection::vec((any_event(), 0_i64..90), 1..50),
+    )
 }
 
 /// Plays a history from a fresh draft and checks `law` after every decision.

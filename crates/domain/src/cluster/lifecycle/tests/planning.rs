@@ -18,13 +18,7 @@ fn ready_hosts() -> Vec<Host> {
 
 fn begin(cluster: &Cluster, hosts: &[Host], uploaded: &[&str]) -> Result<install::Start, crate::Refused> {
     let around = Around::from(noon());
-    start(
-        cluster,
-        hosts,
-        uploaded,
-        around,
-        &host::event::Timers::default(),
-    )
+    start(cluster, hosts, uploaded, around, &host::event::Timers::default())
 }
 
 #[test]

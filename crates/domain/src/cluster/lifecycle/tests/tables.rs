@@ -25,10 +25,7 @@ fn an_installation_starts_from_ready_only_and_counts_its_attempts() {
     assert_eq!((row.install.attempt, row.install_started_at), (2, Some(noon())));
     assert_eq!(
         names(&decision),
-        [
-            "cluster_prepare_installation_started",
-            "cluster_status_updated"
-        ]
+        ["cluster_prepare_installation_started", "cluster_status_updated"]
     );
     let mut poor = draft.clone();
     poor.gates.required = false;
@@ -153,11 +150,7 @@ fn the_recorded_percentages_come_out() {
         ([Some(Done); 3], 100, 80),
     ] {
         let progress = count(&installing, &staged(stages)).cluster.install.progress;
-        assert_eq!(
-            (progress.installing, progress.total),
-            (part, total),
-            "{stages:?}"
-        );
+        assert_eq!((progress.installing, progress.total), (part, total), "{stages:?}");
     }
     let mut alone = single_node(Phase::Installing);
     alone.install.progress.preparing = 100;
@@ -539,10 +532,7 @@ fn the_controllers_logs_are_waited_for_a_while() {
             state: LogsInfo::Requested,
         },
     );
-    assert_eq!(
-        deadline::of(&asked, &Timers::USUAL),
-        Some(noon() + minutes(10))
-    );
+    assert_eq!(deadline::of(&asked, &Timers::USUAL), Some(noon() + minutes(10)));
     let given_up = next(&asked, &Event::Due, noon() + minutes(10)).unwrap().cluster;
     assert_eq!(given_up.install.logs.info, LogsInfo::Timeout);
     let collecting = after(

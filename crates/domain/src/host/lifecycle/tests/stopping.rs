@@ -130,7 +130,12 @@ fn a_reclaim_that_fails_is_told_as_a_boot() {
     let left = after(&host, Event::Reclaim);
     let route = |host: &Host| host.returning.as_ref().map(|back| back.route);
     assert_eq!(route(&left), Some(Route::Reclaim));
-    let failed = after(&left, Event::ReclaimFailed { why: "no room".into() });
+    let failed = after(
+        &left,
+        Event::ReclaimFailed {
+            why: "no room".into(),
+        },
+    );
     assert_eq!(route(&failed), Some(Route::Boot));
 }
 
@@ -150,12 +155,7 @@ fn a_reset_host_whose_agent_lives_needs_nobody_to_boot_it() {
 
 #[test]
 fn whoever_fails_or_is_cancelled_is_asked_for_logs_and_given_up_after_a_while() {
-    for event in [
-        Event::Cancel,
-        Event::InstallFailed {
-            why: "exit 1".into(),
-        },
-    ] {
+    for event in [Event::Cancel, Event::InstallFailed { why: "exit 1".into() }] {
         let host = after(&installing(), event);
         assert_eq!(host.logs.info, LogsInfo::Requested);
         assert!(orders(&host).steps.contains(&Step::LogsGather));

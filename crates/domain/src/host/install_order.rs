@@ -1,0 +1,352 @@
+//! The order to install, as the installer on the host reads it, and the tests that come before it.
+
+use super::{Host, Role};
+use crate::catalog::{Catalog, Images};
+use crate::cluster::{Cluster, IgnitionSource};
+use crate::id::{ClusterId, HostId, InfraEnvId};
+use crate::infra_env::InfraEnv;
+use crate::input::proxy;
+use crate::requirements::at_least;
+use ipnet::IpNet;
+use serde::Serialize;
+use serde_json::json;
+
+/// How long the images' test may take on the host, in seconds: 16 minutes.
+pub const IMAGES_TIMEOUT_SECONDS: i64 = 960;
+/// How long the disk's test may take on the host, in seconds and as the agent reads it: 8 minutes.
+pub const DISK_SPEED_TIMEOUT: &str = "480.00";
+
+/// Images that belong to the cluster's release; empty where the hub does not know them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReleaseImages<'a> {
+    pub machine_config_operator: &'a str,
+    /// Used unless the hub's own setting names another.
+    pub must_gather: &'a str,
+    /// Written to hosts that do not run from a live image.
+    pub coreos: &'a str,
+}
+
+/// Everything the order is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Ingredients<'a> {
+    pub cluster: &'a Cluster,
+    pub pool: &'a InfraEnv,
+    pub images: &'a Images,
+    pub release: ReleaseImages<'a>,
+    pub catalog: &'a Catalog,
+    /// The host's running system is on a disk, not in memory.
+    pub persistent_boot: bool,
+    /// The cluster version is watched besides the operators.
+    pub check_cvo: bool,
+}
+
+// In alphabetical order, as clients have always seen it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InstallOrder {
+    pub boot_device: String,
+    pub check_cvo: bool,
+    pub cluster_id: ClusterId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_plane_count: Option<i64>,
+    pub controller_image: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub coreos_image: String,
+    pub disks_to_format: Vec<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    pub enable_skip_mco_reboot: bool,
+    pub host_id: HostId,
+    pub infra_env_id: InfraEnvId,
+    /// A JSON list in a text.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub installer_args: String,
+    pub installer_image: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub mco_image: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub must_gather_image: String,
+    #[serde(skip_serializing_if = "is_false")]
+    pub notify_num_reboots: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub openshift_version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<OrderProxy>,
+    pub role: &'static str,
+    /// Addresses of the hub for networks without names; none are needed here.
+    pub service_ips: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "is_false")]
+    pub skip_installation_disk_cleanup: bool,
+}
+
+// Its addresses may hold a password.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct OrderProxy {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub http_proxy: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub https_proxy: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub no_proxy: String,
+}
+
+impl std::fmt::Debug for OrderProxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OrderProxy").finish_non_exhaustive()
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl InstallOrder {
+    pub fn of(host: &Host, with: &Ingredients<'_>) -> Self {
+        let cluster = with.cluster;
+        let first_day = !cluster.adds_hosts();
+        let on_first_day = |text: &str| if first_day { text.to_owned() } else { String::new() };
+        let args = installer_args(host, with);
+        let must_gather = match with.images.must_gather.as_str() {
+            "" => with.release.must_gather,
+            set => set,
+        };
+        Self {
+            boot_device: host.tenant.installation_disk_id.clone(),
+            check_cvo: with.check_cvo,
+            cluster_id: cluster.id,
+            control_plane_count: first_day.then_some(cluster.control_plane_count),
+            controller_image: with.images.controller.clone(),
+            coreos_image: if with.persistent_boot {
+                with.release.coreos.to_owned()
+            } else {
+                String::new()
+            },
+            disks_to_format: disks_to_format(host),
+            enable_skip_mco_reboot: skips_mco_reboot(host, cluster),
+            host_id: host.id,
+            infra_env_id: host.infra_env,
+            skip_installation_disk_cleanup: keeps_partitions(&args),
+            installer_args: match args.as_slice() {
+                [] => String::new(),
+                args => json!(args).to_string(),
+            },
+            installer_image: with.images.installer.clone(),
+            mco_image: on_first_day(with.release.machine_config_operator),
+            must_gather_image: on_first_day(must_gather),
+            // Nobody else on our side of the wire could tell how often a host rebooted.
+            notify_num_reboots: true,
+            openshift_version: on_first_day(&cluster.openshift_version),
+            proxy: order_proxy(cluster),
+            role: role(host),
+            service_ips: None,
+        }
+    }
+
+    /// The step's only argument.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("texts, numbers and lists always have a JSON form")
+    }
+}
+
+fn role(host: &Host) -> &'static str {
+    if host.bootstrap {
+        return "bootstrap";
+    }
+    match crate::checks::facts::effective_role(host.role, host.suggested_role) {
+        Role::AutoAssign => Role::Worker.word(),
+        role @ (Role::Master | Role::Arbiter | Role::Worker) => role.word(),
+    }
+}
+
+/// Disks whose boot sectors are wiped: all that compete, without those a person wants left alone.
+pub fn disks_to_format(host: &Host) -> Vec<String> {
+    let wiped = host
+        .disks_to_format
+        .iter()
+        .filter(|disk| !host.tenant.skip_formatting.contains(disk));
+    wiped.cloned().collect()
+}
+
+fn installer_args(host: &Host, with: &Ingredients<'_>) -> Vec<String> {
+    let mut args = host.tenant.installer_args.clone();
+    args.extend(network_args(host, with, &args));
+    args.extend(image_args(host, with, &args));
+    args
+}
+
+/// The installed system keeps the network that the discovered one had.
+fn network_args(host: &Host, with: &Ingredients<'_>, given: &[String]) -> Vec<String> {
+    let has = |flag: &str| given.iter().any(|arg| arg == flag);
+    if has("--copy-network") || has("-n") || has("--network-dir") {
+        return Vec::new();
+    }
+    if !with.pool.static_network_config.is_empty() {
+        return vec!["--copy-network".into()];
+    }
+    let asks_for_address = given.iter().any(|arg| arg.starts_with("ip="));
+    if asks_for_address || with.cluster.adds_hosts() {
+        return Vec::new();
+    }
+    dhcp_args(host, with.cluster)
+}
+
+/// A host with several networks must ask for its address in the cluster's, before anything else is configured.
+fn dhcp_args(host: &Host, cluster: &Cluster) -> Vec<String> {
+    let nets: Vec<IpNet> = cluster
+        .machine_networks
+        .iter()
+        .filter_map(|net| net.parse().ok())
+        .collect();
+    let mut args = Vec::new();
+    for nic in &host.digest.nics {
+        let inside: Vec<IpNet> = nic
+            .addresses
+            .iter()
+            .filter_map(|text| text.parse::<IpNet>().ok())
+            .filter(|address| nets.iter().any(|net| net.contains(&address.addr())))
+            .collect();
+        let families = [(true, "dhcp"), (false, "dhcp6")];
+        for (v4, word) in families {
+            if inside.iter().any(|address| address.addr().is_ipv4() == v4) {
+                args.push("--append-karg".to_owned());
+                args.push(format!("ip={}:{word}", early_name(nic)));
+            }
+        }
+    }
+    args
+}
+
+/// The kernel knows a card by its MAC; what is built on top of cards has only its name.
+fn early_name(nic: &super::Nic) -> String {
+    let stacked = nic.name.contains('.') || nic.name.starts_with("bond") || nic.mac.is_empty();
+    if stacked {
+        nic.name.clone()
+    } else {
+        nic.mac.replace(':', "-")
+    }
+}
+
+/// The cluster's release decides the operating system. A host that was discovered with another build is told where
+/// the right disk image is, and fetches it instead of writing the one it runs from.
+fn image_args(host: &Host, with: &Ingredients<'_>, given: &[String]) -> Vec<String> {
+    let chosen = given
+        .iter()
+        .any(|arg| arg.starts_with("--image-url") || arg.starts_with("--image-file"));
+    if chosen || with.persistent_boot {
+        return Vec::new();
+    }
+    match other_disk_image(host, with) {
+        Some(url) => vec!["--image-url".into(), url],
+        None => Vec::new(),
+    }
+}
+
+fn other_disk_image(host: &Host, with: &Ingredients<'_>) -> Option<String> {
+    let release = Some(with.cluster.openshift_version.as_str()).filter(|version| !version.is_empty())?;
+    let architecture = [&host.digest.architecture, &with.pool.cpu_architecture]
+        .into_iter()
+        .find(|word| !word.is_empty())?;
+    let wanted = with.catalog.os_image(Some(release), architecture).ok()?;
+    let running = with
+        .catalog
+        .os_image(Some(&with.pool.openshift_version), architecture)
+        .ok()?;
+    if running == wanted {
+        None
+    } else {
+        wanted.disk_image()
+    }
+}
+
+fn keeps_partitions(args: &[String]) -> bool {
+    args.iter()
+        .any(|arg| arg.starts_with("--save-partlabel") || arg.starts_with("--save-partindex"))
+}
+
+/// From 4.15 on the first boot may skip the reboot that follows its configuration; not every machine can.
+fn skips_mco_reboot(host: &Host, cluster: &Cluster) -> bool {
+    let disk = &host.tenant.installation_disk_path;
+    at_least(&cluster.openshift_version, "4.15")
+        && host.digest.architecture != "s390x"
+        && !disk.starts_with("/dev/dm-")
+        && !disk.starts_with("/dev/mapper/")
+}
+
+fn order_proxy(cluster: &Cluster) -> Option<OrderProxy> {
+    let settings = &cluster.proxy;
+    proxy::is_set(settings).then(|| OrderProxy {
+        http_proxy: settings.http.clone(),
+        https_proxy: settings.https.clone(),
+        no_proxy: no_proxy(cluster),
+    })
+}
+
+/// What must never go through the proxy, whatever else was said.
+fn no_proxy(cluster: &Cluster) -> String {
+    let given = cluster.proxy.no.trim();
+    if given == "*" {
+        return given.into();
+    }
+    let own = format!("api-int.{}.{}", cluster.name, cluster.base_dns_domain);
+    let always = ["127.0.0.1", "localhost", ".svc", ".cluster.local", &own];
+    let mut list: Vec<&str> = given
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect();
+    list.extend(always.iter().filter(|name| !given.contains(**name)));
+    list.join(",")
+}
+
+/// Arguments of the test of the installation disk; `None` when there is nothing to test or something to lose.
+pub fn disk_speed(host: &Host) -> Option<Vec<String>> {
+    let disk = &host.tenant.installation_disk_id;
+    if disk.is_empty() || keeps_partitions(&host.tenant.installer_args) {
+        return None;
+    }
+    Some(vec![
+        json!({ "path": disk }).to_string(),
+        DISK_SPEED_TIMEOUT.to_owned(),
+    ])
+}
+
+/// Images every host must be able to pull before it is installed.
+pub fn wanted_images(cluster: &Cluster, images: &Images, release: ReleaseImages<'_>) -> Vec<String> {
+    let of_release = [
+        cluster.ocp_release_image.as_str(),
+        release.machine_config_operator,
+        release.must_gather,
+    ];
+    let of_release: &[&str] = match cluster.ignition_source {
+        IgnitionSource::Installer | IgnitionSource::Endpoint => &of_release,
+        // Such a cluster need not have anything to do with the release.
+        IgnitionSource::Uploaded => &[],
+    };
+    let mut list: Vec<String> = Vec::new();
+    for image in of_release.iter().copied().chain([images.installer.as_str()]) {
+        if !image.is_empty() && !list.iter().any(|known| known == image) {
+            list.push(image.to_owned());
+        }
+    }
+    list
+}
+
+/// Arguments of the test that pulls images.
+pub fn image_availability(images: &[String]) -> Option<Vec<String>> {
+    let args = json!({ "images": images, "timeout": IMAGES_TIMEOUT_SECONDS });
+    (!images.is_empty()).then(|| vec![args.to_string()])
+}
+
+/// Arguments for gathering a host's logs; a bootstrap host also fetches those of the masters it started.
+pub fn logs_gather(host: &Host, cluster: ClusterId, master_ips: Option<&[String]>) -> Vec<String> {
+    let args = json!({
+        "bootstrap": host.bootstrap,
+        "cluster_id": cluster,
+        "host_id": host.id,
+        "infra_env_id": host.infra_env,
+        "installer_gather": true,
+        "master_ips": master_ips.filter(|_| host.bootstrap),
+    });
+    vec![args.to_string()]
+}
+
+#[cfg(test)]
+mod tests;

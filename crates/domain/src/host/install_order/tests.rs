@@ -1,0 +1,271 @@
+//! The order as recorded clients know it, and every rule that changes it.
+
+use super::*;
+use crate::cluster::Kind;
+use crate::host::Nic;
+use crate::id::HostKey;
+use jiff::Timestamp;
+use serde_json::Value;
+use uuid::Uuid;
+
+const MCO: &str = "registry.example.com/mco@sha256:35";
+const GATHER: &str = "registry.example.com/gather@sha256:3c";
+
+struct Fixture {
+    host: Host,
+    cluster: Cluster,
+    pool: InfraEnv,
+    images: Images,
+    catalog: Catalog,
+    persistent_boot: bool,
+}
+
+fn fixture() -> Fixture {
+    let now = Timestamp::UNIX_EPOCH;
+    let mut cluster = crate::cluster::diagram::blank(now);
+    cluster.openshift_version = "4.20.33".into();
+    cluster.ocp_release_image = "registry.example.com/release:4.20.33".into();
+    cluster.machine_networks = vec!["192.168.111.0/24".into()];
+    let pool: InfraEnv = serde_json::from_value(json!({
+        "id": Uuid::from_u128(1), "name": "pool", "pull_secret": "{}", "openshift_version": "4.20",
+        "cpu_architecture": "x86_64", "image_type": "full-iso", "image_token_key": "key",
+        "created_at": now, "updated_at": now
+    }))
+    .unwrap();
+    let key = HostKey {
+        infra_env: pool.id,
+        host: HostId(Uuid::from_u128(2)),
+    };
+    let mut host = Host::arriving(key, Some(cluster.id), now);
+    host.role = Role::Master;
+    host.tenant.installation_disk_id = "/dev/disk/by-id/wwn-0x5".into();
+    host.tenant.installation_disk_path = "/dev/sda".into();
+    host.disks_to_format = vec!["/dev/disk/by-id/wwn-0x5".into(), "/dev/disk/by-id/wwn-0x6".into()];
+    host.digest.architecture = "x86_64".into();
+    host.digest.nics = vec![
+        Nic {
+            name: "eth0".into(),
+            mac: "52:54:00:00:00:3d".into(),
+            addresses: vec!["192.168.111.20/24".into(), "fe80::1/64".into()],
+        },
+        Nic {
+            name: "eth1".into(),
+            mac: "52:54:00:00:00:3e".into(),
+            addresses: vec!["10.0.0.20/24".into()],
+        },
+    ];
+    Fixture {
+        host,
+        cluster,
+        pool,
+        images: Images::default(),
+        catalog: Catalog::default(),
+        persistent_boot: false,
+    }
+}
+
+impl Fixture {
+    fn order(&self) -> Value {
+        let with = Ingredients {
+            cluster: &self.cluster,
+            pool: &self.pool,
+            images: &self.images,
+            release: ReleaseImages {
+                machine_config_operator: MCO,
+                must_gather: GATHER,
+                coreos: "registry.example.com/coreos",
+            },
+            catalog: &self.catalog,
+            persistent_boot: self.persistent_boot,
+            check_cvo: false,
+        };
+        serde_json::from_str(&InstallOrder::of(&self.host, &with).to_json()).unwrap()
+    }
+
+    fn args(&self) -> Vec<String> {
+        match self.order()["installer_args"].as_str() {
+            None => Vec::new(),
+            Some(text) => serde_json::from_str(text).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn the_recorded_order_comes_out() {
+    let order = fixture().order();
+    let (cluster, host, pool) = (Uuid::from_u128(3), Uuid::from_u128(2), Uuid::from_u128(1));
+    let wanted = json!({
+        "boot_device": "/dev/disk/by-id/wwn-0x5", "check_cvo": false, "cluster_id": cluster,
+        "control_plane_count": 3,
+        "controller_image": "quay.io/edge-infrastructure/assisted-installer-controller:latest",
+        "disks_to_format": ["/dev/disk/by-id/wwn-0x5", "/dev/disk/by-id/wwn-0x6"],
+        "enable_skip_mco_reboot": true, "host_id": host, "infra_env_id": pool,
+        "installer_args": "[\"--append-karg\",\"ip=52-54-00-00-00-3d:dhcp\"]",
+        "installer_image": "quay.io/edge-infrastructure/assisted-installer:latest",
+        "mco_image": MCO, "must_gather_image": GATHER, "notify_num_reboots": true,
+        "openshift_version": "4.20.33", "role": "master", "service_ips": null
+    });
+    assert_eq!(order, wanted);
+}
+
+#[test]
+fn a_host_that_joins_a_running_cluster_is_told_less() {
+    let mut fixture = fixture();
+    fixture.cluster.kind = Kind::AddHostsCluster;
+    fixture.host.role = Role::Worker;
+    let order = fixture.order();
+    for absent in [
+        "mco_image",
+        "must_gather_image",
+        "openshift_version",
+        "control_plane_count",
+        "installer_args",
+    ] {
+        assert_eq!(order.get(absent), None, "{absent}");
+    }
+    assert_eq!(order["role"], "worker");
+}
+
+#[test]
+fn the_bootstrap_host_is_called_that() {
+    let mut fixture = fixture();
+    fixture.host.bootstrap = true;
+    assert_eq!(fixture.order()["role"], "bootstrap");
+}
+
+#[test]
+fn disks_a_person_wants_kept_are_not_formatted() {
+    let mut fixture = fixture();
+    fixture.host.tenant.skip_formatting = vec!["/dev/disk/by-id/wwn-0x6".into()];
+    assert_eq!(
+        fixture.order()["disks_to_format"],
+        json!(["/dev/disk/by-id/wwn-0x5"])
+    );
+}
+
+#[test]
+fn the_network_of_the_discovered_system_is_kept() {
+    let mut fixture = fixture();
+    fixture.cluster.machine_networks = vec!["192.168.111.0/24".into(), "fe80::/64".into()];
+    assert_eq!(
+        fixture.args(),
+        [
+            "--append-karg",
+            "ip=52-54-00-00-00-3d:dhcp",
+            "--append-karg",
+            "ip=52-54-00-00-00-3d:dhcp6"
+        ]
+    );
+    fixture.host.tenant.installer_args = vec!["--append-karg".into(), "ip=eth0:dhcp".into()];
+    assert_eq!(fixture.args(), ["--append-karg", "ip=eth0:dhcp"]);
+    fixture.host.tenant.installer_args.clear();
+    fixture.pool.static_network_config = "[]".into();
+    assert_eq!(fixture.args(), ["--copy-network"]);
+    fixture.host.tenant.installer_args = vec!["--copy-network".into()];
+    assert_eq!(fixture.args(), ["--copy-network"]);
+}
+
+#[test]
+fn a_host_discovered_with_another_build_fetches_the_clusters() {
+    let mut fixture = fixture();
+    fixture.pool.openshift_version = "4.18".into();
+    let args = fixture.args();
+    let at = args.iter().position(|arg| arg == "--image-url").unwrap();
+    assert!(
+        args[at + 1].ends_with("/4.20/4.20.13/rhcos-4.20.13-x86_64-metal.x86_64.raw.gz"),
+        "{args:?}"
+    );
+    fixture.host.tenant.installer_args = vec!["--image-url".into(), "https://example.com/own.raw.gz".into()];
+    assert_eq!(
+        fixture.args().iter().filter(|arg| *arg == "--image-url").count(),
+        1
+    );
+    fixture.persistent_boot = true;
+    assert_eq!(fixture.order()["coreos_image"], "registry.example.com/coreos");
+}
+
+#[test]
+fn kept_partitions_skip_the_cleaning_and_the_speed_test() {
+    let mut fixture = fixture();
+    assert_eq!(
+        disk_speed(&fixture.host),
+        Some(vec![
+            "{\"path\":\"/dev/disk/by-id/wwn-0x5\"}".into(),
+            "480.00".into()
+        ])
+    );
+    fixture.host.tenant.installer_args = vec!["--save-partlabel".into(), "data".into()];
+    assert_eq!(fixture.order()["skip_installation_disk_cleanup"], true);
+    assert_eq!(disk_speed(&fixture.host), None);
+}
+
+#[test]
+fn the_reboot_is_not_skipped_where_it_is_needed() {
+    let skips = |change: fn(&mut Fixture)| {
+        let mut fixture = fixture();
+        change(&mut fixture);
+        fixture.order().get("enable_skip_mco_reboot").is_some()
+    };
+    assert!(skips(|_| {}));
+    assert!(!skips(
+        |fixture| fixture.cluster.openshift_version = "4.14.9".into()
+    ));
+    assert!(!skips(|fixture| fixture.host.digest.architecture = "s390x".into()));
+    assert!(!skips(|fixture| {
+        fixture.host.tenant.installation_disk_path = "/dev/dm-0".into();
+    }));
+}
+
+#[test]
+fn the_cluster_itself_is_never_reached_through_the_proxy() {
+    let mut fixture = fixture();
+    assert_eq!(fixture.order().get("proxy"), None);
+    fixture.cluster.proxy.http = "http://proxy.example.com:3128".into();
+    fixture.cluster.proxy.no = ".corp.example.com,localhost".into();
+    assert_eq!(
+        fixture.order()["proxy"],
+        json!({
+            "http_proxy": "http://proxy.example.com:3128",
+            "no_proxy": ".corp.example.com,localhost,127.0.0.1,.svc,.cluster.local,api-int.alpha.example.com"
+        })
+    );
+    fixture.cluster.proxy.no = "*".into();
+    assert_eq!(fixture.order()["proxy"]["no_proxy"], "*");
+}
+
+#[test]
+fn images_are_tested_once_each_and_an_uploaded_cluster_needs_only_the_installer() {
+    let mut fixture = fixture();
+    let release = ReleaseImages {
+        machine_config_operator: MCO,
+        must_gather: MCO,
+        coreos: "",
+    };
+    let images = wanted_images(&fixture.cluster, &fixture.images, release);
+    assert_eq!(
+        images,
+        [
+            "registry.example.com/release:4.20.33",
+            MCO,
+            fixture.images.installer.as_str()
+        ]
+    );
+    let args = image_availability(&images).unwrap();
+    assert!(args[0].ends_with("\"timeout\":960}"), "{args:?}");
+    assert_eq!(image_availability(&[]), None);
+    fixture.cluster.ignition_source = IgnitionSource::Uploaded;
+    assert_eq!(
+        wanted_images(&fixture.cluster, &fixture.images, release),
+        [fixture.images.installer.clone()]
+    );
+}
+
+#[test]
+fn a_bootstrap_host_gathers_the_masters_logs_too() {
+    let mut fixture = fixture();
+    let ips = ["192.168.111.20".to_owned()];
+    let args = |host: &Host| logs_gather(host, ClusterId(Uuid::from_u128(3)), Some(&ips)).remove(0);
+    assert!(args(&fixture.host).ends_with("\"installer_gather\":true,\"master_ips\":null}"));
+    fixture.host.bootstrap = true;
+    assert!(args(&fixture.host).ends_with("\"master_ips\":[\"192.168.111.20\"]}"));
+}
