@@ -3,17 +3,12 @@
 use super::Made;
 use crate::Hub;
 use muster_domain::cluster::Cluster;
+use muster_domain::render::host_ignition::config_url;
 
-/// Only proves that hosts can be told where to go; tokens and headers are each host's own and never kept in a file.
-pub fn make(_: &Hub, cluster: &Cluster) -> Result<Made, String> {
-    let has_address = !cluster.ignition_endpoint.url.is_empty()
-        || !cluster.api_vip_dns_name.is_empty()
-        || !cluster.api_vips.is_empty();
-    if has_address {
-        return Ok(Made::new());
+/// Only proves that every host can be told where to go; tokens and headers are each host's own, never kept in a file.
+pub fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
+    for slot in hub.index.hosts_of_cluster(cluster.id) {
+        config_url(&slot.row(), cluster).map_err(|problem| format!("Cluster {}: {problem}", cluster.name))?;
     }
-    Err(format!(
-        "Cluster {} has no ignition endpoint. Set ignition_endpoint.url, or api_vip_dns_name of the running cluster.",
-        cluster.name
-    ))
+    Ok(Made::new())
 }

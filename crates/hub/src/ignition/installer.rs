@@ -4,6 +4,7 @@ use super::program::{self, Call, Trouble};
 use super::workplace::Workplace;
 use super::{MANIFESTS, Made, redact};
 use crate::Hub;
+use crate::usecase::cluster_files::install_config;
 use muster_domain::cluster::Cluster;
 use std::path::{Path, PathBuf};
 
@@ -33,8 +34,7 @@ enum Need {
 
 pub async fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
     let program = program_for(hub, cluster)?;
-    let config = crate::usecase::cluster_files::install_config(hub, cluster)
-        .await
+    let config = install_config(hub, cluster)
         .map_err(|error| format!("The install config cannot be made: {error}"))?;
     let manifests = manifests(hub, cluster).await?;
     let place = Workplace::new(&hub.settings.installer.work_dir)

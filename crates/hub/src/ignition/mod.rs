@@ -2,7 +2,6 @@
 
 pub mod endpoint;
 pub mod installer;
-pub mod interim;
 mod patch;
 mod program;
 mod redact;
@@ -14,6 +13,7 @@ use crate::error::Error;
 use muster_domain::cluster::{Cluster, IgnitionSource, lifecycle};
 use muster_domain::host::{Host, Role};
 use muster_domain::refusal::Refused;
+use muster_domain::render::host_ignition::{self as render, Reporting};
 use muster_store::{FileChange, FileWrite};
 use serde_json::Value;
 use uuid::Uuid;
@@ -69,12 +69,13 @@ pub async fn host_ignition(hub: &Hub, host: &Host, cluster: &Cluster) -> Result<
         IgnitionSource::Endpoint => None,
         IgnitionSource::Installer | IgnitionSource::Uploaded => Some(role_config(hub, host, cluster).await?),
     };
-    Ok(interim::host_ignition(
-        base.as_deref(),
-        host,
-        cluster,
-        &hub.settings.base_url,
-    )?)
+    let reporting = Reporting {
+        service_url: &hub.settings.base_url,
+        agent_token: "",
+        service_ca: "",
+        insecure: false,
+    };
+    Ok(render::host_ignition(base.as_deref(), host, cluster, reporting)?)
 }
 
 async fn role_config(hub: &Hub, host: &Host, cluster: &Cluster) -> Result<String, Error> {

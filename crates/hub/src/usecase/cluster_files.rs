@@ -6,13 +6,11 @@ use crate::ignition::{GENERATED, generated, make_files, openshift_cluster_id};
 use crate::turn::Ask;
 use muster_domain::ClusterId;
 use muster_domain::cluster::{Cluster, Event, PreparationStatus, lifecycle};
-use muster_domain::host::Report;
+use muster_domain::host::Host;
 use muster_domain::refusal::Refused;
-use muster_store::{Commit, FileWrite, HostFilter};
+use muster_domain::render::install_config::{self as render, Additions};
+use muster_store::{Commit, FileWrite};
 use std::sync::Arc;
-
-/// Hosts of one cluster read at once; more than any cluster has.
-const ALL_HOSTS: u32 = 100_000;
 
 /// From the moment hosts are written until the cluster is gone.
 const WHILE_FILES_ARE_THERE: [&str; 7] = [
@@ -43,17 +41,16 @@ pub async fn made(hub: &Hub, cluster: &Cluster, name: &str) -> Result<Option<Vec
 }
 
 /// What the installer would be given now, people's changes included.
-pub async fn install_config(hub: &Hub, cluster: &Cluster) -> Result<String, Error> {
-    let filter = HostFilter {
-        cluster: Some(cluster.id),
-        ..HostFilter::default()
-    };
-    let rows = hub
-        .store
-        .hosts_page(&filter, None, ALL_HOSTS, &[Report::Inventory])
-        .await?;
-    drop(rows);
-    Ok(crate::ignition::interim::install_config(cluster)?)
+pub fn install_config(hub: &Hub, cluster: &Cluster) -> Result<String, Error> {
+    let mut hosts: Vec<Host> = hub
+        .index
+        .hosts_of_cluster(cluster.id)
+        .iter()
+        .map(|slot| Host::clone(&slot.row()))
+        .collect();
+    // The same hosts give the same text, whoever registered first.
+    hosts.sort_by_key(Host::key);
+    Ok(render::install_config(cluster, &hosts, Additions::default())?)
 }
 
 /// A "no" because of the state the cluster is in.
@@ -84,7 +81,7 @@ pub async fn files_make(hub: &Hub, id: ClusterId, attempt: u32) -> Result<(), Er
     let event = Event::FilesMade { attempt, outcome };
     let ask = Ask::hub();
     let done = hub.cluster_turn(id, &ask, |cluster| {
-        let mut decision = lifecycle::next(cluster, &event, hub.now())?;
+        let mut decision = lifecycle::next(cluster, &event, hub.cluster_around())?;
         // Nobody waits for a result that changes nothing: the attempt is over, or another one is under way.
         if decision.cluster == *cluster {
             return Ok((decision, Vec::new()));

@@ -87,7 +87,7 @@ pub async fn logs_keep(
         }
         Whose::Controller => {
             hub.cluster_turn(id, ask, |cluster| {
-                let decision = lifecycle::next(cluster, &Event::LogsUploaded, hub.now())?;
+                let decision = lifecycle::next(cluster, &Event::LogsUploaded, hub.cluster_around())?;
                 Ok((decision, vec![file.clone()]))
             })
             .await?;

@@ -24,7 +24,7 @@ pub async fn ignition_upload(
         .map_err(|_| Invalid::rule("config", "is not UTF-8", "give an Ignition config in JSON"))?;
     rules::ignition("config", text)?;
     hub.cluster_turn(id, ask, |cluster| {
-        let mut decision = lifecycle::next(cluster, &Event::Update, hub.now())?;
+        let mut decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         let text = format!(
             "Cluster {}: ignition for the role {role} was uploaded ({} bytes).",
             cluster.name,
@@ -51,7 +51,7 @@ pub async fn ignition_remove(hub: &Hub, id: ClusterId, role: &str, ask: &Ask) ->
     find(hub, id)?;
     let path = path(role);
     hub.cluster_turn_on_files(id, ask, Some(&path), |cluster, files| {
-        let mut decision = lifecycle::next(cluster, &Event::Update, hub.now())?;
+        let mut decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         if files.is_empty() {
             return Err(missing(role));
         }

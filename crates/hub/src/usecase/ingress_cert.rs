@@ -9,6 +9,7 @@ use crate::usecase::operator_report::as_mistake;
 use muster_domain::ClusterId;
 use muster_domain::cluster::{Cluster, Event, lifecycle};
 use muster_domain::refusal::{Class, Refused};
+use muster_domain::render::kubeconfig;
 use muster_store::FileWrite;
 use std::sync::Arc;
 
@@ -16,9 +17,9 @@ use std::sync::Arc;
 pub async fn ingress_cert(hub: &Hub, id: ClusterId, pem: &str, ask: &Ask) -> Result<Arc<Cluster>, Error> {
     let cluster = find(hub, id)?;
     // A wrong moment is told before a wrong certificate.
-    lifecycle::next(&cluster, &Event::IngressCert, hub.now())
+    lifecycle::next(&cluster, &Event::IngressCert, hub.cluster_around())
         .map_err(|refused| as_mistake(refused.into()))?;
-    let kubeconfig = made(hub, &cluster, "kubeconfig-noingress")
+    let plain = made(hub, &cluster, "kubeconfig-noingress")
         .await?
         .ok_or_else(|| {
             let reason = format!(
@@ -27,11 +28,11 @@ pub async fn ingress_cert(hub: &Hub, id: ClusterId, pem: &str, ask: &Ask) -> Res
             );
             Refused::new(Class::Invalid, "no-kubeconfig", reason, "")
         })?;
-    let merged = crate::ignition::interim::with_ingress(&String::from_utf8_lossy(&kubeconfig), pem)?;
+    let merged = kubeconfig::with_ingress_ca(&String::from_utf8_lossy(&plain), pem)?;
     let known = made(hub, &cluster, "kubeconfig").await?;
     let is_news = known.is_none_or(|known| known != merged.as_bytes());
     let done = hub.cluster_turn(id, ask, |cluster| {
-        let decision = lifecycle::next(cluster, &Event::IngressCert, hub.now())?;
+        let decision = lifecycle::next(cluster, &Event::IngressCert, hub.cluster_around())?;
         let write = FileWrite::put(id, generated("kubeconfig"), merged.as_bytes());
         Ok((decision, if is_news { vec![write] } else { Vec::new() }))
     });

@@ -31,7 +31,7 @@ pub async fn manifest_create(
         .ok_or_else(|| Error::missing("cluster", id))?;
     let content = judge_content(file_name, content)?;
     hub.cluster_turn_on_files(id, ask, Some(MANIFESTS), |cluster, files| {
-        let decision = lifecycle::next(cluster, &Event::Update, hub.now())?;
+        let decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         only_once(&manifest_list::users(files), folder, file_name)?;
         let write = FileWrite::put(id, manifest_list::path(folder, file_name), content.clone());
         Ok((decision, vec![write]))

@@ -18,7 +18,7 @@ pub async fn manifest_delete(
 ) -> Result<(), Error> {
     let path = manifest_list::path(folder, file_name);
     hub.cluster_turn_on_files(id, ask, Some(MANIFESTS), |cluster, files| {
-        let decision = lifecycle::next(cluster, &Event::Update, hub.now())?;
+        let decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         if !files.iter().any(|file| file.path == path) {
             return Err(missing(folder, file_name));
         }

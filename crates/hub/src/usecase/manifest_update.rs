@@ -47,7 +47,7 @@ pub async fn manifest_update(
         judge_form(to_name, &kept.ok_or_else(|| missing(folder, file_name))?)?;
     }
     hub.cluster_turn_on_files(id, ask, Some(MANIFESTS), |cluster, files| {
-        let decision = lifecycle::next(cluster, &Event::Update, hub.now())?;
+        let decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         let mut others = manifest_list::users(files);
         let before = others.len();
         others.retain(|other| (other.folder.as_str(), other.file_name.as_str()) != (folder, file_name));

@@ -162,12 +162,7 @@ async fn ignored_checks_must_exist_and_be_ignorable() {
 async fn what_is_not_offered_says_so_after_the_id_was_checked() {
     let door = Door::open().await;
     let made = id(&door.cluster(json!({})).await);
-    for rest in [
-        "manifests",
-        "install-config",
-        "ui-settings",
-        "supported-platforms",
-    ] {
+    for rest in ["ui-settings", "supported-platforms"] {
         assert_eq!(
             door.get(&format!("/clusters/{made}/{rest}")).await.status,
             StatusCode::NOT_IMPLEMENTED

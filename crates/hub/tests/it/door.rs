@@ -4,7 +4,7 @@ use crate::place::Place;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
-use muster_hub::{Clock, Hub, http, worker};
+use muster_hub::{Clock, Hub, Settings, http, worker};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tower::ServiceExt;
@@ -27,6 +27,7 @@ pub struct Answer {
     /// Null when the answer is not JSON.
     pub body: Value,
     pub text: String,
+    pub bytes: Vec<u8>,
 }
 
 impl Door {
@@ -35,9 +36,14 @@ impl Door {
     }
 
     pub async fn at(place: Place, clock: Clock) -> Self {
-        let hub = Hub::open(place.open().await, place.settings(), clock)
-            .await
-            .unwrap();
+        Self::with(place, clock, |_| ()).await
+    }
+
+    /// With other settings than usual.
+    pub async fn with(place: Place, clock: Clock, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = place.settings();
+        change(&mut settings);
+        let hub = Hub::open(place.open().await, settings, clock).await.unwrap();
         Self {
             router: http::router(hub.clone()),
             hub,
@@ -65,20 +71,29 @@ impl Door {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
-        let response = self
-            .router
-            .clone()
-            .oneshot(request.body(body).unwrap())
-            .await
-            .unwrap();
+        self.answer(request.body(body).unwrap()).await
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
-        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap().to_vec();
         Answer {
             status: parts.status,
             headers: parts.headers,
             body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
             text: String::from_utf8_lossy(&bytes).into_owned(),
+            bytes,
         }
+    }
+
+    /// A body as it is, whatever it is.
+    pub async fn send(&self, method: Method, path: &str, kind: &str, body: impl Into<Body>) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::CONTENT_TYPE, kind);
+        self.answer(request.body(body.into()).unwrap()).await
     }
 
     pub async fn get(&self, path: &str) -> Answer {

@@ -6,7 +6,7 @@ use muster_hub::http::openapi;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Every operation clients cannot do without, as far as it is offered yet.
+/// Every operation clients cannot do without.
 const NEEDED: &[&str] = &[
     "v2RegisterCluster",
     "v2ListClusters",
@@ -48,6 +48,31 @@ const NEEDED: &[&str] = &[
     "v2SetIgnoredValidations",
     "v2GetClusterInstallConfig",
     "v2UpdateClusterInstallConfig",
+    "v2UpdateClusterFinalizingProgress",
+    "v2ResetHost",
+    "v2InstallHost",
+    "V2DownloadClusterFiles",
+    "V2DownloadClusterCredentials",
+    "V2GetCredentials",
+    "v2InstallCluster",
+    "V2CancelInstallation",
+    "v2ResetCluster",
+    "v2UploadClusterIngressCert",
+    "v2CompleteInstallation",
+    "v2UpdateClusterLogsProgress",
+    "V2ListClusterManifests",
+    "V2CreateClusterManifest",
+    "V2UpdateClusterManifest",
+    "V2DeleteClusterManifest",
+    "v2DownloadClusterManifest",
+    "V2DownloadClusterLogs",
+    "V2UploadLogs",
+    "V2ListOfClusterOperators",
+    "v2ReportMonitoredOperatorStatus",
+    "v2DownloadHostIgnition",
+    "v2GetHostIgnition",
+    "v2ResetHostValidation",
+    "uploadIgnition",
 ];
 
 fn operations() -> impl Iterator<Item = (&'static str, Method, &'static Value)> {

@@ -36,7 +36,7 @@ pub struct Doc;
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
-    Ok(json(StatusCode::OK, &install_config(&hub, &cluster).await?))
+    Ok(json(StatusCode::OK, &install_config(&hub, &cluster)?))
 }
 
 /// Change parts of the install config
