@@ -2,6 +2,7 @@
 //!
 //! It is a copy. The database decides: a commit based on a stale copy is refused, read again and decided again.
 
+use crate::outstanding::Outstanding;
 use jiff::Timestamp;
 use muster_domain::cluster::Cluster;
 use muster_domain::host::Host;
@@ -29,6 +30,8 @@ pub struct Live {
     pub skew: AtomicU8,
     /// How often the agent was asked to replace itself; asking for ever would keep it from working.
     pub upgrades: AtomicU8,
+    /// Long steps the agent is working on.
+    pub outstanding: Outstanding,
     /// The earliest wake-up already queued for it; `i64::MAX` when none.
     pub queued_micros: AtomicI64,
 }

@@ -9,6 +9,7 @@ pub mod http;
 pub mod ignition;
 pub mod index;
 pub mod measure;
+pub mod outstanding;
 pub mod replica;
 pub mod room;
 pub mod serve;
@@ -22,9 +23,9 @@ pub use config::{Config, Settings};
 pub use error::Error;
 
 use jiff::{SignedDuration, Timestamp};
-use muster_domain::{ClusterId, HostKey};
 use muster_domain::cluster::Cluster;
 use muster_domain::host::event::Around;
+use muster_domain::{ClusterId, HostKey};
 use muster_store::Store;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,10 +70,19 @@ impl std::ops::Deref for Hub {
 /// start, such a registration says nothing about the host.
 const GRACE_AFTER_START: SignedDuration = SignedDuration::from_mins(20);
 
+/// An upload that has not grown for this long was given up: those who send are not waited for nearly as long.
+const UPLOADS_LAST: SignedDuration = SignedDuration::from_hours(1);
+
 impl Hub {
     /// Opens the hub on a store: reads everything that decisions need, and starts nothing.
     pub async fn open(store: Store, settings: Settings, clock: Clock) -> Result<Self, Error> {
         let newest = store.changes_last().await?;
+        // What a hub before us was sent and never finished. Another one that is alive keeps what it is being sent.
+        let forgotten = match settings.database {
+            "postgresql" => clock.now() - UPLOADS_LAST,
+            _ => clock.now(),
+        };
+        store.uploads_prune(forgotten).await?;
         let hub = Self(Arc::new(Inner {
             started_at: clock.now(),
             store,

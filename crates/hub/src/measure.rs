@@ -44,6 +44,10 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
     let reports = parse(stored);
     let infra_env = hub.index.infra_env(host.infra_env);
     let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
+    let wanted_images = cluster
+        .as_deref()
+        .map(|cluster| hub.wanted_images(cluster))
+        .unwrap_or_default();
     let ntp_configured = infra_env
         .is_some_and(|pool| !pool.additional_ntp_sources.is_empty() || !pool.ntp_sources.is_empty())
         || cluster.is_some_and(|cluster| {
@@ -68,7 +72,7 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
         clock_read_at: if host.clock == 0 { now } else { host.checked_in_at },
         agent_version: &host.agent_version,
         ntp_configured,
-        wanted_images: &[],
+        wanted_images: &wanted_images,
         settings: &hub.settings.checks,
         requirements: &hub.settings.requirements,
     };

@@ -6,8 +6,9 @@ use crate::room::Room;
 use jiff::Timestamp;
 use muster_contract::v2::step::{PostStepAction, StepType, StepView, StepsView};
 use muster_domain::cluster::Cluster;
+use muster_domain::host::install_order::{self, Ingredients, InstallOrder, ReleaseImages};
 use muster_domain::host::steps::{After, Orders, Step, orders};
-use muster_domain::host::{Host, Status};
+use muster_domain::host::{Host, Outcome, Role, Status};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,6 +26,7 @@ pub fn of(hub: &Hub, slot: &Slot, host: &Host, now: Timestamp) -> StepsView {
     let room = host.cluster.and_then(|id| hub.rooms.find(id));
     let desk = Desk {
         hub,
+        slot,
         host,
         cluster,
         room,
@@ -43,8 +45,16 @@ pub fn start_over() -> StepsView {
     }
 }
 
+impl Hub {
+    /// Images every host of the cluster must be able to pull before it is installed.
+    pub fn wanted_images(&self, cluster: &Cluster) -> Vec<String> {
+        install_order::wanted_images(cluster, &self.settings.images, ReleaseImages::default())
+    }
+}
+
 struct Desk<'a> {
     hub: &'a Hub,
+    slot: &'a Slot,
     host: &'a Host,
     cluster: Option<Arc<Cluster>>,
     room: Option<Arc<Room>>,
@@ -57,7 +67,14 @@ impl Desk<'_> {
             .steps
             .iter()
             .filter(|step| !self.hub.settings.disabled_steps.contains(step.word()))
-            .filter_map(|step| Some(view(*step, self.args(*step)?)))
+            .filter_map(|step| {
+                let args = self.args(*step)?;
+                self.slot
+                    .live
+                    .outstanding
+                    .hand_out(*step, self.now)
+                    .then(|| view(*step, args))
+            })
             .collect();
         StepsView {
             next_instruction_seconds: orders.next_poll_seconds,
@@ -96,22 +113,74 @@ impl Desk<'_> {
             Step::StopInstallation => Some(Vec::new()),
             Step::LogsGather => {
                 let cluster = self.host.cluster?;
-                one(json!({
-                    "bootstrap": self.host.bootstrap,
-                    "cluster_id": cluster,
-                    "host_id": self.host.id,
-                    "infra_env_id": self.host.infra_env,
-                    "installer_gather": true,
-                    "master_ips": null,
-                }))
+                Some(install_order::logs_gather(
+                    self.host,
+                    cluster,
+                    self.masters().as_deref(),
+                ))
             }
             Step::DownloadBootArtifacts => self.boot_artifacts(),
             Step::RebootForReclaim => one(json!({ "host_fs_mount_dir": "/host" })),
             Step::UpgradeAgent => one(json!({ "agent_image": self.hub.settings.images.agent })),
-            // Handed out by the installation, which comes with clusters that install.
-            Step::Install | Step::DiskSpeed | Step::Images | Step::DhcpLease => None,
+            Step::Install => self.install(),
+            Step::DiskSpeed => match self.host.gates.disk_speed {
+                Outcome::Unknown => install_order::disk_speed(self.host),
+                Outcome::Passed | Outcome::Failed => None,
+            },
+            Step::Images => match self.host.gates.images {
+                Outcome::Unknown => {
+                    install_order::image_availability(&self.hub.wanted_images(self.cluster.as_deref()?))
+                }
+                Outcome::Passed | Outcome::Failed => None,
+            },
+            // Addresses by DHCP need the old network plugin, which no release on offer has.
+            Step::DhcpLease => None,
             Step::Execute | Step::NextStepRunner => None,
         }
+    }
+
+    fn install(&self) -> Option<Vec<String>> {
+        let (hub, cluster) = (self.hub, self.cluster.as_deref()?);
+        let pool = hub.index.infra_env(self.host.infra_env)?;
+        let order = InstallOrder::of(
+            self.host,
+            &Ingredients {
+                cluster,
+                pool: &pool,
+                images: &hub.settings.images,
+                release: ReleaseImages::default(),
+                catalog: &hub.settings.catalog,
+                persistent_boot: false,
+                check_cvo: false,
+            },
+        );
+        Some(vec![order.to_json()])
+    }
+
+    /// A bootstrap host gathers the logs of the masters it started as well.
+    fn masters(&self) -> Option<Vec<String>> {
+        let cluster = self.cluster.as_deref()?;
+        if !self.host.bootstrap {
+            return None;
+        }
+        let nets: Vec<ipnet::IpNet> = cluster
+            .machine_networks
+            .iter()
+            .filter_map(|net| net.parse().ok())
+            .collect();
+        let slots = self.hub.index.hosts_of_cluster(cluster.id);
+        let others = slots
+            .iter()
+            .map(|slot| slot.row())
+            .filter(|host| host.role == Role::Master && host.id != self.host.id);
+        let addresses = others.filter_map(|host| {
+            let all = host.digest.nics.iter().flat_map(|nic| &nic.addresses);
+            let mut plain = all
+                .filter_map(|text| text.parse::<ipnet::IpNet>().ok())
+                .map(|net| net.addr());
+            plain.find(|address| nets.iter().any(|net| net.contains(address)))
+        });
+        Some(addresses.map(|address| address.to_string()).collect())
     }
 
     fn ntp_sources(&self) -> String {

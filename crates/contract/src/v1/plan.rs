@@ -15,6 +15,12 @@ words! {
         DeleteHost = "delete-host",
         DeleteCluster = "delete-cluster",
         DeleteInfraEnv = "delete-infra-env",
+        InstallCluster = "install-cluster",
+        CancelCluster = "cancel-cluster",
+        ResetCluster = "reset-cluster",
+        InstallHost = "install-host",
+        ResetHost = "reset-host",
+        ReclaimHost = "reclaim-host",
     }
 }
 

@@ -58,6 +58,7 @@ fn parts() -> Vec<utoipa::openapi::OpenApi> {
         v2::install_config::Doc::openapi(),
         v2::operators::Doc::openapi(),
         v2::logs::Doc::openapi(),
+        v2::install::Doc::openapi(),
         v2::later::Doc::openapi(),
         v1::plan::Doc::openapi(),
         v1::explain::Doc::openapi(),

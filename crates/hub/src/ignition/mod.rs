@@ -88,7 +88,12 @@ async fn role_config(hub: &Hub, host: &Host, cluster: &Cluster) -> Result<String
             cluster.name,
             lifecycle::status(cluster)
         );
-        Refused::conflict("file-not-made", reason, "It is made when the cluster is installed.").into()
+        Refused::conflict(
+            "file-not-made",
+            reason,
+            "It is made when the cluster is installed.",
+        )
+        .into()
     })
 }
 

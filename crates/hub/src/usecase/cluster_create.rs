@@ -8,8 +8,8 @@ use crate::usecase::cluster_update::{Given, apply};
 use muster_contract::v2::cluster_request::{CreateCluster, UpdateCluster};
 use muster_contract::v2::cluster_setting::{HighAvailabilityMode, ReleaseArchitecture};
 use muster_domain::cluster::{
-    Cluster, ClusterNetwork, DiskEncryption, Gates, IgnitionEndpoint, IgnitionSource, Install, Kind, Operator,
-    Phase, Platform, lifecycle,
+    Cluster, ClusterNetwork, DiskEncryption, Gates, IgnitionEndpoint, IgnitionSource, Install, Kind,
+    Operator, Phase, Platform, lifecycle,
 };
 use muster_domain::infra_env::Proxy;
 use muster_domain::input::{control_plane, image, schema};

@@ -20,13 +20,7 @@ pub async fn cluster_install(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Arc<
 /// The decision alone; a plan asks for it, too.
 pub fn start(hub: &Hub, cluster: &Cluster, hosts: &[Host], uploaded: &[String]) -> Result<Whole, Error> {
     let names: Vec<&str> = uploaded.iter().map(String::as_str).collect();
-    let start = install::start(
-        cluster,
-        hosts,
-        &names,
-        hub.cluster_around(),
-        &hub.settings.timers,
-    )?;
+    let start = install::start(cluster, hosts, &names, hub.cluster_around(), &hub.settings.timers)?;
     Ok(Whole {
         cluster: start.decision,
         hosts: start.hosts,

@@ -47,11 +47,16 @@ async fn again(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Ho
         .slot(key)
         .is_some_and(|slot| rules::keeps_reports_on_register(&slot.row()));
     let need = if keeps_reports { Need::Reports } else { Need::Row };
-    hub.host_turn(key, need, ask, |scene| {
-        let decision = scene.next(&event)?;
-        scene.measured(decision, Stored::new())
-    })
-    .await
+    let host = hub
+        .host_turn(key, need, ask, |scene| {
+            let decision = scene.next(&event)?;
+            scene.measured(decision, Stored::new())
+        })
+        .await?;
+    if let Some(slot) = hub.index.slot(key) {
+        slot.live.outstanding.forget();
+    }
+    Ok(host)
 }
 
 async fn first_time(

@@ -10,6 +10,7 @@ use muster_domain::checks::reports::{
     ApiVipConnectivity, Connectivity, DiskInfo, DiskSpeed, DiskSpeedReply, DomainResolutions, FreeNetwork,
     ImageStatus, ImagesReply, NtpReply, TangConnectivity, UpgradeReply, VipVerification,
 };
+use muster_domain::host::steps::Step;
 use muster_domain::host::{Event, Host, Media, Report, disks, rules};
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
@@ -37,6 +38,9 @@ pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &A
     let Some(step) = reply.step_type else {
         return Ok(());
     };
+    if let Some(step) = Step::from_word(step.word()) {
+        slot.live.outstanding.answered(step);
+    }
     if exit_code != 0 {
         return failed(hub, key, step, reply, ask).await;
     }
@@ -141,9 +145,9 @@ async fn succeeded(
         }
         StepType::UpgradeAgent => upgraded(hub, key, output, ask).await,
         StepType::DownloadBootArtifacts => tell(hub, key, &Event::ReclaimReady, ask).await,
+        StepType::StopInstallation => tell(hub, key, &Event::InstallerStopped, ask).await,
         // Their effect shows elsewhere: in progress reports, uploads, or the next registration.
         StepType::Install
-        | StepType::StopInstallation
         | StepType::LogsGather
         | StepType::RebootForReclaim
         | StepType::DhcpLeaseAllocate

@@ -36,7 +36,10 @@ pub async fn operator_report(
             version: report.version.unwrap_or(&known.version).into(),
             info: report.info.unwrap_or(&known.status_info).into(),
         };
-        Ok((lifecycle::next(cluster, &event, hub.cluster_around())?, Vec::new()))
+        Ok((
+            lifecycle::next(cluster, &event, hub.cluster_around())?,
+            Vec::new(),
+        ))
     })
     .await
 }
@@ -49,7 +52,10 @@ pub async fn finalizing_stage(
 ) -> Result<Arc<Cluster>, Error> {
     let event = Event::FinalizingStage { stage };
     let done = hub.cluster_turn(id, ask, |cluster| {
-        Ok((lifecycle::next(cluster, &event, hub.cluster_around())?, Vec::new()))
+        Ok((
+            lifecycle::next(cluster, &event, hub.cluster_around())?,
+            Vec::new(),
+        ))
     });
     // Controllers take it for their mistake, not for a state to wait for.
     done.await.map_err(as_mistake)
@@ -63,7 +69,10 @@ pub async fn logs_progress(
 ) -> Result<Arc<Cluster>, Error> {
     let event = Event::LogsProgress { state };
     hub.cluster_turn(id, ask, |cluster| {
-        Ok((lifecycle::next(cluster, &event, hub.cluster_around())?, Vec::new()))
+        Ok((
+            lifecycle::next(cluster, &event, hub.cluster_around())?,
+            Vec::new(),
+        ))
     })
     .await
 }

@@ -1,4 +1,4 @@
-//! Hosts by the thousand, page by page, and moving one of them.
+//! Hosts by the thousand, page by page; moving one of them, and fetching one back from a running cluster.
 
 use super::input::V1;
 use crate::Hub;
@@ -8,6 +8,7 @@ use crate::http::body::{Args, Json};
 use crate::http::problem::{ProblemV1, json};
 use crate::turn::Ask;
 use crate::usecase::host_bind::host_move;
+use crate::usecase::host_install::host_reclaim;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -25,14 +26,20 @@ const PAGE: u32 = 500;
 const LARGEST_PAGE: u32 = 5000;
 
 #[derive(utoipa::OpenApi)]
-#[openapi(paths(list, start_move, show_move))]
+#[openapi(paths(list, start_move, show_move, reclaim))]
 pub struct Doc;
 
 pub fn routes() -> Router<Hub> {
-    Router::new().route("/hosts", get(list)).route(
-        "/infra-envs/{infra_env_id}/hosts/{host_id}/move",
-        post(start_move).get(show_move),
-    )
+    Router::new()
+        .route("/hosts", get(list))
+        .route(
+            "/infra-envs/{infra_env_id}/hosts/{host_id}/move",
+            post(start_move).get(show_move),
+        )
+        .route(
+            "/infra-envs/{infra_env_id}/hosts/{host_id}/actions/reclaim",
+            post(reclaim),
+        )
 }
 
 /// List hosts of all InfraEnvs
@@ -181,6 +188,26 @@ async fn show_move(State(hub): State<Hub>, V1(HostPath(key)): V1<HostPath>) -> R
         (None, None) => return Err(Error::missing("move of a host", key.host).into()),
     };
     Ok(json(StatusCode::OK, &view))
+}
+
+/// Fetch an installed host back without a BMC
+///
+/// The agent on the running node downloads the discovery image and boots it. Whatever goes wrong ends, within an hour, in
+/// `unbinding-pending-user-action`: then somebody must boot the discovery image. A host that was not installed yet
+/// is simply unbound.
+#[utoipa::path(post, path = "/api/muster/v1/infra-envs/{infra_env_id}/hosts/{host_id}/actions/reclaim",
+    operation_id = "reclaimHost", tag = "muster", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
+    responses((status = 202, description = "On its way back", body = HostSummary),
+        (status = 400, description = "An id is no UUID", body = Problem),
+        (status = 404, description = "No such host", body = Problem),
+        (status = 409, description = "Not possible now", body = Problem)))]
+async fn reclaim(
+    State(hub): State<Hub>,
+    ask: Ask,
+    V1(HostPath(key)): V1<HostPath>,
+) -> Result<Response, ProblemV1> {
+    let host = host_reclaim(&hub, key, &ask).await?;
+    Ok(json(StatusCode::ACCEPTED, &summary(&hub, Host::clone(&host))))
 }
 
 fn view(host: &Host, from: Option<ClusterId>, to: ClusterId) -> MoveView {

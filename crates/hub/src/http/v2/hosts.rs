@@ -147,7 +147,12 @@ async fn shown(hub: &Hub, host: &Host, style: Style) -> Result<HostView, Error> 
     Ok(full(hub, &newest(hub, host), &stored, style))
 }
 
-async fn answer(hub: &Hub, status: StatusCode, host: &Arc<Host>, style: Style) -> Result<Response, Problem> {
+pub async fn answer(
+    hub: &Hub,
+    status: StatusCode,
+    host: &Arc<Host>,
+    style: Style,
+) -> Result<Response, Problem> {
     Ok(json(status, &shown(hub, host, style).await?))
 }
 

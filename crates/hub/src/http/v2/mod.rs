@@ -8,6 +8,7 @@ pub mod events;
 pub mod files;
 pub mod hosts;
 pub mod infra_envs;
+pub mod install;
 pub mod install_config;
 pub mod later;
 pub mod logs;
@@ -28,6 +29,7 @@ pub fn routes() -> Router<Hub> {
         .merge(files::routes())
         .merge(hosts::routes())
         .merge(infra_envs::routes())
+        .merge(install::routes())
         .merge(install_config::routes())
         .merge(logs::routes())
         .merge(manifests::routes())

@@ -1,19 +1,23 @@
 //! What a verb would do, decided by the verb's own code and not committed.
 
+mod draft;
+mod install;
+
 use crate::Hub;
 use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Turn};
 use crate::usecase::cluster_delete::{Fate, fates};
+use crate::usecase::cluster_stop::Stop;
 use crate::usecase::{host_bind, infra_env_delete};
-use muster_contract::v1::plan::{Blocker, PlanRequest, PlanStep, PlanView, Verb};
+use draft::{Draft, lost};
+use muster_contract::v1::plan::{PlanRequest, PlanView, Verb};
 use muster_domain::checks::verdict::{Verdict, verdicts};
 use muster_domain::cluster::{Cluster, lifecycle};
-use muster_domain::host::{Event, Host, Phase, Report, Role, Tenant, rules};
+use muster_domain::host::{Event, Phase, Report, Role, rules};
 use muster_domain::input::Invalid;
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
-use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId, Refused};
-use std::borrow::Cow;
+use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -28,11 +32,21 @@ pub async fn plan(hub: &Hub, request: &PlanRequest, _ask: &Ask) -> Result<PlanVi
         }
         Verb::Unbind => unbind(hub, host_of(request)?).await,
         Verb::DeleteHost => delete_host(hub, host_of(request)?).await,
-        Verb::DeleteCluster => delete_cluster(hub, ClusterId(needed(request.cluster_id, "cluster_id")?)),
+        Verb::DeleteCluster => delete_cluster(hub, cluster_of(request)?),
         Verb::DeleteInfraEnv => {
             delete_infra_env(hub, InfraEnvId(needed(request.infra_env_id, "infra_env_id")?))
         }
+        Verb::InstallCluster => install::cluster(hub, cluster_of(request)?).await,
+        Verb::CancelCluster => install::stop(hub, cluster_of(request)?, Stop::Cancel),
+        Verb::ResetCluster => install::stop(hub, cluster_of(request)?, Stop::Reset),
+        Verb::InstallHost => install::host(hub, host_of(request)?).await,
+        Verb::ResetHost => install::reset_host(hub, host_of(request)?).await,
+        Verb::ReclaimHost => install::reclaim(hub, host_of(request)?).await,
     }
+}
+
+fn cluster_of(request: &PlanRequest) -> Result<ClusterId, Error> {
+    Ok(ClusterId(needed(request.cluster_id, "cluster_id")?))
 }
 
 fn needed(id: Option<Uuid>, field: &str) -> Result<Uuid, Error> {
@@ -210,199 +224,6 @@ pub fn delete_infra_env(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
         }
     }
     Ok(draft.view())
-}
-
-/// A plan in the making.
-struct Draft {
-    verb: Verb,
-    steps: Vec<PlanStep>,
-    blockers: Vec<Blocker>,
-    warnings: Vec<String>,
-}
-
-impl Draft {
-    fn new(verb: Verb) -> Self {
-        Self {
-            verb,
-            steps: Vec::new(),
-            blockers: Vec::new(),
-            warnings: Vec::new(),
-        }
-    }
-
-    fn view(self) -> PlanView {
-        let Self {
-            verb,
-            steps,
-            blockers,
-            warnings,
-        } = self;
-        PlanView {
-            verb,
-            allowed: blockers.is_empty(),
-            steps,
-            blockers,
-            warnings,
-        }
-    }
-
-    fn block(&mut self, subject: &str, refused: &Refused) {
-        if self.blockers.iter().any(|known| known.code == refused.code) {
-            return;
-        }
-        self.blockers.push(Blocker {
-            code: Cow::Owned(refused.code.clone()),
-            subject: subject.to_owned(),
-            reason: refused.reason.clone(),
-            next_action: refused.next_action.clone(),
-        });
-    }
-
-    /// One of several questions that are asked even if another one was answered with no.
-    fn check<T>(&mut self, scene: &Scene<'_>, answer: Result<T, Error>) {
-        if let Err(Error::Refused(refused)) = answer {
-            self.block(&subject(&scene.host), &refused);
-        }
-    }
-
-    /// The verb's own answer has the last word.
-    fn allowed(&mut self, scene: &Scene<'_>, turn: Result<Turn, Error>) -> Result<Option<Turn>, Error> {
-        match turn {
-            Ok(turn) => {
-                self.blockers.clear();
-                Ok(Some(turn))
-            }
-            Err(Error::Refused(refused)) => {
-                self.block(&subject(&scene.host), &refused);
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn step(&mut self, host: &Host, action: String, from: Option<&str>, to: Option<&str>) -> &mut PlanStep {
-        self.step_about(subject(host), action, from, to)
-    }
-
-    fn step_about(
-        &mut self,
-        subject: String,
-        action: String,
-        from: Option<&str>,
-        to: Option<&str>,
-    ) -> &mut PlanStep {
-        let order = u32::try_from(self.steps.len() + 1).unwrap_or(u32::MAX);
-        let owned = |word: &str| Cow::Owned(word.to_owned());
-        let (from, to) = (from.map(owned), to.map(owned));
-        self.steps.push(PlanStep {
-            order,
-            subject,
-            action: action.into(),
-            from,
-            to,
-            note: None,
-            destroys: Vec::new(),
-        });
-        self.steps.last_mut().expect("a step was pushed a line above")
-    }
-
-    fn give_back(&mut self, before: &Host, after: &Host) {
-        let (from, to) = (before.status().word(), after.status().word());
-        let step = self.step(before, "return to its pool".into(), Some(from), Some(to));
-        step.destroys = lost(before);
-        step.note = match after.phase {
-            Phase::ReturnPending => {
-                Some("Its disk may hold an installed system: somebody must boot the discovery image.".into())
-            }
-            _ => Some("Its agent is told to exit and to register again.".into()),
-        };
-    }
-
-    /// How a returned host becomes free; says the status it has then.
-    fn come_back(&mut self, scene: &Scene<'_>, after: &Host) -> String {
-        if after.phase == Phase::ReturnPending {
-            let step = self.step(
-                after,
-                "boot the discovery image, by hand or by BMC".into(),
-                None,
-                None,
-            );
-            step.note = Some("Not needed if the agent of the discovery image still runs there.".into());
-        }
-        self.register_again(scene, after, None);
-        let ready = "known-unbound";
-        let step = self.step(after, "report its hardware".into(), None, Some(ready));
-        step.note = Some("Free for the next cluster.".into());
-        ready.to_owned()
-    }
-
-    fn register_again(&mut self, scene: &Scene<'_>, after: &Host, cluster: Option<&Arc<Cluster>>) {
-        let around = scene.hub.around(cluster.map(AsRef::as_ref), scene.now);
-        let event = Event::Registered {
-            agent_version: after.agent_version.clone(),
-        };
-        let arrives = muster_domain::host::lifecycle::next(after, &event, &around);
-        let to = arrives.map(|decision| decision.host.status().word()).ok();
-        let step = self.step(after, "register again".into(), Some(after.status().word()), to);
-        step.note = Some("At the agent's next poll, within about a minute.".into());
-    }
-
-    fn forget(&mut self, host: &Host) {
-        let step = self.step(host, "delete the host".into(), Some(host.status().word()), None);
-        step.destroys = lost(host);
-        step.destroys.push("its inventory and other reports".into());
-        step.note = Some("Its disk is not touched, and its history stays.".into());
-    }
-}
-
-fn subject(host: &Host) -> String {
-    format!("host/{}", host.name())
-}
-
-/// What the borrower put on the host and will not find again.
-fn lost(host: &Host) -> Vec<String> {
-    let Tenant {
-        hostname,
-        installer_args,
-        ignition_overrides,
-        ignition_token,
-        ignition_headers,
-        machine_config_pool,
-        node_labels,
-        skip_formatting,
-        fencing,
-        installation_disk_id,
-        // Goes with the id; who chose it is no loss of its own.
-        installation_disk_path: _,
-        installation_disk_label: _,
-        disk_chosen,
-    } = &host.tenant;
-    let all = [
-        (hostname.is_some(), "the hostname given for this cluster"),
-        (host.role != Role::AutoAssign, "its role"),
-        (!installer_args.is_empty(), "its installer arguments"),
-        (!ignition_overrides.is_empty(), "its ignition overrides"),
-        (
-            !ignition_token.is_empty() || !ignition_headers.is_empty(),
-            "its ignition token and headers",
-        ),
-        (!machine_config_pool.is_empty(), "its machine config pool"),
-        (!node_labels.is_empty(), "its node labels"),
-        (
-            !skip_formatting.is_empty(),
-            "its list of disks that are not formatted",
-        ),
-        (!fencing.is_empty(), "its fencing credentials"),
-        (
-            *disk_chosen && !installation_disk_id.is_empty(),
-            "the choice of its installation disk",
-        ),
-        (host.progress.stage.is_some(), "the record of its installation"),
-    ];
-    all.into_iter()
-        .filter(|(is_set, _)| *is_set)
-        .map(|(_, text)| text.to_owned())
-        .collect()
 }
 
 /// What the host could become in a cluster of this release.

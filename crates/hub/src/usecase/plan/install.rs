@@ -1,0 +1,231 @@
+//! Plans of installations: what every host becomes, what is written over, and what stopping would leave behind.
+
+use super::draft::{Draft, lost};
+use crate::Hub;
+use crate::error::Error;
+use crate::ignition::uploaded::roles_uploaded;
+use crate::turn::{Need, Scene, Turn};
+use crate::usecase::cluster_install;
+use crate::usecase::cluster_stop::{self, Stop};
+use crate::usecase::cluster_whole::Whole;
+use crate::usecase::host_install::{install_turn, reclaim_turn, reset_turn};
+use muster_contract::v1::plan::{PlanView, Verb};
+use muster_domain::cluster::{Cluster, IgnitionSource, lifecycle};
+use muster_domain::host::{Host, Phase, Status, install_order};
+use muster_domain::{ClusterId, HostKey};
+
+pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
+    let before = hub
+        .index
+        .cluster(id)
+        .ok_or_else(|| Error::missing("cluster", id))?;
+    let uploaded = roles_uploaded(hub, id).await?;
+    let hosts = hub.hosts_of(id);
+    let mut draft = Draft::new(Verb::InstallCluster);
+    let answer = cluster_install::start(hub, &before, &hosts, &uploaded);
+    let Some(whole) = allowed(&mut draft, &before, answer)? else {
+        for host in hosts.iter().filter(|host| host.status() != Status::Known) {
+            draft
+                .warnings
+                .push(format!("{} is {}", host.name(), host.status().word()));
+        }
+        return Ok(draft.view());
+    };
+    for decision in &whole.hosts {
+        let host = &decision.host;
+        let word = host.status().word();
+        let mut action = format!("become {}", host.role.word());
+        if host.bootstrap {
+            action.push_str(" and start the control plane");
+        }
+        draft.step(host, action, Some(word), Some(word)).note =
+            Some("At once, together with all others.".into());
+    }
+    let step = whole_step(&mut draft, &before, &whole, "prepare the installation");
+    step.note = Some(files_note(whole.cluster.cluster.ignition_source));
+    for decision in &whole.hosts {
+        let host = &decision.host;
+        let step = draft.step(
+            host,
+            "test its disk and pull images".into(),
+            None,
+            Some(Status::PreparingSuccessful.word()),
+        );
+        step.note = Some("17 minutes at most; nothing is written to the disk.".into());
+    }
+    for decision in &whole.hosts {
+        write_over(&mut draft, &decision.host);
+    }
+    Ok(draft.view())
+}
+
+fn files_note(source: IgnitionSource) -> String {
+    match source {
+        IgnitionSource::Installer => "The hub's openshift-install makes the files; if that fails, the cluster is ready again and says why.",
+        IgnitionSource::Uploaded => "The uploaded ignition is used.",
+        IgnitionSource::Endpoint => "Hosts fetch their ignition from the cluster's endpoint.",
+    }
+    .into()
+}
+
+/// The step after which there is no way back.
+fn write_over(draft: &mut Draft, host: &Host) {
+    let disk = match host.tenant.installation_disk_path.as_str() {
+        "" => "its installation disk".to_owned(),
+        path => path.to_owned(),
+    };
+    let formatted = install_order::disks_to_format(host).len();
+    let step = draft.step(
+        host,
+        format!("install to {disk} and reboot from it"),
+        Some(Status::Installing.word()),
+        Some(Status::Installed.word()),
+    );
+    step.destroys = vec![format!("everything on {disk}")];
+    if formatted > 1 {
+        step.destroys
+            .push(format!("the boot sectors of {formatted} bootable disks"));
+    }
+}
+
+pub fn stop(hub: &Hub, id: ClusterId, how: Stop) -> Result<PlanView, Error> {
+    let before = hub
+        .index
+        .cluster(id)
+        .ok_or_else(|| Error::missing("cluster", id))?;
+    let hosts = hub.hosts_of(id);
+    let (verb, action) = match how {
+        Stop::Cancel => (Verb::CancelCluster, "cancel the installation"),
+        Stop::Reset => (Verb::ResetCluster, "reset the installation"),
+    };
+    let mut draft = Draft::new(verb);
+    let answer = cluster_stop::stop(hub, &before, &hosts, how);
+    let Some(whole) = allowed(&mut draft, &before, answer)? else {
+        return Ok(draft.view());
+    };
+    for decision in &whole.hosts {
+        let was = hosts.iter().find(|host| host.key() == decision.host.key());
+        let from = was.map(|host| host.status().word());
+        let step = draft.step(
+            &decision.host,
+            action.into(),
+            from,
+            Some(decision.host.status().word()),
+        );
+        step.note = Some(after_stop(&decision.host));
+    }
+    let step = whole_step(&mut draft, &before, &whole, action);
+    if how == Stop::Reset {
+        step.destroys = vec!["the files that were made for the installation".into()];
+        step.note = Some("Uploaded manifests, uploaded ignition and collected logs stay.".into());
+    }
+    Ok(draft.view())
+}
+
+fn after_stop(host: &Host) -> String {
+    let text = match host.phase {
+        Phase::ResetPending if !host.agent_is_gone() => "Its agent is told to register again.",
+        Phase::ResetPending => "Somebody must boot the discovery image there.",
+        Phase::Cancelled if host.installer_may_run => {
+            "A running installer is told to stop, and logs are collected."
+        }
+        Phase::Cancelled => "It stays bound until the cluster is reset or the host is unbound.",
+        _ => "Nothing was written to its disk.",
+    };
+    text.into()
+}
+
+fn whole_step<'a>(
+    draft: &'a mut Draft,
+    before: &Cluster,
+    whole: &Whole,
+    action: &str,
+) -> &'a mut muster_contract::v1::plan::PlanStep {
+    draft.step_about(
+        format!("cluster/{}", before.name),
+        action.into(),
+        Some(lifecycle::status(before)),
+        Some(lifecycle::status(&whole.cluster.cluster)),
+    )
+}
+
+fn allowed(
+    draft: &mut Draft,
+    before: &Cluster,
+    answer: Result<Whole, Error>,
+) -> Result<Option<Whole>, Error> {
+    match answer {
+        Ok(whole) => Ok(Some(whole)),
+        Err(Error::Refused(refused)) => {
+            draft.block(&format!("cluster/{}", before.name), &refused);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+pub async fn host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
+    one(
+        hub,
+        key,
+        Verb::InstallHost,
+        install_turn,
+        |draft, scene, after| {
+            let step = draft.step(
+                &scene.host,
+                format!("become {} and start installing", after.role.word()),
+                Some(scene.host.status().word()),
+                Some(after.status().word()),
+            );
+            step.note = Some("At its next poll.".into());
+            write_over(draft, after);
+        },
+    )
+    .await
+}
+
+pub async fn reset_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
+    one(hub, key, Verb::ResetHost, reset_turn, |draft, scene, after| {
+        let step = draft.step(
+            &scene.host,
+            "reset its installation".into(),
+            Some(scene.host.status().word()),
+            Some(after.status().word()),
+        );
+        step.note = Some(after_stop(after));
+    })
+    .await
+}
+
+pub async fn reclaim(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
+    one(hub, key, Verb::ReclaimHost, reclaim_turn, |draft, scene, after| {
+        let step = draft.step(
+            &scene.host,
+            "return to its pool by itself".into(),
+            Some(scene.host.status().word()),
+            Some(after.status().word()),
+        );
+        step.destroys = lost(&scene.host);
+        step.note = Some(
+            "The node fetches the discovery image and boots it; if that does not work within an hour, somebody must boot it."
+                .into(),
+        );
+        draft.come_back(scene, after);
+    })
+    .await
+}
+
+async fn one(
+    hub: &Hub,
+    key: HostKey,
+    verb: Verb,
+    decide: fn(&Scene<'_>) -> Result<Turn, Error>,
+    tell: impl Fn(&mut Draft, &Scene<'_>, &Host),
+) -> Result<PlanView, Error> {
+    let scene = hub.scene(key, Need::Row, false).await?;
+    let mut draft = Draft::new(verb);
+    if let Some(turn) = draft.allowed(&scene, decide(&scene))? {
+        tell(&mut draft, &scene, &turn.decision.host);
+    }
+    Ok(draft.view())
+}
