@@ -9,6 +9,10 @@ use crate::journal::Entry;
 use jiff::{SignedDuration, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one is alive at a time, and a count is the most common"
+)]
 pub enum Event {
     /// The checks ran.
     Measured {

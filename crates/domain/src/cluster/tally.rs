@@ -33,7 +33,7 @@ pub struct Tally {
     /// Stages that hosts have reached, and all that they will go through.
     pub stages_done: usize,
     pub stages: usize,
-    /// Hosts that can fence each other.
+    /// Masters that can be switched off by the others.
     pub fenced: usize,
     /// Of a cluster's only host, with prefix length.
     pub node_addresses: Vec<String>,
@@ -63,9 +63,11 @@ impl Tally {
             Some(Stage::Done) => order.len(),
             Some(stage) => reached(stage).map_or(0, |index| index + 1),
         };
-        self.fenced += usize::from(!host.tenant.fencing.is_empty());
         let group = match effective_role(host.role, host.suggested_role) {
-            Role::Master => &mut self.masters,
+            Role::Master => {
+                self.fenced += usize::from(!host.tenant.fencing.is_empty());
+                &mut self.masters
+            }
             Role::Arbiter => &mut self.arbiters,
             // A host without a role yet is nobody the cluster could stand on.
             Role::Worker | Role::AutoAssign => &mut self.workers,

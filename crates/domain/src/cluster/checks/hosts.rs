@@ -11,7 +11,7 @@ const CLOCK_GAP_LIMIT: i64 = 4 * 60;
 /// Enough names to know where to look, few enough to read.
 const NAMES_SHOWN: usize = 5;
 
-fn name(peer: &Peer<'_>) -> String {
+pub(super) fn name(peer: &Peer<'_>) -> String {
     if peer.name.is_empty() {
         peer.id.to_string()
     } else {

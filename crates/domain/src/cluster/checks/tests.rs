@@ -324,6 +324,10 @@ fn virtual_addresses() {
                 w.facts.api_vips = vip("192.168.111.7");
                 w.free.clear();
             }),
+            (ApiVipsValid, Failure, "a host's own", |w| {
+                w.facts.api_vips = vip("192.168.111.2");
+                w.free.clear();
+            }),
             (ApiVipsValid, Failure, "a test found it in use", |w| {
                 w.facts.api_vips[0].verification = Verification::Failed;
             }),

@@ -100,6 +100,16 @@ fn fault(subject: &Subject<'_>, vip: &Vip) -> Option<String> {
             "{ip} is used for both API and ingress; give each its own."
         ));
     }
+    let holder = subject
+        .peers
+        .iter()
+        .find(|peer| peer.addresses().any(|address| address.addr() == ip));
+    if let Some(holder) = holder {
+        return Some(format!(
+            "{ip} is the own address of host {}; choose a free one.",
+            super::hosts::name(holder)
+        ));
+    }
     is_taken(subject, vip, network)
         .then(|| format!("{ip} answers already, so something else uses it; choose a free address."))
 }

@@ -14,7 +14,7 @@ pub(super) fn cancel(host: &Host, around: &Around<'_>) -> Result<Decision, Refus
             "host_installation_cancelled",
         )
         .because(why, around),
-        Phase::Preparing | Phase::Prepared => told(
+        Phase::Preparing | Phase::Prepared | Phase::PrepareFailed => told(
             Draft::of(host).enter(Phase::Discovery, around).saying(said),
             "host_installation_cancelled",
         )
@@ -28,7 +28,6 @@ pub(super) fn cancel(host: &Host, around: &Around<'_>) -> Result<Decision, Refus
         | Phase::ReturnPending
         | Phase::Reclaiming
         | Phase::ReclaimRebooting
-        | Phase::PrepareFailed
         | Phase::Added
         | Phase::Cancelled
         | Phase::Resetting

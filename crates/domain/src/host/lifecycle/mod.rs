@@ -9,8 +9,8 @@ mod register;
 mod tests;
 
 use super::event::{Around, Event};
-use super::{Decision, Host, Logs, LogsInfo, Phase, Report, Status, words};
-use crate::journal::cut;
+use super::{Decision, Host, Logs, LogsInfo, Phase, Report, Status, install_order, words};
+use crate::journal::{Severity, cut};
 use crate::refusal::Refused;
 
 /// Longest `status_info` the wire promises to carry.
@@ -77,6 +77,7 @@ impl<'a> Draft<'a> {
         }
         if phase == Phase::Installing {
             self.host.installer_may_run = true;
+            self.journal.extend(formatting(&self.host));
         }
         self.host.phase = phase;
         self.host.since = around.now;
@@ -126,6 +127,32 @@ impl<'a> Draft<'a> {
             why,
         }
     }
+}
+
+/// Told once per installation: which disks lose their boot sectors, and which were spared.
+fn formatting(host: &Host) -> Vec<crate::journal::Entry> {
+    let wiped = install_order::disks_to_format(host);
+    let spared = host.disks_to_format.iter().filter(|disk| !wiped.contains(disk));
+    let spared: Vec<&str> = spared.map(String::as_str).collect();
+    let entry = |event: &str, text: String| host.entry(event, Severity::Info, text);
+    let mut told = Vec::new();
+    if !wiped.is_empty() {
+        let text = format!(
+            "Host {}: boot sectors are wiped on {}.",
+            host.name(),
+            wiped.join(", ")
+        );
+        told.push(entry("quick_disk_format_performed", text));
+    }
+    if !spared.is_empty() {
+        let text = format!(
+            "Host {}: not formatted, as wished: {}.",
+            host.name(),
+            spared.join(", ")
+        );
+        told.push(entry("quick_disk_format_skipped", text));
+    }
+    told
 }
 
 /// A host on its way to another cluster is lent again as soon as it is free and ready.

@@ -100,6 +100,24 @@ fn play(
     row
 }
 
+#[test]
+fn the_histories_below_reach_every_phase_there_is() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut reached = std::collections::BTreeSet::new();
+    for _ in 0..500 {
+        let history = any_history().new_tree(&mut runner).unwrap().current();
+        play(&history, |_, decision, _, _| {
+            reached.insert(decision.cluster.phase);
+        });
+    }
+    let missing: Vec<_> = Phase::ALL
+        .into_iter()
+        .filter(|phase| !reached.contains(phase))
+        .collect();
+    assert_eq!(missing, [Phase::Unmonitored]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 

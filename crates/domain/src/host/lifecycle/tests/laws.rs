@@ -84,6 +84,27 @@ fn play(history: &[(Event, i64, usize, bool)], mut law: impl FnMut(&Host, &Decis
     }
 }
 
+#[test]
+fn the_histories_below_reach_every_phase_and_running_installers() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut reached = std::collections::BTreeSet::new();
+    let mut returned_running = 0;
+    for _ in 0..2_000 {
+        let history = any_history().new_tree(&mut runner).unwrap().current();
+        play(&history, |_, decision, _, _| {
+            reached.insert(decision.host.phase);
+            returned_running += usize::from(decision.host.is_free() && decision.host.installer_may_run);
+        });
+    }
+    let missing: Vec<_> = Phase::ALL
+        .into_iter()
+        .filter(|phase| !reached.contains(phase))
+        .collect();
+    assert_eq!(missing, [Phase::Resetting]);
+    assert!(returned_running > 20, "{returned_running}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
