@@ -19,24 +19,28 @@ pub struct Gen {
     check: bool,
 }
 
-/// A file and the word after `muster gen` that prints it.
+/// A file and the words after `muster gen` that print it.
 struct Generated {
-    topic: &'static str,
+    topic: &'static [&'static str],
     path: &'static str,
 }
 
 const FILES: &[Generated] = &[
     Generated {
-        topic: "openapi",
+        topic: &["openapi"],
         path: "docs/openapi.json",
     },
     Generated {
-        topic: "cli",
+        topic: &["cli"],
         path: "docs/cli.md",
     },
     Generated {
-        topic: "states",
+        topic: &["states", "host"],
         path: "docs/states/host.md",
+    },
+    Generated {
+        topic: &["states", "cluster"],
+        path: "docs/states/cluster.md",
     },
 ];
 
@@ -47,7 +51,8 @@ pub fn command(args: &Gen) -> Result<()> {
     for file in FILES {
         let fresh = process::output(
             Command::new(&binary)
-                .args(["gen", file.topic])
+                .arg("gen")
+                .args(file.topic)
                 .env("NO_COLOR", "1"),
         )?;
         let path = project::root().join(file.path);

@@ -44,7 +44,7 @@ enum Chore {
     Down(up::Down),
     /// Check the formatting, the lints and every test, starting the servers they need
     Test(test::Test),
-    /// Write the generated documents: OpenAPI, CLI reference, host states
+    /// Write the generated documents: OpenAPI, CLI reference, states of hosts and clusters
     Gen(generated::Gen),
     /// Replay recordings against a hub and print the differences exchange by exchange
     Replay(replay::Args),

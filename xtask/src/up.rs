@@ -19,6 +19,8 @@ use crate::{http, tools, wait};
 use arrivals::Arrivals;
 use record::Record;
 
+const DATA_DIR: &str = "./muster-data";
+
 /// The InfraEnv in which the simulated hosts arrive.
 const INFRA_ENV: &str = "demo";
 
@@ -39,7 +41,7 @@ pub struct Up {
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8090")]
     listen: String,
     /// Where the hub keeps its database and its log
-    #[arg(long, value_name = "DIR", default_value = "./muster-data")]
+    #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
     data_dir: PathBuf,
     /// How many hosts to simulate
     #[arg(long, value_name = "N", default_value_t = 6)]
@@ -55,15 +57,16 @@ pub struct Up {
 #[derive(clap::Args)]
 pub struct Down {
     /// The data directory given to `cargo xtask up --detach`
-    #[arg(long, value_name = "DIR", default_value = "./muster-data")]
+    #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
     data_dir: PathBuf,
 }
 
 pub fn up(args: &Up) -> Result<()> {
     if http::answers(&format!("http://{}/ready", args.listen)) {
         bail!(
-            "something already answers on {}: stop it (`cargo xtask down`) or choose another --listen",
-            args.listen
+            "something already answers on {}: stop it (`{}`) or choose another --listen",
+            args.listen,
+            down_command(&args.data_dir)
         );
     }
     tools::ensure_compiler()?;
@@ -208,8 +211,19 @@ fn leave(args: &Up, hub: Hub, fleet: Option<Service>, mut arrivals: Arrivals, da
         fleet,
     }
     .write(data_dir)?;
-    println!("It runs in the background; `cargo xtask down` stops it.");
+    println!(
+        "It runs in the background; `{}` stops it.",
+        down_command(&args.data_dir)
+    );
     Ok(())
+}
+
+/// What stops the hub with this data directory.
+fn down_command(data_dir: &Path) -> String {
+    match data_dir == Path::new(DATA_DIR) {
+        true => "cargo xtask down".into(),
+        false => format!("cargo xtask down --data-dir {}", data_dir.display()),
+    }
 }
 
 /// The hosts of an InfraEnv as the wire tells them.
@@ -221,4 +235,18 @@ fn hosts(url: &str, infra_env: &str) -> Result<Vec<Value>> {
         .as_array()
         .cloned()
         .context("the list of hosts is not a list")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_names_the_data_directory_that_was_given() {
+        assert_eq!(down_command(Path::new(DATA_DIR)), "cargo xtask down");
+        assert_eq!(
+            down_command(Path::new("/srv/other")),
+            "cargo xtask down --data-dir /srv/other"
+        );
+    }
 }

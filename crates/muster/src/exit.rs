@@ -116,8 +116,21 @@ impl From<ClientError> for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        Self::other(format!("{error:#}"))
+        Self::other(chain(&error))
     }
+}
+
+/// Every cause once: some errors already end with the text of their source.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 impl From<std::io::Error> for Failure {
@@ -141,6 +154,19 @@ mod tests {
         assert_eq!(
             Failure::from(ClientError::Unreachable("gone".into())).kind.code(),
             6
+        );
+    }
+
+    #[test]
+    fn a_cause_that_is_told_already_is_not_told_again() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("no connection: {0}")]
+        struct Repeats(#[source] std::io::Error);
+        let error = Repeats(std::io::Error::other("refused"));
+        let error = anyhow::Error::new(error).context("cannot open the database");
+        assert_eq!(
+            Failure::from(error).cause,
+            "cannot open the database: no connection: refused"
         );
     }
 

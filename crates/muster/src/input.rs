@@ -38,6 +38,36 @@ pub fn pull_secret(path: Option<&Path>) -> Outcome<Secret> {
     }))
 }
 
+/// JSON as it is, or the content of the file with this name.
+pub fn json(flag: &str, given: String) -> Outcome<String> {
+    let text = match given.trim_start().starts_with(['[', '{']) {
+        true => given,
+        false => text(Path::new(&given))?,
+    };
+    match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Failure::usage(format!("{flag} is not JSON: {error}"))),
+    }
+}
+
+/// An empty text counts as nothing, as an empty variable does.
+pub fn json_opt(flag: &str, given: Option<String>) -> Outcome<Option<String>> {
+    let given = given.filter(|given| !given.trim().is_empty());
+    given.map(|given| json(flag, given)).transpose()
+}
+
+/// The bytes of a file; `-` is stdin.
+pub fn bytes(path: &Path) -> Outcome<Vec<u8>> {
+    let read = match path.to_str() {
+        Some("-") => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+        }
+        _ => std::fs::read(path),
+    };
+    read.map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))
+}
+
 /// `key=value`.
 pub fn key_value(text: &str) -> Result<KeyValue, String> {
     let (key, value) = text.split_once('=').unwrap_or((text, ""));

@@ -3,7 +3,10 @@
 use crate::exit::{Failure, Outcome};
 use crate::names::Names;
 use serde::Serialize;
+use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
@@ -106,6 +109,26 @@ pub fn print_bytes(bytes: &[u8]) -> Outcome {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         done => Ok(done?),
     }
+}
+
+/// To a file or to stdout. What hubs give away holds secrets, so a new file is its owner's alone.
+pub fn save(file: Option<&Path>, bytes: &[u8]) -> Outcome {
+    let Some(path) = file else {
+        return print_bytes(bytes);
+    };
+    create(path)?
+        .write_all(bytes)
+        .map_err(|error| unwritable(path, &error))
+}
+
+pub fn create(path: &Path) -> Outcome<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path).map_err(|error| unwritable(path, &error))
+}
+
+pub fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::other(format!("cannot write {}: {error}", path.display()))
 }
 
 pub fn table(columns: &[Column], rows: Vec<Vec<String>>, with_wide: bool) -> String {

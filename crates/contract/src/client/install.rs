@@ -1,12 +1,12 @@
 //! What surrounds an installation: manifests, files, operators, logs, ignition of one's own.
 
-use super::{HubClient, NOTHING, Result, host_path, v1, v2};
+use super::{ClientError, HubClient, NOTHING, Result, host_path, v1, v2};
 use crate::v1::ignition::UploadedIgnitionView;
 use crate::v2::cluster::ClusterView;
 use crate::v2::install::*;
 use crate::v2::manifest::*;
 use crate::v2::operator::{MonitoredOperatorView, OperatorsQuery, ReportOperator};
-use reqwest::{Method, header};
+use reqwest::{Method, Response, header};
 use uuid::Uuid;
 
 /// Separates the parts of a form; long enough to occur in no file by chance.
@@ -120,6 +120,14 @@ impl HubClient {
         self.download(cluster(id, "logs"), query).await
     }
 
+    /// The same archive, piece by piece: of many hosts it can be larger than memory.
+    pub async fn logs_in_pieces(&self, id: Uuid, query: &LogsQuery) -> Result<Pieces> {
+        let response = self
+            .send(Method::GET, cluster(id, "logs"), Some(query), NOTHING)
+            .await?;
+        Ok(Pieces(response))
+    }
+
     /// What the installer writes to a host's disk.
     pub async fn download_host_ignition(&self, infra_env: Uuid, host: Uuid) -> Result<Vec<u8>> {
         // Singular, as installers spell it.
@@ -150,6 +158,18 @@ impl HubClient {
 
     pub async fn remove_ignition(&self, id: Uuid, role: &str) -> Result<()> {
         self.delete(ignition(id, role)).await
+    }
+}
+
+/// A download that is not kept as a whole.
+#[derive(Debug)]
+pub struct Pieces(Response);
+
+impl Pieces {
+    /// The next piece; none at the end.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        let piece = self.0.chunk().await.map_err(ClientError::lost)?;
+        Ok(piece.map(|piece| piece.to_vec()))
     }
 }
 

@@ -9,6 +9,7 @@ mod install;
 mod muster;
 
 pub use error::ClientError;
+pub use install::Pieces;
 pub use muster::Feed;
 
 use crate::{v1, v2};

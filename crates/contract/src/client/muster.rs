@@ -1,11 +1,12 @@
 //! Muster's own API: plans, explanations, moves, pages of hosts and the feed of changes.
 
-use super::{HubClient, Result, v1};
+use super::{HubClient, NOTHING, Result, v1};
 use crate::v1::change::{ChangesPage, ChangesQuery};
 use crate::v1::explain::ExplainView;
 use crate::v1::host::{HostPage, HostsQuery, MoveHost, MoveView};
 use crate::v1::plan::{PlanRequest, PlanView};
 use crate::v1::status::HubStatus;
+use reqwest::Method;
 use uuid::Uuid;
 
 impl HubClient {
@@ -38,6 +39,14 @@ impl HubClient {
     pub async fn host_move(&self, infra_env: Uuid, host: Uuid) -> Result<MoveView> {
         self.get(v1(format_args!("/infra-envs/{infra_env}/hosts/{host}/move")))
             .await
+    }
+
+    /// Takes back a host that runs its installed system: it fetches the discovery image itself and boots it.
+    pub async fn reclaim_host(&self, infra_env: Uuid, host: Uuid) -> Result<()> {
+        let path = v1(format_args!(
+            "/infra-envs/{infra_env}/hosts/{host}/actions/reclaim"
+        ));
+        self.tell(Method::POST, path, NOTHING).await
     }
 
     pub async fn host_page(&self, query: &HostsQuery) -> Result<HostPage> {

@@ -317,11 +317,7 @@ async fn download(hub: &HubClient, args: DownloadArgs) -> Outcome {
         Download::IpxeScript => hub.infra_env_file(id, &file(InfraEnvFile::IpxeScript)).await?,
         Download::ImageUrl => (hub.image_url(id).await?.url + "\n").into_bytes(),
     };
-    match args.file {
-        Some(path) => std::fs::write(&path, bytes)
-            .map_err(|error| Failure::other(format!("cannot write {}: {error}", path.display()))),
-        None => output::print_bytes(&bytes),
-    }
+    output::save(args.file.as_deref(), &bytes)
 }
 
 impl Settings {

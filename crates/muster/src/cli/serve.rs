@@ -1,10 +1,10 @@
 //! `muster serve`: the hub.
 
 use crate::exit::{Failure, Outcome};
-use crate::output;
+use crate::{input, output};
 use muster_hub::Config;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -74,9 +74,9 @@ pub async fn run(args: ServeArgs) -> Outcome {
         database: args.database,
         base_url: args.base_url,
         image_service_url: args.image_service_url,
-        os_images: json("--os-images", args.os_images)?,
-        release_images: json("--release-images", args.release_images)?,
-        hw_requirements: json("--hw-requirements", args.hw_requirements)?,
+        os_images: input::json_opt("--os-images", args.os_images)?,
+        release_images: input::json_opt("--release-images", args.release_images)?,
+        hw_requirements: input::json_opt("--hw-requirements", args.hw_requirements)?,
         openshift_install: args.openshift_install,
         ..Config::default()
     };
@@ -88,21 +88,6 @@ pub async fn run(args: ServeArgs) -> Outcome {
 fn tell(address: SocketAddr) {
     // A supervisor that does not read stdout is no reason to stop.
     let _ = output::print(&format!("muster is ready at http://{address}\n"));
-}
-
-/// JSON as it is, or the content of the file with this name.
-fn json(flag: &str, given: Option<String>) -> Outcome<Option<String>> {
-    let Some(given) = given.filter(|given| !given.trim().is_empty()) else {
-        return Ok(None);
-    };
-    let text = match given.trim_start().starts_with(['[', '{']) {
-        true => given,
-        false => crate::input::text(Path::new(&given))?,
-    };
-    match serde_json::from_str::<serde_json::Value>(&text) {
-        Ok(_) => Ok(Some(text)),
-        Err(error) => Err(Failure::usage(format!("{flag} is not JSON: {error}"))),
-    }
 }
 
 /// Installed before the hub starts, so that an early signal is not lost.

@@ -4,7 +4,8 @@ use crate::age::{parse_span, span};
 use crate::exit::{Failure, Outcome};
 use crate::resolve;
 use muster_contract::client::HubClient;
-use muster_simfleet::{Fault, Fleet, FleetConfig, Stats};
+use muster_simfleet::{Fault, Fleet, FleetConfig, Stats, StatsView};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -13,24 +14,37 @@ const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 /// Run simulated hosts against a hub
 ///
-/// They register, report inventories of several kinds of hardware, and obey
-/// the hub like real agents do, until they are stopped with Ctrl-C.
+/// They register, report inventories of several kinds of hardware, install,
+/// reboot and come back as the hub tells them, like real agents do, until they
+/// are stopped with Ctrl-C.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   muster sim --infra-env lab --hosts 4 --poll 1
   muster sim --infra-env lab --hosts 1000 --seed 7 --duration 10m
   muster sim --infra-env lab --hosts 100 --fault silent:5% --fault slow-replies:10%:30s
+  muster sim --infra-env lab --hosts 4 --poll 1 --install-time 30s --fault fail:#1:writing-image-to-disk
 
 Faults are written as kind:who[:details]. Who: a share (5%), the first hosts
-(2), or one host by its place (#7).
+(2), or one host by its place (#7). WHEN: a time after the host's start (5m), or
+a stage of its installation (writing-image-to-disk, rebooting, ...).
   silent:5%[:AFTER[:FOR]]       stops, and comes back after FOR or never
   dup-uuid:2                    pairs of machines show one id
   slow-replies:10%:30s          every step takes so much longer
   lost-replies:10%[:50%]        that share of its replies is lost
   doubled-replies:10%[:100%]    that share of its replies arrives twice
   reboot:1%:5m                  reboots once, so long after its start
-  reboot:#3:Rebooting           reboots once, at a stage of the installation
+  reboot:#3:configuring         reboots into discovery once, at that stage
+  wrong-boot:#3                 boots discovery instead of its new disk, once
+  power-off:#3:WHEN[:FOR]       loses power once, is back after FOR or never
+  cut-off:100%:WHEN[:FOR]       cannot reach the hub for a while, or ever again
+  fail:#3:STAGE                 its installer fails in that stage, once
+  install-exit:#3[:CODE]        its installer cannot be started, once (1)
+  slow-images:10%:5m            its check of images takes so much longer
+  image-failure:#3[:TIMES]      its check of images finds none, so often (1)
+  slow-disk:#3[:MS]             its disk takes that long to write (20)
+  shrinking-disk:#3             its disks become too small once it is lent
+  reclaim-failure:#3[:TIMES]    a reclaim cannot store its files, so often (1)
   media-loss:2%[:AFTER]         the discovery image cannot be read any more
   clock-skew:10%:-5m            its clock is off
   flapping-inventory:1%[:EVERY] its inventory changes to and fro")]
@@ -59,9 +73,30 @@ pub struct SimArgs {
     /// Reboot machines whose agent gave up, after this time
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     revive: Option<Duration>,
+    /// What a whole installation takes; nine minutes when absent, less when polls are faster
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    install_time: Option<Duration>,
+    /// How often someone boots the discovery image on installed machines that the hub waits for; `off` for never
+    #[arg(long, value_name = "SPAN|off", default_value = "1m")]
+    return_boots: ReturnBoots,
     /// Number of the first host; fleets side by side use other numbers
     #[arg(long, value_name = "N", default_value = "0")]
     first_index: u32,
+}
+
+/// How often, or never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ReturnBoots(Option<Duration>);
+
+impl FromStr for ReturnBoots {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self(None)),
+            span => parse_span(span).map(|every| Self(Some(every))),
+        }
+    }
 }
 
 pub async fn run(hub: &HubClient, args: SimArgs) -> Outcome {
@@ -110,6 +145,8 @@ fn fleet(hub: &HubClient, infra_env_id: uuid::Uuid, args: &SimArgs) -> Outcome<F
         faults: args.fault.clone(),
         connections: args.connections.unwrap_or(plain.connections),
         revive: args.revive,
+        install_time: args.install_time,
+        return_boots: args.return_boots.0,
         ..plain
     };
     Fleet::new(config).map_err(|error| Failure::usage(error.to_string()))
@@ -133,17 +170,66 @@ fn end(duration: Option<Duration>) -> Outcome<impl Future<Output = ()>> {
 }
 
 fn tell(begun: Instant, stats: &Stats) {
-    let now = stats.view();
-    eprintln!(
-        "{:>5}  running {}, registering {}, blocked {}, installed {}; {} polls, {} replies, {} errors, p99 {} ms",
-        span(begun.elapsed().as_secs() as i64),
-        now.running,
-        now.registering,
-        now.blocked,
-        now.installed,
+    let after = span(begun.elapsed().as_secs() as i64);
+    eprintln!("{after:>5}  {}", summary(&stats.view()));
+}
+
+/// What did not happen is left out, except for what people look for first.
+fn summary(now: &StatsView) -> String {
+    let mut hosts = format!(
+        "running {}, registering {}, blocked {}, installed {}",
+        now.running, now.registering, now.blocked, now.installed
+    );
+    if now.off > 0 {
+        hosts += &format!(", off {}", now.off);
+    }
+    if now.installs_done + now.installs_failed > 0 {
+        hosts += &format!(
+            "; installations: {} done, {} failed",
+            now.installs_done, now.installs_failed
+        );
+    }
+    format!(
+        "{hosts}; {} polls, {} replies, {} errors, p99 {} ms",
         now.polls,
         now.replies,
         now.errors(),
-        now.p99_us / 1000,
-    );
+        now.p99_us / 1000
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_may_look_after_installed_machines() {
+        assert_eq!("off".parse(), Ok(ReturnBoots(None)));
+        assert_eq!("90".parse(), Ok(ReturnBoots(Some(Duration::from_secs(90)))));
+        assert!("often".parse::<ReturnBoots>().is_err());
+    }
+
+    #[test]
+    fn the_summary_tells_of_installations_once_there_are_some() {
+        let quiet = StatsView {
+            running: 4,
+            ..StatsView::default()
+        };
+        assert_eq!(
+            summary(&quiet),
+            "running 4, registering 0, blocked 0, installed 0; 0 polls, 0 replies, 0 errors, p99 0 ms"
+        );
+        let busy = StatsView {
+            installed: 2,
+            off: 1,
+            installs_done: 2,
+            installs_failed: 1,
+            ..quiet
+        };
+        assert!(
+            summary(&busy).contains("installed 2, off 1; installations: 2 done, 1 failed; "),
+            "{}",
+            summary(&busy)
+        );
+    }
 }

@@ -9,7 +9,7 @@ use crate::wait::{self, Seen, WaitArgs};
 use clap::Args;
 use muster_contract::client::HubClient;
 use muster_contract::v1::host::{HostSummary, HostsQuery};
-use muster_contract::v1::plan::{PlanRequest, Verb};
+use muster_contract::v1::plan::Verb;
 
 /// Delete a cluster; its hosts return to the free pool
 #[derive(Debug, Args)]
@@ -30,12 +30,7 @@ pub struct DeleteArgs {
 
 pub async fn run(hub: &HubClient, args: DeleteArgs, format: Format) -> Outcome {
     let cluster = resolve::cluster(hub, &args.cluster).await?;
-    let request = PlanRequest {
-        verb: Verb::DeleteCluster,
-        infra_env_id: None,
-        host_id: None,
-        cluster_id: Some(cluster.id),
-    };
+    let request = super::plan_of(Verb::DeleteCluster, cluster.id);
     if args.dry_run.dry_run {
         return plan::show(hub, &request, format).await;
     }

@@ -32,7 +32,8 @@ pub struct ExplainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  muster host verdicts                all free hosts
+  muster host verdicts                 all free hosts
+  muster host verdicts --cluster demo  the hosts that demo has
   muster host verdicts worker-0")]
 pub struct VerdictsArgs {
     /// Only this host
@@ -41,6 +42,9 @@ pub struct VerdictsArgs {
     /// Only of this InfraEnv
     #[arg(long, value_name = "INFRA-ENV")]
     infra_env: Option<String>,
+    /// Hosts of this cluster instead of free ones
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Option<String>,
 }
 
 pub async fn explain(hub: &HubClient, args: ExplainArgs, format: Format) -> Outcome {
@@ -140,10 +144,11 @@ pub async fn verdicts(hub: &HubClient, args: VerdictsArgs, format: Format) -> Ou
     let hosts = match &args.host {
         Some(host) => vec![resolve::host(hub, host).await?],
         None => {
-            let mut query = HostsQuery {
-                free: Some(true),
-                ..HostsQuery::default()
-            };
+            let mut query = HostsQuery::default();
+            match &args.cluster {
+                Some(cluster) => query.cluster_id = Some(resolve::cluster(hub, cluster).await?.id),
+                None => query.free = Some(true),
+            }
             if let Some(infra_env) = &args.infra_env {
                 query.infra_env_id = Some(resolve::infra_env(hub, infra_env).await?.id);
             }

@@ -1,6 +1,7 @@
 //! `muster host`: the machines, free or lent to a cluster.
 
 pub mod explain;
+mod install;
 mod lend;
 pub mod settle;
 mod update;
@@ -30,14 +31,20 @@ pub struct HostArgs {
 enum HostVerb {
     List(ListArgs),
     /// Show one host
-    #[command(after_help = "\
+    #[command(
+        visible_alias = "show",
+        after_help = "\
 Examples:
   muster host get worker-0
-  muster host get worker-0 -o json     all of it, inventory included")]
+  muster host get worker-0 -o json     all of it, inventory included"
+    )]
     Get(Named),
     Bind(lend::BindArgs),
     Unbind(lend::UnbindArgs),
     Move(lend::MoveArgs),
+    Install(install::InstallArgs),
+    Reset(install::ResetArgs),
+    Reclaim(install::ReclaimArgs),
     Update(update::UpdateArgs),
     /// Delete a host's record
     ///
@@ -133,6 +140,9 @@ pub async fn run(hub: &HubClient, args: HostArgs) -> Outcome {
         HostVerb::Bind(args) => lend::bind(hub, args, format).await,
         HostVerb::Unbind(args) => lend::unbind(hub, args, format).await,
         HostVerb::Move(args) => lend::shift(hub, args, format).await,
+        HostVerb::Install(args) => install::install(hub, args, format).await,
+        HostVerb::Reset(args) => install::reset(hub, args, format).await,
+        HostVerb::Reclaim(args) => install::reclaim(hub, args, format).await,
         HostVerb::Update(args) => update::run(hub, args, format).await,
         HostVerb::Delete { host, dry_run } => delete(hub, &host, dry_run.dry_run, format).await,
         HostVerb::Explain(args) => explain::explain(hub, args, format).await,

@@ -13,6 +13,8 @@ pub enum Settled {
     Yes,
     /// It is where it should be and nothing more will happen by itself, but it is not ready.
     Unready,
+    /// It will not arrive any more.
+    Failed,
     NotYet,
 }
 
@@ -37,6 +39,38 @@ pub fn free(host: &HostView) -> Settled {
     }
 }
 
+/// Part of its cluster: the installed system runs.
+pub fn installed(host: &HostView) -> Settled {
+    match host.status.as_ref() {
+        "added-to-existing-cluster" | "installed" => Settled::Yes,
+        "error" | "cancelled" => Settled::Failed,
+        // It was reset, or taken back: nothing is being installed any more.
+        "known" | "insufficient" | "pending-for-input" => Settled::Failed,
+        status if status.ends_with("-unbound") => Settled::Failed,
+        _ => Settled::NotYet,
+    }
+}
+
+/// Discovered again by its cluster, and judged.
+pub fn discovered(host: &HostView) -> Settled {
+    match host.status.as_ref() {
+        "known" => Settled::Yes,
+        "insufficient" | "pending-for-input" | "disabled" => Settled::Unready,
+        _ => Settled::NotYet,
+    }
+}
+
+/// The stage of an installation; empty when there is none.
+pub fn stage(host: &HostView) -> String {
+    match &host.progress {
+        Some(progress) if !progress.current_stage.is_empty() => match progress.installation_percentage {
+            0 => progress.current_stage.to_string(),
+            percent => format!("{} ({percent}%)", progress.current_stage),
+        },
+        Some(_) | None => String::new(),
+    }
+}
+
 /// Waits until a host has settled, and says why when it is not ready there.
 pub async fn wait(
     hub: &HubClient,
@@ -49,22 +83,37 @@ pub async fn wait(
     let look = async || {
         let now = hub.host(infra_env, id).await?;
         Ok(match judge(&now) {
-            Settled::Yes | Settled::Unready => Seen::Done(now),
-            Settled::NotYet => Seen::NotYet(format!("host/{name} is {}: {}", now.status, now.status_info)),
+            Settled::Yes | Settled::Unready | Settled::Failed => Seen::Done(now),
+            Settled::NotYet => Seen::NotYet(line(&now, name)),
         })
     };
     let concerns = |change: &muster_contract::v1::change::Change| change.id == id;
     let outcome = wait::until(hub, from, timeout, concerns, look).await;
     match outcome {
-        Ok(now) => {
-            if judge(&now) == Settled::Unready {
+        Ok(now) => match judge(&now) {
+            Settled::Unready => {
                 say_why(hub, &now, name).await;
+                Ok(now)
             }
-            Ok(now)
-        }
+            Settled::Failed => {
+                let failure = Failure::other(format!("host/{name} is {}: {}", now.status, now.status_info));
+                Err(with_reason(hub, infra_env, id, failure).await)
+            }
+            Settled::Yes | Settled::NotYet => Ok(now),
+        },
         Err(failure) if failure.kind == Kind::TimedOut => Err(with_reason(hub, infra_env, id, failure).await),
         Err(failure) => Err(failure),
     }
+}
+
+fn line(host: &HostView, name: &str) -> String {
+    let stage = stage(host);
+    let about = if stage.is_empty() {
+        host.status_info.as_ref()
+    } else {
+        &stage
+    };
+    format!("host/{name} is {}: {about}", host.status)
 }
 
 /// The host is where it was sent, so this is a note and not an error.
@@ -107,6 +156,22 @@ mod tests {
         assert_eq!(bound(&host("binding", Some(2)), new), Settled::NotYet);
         assert_eq!(bound(&host("pending-for-input", Some(2)), new), Settled::Unready);
         assert_eq!(bound(&host("known", Some(2)), new), Settled::Yes);
+    }
+
+    #[test]
+    fn an_installation_that_ended_without_a_node_has_failed() {
+        let judge = |status| installed(&host(status, Some(1)));
+        assert_eq!(judge("added-to-existing-cluster"), Settled::Yes);
+        for underway in [
+            "installing",
+            "installing-in-progress",
+            "installing-pending-user-action",
+        ] {
+            assert_eq!(judge(underway), Settled::NotYet, "{underway}");
+        }
+        for over in ["error", "cancelled", "known", "discovering-unbound"] {
+            assert_eq!(judge(over), Settled::Failed, "{over}");
+        }
     }
 
     #[test]
