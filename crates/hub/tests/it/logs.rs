@@ -55,6 +55,11 @@ async fn with_host() -> (Door, Uuid, Uuid, Uuid) {
     let id = door.cluster("prod").await;
     let host = door.worker(pool, 1).await;
     assert_eq!(door.bind(pool, host, id).await.status, StatusCode::OK);
+    let path = format!("{V2}/infra-envs/{pool}/hosts/{host}");
+    let changed = door
+        .ask(Method::PATCH, &path, Some(&json!({ "host_role": "worker" })))
+        .await;
+    assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.text);
     (door, id, pool, host)
 }
 

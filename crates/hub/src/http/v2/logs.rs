@@ -138,7 +138,12 @@ async fn in_time<T>(wait: impl Future<Output = Result<T, MultipartError>>) -> Re
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => {
             let message = format!("the form cannot be read: {}", error.body_text());
-            Err(framework(error.status(), message).into())
+            // A line that breaks is no fault of ours.
+            let status = match error.status() {
+                status if status.is_client_error() => status,
+                _ => StatusCode::BAD_REQUEST,
+            };
+            Err(framework(status, message).into())
         }
         Err(_) => {
             let message = format!("nothing more of the form came for {} seconds", PATIENCE.as_secs());
