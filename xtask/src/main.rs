@@ -42,6 +42,8 @@ enum Chore {
     Up(up::Up),
     /// Stop what `up --detach` started
     Down(up::Down),
+    /// Print where the built programs are, for the PATH
+    Bin,
     /// Check the formatting, the lints and every test, starting the servers they need
     Test(test::Test),
     /// Write the generated documents: OpenAPI, CLI reference, states of hosts and clusters
@@ -70,6 +72,7 @@ fn run(cli: &Cli) -> Result<bool> {
     match &cli.chore {
         Chore::Up(args) => up::up(args)?,
         Chore::Down(args) => up::down(args)?,
+        Chore::Bin => println!("{}", project::programs().display()),
         Chore::Test(args) => return test::command(args),
         Chore::Gen(args) => generated::command(args)?,
         Chore::Replay(args) => replay::run(args)?,

@@ -44,8 +44,21 @@ pub fn cache() -> PathBuf {
         .join("muster")
 }
 
+/// One directory per clone: compiled code remembers where it was compiled, and cargo would take one clone's for
+/// another's. `.ci/run` names it the same way.
 pub fn target() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| cache().join("target"), PathBuf::from)
+    let own = || {
+        let root = root();
+        let root = root.canonicalize().unwrap_or(root);
+        let name = root.to_string_lossy().trim_start_matches('/').replace('/', "-");
+        cache().join("targets").join(name)
+    };
+    env::var_os("CARGO_TARGET_DIR").map_or_else(own, PathBuf::from)
+}
+
+/// Where `cargo xtask up` puts the programs it builds.
+pub fn programs() -> PathBuf {
+    target().join(Profile::Dev.directory())
 }
 
 /// Cargo as it should be called for anything that is built: in the project, with the shared target directory.
