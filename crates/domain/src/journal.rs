@@ -29,12 +29,39 @@ impl Severity {
     }
 }
 
+/// For whom an entry is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Category {
+    #[default]
+    User,
+    /// For statistics; shown only on request.
+    Metrics,
+}
+
+impl Category {
+    pub const ALL: [Category; 2] = [Self::User, Self::Metrics];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Metrics => "metrics",
+        }
+    }
+
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|category| category.word() == word)
+    }
+}
+
 /// One line of history. Ids stay on the entry after the object is gone or has moved on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// A name of the event catalogue (`host_status_updated`, …).
     pub name: String,
     pub severity: Severity,
+    #[serde(default)]
+    pub category: Category,
     pub message: String,
     pub host: Option<HostId>,
     pub infra_env: Option<InfraEnvId>,
@@ -53,6 +80,7 @@ impl Entry {
         Self {
             name: name.into(),
             severity,
+            category: Category::User,
             message,
             host: None,
             infra_env: None,

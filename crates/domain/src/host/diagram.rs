@@ -36,6 +36,12 @@ pub fn markdown() -> String {
     text
 }
 
+/// Every way from one phase to another that there is.
+#[cfg(test)]
+pub(super) fn ways() -> Vec<(Phase, Phase)> {
+    explore().phases.into_keys().collect()
+}
+
 fn phase_diagram(text: &mut String, map: &Map) {
     text.push_str("```mermaid\nstateDiagram-v2\n    [*] --> Discovery: register\n");
     for phase in Phase::ALL {

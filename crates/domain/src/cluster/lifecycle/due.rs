@@ -6,7 +6,23 @@ use super::{Around, Decision, Draft, finish, prepare, stay};
 use crate::host::LogsInfo;
 use crate::journal::Severity;
 
+/// After a long absence several deadlines may have passed: all of them count.
 pub(super) fn due(cluster: &Cluster, around: &Around<'_>) -> Decision {
+    let mut all = one(cluster, around);
+    // A slow stage, its whole phase, the logs: no more than that can follow each other.
+    for _ in 0..3 {
+        let more = one(&all.cluster, around);
+        if more.cluster == all.cluster {
+            break;
+        }
+        all.journal.extend(more.journal);
+        all.effects.extend(more.effects);
+        (all.cluster, all.why) = (more.cluster, more.why);
+    }
+    all
+}
+
+fn one(cluster: &Cluster, around: &Around<'_>) -> Decision {
     let Some((_, ends)) = end(cluster, around.timers).filter(|(at, _)| *at <= around.now) else {
         return stay(cluster, "nothing is due yet");
     };

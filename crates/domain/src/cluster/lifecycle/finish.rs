@@ -11,7 +11,8 @@ pub(super) fn stage(
     stage: FinalizingStage,
     around: &Around<'_>,
 ) -> Result<Decision, Refused> {
-    if !cluster.phase.is_installing() {
+    // The cluster may be proven to work before its controller has said its last word.
+    if !cluster.phase.is_installing() && cluster.phase != Phase::Installed {
         return Err(Refused::new(
             Class::Invalid,
             "not-finalizing",

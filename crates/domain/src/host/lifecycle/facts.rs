@@ -1,6 +1,6 @@
 //! Facts change: a check-in, lost media, new findings. Only some phases move by them.
 
-use super::super::{Gates, Host, Media, Outcome, Phase, Role, Status, words};
+use super::super::{Gates, Host, Logs, Media, Outcome, Phase, Report, Role, Status, words};
 use super::{Around, Decision, Draft, stay};
 use crate::cluster;
 use crate::journal::Severity;
@@ -124,9 +124,7 @@ pub(super) fn measured(host: &Host, gates: Gates, complaints: &str, around: &Aro
 fn in_discovery(mut draft: Draft<'_>, complaints: &str, preparing: bool, around: &Around<'_>) -> Decision {
     let status = draft.host.status();
     if status == Status::Known && preparing && draft.host.role != Role::AutoAssign {
-        return draft
-            .enter(Phase::Preparing, around)
-            .because("the cluster prepares its installation", around);
+        return begin_preparing(draft, around);
     }
     if matches!(
         status,
@@ -137,6 +135,17 @@ fn in_discovery(mut draft: Draft<'_>, complaints: &str, preparing: bool, around:
         draft.info = Some(words::standing(status).into());
     }
     draft.because("the checks ran", around)
+}
+
+/// Images that could not be pulled the last time are tried again: somebody may have put the registry right.
+fn begin_preparing(draft: Draft<'_>, around: &Around<'_>) -> Decision {
+    let mut draft = draft.enter(Phase::Preparing, around);
+    draft.host.logs = Logs::default();
+    if draft.host.gates.images == Outcome::Failed {
+        draft.host.gates.images = Outcome::Unknown;
+        draft.forget.push(Report::ImagesStatus);
+    }
+    draft.because("the cluster prepares its installation", around)
 }
 
 fn complaint(status: Status, complaints: &str) -> String {

@@ -74,21 +74,42 @@ fn any_event() -> impl Strategy<Value = Event> {
 
 type History = Vec<(Event, i64)>;
 
-fn any_history() -> impl Strategy<Value = (bool, History)> {
-    (
-        any::<bool>(),
-        prop::collection::vec((any_event(), 0_i64..90), 1..50),
-    )
+fn any_history() -> impl Strategy<Value = (usize, bool, History)> {
+    let events = prop::collection::vec((any_event(), 0_i64..90), 1..50);
+    (0..Phase::ALL.len(), any::<bool>(), events)
 }
 
-/// Plays a history from a fresh draft and checks `law` after every decision.
+/// A cluster as it may have come into this phase.
+fn arrived(phase: Phase) -> Cluster {
+    let mut row = cluster(phase);
+    let progress = &mut row.install.progress;
+    match phase {
+        Phase::Draft | Phase::Preparing | Phase::Unmonitored => {}
+        Phase::Installing | Phase::Finalizing | Phase::BootFix | Phase::Error | Phase::Cancelled => {
+            progress.preparing = 100;
+            progress.weigh();
+        }
+        Phase::Installed | Phase::AddingHosts => progress.complete(),
+    }
+    if phase == Phase::AddingHosts {
+        row.kind = Kind::AddHostsCluster;
+    }
+    row.install_started_at = Some(noon());
+    let over = matches!(
+        phase,
+        Phase::Installed | Phase::AddingHosts | Phase::Error | Phase::Cancelled
+    );
+    row.install_completed_at = over.then_some(noon());
+    row
+}
+
+/// Plays a history from one of the phases and checks `law` after every decision.
 fn play(
-    (soft, history): &(bool, History),
+    (from, soft, history): &(usize, bool, History),
     mut law: impl FnMut(&Cluster, &Decision, &Event, Timestamp),
 ) -> Cluster {
-    let mut row = blank(noon());
+    let mut row = arrived(Phase::ALL[*from]);
     row.org_soft_timeouts_enabled = *soft;
-    row.operators = cluster(Phase::Draft).operators;
     let mut now = noon();
     for (event, later) in history {
         now += minutes(*later);
@@ -101,21 +122,20 @@ fn play(
 }
 
 #[test]
-fn the_histories_below_reach_every_phase_there_is() {
+fn the_histories_below_go_almost_every_way_the_diagram_shows() {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut reached = std::collections::BTreeSet::new();
     for _ in 0..500 {
         let history = any_history().new_tree(&mut runner).unwrap().current();
-        play(&history, |_, decision, _, _| {
-            reached.insert(decision.cluster.phase);
+        play(&history, |before, decision, _, _| {
+            reached.insert((before.phase, decision.cluster.phase));
         });
     }
-    let missing: Vec<_> = Phase::ALL
-        .into_iter()
-        .filter(|phase| !reached.contains(phase))
-        .collect();
-    assert_eq!(missing, [Phase::Unmonitored]);
+    let ways = super::super::super::diagram::explore().ways;
+    let missing: Vec<_> = ways.keys().filter(|way| !reached.contains(way)).collect();
+    // A few ways need a rare chain of events; the tables walk them.
+    assert!(missing.len() * 10 < ways.len(), "never gone: {missing:?}");
 }
 
 proptest! {
@@ -193,7 +213,7 @@ proptest! {
 
     #[test]
     fn attempts_only_grow_and_each_has_its_files_made_once(history in any_history()) {
-        let mut made = Vec::new();
+        let mut made = vec![1];
         let last = play(&history, |before, decision, _, _| {
             assert!(decision.cluster.install.attempt >= before.install.attempt);
             for effect in &decision.effects {

@@ -53,21 +53,36 @@ fn any_event() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn any_history() -> impl Strategy<Value = Vec<(Event, i64, usize, bool)>> {
-    prop::collection::vec(
-        (
-            any_event(),
-            0_i64..120,
-            0..cluster::Phase::ALL.len(),
-            any::<bool>(),
-        ),
-        1..40,
-    )
+type History = Vec<(Event, i64, usize, bool)>;
+
+fn any_history() -> impl Strategy<Value = (usize, History)> {
+    let standing = 0..cluster::Phase::ALL.len();
+    let events = prop::collection::vec((any_event(), 0_i64..120, standing, any::<bool>()), 1..40);
+    (0..=Phase::ALL.len(), events)
 }
 
-/// Plays a history from a fresh registration and checks `law` after every decision.
-fn play(history: &[(Event, i64, usize, bool)], mut law: impl FnMut(&Host, &Decision, &Event, &Around<'_>)) {
-    let mut host = Host::arriving(free().key(), None, noon());
+/// A host as it may have come into this phase; beyond the last phase it is a free one.
+fn arrived(from: usize) -> Host {
+    let Some(phase) = Phase::ALL.get(from).copied() else {
+        return Host::arriving(free().key(), None, noon());
+    };
+    let mut host = lent(phase);
+    if phase.needs_cluster() {
+        host.role = Role::Worker;
+    }
+    host.installer_may_run = matches!(phase, Phase::Installing | Phase::InProgress | Phase::Failed);
+    host.progress.stage = match phase {
+        Phase::InProgress => Some(Stage::Writing),
+        Phase::BootFix => Some(Stage::Rebooting),
+        Phase::Installed | Phase::Added => Some(Stage::Done),
+        _ => None,
+    };
+    host
+}
+
+/// Plays a history from one of the phases and checks `law` after every decision.
+fn play((from, history): &(usize, History), mut law: impl FnMut(&Host, &Decision, &Event, &Around<'_>)) {
+    let mut host = arrived(*from);
     let mut now = noon();
     for (event, later, phase, adds) in history {
         now += SignedDuration::from_secs(*later * 15);
@@ -85,23 +100,22 @@ fn play(history: &[(Event, i64, usize, bool)], mut law: impl FnMut(&Host, &Decis
 }
 
 #[test]
-fn the_histories_below_reach_every_phase_and_running_installers() {
+fn the_histories_below_go_almost_every_way_the_diagram_shows() {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut reached = std::collections::BTreeSet::new();
     let mut returned_running = 0;
     for _ in 0..2_000 {
         let history = any_history().new_tree(&mut runner).unwrap().current();
-        play(&history, |_, decision, _, _| {
-            reached.insert(decision.host.phase);
+        play(&history, |before, decision, _, _| {
+            reached.insert((before.phase, decision.host.phase));
             returned_running += usize::from(decision.host.is_free() && decision.host.installer_may_run);
         });
     }
-    let missing: Vec<_> = Phase::ALL
-        .into_iter()
-        .filter(|phase| !reached.contains(phase))
-        .collect();
-    assert_eq!(missing, [Phase::Resetting]);
+    let ways = super::super::super::diagram::ways();
+    let missing: Vec<_> = ways.iter().filter(|way| !reached.contains(way)).collect();
+    // A few ways need a rare chain of events; the tables walk them.
+    assert!(missing.len() * 10 < ways.len(), "never gone: {missing:?}");
     assert!(returned_running > 20, "{returned_running}");
 }
 
