@@ -5,6 +5,7 @@
     reason = "a test that panics has failed, which is what it is for"
 )]
 
+mod client;
 mod clusters;
 mod docs;
 mod door;
@@ -13,6 +14,7 @@ mod fake_installer;
 mod ignition;
 mod infra_envs;
 mod install_files;
+mod installation;
 mod logs;
 mod manifests;
 mod openapi;
@@ -24,3 +26,4 @@ mod replicas;
 mod rest;
 mod simulation;
 mod v1;
+mod world;

@@ -1,6 +1,6 @@
 //! What must be true after every step, whatever happened.
 
-use super::world::World;
+use crate::world::World;
 use muster_domain::Timestamp;
 use muster_domain::host::{Report, Status};
 use muster_store::HostFilter;

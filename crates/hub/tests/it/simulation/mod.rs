@@ -4,11 +4,11 @@
 //! checked after every step. A failure prints the seed that repeats it: `MUSTER_SIM_SEED=… cargo test -p muster-hub
 //! simulation`.
 
+mod chance;
 mod laws;
-mod world;
 
+use crate::world::World;
 use jiff::SignedDuration;
-use world::World;
 
 /// How many schedules a run plays; `MUSTER_SIM_SCHEDULES` asks for more.
 const SCHEDULES: u64 = 2_000;
@@ -20,7 +20,7 @@ fn number(name: &str) -> Option<u64> {
 
 /// One schedule from its seed; everything random comes from it.
 async fn play(seed: u64) {
-    let mut world = World::new(seed).await;
+    let mut world = World::random(seed).await;
     for _ in 0..STEPS {
         world.random_step().await;
         laws::hold(&mut world).await;
@@ -87,7 +87,7 @@ fn random_schedules_keep_the_laws_odd_seeds() {
 /// Every wait of an hour passes in milliseconds here.
 #[tokio::test]
 async fn a_silent_host_is_seen_after_three_minutes_and_returns_by_itself() {
-    let mut world = World::new(7).await;
+    let mut world = World::random(7).await;
     world.faults = false;
     world.run_for(SignedDuration::from_mins(5)).await;
     assert_eq!(world.status(0).await, "known-unbound");
@@ -105,7 +105,7 @@ async fn a_silent_host_is_seen_after_three_minutes_and_returns_by_itself() {
 
 #[tokio::test]
 async fn a_host_that_dies_while_binding_or_unbinding_does_not_stay_there() {
-    let mut world = World::new(8).await;
+    let mut world = World::random(8).await;
     world.faults = false;
     world.run_for(SignedDuration::from_mins(5)).await;
     assert_eq!(world.bind(0, 0).await, 200);
@@ -121,7 +121,7 @@ async fn a_host_that_dies_while_binding_or_unbinding_does_not_stay_there() {
 
 #[tokio::test]
 async fn a_move_survives_a_crash_of_the_hub() {
-    let mut world = World::new(9).await;
+    let mut world = World::random(9).await;
     world.faults = false;
     world.run_for(SignedDuration::from_mins(5)).await;
     assert_eq!(world.bind(0, 0).await, 200);
