@@ -490,8 +490,14 @@ fn finalizing_stages_go_forward_only() {
         stage: FinalizingStage::RouterCa,
     };
     assert_eq!(after(&done, back.clone()), done);
-    let refused = next(&cluster(Phase::Installed), &back, noon()).unwrap_err();
+    let refused = next(&cluster(Phase::Cancelled), &back, noon()).unwrap_err();
     assert_eq!(refused.class, Class::Invalid);
+    // All that was waited for may be there before the controller has said its last word.
+    let installed = after(&cluster(Phase::Installed), back);
+    assert_eq!(
+        (installed.phase, installed.install.finalizing.map(|now| now.stage)),
+        (Phase::Installed, Some(FinalizingStage::RouterCa))
+    );
 }
 
 #[test]
