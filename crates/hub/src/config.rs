@@ -1,5 +1,6 @@
 //! What a hub can be told: as it comes from flags and files, and as it is used.
 
+use jiff::SignedDuration;
 use muster_domain::catalog::{Catalog, Images};
 use muster_domain::checks;
 use muster_domain::cluster;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const INSTALLER_TIME: Duration = Duration::from_secs(600);
+const SHORTEST_SILENCE: SignedDuration = SignedDuration::from_secs(2);
 
 /// As given by a person.
 #[derive(Debug, Clone)]
@@ -34,6 +36,8 @@ pub struct Config {
     pub upgrade_agents: bool,
     /// The `openshift-install` program; `{version}` in its path becomes the cluster's release.
     pub openshift_install: Option<String>,
+    /// How long a host may be silent before it counts as disconnected; absent: three minutes.
+    pub disconnect_after: Option<Duration>,
 }
 
 impl Default for Config {
@@ -50,6 +54,7 @@ impl Default for Config {
             agent_image: None,
             upgrade_agents: true,
             openshift_install: None,
+            disconnect_after: None,
         }
     }
 }
@@ -122,7 +127,7 @@ impl Settings {
             images,
             requirements,
             checks,
-            timers: Timers::default(),
+            timers: timers(config.disconnect_after)?,
             cluster_timers: cluster::event::Timers::default(),
             disabled_steps: BTreeSet::new(),
             default_ntp: String::new(),
@@ -168,4 +173,21 @@ impl Settings {
             rootfs: format!("{base}/boot-artifacts/rootfs?{query}"),
         }
     }
+}
+
+/// The usual limits, but with another silence; the bootstrap host keeps what it is given on top.
+fn timers(disconnect_after: Option<Duration>) -> anyhow::Result<Timers> {
+    let usual = Timers::default();
+    let Some(limit) = disconnect_after else {
+        return Ok(usual);
+    };
+    let silence = SignedDuration::try_from(limit)?;
+    if silence < SHORTEST_SILENCE {
+        anyhow::bail!("hosts poll once a second at most, so they cannot be called silent after {limit:?}");
+    }
+    Ok(Timers {
+        silence,
+        bootstrap_silence: silence + (usual.bootstrap_silence - usual.silence),
+        ..usual
+    })
 }

@@ -328,11 +328,19 @@ fn view(step: Step, args: Vec<String>) -> StepView {
 }
 
 pub fn is_upgrade(steps: &StepsView) -> bool {
+    holds(steps, StepType::UpgradeAgent)
+}
+
+pub fn is_install(steps: &StepsView) -> bool {
+    holds(steps, StepType::Install)
+}
+
+fn holds(steps: &StepsView, wanted: StepType) -> bool {
     steps
         .instructions
         .iter()
         .flatten()
-        .any(|step| step.step_type == StepType::UpgradeAgent)
+        .any(|step| step.step_type == wanted)
 }
 
 fn upgrade(hub: &Hub, slot: &Slot, host: &Host) -> Option<StepsView> {

@@ -140,6 +140,7 @@ impl Scene<'_> {
         if self.host.cluster == settled.host.cluster {
             journal.extend(measure::news(&settled.host, old, &found.report));
         }
+        reports.extend(settled.forget.iter().map(|report| (*report, None)));
         if old != found.validations || reports.contains_key(&Report::Validations) {
             new.insert(Report::Validations, found.validations);
         }

@@ -115,10 +115,7 @@ where
             commit
                 .journal
                 .push(host.entry("host_status_updated", Severity::Info, "The host moved on"));
-            commit.hosts.push(HostWrite::Put {
-                host,
-                reports,
-            });
+            commit.hosts.push(HostWrite::Put { host, reports });
             store.commit(commit).await?;
         }
     };

@@ -25,7 +25,6 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
 
 words!(ChangeKind { Host => "host", Cluster => "cluster", InfraEnv => "infra-env" });
 words!(ChangeOp { Put => "put", Delete => "delete" });

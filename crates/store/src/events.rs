@@ -1,27 +1,20 @@
 //! History: lines appended with the change they tell of, never changed, read by scope.
 
-use crate::changes::words;
 use crate::commit::Commit;
 use crate::sql::{self, Columns, Value};
 use crate::{Store, StoreError};
 use futures_util::TryStreamExt;
 use jiff::Timestamp;
 use muster_domain::id::{ClusterId, HostId, InfraEnvId};
-use muster_domain::journal::{Entry, Severity};
+use muster_domain::journal::{Category, Entry, Severity};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
-
-words!(
-    /// For whom a line is meant.
-    Category { User => "user", Metrics => "metrics" }
-);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub id: i64,
     pub at: Timestamp,
-    pub category: Category,
     pub request_id: Option<Uuid>,
     pub entry: Entry,
 }
@@ -248,11 +241,12 @@ fn event(row: &AnyRow) -> Result<Event, StoreError> {
     Ok(Event {
         id: row.int(0)?,
         at: row.time(1)?,
-        category: Category::from_word(category).ok_or_else(|| StoreError::corrupt("category", category))?,
         request_id: row.maybe_parsed(9, "request id")?,
         entry: Entry {
             name: row.text(2)?.to_owned(),
             severity: severity(row, 3)?,
+            category: Category::from_word(category)
+                .ok_or_else(|| StoreError::corrupt("category", category))?,
             message: row.text(5)?.to_owned(),
             host: row.maybe_parsed(7, "host id")?,
             infra_env: row.maybe_parsed(8, "infra-env id")?,
@@ -277,6 +271,7 @@ pub(crate) async fn append(
             let Entry {
                 name,
                 severity,
+                category,
                 message,
                 host,
                 infra_env,
@@ -288,7 +283,7 @@ pub(crate) async fn append(
                 Value::time(commit.at),
                 Value::foreign(name),
                 Value::text(severity.word()),
-                Value::text(Category::User.word()),
+                Value::text(category.word()),
                 Value::foreign(message),
                 Value::maybe_text(*cluster),
                 Value::maybe_text(*host),

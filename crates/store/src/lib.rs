@@ -33,7 +33,7 @@ pub use commit::{
 pub use counts::Counts;
 pub use database::Database;
 pub use error::StoreError;
-pub use events::{Category, Event, EventQuery, EventsPage, SeverityCounts};
+pub use events::{Event, EventQuery, EventsPage, SeverityCounts};
 pub use files::{FileReader, FileStat};
 pub use hosts::HostFilter;
 pub use outbox::OutboxItem;

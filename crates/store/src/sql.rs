@@ -37,7 +37,6 @@ impl Value {
     pub fn time(at: Timestamp) -> Self {
         Self::Int(at.as_microsecond())
     }
-
 }
 
 pub(crate) fn clean(text: &str) -> String {

@@ -7,6 +7,8 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use muster_domain::cluster::installation::PreparationStatus;
+use muster_domain::cluster::{Cluster, Phase};
 use muster_domain::host::Status;
 use std::fmt::Write;
 use std::hash::Hasher;
@@ -200,6 +202,18 @@ fn pools(text: &mut String, hub: &Hub) {
     }
     single(text, "muster_clusters", "gauge", "Clusters.", clusters);
     single(text, "muster_infra_envs", "gauge", "InfraEnvs.", infra_envs);
+    let about = "Clusters whose files for an installation are not made yet.";
+    let waiting = |cluster: &Cluster| {
+        cluster.phase == Phase::Preparing
+            && cluster.install.preparation.status == PreparationStatus::NotStarted
+    };
+    let waiting = hub
+        .index
+        .clusters()
+        .iter()
+        .filter(|cluster| waiting(cluster))
+        .count();
+    single(text, "muster_cluster_files_waiting", "gauge", about, waiting);
     let about = "Clusters whose newest changes are not reflected in their findings yet.";
     single(
         text,

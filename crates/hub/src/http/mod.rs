@@ -18,6 +18,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
@@ -44,8 +45,25 @@ pub fn router(hub: Hub) -> Router {
         .layer(middleware::from_fn_with_state(hub.clone(), metrics::measure))
         .layer(middleware::from_fn(acceptable))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(CatchPanicLayer::custom(broken))
         .layer(CompressionLayer::new().gzip(true).compress_when(shrink))
         .with_state(hub)
+}
+
+/// A mistake of ours: the caller hears of it, and others are not cut off.
+fn broken(panic: Box<dyn std::any::Any + Send>) -> Response {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or(panic.downcast_ref::<&str>().copied());
+    tracing::error!(
+        panic = text.unwrap_or("unknown"),
+        "a request failed inside the hub"
+    );
+    problem::framework(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the hub made a mistake; its log says more",
+    )
 }
 
 /// Whether the workers still work: a hub that cannot write must be restarted, not kept.

@@ -257,7 +257,9 @@ fn remedy(id: CheckId) -> &'static str {
         }
         CheckId::NoIpCollisions => "Find the second machine that uses the address.",
         CheckId::NoIscsiNicInMachineCidr => "Keep storage cards out of the machine network.",
-        CheckId::InstallationDiskSpeed => "Choose a faster installation disk.",
+        CheckId::InstallationDiskSpeed => {
+            "Choose an installation disk that is large and fast enough, or attach one."
+        }
         CheckId::VsphereDiskUuidEnabled => "Set disk.EnableUUID on the virtual machine.",
         CheckId::DiskEncryption => "Enable the TPM of the host, or change the cluster's disk encryption.",
         CheckId::CompatibleAgent => "Wait for the agent to be replaced, or boot a newer discovery image.",

@@ -6,7 +6,7 @@ use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::usecase::host_bind::early_bound;
 use muster_domain::HostKey;
 use muster_domain::checks::CheckId;
-use muster_domain::host::{Event, Host, Report};
+use muster_domain::host::{Event, Host, Report, Role};
 use muster_domain::refusal::{Class, Refused};
 use std::sync::Arc;
 
@@ -16,7 +16,12 @@ pub async fn host_install(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host
 
 pub fn install_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
     lent(&scene.host)?;
-    Ok(scene.plain(scene.next(&Event::Install)?))
+    let mut decision = scene.next(&Event::Install)?;
+    let host = &mut decision.host;
+    if host.role == Role::Worker && host.tenant.machine_config_pool.is_empty() {
+        host.tenant.machine_config_pool = Role::Worker.word().into();
+    }
+    Ok(scene.plain(decision))
 }
 
 pub async fn host_reset(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {

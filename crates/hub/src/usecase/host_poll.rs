@@ -46,7 +46,21 @@ async fn told(hub: &Hub, steps: StepsView, slot: &Slot, ask: &Ask) -> Result<Ste
     if steps::is_upgrade(&steps) && slot.live.upgrades.load(Ordering::Relaxed) == 1 {
         upgrade_started(hub, &slot.row(), ask).await?;
     }
+    if steps::is_install(&steps) && slot.row().installer_version != hub.settings.images.installer {
+        installer_chosen(hub, slot.row().key(), ask).await?;
+    }
     Ok(steps)
+}
+
+/// People can see by which image a host was installed.
+async fn installer_chosen(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
+    hub.host_turn(key, Need::Row, ask, |scene| {
+        let mut decision = scene.unchanged();
+        decision.host.installer_version = hub.settings.images.installer.clone();
+        Ok(scene.plain(decision))
+    })
+    .await
+    .map(drop)
 }
 
 async fn checked_in(

@@ -4,8 +4,9 @@ use crate::place::Place;
 use crate::sample::*;
 use muster_domain::host::Host;
 use muster_domain::id::ClusterId;
+use muster_domain::journal::Category;
 use muster_domain::journal::{Entry, Severity};
-use muster_store::{Category, Commit, EventQuery, HostWrite, SeverityCounts, Store};
+use muster_store::{Commit, EventQuery, HostWrite, SeverityCounts, Store};
 use uuid::Uuid;
 
 crate::on_both!(

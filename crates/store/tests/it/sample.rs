@@ -82,10 +82,7 @@ pub fn put_with(host: Host, reports: &[(Report, Option<&str>)]) -> HostWrite {
         .iter()
         .map(|(report, body)| (*report, body.map(str::to_owned)))
         .collect();
-    HostWrite::Put {
-        host,
-        reports,
-    }
+    HostWrite::Put { host, reports }
 }
 
 pub fn commit() -> Commit {

@@ -13,8 +13,9 @@ use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
 use muster_contract::v2::event::{
     EventCategory, EventOrder, EventSeverity, EventView, EventsQuery, TriggerEvent,
 };
+use muster_domain::journal::Category;
 use muster_domain::{ClusterId, Entry, HostId, InfraEnvId, Severity};
-use muster_store::{Category, Commit, Event, EventQuery, EventsPage};
+use muster_store::{Commit, Event, EventQuery, EventsPage};
 
 const LIMIT: i64 = 5000;
 const EVENT_COUNT: HeaderName = HeaderName::from_static("event-count");
@@ -115,6 +116,7 @@ pub fn view(event: Event) -> EventView {
     let Entry {
         name,
         severity,
+        category: _,
         message,
         host,
         infra_env,
@@ -166,6 +168,7 @@ async fn trigger(
         severity(body.severity),
         body.message,
     );
+    entry.category = body.category.map(category).unwrap_or_default();
     entry.cluster = body.cluster_id.map(ClusterId);
     entry.host = body.host_id.map(HostId);
     entry.infra_env = body.infra_env_id.map(InfraEnvId);
