@@ -7,7 +7,8 @@ use std::io::Read;
 use std::path::Path;
 
 /// Enough for a hub that installs nothing yet: right in shape, of no use at any registry.
-const PRACTICE_PULL_SECRET: &str = r#"{"auths":{"registry.example.com":{"auth":"bXVzdGVyOm11c3Rlcg=="}}}"#;
+const PRACTICE_PULL_SECRET: &str =
+    r#"{"auths":{"registry.example.com":{"auth":"bXVzdGVyLXByYWN0aWNlOm11c3Rlci1wcmFjdGljZS1vbmx5"}}}"#;
 
 /// The text of a file; `-` is stdin.
 pub fn text(path: &Path) -> Outcome<String> {

@@ -112,12 +112,16 @@ impl Teller {
     }
 
     fn tell(&mut self, text: String) {
-        if text == self.told {
-            return;
+        // A log does not need a line for every percent.
+        let is_news = match self.in_place {
+            true => text != self.told,
+            false => without_percentages(&text) != without_percentages(&self.told),
+        };
+        if is_news {
+            let line = line(self.in_place, span(self.start.elapsed().as_secs() as i64), &text);
+            // Whoever does not read it misses nothing but progress.
+            let _ = std::io::stderr().write_all(line.as_bytes());
         }
-        let line = line(self.in_place, span(self.start.elapsed().as_secs() as i64), &text);
-        // Whoever does not read it misses nothing but progress.
-        let _ = std::io::stderr().write_all(line.as_bytes());
         self.told = text;
     }
 }
@@ -138,6 +142,12 @@ fn line(in_place: bool, after: String, text: &str) -> String {
     }
 }
 
+fn without_percentages(text: &str) -> String {
+    let words = text.split(' ');
+    let kept = words.filter(|word| !word.trim_matches(['(', ')', ':', ',']).ends_with('%'));
+    kept.collect::<Vec<_>>().join(" ")
+}
+
 fn timed_out(timeout: Duration, told: &str) -> Failure {
     let after = span(timeout.as_secs() as i64);
     Failure::new(
@@ -150,6 +160,20 @@ fn timed_out(timeout: Duration, told: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_tells_stages_and_not_every_percent() {
+        let plain = |text| without_percentages(text);
+        assert_eq!(
+            plain("demo installing 10%: a Rebooting"),
+            plain("demo installing 12%: a Rebooting")
+        );
+        assert_eq!(plain("a is installing (20%)"), plain("a is installing (60%)"));
+        assert_ne!(
+            plain("demo installing 10%: a Joined"),
+            plain("demo installing 10%: a Rebooting")
+        );
+    }
 
     #[test]
     fn a_terminal_shows_one_line_and_a_log_one_for_each_news() {

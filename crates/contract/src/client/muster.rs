@@ -1,12 +1,11 @@
 //! Muster's own API: plans, explanations, moves, pages of hosts and the feed of changes.
 
-use super::{HubClient, NOTHING, Result, v1};
+use super::{HubClient, Result, v1};
 use crate::v1::change::{ChangesPage, ChangesQuery};
 use crate::v1::explain::ExplainView;
-use crate::v1::host::{HostPage, HostsQuery, MoveHost, MoveView};
+use crate::v1::host::{HostPage, HostSummary, HostsQuery, MoveHost, MoveView};
 use crate::v1::plan::{PlanRequest, PlanView};
 use crate::v1::status::HubStatus;
-use reqwest::Method;
 use uuid::Uuid;
 
 impl HubClient {
@@ -42,11 +41,9 @@ impl HubClient {
     }
 
     /// Takes back a host that runs its installed system: it fetches the discovery image itself and boots it.
-    pub async fn reclaim_host(&self, infra_env: Uuid, host: Uuid) -> Result<()> {
-        let path = v1(format_args!(
-            "/infra-envs/{infra_env}/hosts/{host}/actions/reclaim"
-        ));
-        self.tell(Method::POST, path, NOTHING).await
+    pub async fn reclaim_host(&self, infra_env: Uuid, host: Uuid) -> Result<HostSummary> {
+        let path = format_args!("/infra-envs/{infra_env}/hosts/{host}/actions/reclaim");
+        self.act(v1(path)).await
     }
 
     pub async fn host_page(&self, query: &HostsQuery) -> Result<HostPage> {

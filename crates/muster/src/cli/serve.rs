@@ -1,10 +1,12 @@
 //! `muster serve`: the hub.
 
+use crate::age::parse_span;
 use crate::exit::{Failure, Outcome};
 use crate::{input, output};
 use muster_hub::Config;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -52,6 +54,9 @@ pub struct ServeArgs {
     /// The openshift-install program that makes clusters' files; {version} in the path becomes the release
     #[arg(long, value_name = "PATH")]
     openshift_install: Option<String>,
+    /// How long a host may be silent before it counts as disconnected; three minutes when absent
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    disconnect_after: Option<Duration>,
     /// How the log is written
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -78,6 +83,7 @@ pub async fn run(args: ServeArgs) -> Outcome {
         release_images: input::json_opt("--release-images", args.release_images)?,
         hw_requirements: input::json_opt("--hw-requirements", args.hw_requirements)?,
         openshift_install: args.openshift_install,
+        disconnect_after: args.disconnect_after,
         ..Config::default()
     };
     let stop = stop_signal()?;

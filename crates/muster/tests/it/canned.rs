@@ -106,6 +106,21 @@ pub fn host(status: &str) -> String {
     )
 }
 
+/// The cluster in a state, with these parts beside.
+pub fn cluster_in(status: &str, parts: &str) -> String {
+    let plain = ClusterView {
+        name: "demo".into(),
+        status: status.to_owned().into(),
+        status_info: "it is".into(),
+        ..ClusterView::default()
+    };
+    let with_id = whole(&plain, r#"{"id":"{cluster}"}"#);
+    let mut value: serde_json::Value = serde_json::from_str(&with_id).unwrap();
+    let parts: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&expand(parts)).unwrap();
+    value.as_object_mut().unwrap().extend(parts);
+    value.to_string()
+}
+
 pub fn cluster(name: &str) -> String {
     let parts = r#"{"id":"{cluster}","status":"insufficient","openshift_version":"4.18.1"}"#;
     whole(

@@ -3,7 +3,7 @@
 use crate::canned::{CLUSTER, Canned, HOST_A, HOST_B, HOST_C, INFRA_ENV, cluster, host};
 use crate::program::{Ran, run};
 
-fn ok(hub: &Canned, args: &[&str]) -> Ran {
+pub fn ok(hub: &Canned, args: &[&str]) -> Ran {
     let mut args = args.to_vec();
     args.extend(["--hub", &hub.url]);
     let ran = run(&args);
@@ -176,6 +176,29 @@ fn only_what_is_given_is_changed() {
     let asked = hub.asked().pop().unwrap();
     assert!(
         asked.ends_with(r#" {"host_role":"master","node_labels":[{"key":"zone","value":"a"}]}"#),
+        "{asked}"
+    );
+}
+
+#[test]
+fn verdicts_are_asked_for_the_hosts_of_a_cluster() {
+    let told = r#"{"subject":"host/worker-0","status":"known","status_info":"","why":"","next_action":"","blockers":[],
+        "verdicts":[{"role":"worker","fits":true,"reasons":[]}],"verbs":[]}"#;
+    let hub = Canned::start(&[
+        (
+            "GET {v1}/hosts",
+            200,
+            r#"{"hosts":[{"id":"{c}","infra_env_id":"{env}","name":"worker-0","status":"known","status_info":"",
+                "role":"worker","cpus":8,"memory_mib":16384,"disk_gb":120,"revision":1}]}"#,
+        ),
+        ("GET {v1}/infra-envs/{env}/hosts/{c}/explain", 200, told),
+    ]);
+    let ran = ok(&hub, &["host", "verdicts", "--cluster", "demo"]);
+    assert!(ran.out.contains("worker-0  worker  yes"), "{}", ran.out);
+    let asked = hub.asked().into_iter().find(|asked| asked.contains("/v1/hosts?"));
+    let asked = asked.unwrap();
+    assert!(
+        asked.contains(&format!("cluster_id={CLUSTER}")) && !asked.contains("free="),
         "{asked}"
     );
 }

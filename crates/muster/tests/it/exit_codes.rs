@@ -117,3 +117,14 @@ fn a_broken_hub_ends_with_1() {
     let hub = Canned::start(&[("GET {v1}/status", 500, &error(500, "boom"))]);
     assert_eq!(run(&["status", "--hub", &hub.url]).code, 1);
 }
+
+#[test]
+fn a_hub_that_cannot_start_tells_the_cause_once() {
+    let dir = tempfile::tempdir().unwrap();
+    // A directory where the database should be.
+    let database = format!("sqlite:{}", dir.path().display());
+    let ran = run(&["serve", "--listen", "127.0.0.1:0", "--database", &database]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let cause = ran.err.lines().find(|line| line.starts_with("error: ")).unwrap();
+    assert_eq!(cause.matches("unable to open").count(), 1, "{cause}");
+}

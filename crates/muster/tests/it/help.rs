@@ -47,6 +47,8 @@ fn flags_others_rely_on_are_there() {
         "--seed <S>",
         "--poll <SECONDS>",
         "--fault <SPEC>",
+        "--install-time <SPAN>",
+        "--return-boots <SPAN|off>",
     ] {
         assert!(sim.contains(flag), "{flag} is missing in\n{sim}");
     }
@@ -66,6 +68,9 @@ fn every_command_that_does_something_has_examples() {
         "host bind",
         "host unbind",
         "host move",
+        "host install",
+        "host reset",
+        "host reclaim",
         "host update",
         "host delete",
         "host explain",
@@ -77,6 +82,24 @@ fn every_command_that_does_something_has_examples() {
         "cluster update",
         "cluster delete",
         "cluster hosts",
+        "cluster install",
+        "cluster cancel",
+        "cluster reset",
+        "cluster wait",
+        "cluster add-hosts",
+        "cluster ignition set",
+        "cluster ignition list",
+        "cluster ignition get",
+        "cluster ignition delete",
+        "cluster manifest add",
+        "cluster manifest list",
+        "cluster manifest get",
+        "cluster manifest delete",
+        "cluster install-config",
+        "cluster credentials",
+        "cluster kubeconfig",
+        "cluster file",
+        "cluster logs",
         "infra-env list",
         "infra-env get",
         "infra-env create",
@@ -130,4 +153,43 @@ fn generated_documents_do_not_depend_on_the_surroundings() {
         .env("COLUMNS", "60")
         .env("MUSTER_HUB", "http://other:1");
     assert_eq!(crate::program::finish(elsewhere).out, plain.out);
+}
+
+#[test]
+fn the_faults_in_the_help_can_be_used() {
+    let help = run(&["sim", "--help"]).out;
+    let faults = help.split("Faults are written").nth(1).unwrap();
+    let words: Vec<&str> = faults
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split_once(':'))
+        .map(|(word, _)| word)
+        .collect();
+    assert!(words.len() >= 19, "{words:?}");
+    for word in words {
+        let fault = format!("{word}:#0:1:1:1:1");
+        let ran = run(&["sim", "--infra-env", "x", "--hosts", "1", "--fault", &fault]);
+        // Too many details, of a fault that there is.
+        assert!(
+            ran.code == 2 && !ran.err.contains("no fault is called"),
+            "{fault}: {}",
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn the_states_of_hosts_and_clusters_are_generated() {
+    assert!(run(&["gen", "states"]).out.starts_with("# States of a host\n"));
+    assert!(
+        run(&["gen", "states", "host"])
+            .out
+            .starts_with("# States of a host\n")
+    );
+    let cluster = run(&["gen", "states", "cluster"]);
+    assert!(cluster.code == 0 && cluster.out.starts_with("# States of a cluster\n"));
+    assert!(
+        cluster.out.contains("Preparing --> Installing"),
+        "{}",
+        cluster.out
+    );
 }

@@ -4,11 +4,14 @@
 
 mod bad_input;
 mod canned;
+mod cluster_files;
+mod cluster_tour;
 mod commands;
 mod config;
 mod durability;
 mod exit_codes;
 mod help;
+mod installs;
 mod ledger;
 mod machines;
 mod names;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running part of the program; it ends with the test.
-struct Running(Child);
+pub struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -18,14 +18,18 @@ impl Drop for Running {
     }
 }
 
-struct Hub {
+pub struct Hub {
     process: Running,
     url: String,
     _data: tempfile::TempDir,
 }
 
 impl Hub {
-    fn start() -> Self {
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    pub fn start_with(flags: &[&str]) -> Self {
         let data = tempfile::tempdir().unwrap();
         let dir = data.path().join("data");
         let mut serve = command(&[
@@ -36,6 +40,9 @@ impl Hub {
             dir.to_str().unwrap(),
         ]);
         let mut child = serve
+            .args(flags)
+            // What makes the files of installations looks for programs of its own.
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -57,25 +64,30 @@ impl Hub {
     }
 
     fn sim(&self, infra_env: &str, hosts: &str) -> Running {
+        self.sim_with(infra_env, hosts, &[])
+    }
+
+    pub fn sim_with(&self, infra_env: &str, hosts: &str, flags: &[&str]) -> Running {
         let mut sim = command(&["sim", "--infra-env", infra_env, "--hosts", hosts, "--poll", "1"]);
+        sim.args(flags);
         sim.env("MUSTER_HUB", &self.url).stderr(Stdio::null());
         Running(sim.spawn().unwrap())
     }
 
-    fn run(&self, line: &str) -> Ran {
+    pub fn run(&self, line: &str) -> Ran {
         let mut command = command(&line.split(' ').collect::<Vec<_>>());
         command.env("MUSTER_HUB", &self.url);
         finish(command)
     }
 
     /// What a command prints that has to work.
-    fn ok(&self, line: &str) -> String {
+    pub fn ok(&self, line: &str) -> String {
         let ran = self.run(line);
         assert_eq!(ran.code, 0, "muster {line}\n{}{}", ran.out, ran.err);
         ran.out
     }
 
-    fn until(&self, line: &str, enough: impl Fn(&str) -> bool) -> String {
+    pub fn until(&self, line: &str, enough: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
             let out = self.ok(line);

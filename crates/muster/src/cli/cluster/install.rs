@@ -2,15 +2,17 @@
 
 use super::progress::{self, Stand};
 use super::{Named, plan_of};
+use crate::age::parse_span;
 use crate::exit::Outcome;
 use crate::output::{self, Format, Shown};
 use crate::plan::{self, DryRunArgs};
 use crate::resolve;
 use crate::wait::{self, InstallWaitArgs, WaitArgs};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use muster_contract::client::{ClientError, HubClient};
 use muster_contract::v1::plan::Verb;
 use muster_contract::v2::cluster::ClusterView;
+use std::time::Duration;
 use uuid::Uuid;
 
 /// Install a cluster on the hosts lent to it
@@ -52,7 +54,7 @@ pub struct CancelArgs {
 #[command(after_help = "\
 Examples:
   muster cluster reset demo --dry-run
-  muster cluster reset demo --wait --timeout 30m   until all hosts are discovered again
+  muster cluster reset demo --wait --timeout 30m   until it can be installed again
   muster cluster install demo --wait               and once more")]
 pub struct ResetArgs {
     #[command(flatten)]
@@ -61,6 +63,32 @@ pub struct ResetArgs {
     dry_run: DryRunArgs,
     #[command(flatten)]
     wait: WaitArgs,
+}
+
+/// Wait for a cluster, whoever started what it does
+///
+/// Nothing is changed. Progress is told on stderr; it ends with exit code 1 and
+/// the reason when the cluster will not get there.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  muster cluster wait demo --for ready       until it can be installed
+  muster cluster wait demo                   until it is installed")]
+pub struct AwaitArgs {
+    #[command(flatten)]
+    cluster: Named,
+    /// What to wait for
+    #[arg(long = "for", value_enum, value_name = "STATE", default_value = "installed")]
+    goal: Goal,
+    /// How long to wait at most
+    #[arg(long, value_name = "SPAN", default_value = "3h", value_parser = parse_span)]
+    timeout: Duration,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Goal {
+    Ready,
+    Installed,
 }
 
 /// What is done to a cluster, and how it is told.
@@ -116,8 +144,16 @@ async fn act(
         }
         false => act.begun(),
     };
-    let sentence = format!("cluster/{} {word}, {}", now.name, now.status);
-    output::done(format, &now.handle(), &now, &sentence)
+    told(&now, word, format)
+}
+
+/// A word that is the status, too, is said once.
+fn told(now: &ClusterView, word: &str, format: Format) -> Outcome {
+    let sentence = match now.status == word {
+        true => format!("cluster/{} {word}", now.name),
+        false => format!("cluster/{} {word}, {}", now.name, now.status),
+    };
+    output::done(format, &now.handle(), now, &sentence)
 }
 
 impl Act {
@@ -160,6 +196,22 @@ impl Act {
             Self::Reset => "reset",
         }
     }
+}
+
+pub async fn wait_for(hub: &HubClient, args: AwaitArgs, format: Format) -> Outcome {
+    let cluster = resolve::cluster(hub, &args.cluster.cluster).await?;
+    let from = wait::head(hub).await?;
+    let (judge, word): (fn(&ClusterView) -> Stand, _) = match args.goal {
+        Goal::Ready => (progress::ready, "is ready"),
+        Goal::Installed => (progress::installed, "is installed"),
+    };
+    let now = progress::wait(hub, from, args.timeout, cluster.id, judge).await?;
+    output::done(
+        format,
+        &now.handle(),
+        &now,
+        &format!("cluster/{} {word}", now.name),
+    )
 }
 
 pub async fn add_hosts(hub: &HubClient, named: &Named, format: Format) -> Outcome {

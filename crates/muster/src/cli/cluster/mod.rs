@@ -49,6 +49,7 @@ enum ClusterVerb {
     Install(install::InstallArgs),
     Cancel(install::CancelArgs),
     Reset(install::ResetArgs),
+    Wait(install::AwaitArgs),
     /// Let an installed cluster take on more hosts
     #[command(after_help = "\
 Examples:
@@ -93,6 +94,7 @@ pub async fn run(hub: &HubClient, args: ClusterArgs) -> Outcome {
         ClusterVerb::Install(args) => install::install(hub, args, format).await,
         ClusterVerb::Cancel(args) => install::cancel(hub, args, format).await,
         ClusterVerb::Reset(args) => install::reset(hub, args, format).await,
+        ClusterVerb::Wait(args) => install::wait_for(hub, args, format).await,
         ClusterVerb::AddHosts(named) => install::add_hosts(hub, &named, format).await,
         ClusterVerb::Hosts(named) => hosts(hub, &named, format).await,
         ClusterVerb::Explain(named) => {

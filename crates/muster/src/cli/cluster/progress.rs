@@ -1,6 +1,5 @@
 //! How far a cluster is, in one line, and whether that is where it should get to.
 
-use crate::cli::host::settle::{self, Settled};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::output::short;
 use crate::wait::{self, Seen};
@@ -19,54 +18,76 @@ const NAMED: usize = 6;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stand {
     Done,
-    /// It will not get there any more; the text says why.
-    Failed(String),
+    /// It will not get there any more.
+    Failed(Why),
     NotYet,
+}
+
+/// Why it will not get there, and what to do; the hub knows that when the text is empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Why {
+    pub cause: String,
+    pub next: &'static str,
+}
+
+impl Why {
+    fn told_by_hub(cause: String) -> Self {
+        Self { cause, next: "" }
+    }
 }
 
 /// Installed, and working.
 pub fn installed(cluster: &ClusterView) -> Stand {
+    let info = &cluster.status_info;
+    let preparation = &cluster.last_installation_preparation;
     match cluster.status.as_ref() {
         "installed" | "adding-hosts" => Stand::Done,
-        "error" => Stand::Failed(format!("the installation failed: {}", cluster.status_info)),
-        "cancelled" => Stand::Failed(format!("the installation was cancelled: {}", cluster.status_info)),
-        "preparing-for-installation" | "installing" | "finalizing" | "installing-pending-user-action" => {
-            Stand::NotYet
-        }
-        // Back where it began.
-        status => match cluster.last_installation_preparation.status.as_ref() {
-            "failed" => Stand::Failed(format!(
-                "the preparation failed: {}",
-                cluster.last_installation_preparation.reason
-            )),
-            _ => Stand::Failed(format!("it is {status} again: the installation was stopped")),
-        },
+        "error" => Stand::Failed(Why::told_by_hub(format!("the installation failed: {info}"))),
+        "cancelled" => Stand::Failed(Why::told_by_hub(format!(
+            "the installation was cancelled: {info}"
+        ))),
+        status if is_underway(status) => Stand::NotYet,
+        // Back where it began, or never left.
+        _ if preparation.status == "failed" => Stand::Failed(Why {
+            cause: format!("the preparation failed: {}", preparation.reason),
+            next: "see to that, then install it again",
+        }),
+        status => Stand::Failed(Why {
+            cause: format!("it is {status}: no installation is under way"),
+            next: "start one with `muster cluster install`",
+        }),
     }
 }
 
-pub fn cancelled(cluster: &ClusterView) -> Stand {
+/// Complete, with hosts that are good enough: it can be installed.
+pub fn ready(cluster: &ClusterView) -> Stand {
     match cluster.status.as_ref() {
-        "preparing-for-installation" | "installing" | "finalizing" | "installing-pending-user-action" => {
-            Stand::NotYet
-        }
-        // Cancelled, or already reset by somebody else.
-        _ => Stand::Done,
+        "ready" => Stand::Done,
+        "insufficient" | "pending-for-input" => Stand::NotYet,
+        status => Stand::Failed(Why::told_by_hub(format!("it is {status}, past being ready"))),
     }
 }
 
-/// Put together again: its hosts are discovered and judged as before the installation.
+fn is_underway(status: &str) -> bool {
+    matches!(
+        status,
+        "preparing-for-installation" | "installing" | "finalizing" | "installing-pending-user-action"
+    )
+}
+
+/// No longer under way: cancelled, or ready again when nothing was written yet.
+pub fn cancelled(cluster: &ClusterView) -> Stand {
+    match is_underway(&cluster.status) {
+        true => Stand::NotYet,
+        false => Stand::Done,
+    }
+}
+
+/// As before the installation: its hosts are discovered again, and it can be installed.
 pub fn reset(cluster: &ClusterView) -> Stand {
-    let is_draft = matches!(
-        cluster.status.as_ref(),
-        "ready" | "insufficient" | "pending-for-input"
-    );
-    let hosts = cluster.hosts.as_deref().unwrap_or_default();
-    let settled = hosts
-        .iter()
-        .all(|host| settle::discovered(host) != Settled::NotYet);
-    match is_draft && settled {
-        true => Stand::Done,
-        false => Stand::NotYet,
+    match cluster.status.as_ref() {
+        "ready" => Stand::Done,
+        _ => Stand::NotYet,
     }
 }
 
@@ -83,14 +104,16 @@ pub async fn wait(
         match judge(&now) {
             Stand::Done => Ok(Seen::Done(now)),
             Stand::NotYet => Ok(Seen::NotYet(line(&now))),
-            Stand::Failed(why) => Err(Failure::other(format!("cluster/{}: {why}", now.name))),
+            Stand::Failed(why) => {
+                Err(Failure::other(format!("cluster/{}: {}", now.name, why.cause)).next(why.next))
+            }
         }
     };
     let concerns = |change: &Change| change.id == id || change.cluster_id == Some(id);
     let outcome = wait::until(hub, from, timeout, concerns, look).await;
     match outcome {
         Ok(now) => Ok(now),
-        Err(failure) if matches!(failure.kind, Kind::TimedOut | Kind::Other) => {
+        Err(failure) if failure.kind == Kind::TimedOut || failure.next.is_none() => {
             Err(with_reason(hub, id, failure).await)
         }
         Err(failure) => Err(failure),
@@ -170,7 +193,8 @@ fn word(host: &HostView) -> &str {
 
 /// The name given to it, the name it has, or the first part of its id.
 pub fn host_name(host: &HostView) -> String {
-    if !host.requested_hostname.is_empty() {
+    // A host that reported nothing yet is called by its id.
+    if !host.requested_hostname.is_empty() && host.requested_hostname.parse::<Uuid>().is_err() {
         return host.requested_hostname.clone();
     }
     #[derive(serde::Deserialize)]
@@ -220,17 +244,21 @@ mod tests {
             },
             ..cluster("ready")
         };
+        let why = |cluster| match installed(cluster) {
+            Stand::Failed(why) => why.cause,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(why(&failed), "the preparation failed: no program");
         assert_eq!(
-            installed(&failed),
-            Stand::Failed("the preparation failed: no program".into())
+            why(&cluster("ready")),
+            "it is ready: no installation is under way"
         );
-        assert!(matches!(installed(&cluster("ready")), Stand::Failed(_)));
     }
 
     #[test]
     fn only_working_clusters_count_as_installed() {
         assert_eq!(installed(&cluster("installed")), Stand::Done);
-        assert!(matches!(installed(&cluster("error")), Stand::Failed(why) if why.ends_with("info")));
+        assert!(matches!(installed(&cluster("error")), Stand::Failed(why) if why.cause.ends_with("info")));
         assert!(matches!(installed(&cluster("cancelled")), Stand::Failed(_)));
         for underway in [
             "preparing-for-installation",
@@ -243,14 +271,26 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_is_done_when_all_hosts_are_discovered_again() {
-        let with = |status| ClusterView {
-            hosts: Some(vec![host("a", "known", ""), host("b", status, "")]),
-            ..cluster("ready")
-        };
-        assert_eq!(reset(&with("resetting-pending-user-action")), Stand::NotYet);
-        assert_eq!(reset(&with("insufficient")), Stand::Done);
+    fn a_reset_is_done_when_the_cluster_can_be_installed_again() {
         assert_eq!(reset(&cluster("cancelled")), Stand::NotYet);
+        assert_eq!(reset(&cluster("insufficient")), Stand::NotYet);
+        assert_eq!(reset(&cluster("ready")), Stand::Done);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_running_cluster_to_become_ready() {
+        assert_eq!(ready(&cluster("pending-for-input")), Stand::NotYet);
+        assert!(matches!(ready(&cluster("installing")), Stand::Failed(_)));
+    }
+
+    #[test]
+    fn a_host_that_reported_nothing_yet_is_named_by_the_first_part_of_its_id() {
+        let id = "68093fef-941d-4ffd-8ba4-fd04e0289865";
+        let silent = HostView {
+            id: id.parse().unwrap(),
+            ..host(id, "discovering", "")
+        };
+        assert_eq!(host_name(&silent), "68093fef");
     }
 
     #[test]
