@@ -1,5 +1,8 @@
 //! A hub as people run it: the built binary, on a free port of loopback, stopped with its guard.
 
+pub mod installer;
+
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -35,11 +38,17 @@ pub struct Hub {
 
 impl Hub {
     pub fn start(options: &Options<'_>) -> Result<Self> {
+        Self::start_with(options, &[])
+    }
+
+    /// The same with further arguments of `muster serve`.
+    pub fn start_with(options: &Options<'_>, more: &[OsString]) -> Result<Self> {
         fs::create_dir_all(options.data_dir)
             .with_context(|| format!("creating {}", options.data_dir.display()))?;
         let said = options.data_dir.join("hub.out");
         let log = options.data_dir.join("hub.log");
         let mut command = command(options);
+        command.args(more);
         command.stdout(File::create(&said)?).stderr(File::create(&log)?);
         let mut service = process::Service::start("the hub", &mut command, Signal::TERM)?;
         let url = wait::until("the hub's line with its URL", START_LIMIT, || {

@@ -1,5 +1,7 @@
 //! `cargo xtask replay`: plays recorded exchanges against a hub and says where the answers differ.
 
+mod adapt;
+mod cast;
 mod client;
 mod headers;
 mod ids;
@@ -16,14 +18,22 @@ mod steps;
 mod tests;
 mod values;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::{hub, project};
 
+use intended::Intended;
+use recording::Recording;
+use report::FileReport;
 pub use report::Summary;
-pub use run::Extent;
+
+/// A machine with two cores is busy with these; more would only make limits pass too late.
+const SIDE_BY_SIDE: usize = 4;
 
 /// Replays recordings against a hub and prints the differences exchange by exchange.
 ///
@@ -35,12 +45,9 @@ pub struct Args {
     /// URL of a running hub, best an empty one: lists are compared whole
     #[arg(long, value_name = "URL")]
     hub: Option<String>,
-    /// Stop at the first exchange that starts an installation (the default for flow_* files)
-    #[arg(long, conflicts_with = "whole")]
-    until_install: bool,
-    /// Replay to the end, installations included
-    #[arg(long)]
-    whole: bool,
+    /// The muster binary to start hubs with; built when absent
+    #[arg(long, value_name = "PATH", conflicts_with = "hub")]
+    binary: Option<PathBuf>,
     /// Fail as well when an entry of the list of intended differences matched nothing
     #[arg(long)]
     strict: bool,
@@ -55,8 +62,8 @@ pub struct Args {
 /// How to replay; the defaults are those of the command.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// `None`: decided by the file's name, see [`Extent::of_file`].
-    pub extent: Option<Extent>,
+    /// `None`: it is built.
+    pub binary: Option<PathBuf>,
     pub strict: bool,
     pub verbose: bool,
 }
@@ -66,18 +73,13 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some(dir) = &args.mask_into {
         return args.files.iter().try_for_each(|file| mask::copy(file, dir));
     }
-    let extent = match (args.until_install, args.whole) {
-        (true, _) => Some(Extent::UntilInstall),
-        (_, true) => Some(Extent::Whole),
-        (false, false) => None,
-    };
     let files = if args.files.is_empty() {
         project_recordings()?
     } else {
         args.files.clone()
     };
     let options = Options {
-        extent,
+        binary: args.binary.clone(),
         strict: args.strict,
         verbose: args.verbose,
     };
@@ -91,27 +93,13 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Replays each file and prints what differs; with no `hub` every file gets a fresh one of our own.
 pub fn replay_files(files: &[PathBuf], hub: Option<&str>, options: &Options) -> Result<Summary> {
-    let intended = intended::Intended::load()?;
-    let mut summary = Summary::default();
-    let binary = if hub.is_none() {
-        Some(project::build(project::Profile::Dev)?)
-    } else {
-        None
+    let intended = Intended::load()?;
+    let reports = match hub {
+        Some(url) => one_after_another(files, url, &intended)?,
+        None => side_by_side(files, options, &intended)?,
     };
-    for file in files {
-        let recording = recording::Recording::load(file)?;
-        let extent = options.extent.unwrap_or_else(|| Extent::of_file(&recording.name));
-        let report = match (&binary, hub) {
-            (Some(binary), _) => with_own_hub(binary, |url| {
-                run::replay(&recording, &client::Client::new(url), &intended, extent)
-            })?,
-            (None, url) => run::replay(
-                &recording,
-                &client::Client::new(url.unwrap_or_default()),
-                &intended,
-                extent,
-            ),
-        };
+    let mut summary = Summary::default();
+    for report in reports {
         report.print(&intended, options.verbose);
         summary.add(report);
     }
@@ -125,8 +113,61 @@ pub fn replay_files(files: &[PathBuf], hub: Option<&str>, options: &Options) -> 
     Ok(summary)
 }
 
+fn one_after_another(files: &[PathBuf], url: &str, intended: &Intended) -> Result<Vec<FileReport>> {
+    let client = client::Client::new(url);
+    let one = |file: &PathBuf| Ok(run::replay(&Recording::load(file)?, &client, intended));
+    files.iter().map(one).collect()
+}
+
+/// Each recording has a hub of its own, and most of its time it waits.
+fn side_by_side(files: &[PathBuf], options: &Options, intended: &Intended) -> Result<Vec<FileReport>> {
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => project::build(project::Profile::Dev)?,
+    };
+    let tools = tempfile::tempdir()?;
+    let installer = hub::installer::put(tools.path())?;
+    // The longest come first, so that none of them is left over at the end.
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(std::fs::metadata(&files[*at]).map_or(0, |meta| meta.len())));
+    let next = AtomicUsize::new(0);
+    let reports = Mutex::new(Vec::new());
+    let work = || -> Result<()> {
+        while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let recording = Recording::load(&files[*at])?;
+            let more = [installer.clone(), settings(&recording.name)].concat();
+            let report = with_own_hub(&binary, &more, |url| {
+                run::replay(&recording, &client::Client::new(url), intended)
+            })?;
+            reports
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((*at, report));
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| -> Result<()> {
+        let workers: Vec<_> = (0..SIDE_BY_SIDE).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            worker.join().map_err(|_| anyhow!("a replay broke down"))??;
+        }
+        Ok(())
+    })?;
+    let mut reports = reports.into_inner().unwrap_or_else(PoisonError::into_inner);
+    reports.sort_by_key(|(at, _)| *at);
+    Ok(reports.into_iter().map(|(_, report)| report).collect())
+}
+
+/// How the recorded service was set up for one recording.
+fn settings(name: &str) -> Vec<OsString> {
+    match name {
+        "flow_silence" => vec!["--disconnect-after".into(), "6".into()],
+        _ => Vec::new(),
+    }
+}
+
 /// A hub with an empty database, for as long as the work takes.
-fn with_own_hub<T>(binary: &Path, work: impl FnOnce(&str) -> T) -> Result<T> {
+fn with_own_hub<T>(binary: &Path, more: &[OsString], work: impl FnOnce(&str) -> T) -> Result<T> {
     let dir = tempfile::tempdir()?;
     let options = hub::Options {
         binary,
@@ -135,7 +176,7 @@ fn with_own_hub<T>(binary: &Path, work: impl FnOnce(&str) -> T) -> Result<T> {
         database: None,
         ends_with_us: true,
     };
-    let hub = hub::Hub::start(&options)?;
+    let hub = hub::Hub::start_with(&options, more)?;
     let done = work(&hub.url);
     hub.stop()?;
     Ok(done)

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::ids;
+use super::{cast, ids};
 
 pub const BASE: &str = "/api/assisted-install/v2";
 
@@ -49,8 +49,13 @@ pub struct Response {
 impl Recording {
     pub fn load(file: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
-        let exchanges =
-            serde_json::from_str(&text).with_context(|| format!("{} is not a recording", file.display()))?;
+        let parse = |text: &str| -> Result<Vec<Exchange>> {
+            serde_json::from_str(text).with_context(|| format!("{} is not a recording", file.display()))
+        };
+        let mut exchanges = parse(&text)?;
+        if let Some(text) = cast::recast(&text, &exchanges) {
+            exchanges = parse(&text)?;
+        }
         let name = file
             .file_stem()
             .unwrap_or_default()
@@ -64,12 +69,6 @@ impl Exchange {
     /// The request changed something on the recorded side.
     pub fn accepted_change(&self) -> bool {
         self.request.method != "GET" && (200..300).contains(&self.response.status)
-    }
-
-    pub fn starts_installation(&self) -> bool {
-        self.request.method == "POST"
-            && self.request.route().ends_with("/actions/install")
-            && self.response.status == 202
     }
 }
 

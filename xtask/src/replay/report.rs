@@ -107,10 +107,6 @@ pub struct FileReport {
     pub findings: Vec<Finding>,
     /// Requests not sent on purpose, with the entry that says why.
     pub withheld: Vec<(usize, usize)>,
-    /// Exchanges left out because the hub does not offer the operation, per operation.
-    pub skipped: BTreeMap<String, usize>,
-    /// Exchanges not replayed because an installation starts before them.
-    pub after_install: usize,
 }
 
 impl FileReport {
@@ -145,15 +141,6 @@ impl FileReport {
         for (index, entry) in self.withheld.iter().filter(|_| verbose) {
             println!("  [{index}] not sent: {}", intended.reason(*entry));
         }
-        for (operation, count) in &self.skipped {
-            println!("  SKIPPED {count} x {operation}: the hub does not offer it yet");
-        }
-        if self.after_install > 0 {
-            println!(
-                "  left out: the last {} exchanges, from the start of an installation on",
-                self.after_install
-            );
-        }
     }
 }
 
@@ -165,8 +152,6 @@ pub struct Summary {
     pub unexpected: usize,
     pub intended: usize,
     pub withheld: usize,
-    pub after_install: usize,
-    pub skipped: BTreeMap<String, usize>,
     /// How often each entry of the list matched.
     pub hits: BTreeMap<usize, usize>,
     /// Entries that matched nothing although every recording of the project was replayed.
@@ -179,10 +164,6 @@ impl Summary {
         self.compared += report.compared;
         self.unexpected += report.unexpected().count();
         self.withheld += report.withheld.len();
-        self.after_install += report.after_install;
-        for (operation, count) in report.skipped {
-            *self.skipped.entry(operation).or_default() += count;
-        }
         for entry in report.findings.iter().filter_map(|finding| finding.intended) {
             self.intended += 1;
             *self.hits.entry(entry).or_default() += 1;
@@ -201,20 +182,9 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} files, {} exchanges compared: {} unexpected differences, {} intended, {} requests withheld, {} after \
-             an installation started",
-            self.files, self.compared, self.unexpected, self.intended, self.withheld, self.after_install
+            "{} files, {} exchanges compared: {} unexpected differences, {} intended, {} requests withheld",
+            self.files, self.compared, self.unexpected, self.intended, self.withheld
         )?;
-        if !self.skipped.is_empty() {
-            let total: usize = self.skipped.values().sum();
-            writeln!(
-                f,
-                "SKIPPED {total} exchanges of operations the hub does not offer yet:"
-            )?;
-            for (operation, count) in &self.skipped {
-                writeln!(f, "  {count:4} x {operation}")?;
-            }
-        }
         for entry in &self.stale {
             writeln!(f, "stale: {entry}")?;
         }

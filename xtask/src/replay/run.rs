@@ -1,10 +1,11 @@
 //! Replays one recording: seed, send, compare, judge by the list of intended differences.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::adapt::{Agents, at_present};
 use super::client::{Client, Reply};
 use super::headers;
 use super::ids::IdMap;
@@ -17,59 +18,21 @@ use super::states::Timeline;
 use super::steps;
 use crate::wait;
 
-/// How much of a recording is replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    Whole,
-    /// Up to the first request that starts an installation; its operations are left out while the hub answers 501.
-    UntilInstall,
-    /// To the end, but without the operations of an installation while the hub answers 501 to them.
-    WhatIsOffered,
-}
+/// Longer than the hub takes to look at a few clusters and to make their files on a busy machine.
+const REST_WITHIN: Duration = Duration::from_secs(20);
+/// What the hub's metrics say while it has something to do.
+const WAITING: &[&str] = &["muster_cluster_files_waiting ", "muster_cluster_looks_waiting "];
+/// A limit that passes a little later than recorded is still the same limit.
+const SLACK: Duration = Duration::from_secs(8);
 
-impl Extent {
-    pub fn of_file(name: &str) -> Self {
-        if name.starts_with("flow_error_paths") {
-            Extent::WhatIsOffered
-        } else if name.starts_with("flow_") {
-            Extent::UntilInstall
-        } else {
-            Extent::Whole
-        }
-    }
-}
-
-/// Longer than the hub takes to look at a few clusters on a busy machine.
-const LOOKS_WITHIN: Duration = Duration::from_secs(10);
-const LOOKS_WAITING: &str = "muster_cluster_looks_waiting ";
-
-/// The part of a route that tells that an operation belongs to installing.
-const INSTALLING: &[&str] = &[
-    "/actions/install",
-    "/actions/cancel",
-    "/actions/reset",
-    "/actions/complete-installation",
-    "/actions/allow-add-",
-    "/progress",
-    "/logs",
-    "/install-config",
-    "/manifests",
-    "/credentials",
-    "/clusters/{}/downloads/",
-    "/downloads/ignition",
-    "/hosts/{}/ignition",
-    "/monitored-operators",
-    "/uploads/ingress-cert",
-    "/preflight-requirements",
-];
-
-pub fn replay(recording: &Recording, client: &Client, intended: &Intended, extent: Extent) -> FileReport {
+pub fn replay(recording: &Recording, client: &Client, intended: &Intended) -> FileReport {
     let mut replay = Replay {
         recording,
         client,
         intended,
         timeline: Timeline::of(recording),
         ids: IdMap::default(),
+        agents: Agents::default(),
         report: FileReport {
             name: recording.name.clone(),
             ..FileReport::default()
@@ -87,12 +50,7 @@ pub fn replay(recording: &Recording, client: &Client, intended: &Intended, exten
         return replay.report;
     }
     for (index, exchange) in recording.exchanges.iter().enumerate() {
-        if extent == Extent::UntilInstall && exchange.starts_installation()
-            || !replay.step(index, exchange, extent)
-        {
-            replay.report.after_install = recording.exchanges.len() - index;
-            break;
-        }
+        replay.step(index, exchange);
     }
     replay.report
 }
@@ -103,67 +61,90 @@ struct Replay<'a> {
     intended: &'a Intended,
     timeline: Timeline<'a>,
     ids: IdMap,
+    agents: Agents,
     report: FileReport,
 }
 
 impl Replay<'_> {
-    /// One exchange; false when the rest of the recording makes no sense any more.
-    fn step(&mut self, index: usize, exchange: &Exchange, extent: Extent) -> bool {
+    fn step(&mut self, index: usize, exchange: &Exchange) {
         let request = &exchange.request;
         if let Some(entry) = self.intended.withholds(&self.recording.name, index, request) {
             self.report.withheld.push((index, entry));
-            return true;
+            return;
         }
         self.ids.note_request(request);
-        // History is compared when it is complete, or which events there are would depend on the machine.
-        if self.waited_before(index) || request.route() == "/events" {
-            self.wait_for_looks();
+        if self.depends_on_ticks(index, request) {
+            self.wait_for_rest();
         }
         let reply = self.send(request);
-        let operation = request.operation();
-        if extent != Extent::Whole && reply.status == 501 && installs(&operation) {
-            if exchange.starts_installation() {
-                return false;
-            }
-            *self.report.skipped.entry(operation).or_default() += 1;
-            return true;
-        }
         self.report.compared += 1;
         self.ids.learn(&exchange.response.body, &reply.body());
         let findings = self.settled(index, exchange, reply);
         self.report.findings.extend(findings);
-        true
     }
 
-    /// The recording let time pass here, for a tick to come.
-    fn waited_before(&self, index: usize) -> bool {
-        let second = |at: usize| self.recording.exchanges[at].response.headers.get("Date");
-        index > 0 && second(index - 1) != second(index)
+    /// The recorded service moves by a tick, ours at once but in the background: before such an exchange ours gets
+    /// the time to arrive where the recorded one is, or further on the same way.
+    fn depends_on_ticks(&self, index: usize, request: &Request) -> bool {
+        let acts = request.method != "GET" && !request.route().ends_with("/instructions");
+        // History is compared when it is complete, or which events there are would depend on the machine.
+        acts || !self.pause_before(index).is_zero() || request.is_poll() || request.route() == "/events"
     }
 
-    /// The findings on an answer. What is only read is asked for once more if it does not fit: clusters are looked
-    /// at in the background, a moment after the change.
-    fn settled(&self, index: usize, exchange: &Exchange, reply: Reply) -> Vec<Finding> {
-        let findings = self.findings(index, exchange, &reply);
-        let fits = findings.iter().all(|finding| finding.intended.is_some());
-        if fits || exchange.request.method != "GET" {
+    /// How long the recording let time pass here, for a tick to come.
+    fn pause_before(&self, index: usize) -> Duration {
+        let second = |at: usize| {
+            let date = self.recording.exchanges[at].response.headers.get("Date")?;
+            let clock = date.split(' ').find(|word| word.contains(':'))?;
+            let parts = clock.split(':').map(|part| part.parse::<u64>().ok());
+            parts.reduce(|sum, part| Some(sum? * 60 + part?)).flatten()
+        };
+        match (index.checked_sub(1).and_then(second), second(index)) {
+            (Some(before), Some(now)) => Duration::from_secs(now.saturating_sub(before)),
+            (_, _) => Duration::ZERO,
+        }
+    }
+
+    /// The findings on an answer. What is only read is asked for again if it does not fit: once, for clusters are
+    /// looked at in the background, or until a limit passes for which the recording waited, too.
+    fn settled(&mut self, index: usize, exchange: &Exchange, reply: Reply) -> Vec<Finding> {
+        let mut findings = self.findings(index, exchange, &reply);
+        if exchange.request.is_poll() {
+            self.agents.note(&exchange.request, &reply.body());
+        }
+        if exchange.request.method != "GET" || exchange.request.is_poll() || fit(&findings) {
             return findings;
         }
-        self.wait_for_looks();
         let mut again = exchange.request.clone();
         again.headers.insert("User-Agent".to_owned(), "again".to_owned());
-        self.findings(index, exchange, &self.send(&again))
+        self.wait_for_rest();
+        findings = self.findings(index, exchange, &self.send(&again));
+        let pause = self.pause_before(index);
+        let of_state = |finding: &Finding| finding.difference.what == What::State;
+        if fit(&findings) || pause.is_zero() || !findings.iter().any(of_state) {
+            return findings;
+        }
+        // In vain is told by the differences.
+        let _ = wait::until("a limit to pass", pause + SLACK, || {
+            findings = self.findings(index, exchange, &self.send(&again));
+            Ok(fit(&findings).then_some(()))
+        });
+        findings
     }
 
-    /// Until the hub has looked at every cluster that changed. One that does not tell is taken to be done.
-    fn wait_for_looks(&self) {
+    /// Until the hub has looked at every cluster that changed and made all files. One that does not tell is taken
+    /// to be done.
+    fn wait_for_rest(&self) {
         let none_waits = || {
             let page = self.client.send("GET", "/metrics", &BTreeMap::new(), None).text;
-            let waiting = page.lines().find_map(|line| line.strip_prefix(LOOKS_WAITING));
-            Ok(waiting.is_none_or(|count| count.trim() == "0").then_some(()))
+            let is_none = |name: &&str| {
+                let count = page.lines().find_map(|line| line.strip_prefix(*name));
+                count.is_none_or(|count| count.trim() == "0")
+            };
+            Ok(WAITING.iter().all(|name| is_none(&name)).then_some(()))
         };
         // In vain is told by the differences that follow.
-        let _ = wait::until("the hub's looks at clusters", LOOKS_WITHIN, none_waits);
+        let _ = wait::until("the hub to rest", REST_WITHIN, none_waits);
     }
 
     fn findings(&self, index: usize, exchange: &Exchange, reply: &Reply) -> Vec<Finding> {
@@ -183,7 +164,7 @@ impl Replay<'_> {
     }
 
     fn send(&self, request: &Request) -> Reply {
-        let body = request.text().map(|text| self.ids.to_ours(&text));
+        let body = self.agents.body(request).map(|text| self.ids.to_ours(&text));
         let path = at_present(&self.ids.to_ours(&request.path));
         let mut reply = self
             .client
@@ -266,6 +247,17 @@ impl Replay<'_> {
                 &ours,
             )];
         }
+        // A long step is handed out once: it is compared when the recording shows it, early as it came.
+        let mut ours = ours.clone();
+        let given = their_steps.iter().filter(|kind| !our_steps.contains(kind));
+        let given: Vec<Value> = given
+            .filter_map(|kind| self.agents.given(request, kind).cloned())
+            .collect();
+        match ours.get_mut("instructions").and_then(Value::as_array_mut) {
+            Some(steps) => steps.extend(given),
+            None => ours["instructions"] = Value::from(given),
+        }
+        let our_steps = steps::types(&ours);
         let common = |answer: &Value| {
             let steps = answer
                 .get("instructions")
@@ -279,27 +271,25 @@ impl Replay<'_> {
             };
             json!({ "instructions": steps.into_iter().filter(kept).collect::<Vec<_>>() })
         };
-        comparer.bodies("", &common(recorded), &common(ours))
+        let mut found = comparer.bodies("", &common(recorded), &common(&ours));
+        // What is worth doing once must have been asked for once.
+        let never = their_steps
+            .iter()
+            .filter(|kind| steps::ONCE.contains(&kind.as_str()) && !our_steps.contains(kind));
+        found.extend(never.map(|kind| {
+            Difference::new(
+                What::Missing,
+                &format!("$.instructions[{kind}]"),
+                "present",
+                "absent",
+            )
+        }));
+        found
     }
 }
 
-/// Recorded hosts told the right time; it must be right now, too.
-fn at_present(path: &str) -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs();
-    match path.split_once("timestamp=") {
-        Some((head, rest)) => {
-            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-            format!("{head}timestamp={now}{rest}")
-        }
-        None => path.to_owned(),
-    }
-}
-
-fn installs(operation: &str) -> bool {
-    INSTALLING.iter().any(|part| operation.contains(part))
+fn fit(findings: &[Finding]) -> bool {
+    findings.iter().all(|finding| finding.intended.is_some())
 }
 
 /// Whatever the status, an error has one of the two bodies that clients can read.

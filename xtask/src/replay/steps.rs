@@ -14,6 +14,15 @@ const CHECKS: &[&str] = &[
     "api-vip-connectivity-check",
 ];
 
+/// Long work that an agent is asked for once, not at every poll.
+pub const ONCE: &[&str] = &[
+    "installation-disk-speed-check",
+    "container-image-availability",
+    "install",
+    "logs-gather",
+    "stop-installation",
+];
+
 /// The steps of a state; one that cannot be formed yet may be left out.
 fn of_state(status: &str) -> &'static [&'static str] {
     match status {

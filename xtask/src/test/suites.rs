@@ -154,12 +154,13 @@ fn examples() -> Result<()> {
 
 /// All of the project's recordings, each against a fresh hub.
 fn play_recordings(house: &mut House) -> Result<()> {
-    house.binary()?;
+    let binary = house.binary()?;
     let files = replay::project_recordings()?;
     if files.is_empty() {
         bail!("there is no recording to replay");
     }
     let options = replay::Options {
+        binary: Some(binary),
         strict: true,
         ..Default::default()
     };

@@ -11,7 +11,7 @@ use super::super::client::Client;
 use super::super::intended::Intended;
 use super::super::recording::{Recording, Response};
 use super::super::report::FileReport;
-use super::super::run::{self, Extent};
+use super::super::run;
 use super::super::{ids, project_recordings};
 use super::recording;
 
@@ -140,7 +140,7 @@ fn replay(recording: &Recording, damage: impl FnOnce(&mut Vec<Response>)) -> Fil
         .map(|(_, answer)| answer)
         .collect();
     let (url, _) = play(answers);
-    run::replay(recording, &Client::new(&url), &intended, Extent::Whole)
+    run::replay(recording, &Client::new(&url), &intended)
 }
 
 fn lines(report: &FileReport) -> Vec<String> {
@@ -234,12 +234,7 @@ fn later_requests_carry_the_ids_our_hub_chose() {
         .collect();
     answers[0].body["id"] = json!(ours);
     let (url, log) = play(answers);
-    let report = run::replay(
-        &story,
-        &Client::new(&url),
-        &Intended::load().unwrap(),
-        Extent::Whole,
-    );
+    let report = run::replay(&story, &Client::new(&url), &Intended::load().unwrap());
     assert_eq!(lines(&report), Vec::<String>::new());
     let log = log.lock().unwrap();
     assert_eq!(
@@ -251,50 +246,56 @@ fn later_requests_carry_the_ids_our_hub_chose() {
 }
 
 #[test]
-fn operations_not_offered_are_skipped_and_counted_and_an_installation_ends_the_replay() {
-    let cluster = "/clusters/753ffaf6-82d9-4e70-95b8-70c8a4ce2560";
-    let install = format!("{cluster}/actions/install");
-    let story = recording(&[
-        (
-            "GET",
-            &format!("{cluster}/manifests"),
-            Value::Null,
-            404,
-            json!({}),
-        ),
-        ("POST", &install, Value::Null, 409, json!({})),
-        ("GET", cluster, Value::Null, 200, json!({})),
-        ("POST", &install, Value::Null, 202, json!({})),
-        ("GET", cluster, Value::Null, 200, json!({})),
-    ]);
-    let answer = |status| Response {
-        status,
-        headers: Default::default(),
-        body: json!({}),
+fn agents_answer_the_steps_of_our_hub() {
+    let poll = "/infra-envs/4772638c-6a54-4130-981b-ba8b071f7855/hosts/2517ea5a-9491-5566-b206-bd1d51be055b/instructions";
+    let steps = |id: &str, image: &str| {
+        let args = json!([json!({ "images": [image, "b"], "timeout": 960 }).to_string()]);
+        json!({ "next_instruction_seconds": 60, "post_step_action": "continue", "instructions": [
+            { "step_type": "container-image-availability", "step_id": id, "args": args },
+        ] })
     };
-    let intended = Intended::parse("difference = []").unwrap();
-    let (url, _) = play(vec![
-        answer(501),
-        answer(501),
-        answer(200),
-        answer(501),
-        answer(200),
+    let told = json!({ "images": [{ "name": "a", "result": "success" }] }).to_string();
+    let reply = json!({ "step_type": "container-image-availability", "step_id": "theirs", "exit_code": 0, "output": told });
+    let story = recording(&[
+        ("GET", poll, Value::Null, 200, steps("theirs", "a")),
+        ("POST", poll, reply, 204, Value::Null),
     ]);
-    let report = run::replay(&story, &Client::new(&url), &intended, Extent::WhatIsOffered);
-    assert_eq!(
-        report.skipped.into_iter().collect::<Vec<_>>(),
-        [
-            ("GET /clusters/{}/manifests".to_owned(), 1),
-            ("POST /clusters/{}/actions/install".to_owned(), 1),
-        ]
+    let mut answers: Vec<Response> = story
+        .exchanges
+        .iter()
+        .map(|exchange| exchange.response.clone())
+        .collect();
+    answers[0].body = steps("ours", "c");
+    let (url, log) = play(answers);
+    let report = run::replay(&story, &Client::new(&url), &Intended::load().unwrap());
+    assert_eq!(lines(&report), Vec::<String>::new());
+    let sent: Value = serde_json::from_str(&log.lock().unwrap()[1].1).unwrap();
+    assert_eq!(sent["step_id"], "ours");
+    let output: Value = serde_json::from_str(sent["output"].as_str().unwrap()).unwrap();
+    let images = json!([{ "name": "c", "result": "success" }, { "name": "b", "result": "success" }]);
+    assert_eq!(output["images"], images);
+}
+
+#[test]
+fn the_recorded_bootstrap_host_gets_the_smallest_id() {
+    let (first, second) = (
+        "11111111-9491-5566-b206-bd1d51be055b",
+        "22222222-9491-5566-b206-bd1d51be055b",
     );
-    assert_eq!((report.compared, report.after_install), (1, 2));
-    let (url, log) = play(vec![answer(404), answer(409), answer(200)]);
-    let report = run::replay(&story, &Client::new(&url), &intended, Extent::UntilInstall);
+    let host = |id: &str, bootstrap: bool| json!({ "kind": "Host", "id": id, "href": "", "cluster_id": "c", "bootstrap": bootstrap });
+    let story = |small: &str, large: &str| {
+        let hosts = json!([host(small, false), host(large, true)]);
+        json!([{ "request": { "method": "GET", "path": large }, "response": { "status": 200, "body": hosts } }])
+            .to_string()
+    };
+    let parse = |text: &str| serde_json::from_str::<Vec<super::super::recording::Exchange>>(text).unwrap();
+    let text = story(first, second);
     assert_eq!(
-        (report.compared, report.after_install, log.lock().unwrap().len()),
-        (3, 2, 3)
+        super::super::cast::recast(&text, &parse(&text)),
+        Some(story(second, first))
     );
+    let right = story(second, first);
+    assert_eq!(super::super::cast::recast(&right, &parse(&right)), None);
 }
 
 #[test]
@@ -318,7 +319,6 @@ fn what_a_recording_takes_for_granted_is_created_first() {
         &story,
         &Client::new(&url),
         &Intended::parse("difference = []").unwrap(),
-        Extent::Whole,
     );
     assert_eq!(lines(&report), Vec::<String>::new());
     let line = log.lock().unwrap()[0].0.clone();
@@ -335,7 +335,7 @@ fn a_hub_that_cannot_be_seeded_is_an_unexpected_difference() {
     let story = recording(&[("GET", "/infra-envs", Value::Null, 200, view)]);
     // Nobody listens on port 1.
     let client = Client::new("http://127.0.0.1:1");
-    let report = run::replay(&story, &client, &Intended::load().unwrap(), Extent::Whole);
+    let report = run::replay(&story, &client, &Intended::load().unwrap());
     assert_eq!((report.compared, report.unexpected().count()), (0, 1));
     assert!(
         lines(&report)[0].starts_with("[0] SEED: seed $"),
