@@ -147,6 +147,11 @@ fn start_fleet(args: &Up, binary: &Path, url: &str, infra_env: &str) -> Result<S
         "1",
         "--poll",
         "5",
+        // A newcomer watches a whole installation, and machines that come back.
+        "--install-time",
+        "30s",
+        "--return-boots",
+        "10s",
     ]);
     command
         .args(["--hosts", &args.hosts.to_string()])
