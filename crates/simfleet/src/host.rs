@@ -158,6 +158,11 @@ impl SimHost {
         self.installs
     }
 
+    /// Whether an installer runs there at this moment, and may write to the disk.
+    pub fn is_installing(&self) -> bool {
+        self.installer.is_some()
+    }
+
     /// Power-cycles the machine, or switches it on; it boots what it booted before.
     pub fn reboot(&mut self, now_ms: u64) {
         if self.is_on_disk {

@@ -2,8 +2,9 @@
 
 use crate::tour::Hub;
 
-/// Fast, and somebody boots the discovery image on machines that wait for it.
-const PACE: [&str; 6] = ["--seed", "3", "--install-time", "2s", "--return-boots", "10s"];
+/// Fast enough for a test, slow enough to be stopped on the way; somebody boots the discovery image on machines that
+/// wait for it.
+const PACE: [&str; 6] = ["--seed", "3", "--install-time", "5s", "--return-boots", "10s"];
 
 /// The first free hosts, once all four have arrived; with this seed all of them are good for any role.
 fn free_hosts(hub: &Hub) -> Vec<String> {

@@ -1,6 +1,8 @@
 //! Whole installations on simulated machines, through the real router, on a clock that only the test moves.
 
+mod faults;
 mod happy;
+mod moments;
 mod seed_000;
 mod seed_001;
 

@@ -98,7 +98,7 @@ impl World {
             }
             again.body(Body::from(bytes.clone())).expect("a valid request")
         };
-        let outcome = if fate == 0 || self.hub_is_away {
+        let outcome = if fate == 0 || self.hub_is_away || self.is_lost(index, parts.uri.path()) {
             // Lost on the way.
             Outcome::Lost
         } else {
@@ -116,6 +116,11 @@ impl World {
         };
         let now = self.now_ms();
         self.machines[index].receive(now, tag, outcome);
+    }
+
+    fn is_lost(&self, machine: usize, path: &str) -> bool {
+        let mut lost = self.lost.iter();
+        lost.any(|(of, part)| of.is_none_or(|one| one == machine) && path.contains(part))
     }
 
     fn listen(&mut self, machine: usize, parts: &axum::http::request::Parts, status: u16, body: &[u8]) {

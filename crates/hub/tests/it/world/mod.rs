@@ -53,6 +53,8 @@ pub struct World {
     pub promised: Vec<Option<Option<Uuid>>>,
     /// Everything the hub told machines, while somebody listens.
     pub heard: Option<Vec<Heard>>,
+    /// Requests that never arrive: of one machine or of all, by a part of their path.
+    pub lost: Vec<(Option<usize>, &'static str)>,
     networks_given: u8,
 }
 
@@ -90,6 +92,7 @@ impl World {
             last_seq: 0,
             promised: Vec::new(),
             heard: None,
+            lost: Vec::new(),
             networks_given: 0,
         }
     }
