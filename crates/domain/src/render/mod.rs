@@ -8,6 +8,7 @@ pub mod install_config;
 pub mod ipxe;
 pub mod kargs;
 pub mod kubeconfig;
+pub mod manifests;
 pub mod merge;
 pub mod quote;
 pub mod static_network;

@@ -6,6 +6,7 @@ use super::{MANIFESTS, Made, redact};
 use crate::Hub;
 use crate::usecase::cluster_files::install_config;
 use muster_domain::cluster::Cluster;
+use muster_domain::render::manifests;
 use std::path::{Path, PathBuf};
 
 const INSTALL_CONFIG: &str = "install-config.yaml";
@@ -36,7 +37,10 @@ pub async fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
     let program = program_for(hub, cluster)?;
     let config = install_config(hub, cluster)
         .map_err(|error| format!("The install config cannot be made: {error}"))?;
-    let manifests = manifests(hub, cluster).await?;
+    let own = made_by_us(hub, cluster);
+    let mut manifests = own.clone();
+    // Theirs come last: a file of the same name is what they want it to be.
+    manifests.extend(manifests_of_people(hub, cluster).await?);
     let place = Workplace::new(&hub.settings.installer.work_dir)
         .map_err(|error| format!("The hub has no room to work in: {error}."))?;
     let run = Run {
@@ -45,7 +49,13 @@ pub async fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
         program: &program,
         place: &place,
     };
-    let made = run.all(&config, &manifests).await;
+    let made = run.all(&config, &manifests).await.map(|mut made| {
+        made.extend(
+            own.into_iter()
+                .map(|(name, text)| (format!("{MANIFESTS}{name}"), text)),
+        );
+        made
+    });
     // Removing many files may take a moment others should not wait for.
     let _ = tokio::task::spawn_blocking(move || drop(place)).await;
     made
@@ -84,8 +94,21 @@ fn program_for(hub: &Hub, cluster: &Cluster) -> Result<PathBuf, String> {
     ))
 }
 
+/// What the cluster's settings ask for beside the install config, as paths in the work directory.
+fn made_by_us(hub: &Hub, cluster: &Cluster) -> Made {
+    let all = manifests::of(cluster, &hub.hosts_of(cluster.id));
+    all.into_iter()
+        .map(|manifest| {
+            (
+                format!("{}/{}", manifest.folder, manifest.name),
+                manifest.text.into_bytes(),
+            )
+        })
+        .collect()
+}
+
 /// People's manifests as paths in the work directory.
-async fn manifests(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
+async fn manifests_of_people(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
     let failed = |error| format!("The cluster's manifests cannot be read: {error}.");
     let mut manifests = Made::new();
     for file in hub.store.file_list(cluster.id, MANIFESTS).await.map_err(failed)? {
