@@ -202,3 +202,25 @@ fn verdicts_are_asked_for_the_hosts_of_a_cluster() {
         "{asked}"
     );
 }
+
+#[test]
+fn ignition_of_a_host_is_sent_alone_when_nothing_else_is_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("extra.ign");
+    std::fs::write(&file, "{}\n").unwrap();
+    let hub = Canned::start(&[("PATCH {v2}/infra-envs/{env}/hosts/{c}/ignition", 201, "")]);
+    ok(
+        &hub,
+        &["host", "update", "worker-0", "--ignition", file.to_str().unwrap()],
+    );
+    let changes: Vec<String> = hub
+        .asked()
+        .into_iter()
+        .filter(|asked| asked.starts_with("PATCH "))
+        .collect();
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert!(
+        changes[0].ends_with(r#"/ignition {"config":"{}"}"#),
+        "{changes:?}"
+    );
+}

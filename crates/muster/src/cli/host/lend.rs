@@ -77,7 +77,7 @@ pub async fn bind(hub: &HubClient, args: BindArgs, format: Format) -> Outcome {
     if args.wait.wait {
         let who = (host.infra_env_id, host.id, host.name.as_str());
         now = settle::wait(hub, from, args.wait.timeout, who, |now| {
-            settle::bound(now, cluster.id)
+            settle::bound_to(now, &cluster)
         })
         .await?;
     }
@@ -133,7 +133,7 @@ pub async fn shift(hub: &HubClient, args: MoveArgs, format: Format) -> Outcome {
     }
     let who = (host.infra_env_id, host.id, host.name.as_str());
     let now = settle::wait(hub, from, args.wait.timeout, who, |now| {
-        settle::bound(now, cluster.id)
+        settle::bound_to(now, &cluster)
     })
     .await?;
     let sentence = format!(

@@ -3,7 +3,9 @@
 use crate::exit::{Failure, Kind, Outcome};
 use crate::wait::{self, Seen};
 use muster_contract::client::HubClient;
+use muster_contract::v2::cluster::ClusterView;
 use muster_contract::v2::host::HostView;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -28,6 +30,26 @@ pub fn bound(host: &HostView, cluster: Uuid) -> Settled {
         "insufficient" | "pending-for-input" | "error" => Settled::Unready,
         _ => Settled::NotYet,
     }
+}
+
+/// The same for a cluster that runs: there a host depends on no other, so what is not checked yet soon will be.
+pub fn bound_to(host: &HostView, cluster: &ClusterView) -> Settled {
+    match bound(host, cluster.id) {
+        Settled::Unready if cluster.status == "adding-hosts" && only_waits(host) => Settled::NotYet,
+        settled => settled,
+    }
+}
+
+/// Some checks have no outcome yet, and none has failed.
+fn only_waits(host: &HostView) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Check {
+        status: String,
+    }
+    let groups = serde_json::from_str::<BTreeMap<String, Vec<Check>>>(&host.validations_info);
+    let checks: Vec<Check> = groups.unwrap_or_default().into_values().flatten().collect();
+    let any = |status: &str| checks.iter().any(|check| check.status == status);
+    any("pending") && !any("failure") && !any("error")
 }
 
 /// In the free pool, and judged.
@@ -156,6 +178,28 @@ mod tests {
         assert_eq!(bound(&host("binding", Some(2)), new), Settled::NotYet);
         assert_eq!(bound(&host("pending-for-input", Some(2)), new), Settled::Unready);
         assert_eq!(bound(&host("known", Some(2)), new), Settled::Yes);
+    }
+
+    #[test]
+    fn a_host_of_a_running_cluster_has_not_settled_before_it_was_checked() {
+        let judge = |cluster: &'static str, checks: &str| {
+            let cluster = ClusterView {
+                id: Uuid::from_u128(1),
+                status: cluster.into(),
+                ..ClusterView::default()
+            };
+            let host = HostView {
+                validations_info: checks.into(),
+                ..host("insufficient", Some(1))
+            };
+            bound_to(&host, &cluster)
+        };
+        let waits = r#"{"network":[{"status":"pending"},{"status":"success"}]}"#;
+        let fails = r#"{"network":[{"status":"pending"}],"hardware":[{"status":"failure"}]}"#;
+        assert_eq!(judge("adding-hosts", waits), Settled::NotYet);
+        assert_eq!(judge("adding-hosts", fails), Settled::Unready);
+        // There it may wait for hosts that are bound later.
+        assert_eq!(judge("insufficient", waits), Settled::Unready);
     }
 
     #[test]

@@ -2,14 +2,15 @@
 
 use super::Named;
 use crate::exit::{Failure, Outcome};
-use crate::input::{key_value, word_parser};
+use crate::input::{self, key_value, word_parser};
 use crate::output::{self, Format, Shown};
 use crate::resolve;
 use clap::Args;
 use muster_contract::client::HubClient;
 use muster_contract::v2::host::{
-    DiskFormatting, DiskRole, DiskSelection, HostRoleChoice, KeyValue, UpdateHost,
+    DiskFormatting, DiskRole, DiskSelection, HostRoleChoice, KeyValue, SetHostIgnition, UpdateHost,
 };
+use std::path::PathBuf;
 
 /// Change a host
 #[derive(Debug, Args)]
@@ -18,6 +19,7 @@ Examples:
   muster host update worker-0 --name rack1-node3
   muster host update worker-0 --role master
   muster host update worker-0 --disk /dev/disk/by-id/wwn-0x5000c500
+  muster host update worker-0 --ignition extra.ign
   muster host update worker-0 --label zone=a --label gpu=yes   replaces all labels")]
 pub struct UpdateArgs {
     #[command(flatten)]
@@ -43,6 +45,9 @@ pub struct UpdateArgs {
     /// The machine config pool the node joins
     #[arg(long, value_name = "NAME")]
     machine_config_pool: Option<String>,
+    /// File with Ignition to merge over what the host is installed with (- for stdin); an empty one removes it
+    #[arg(long, value_name = "FILE")]
+    ignition: Option<PathBuf>,
 }
 
 pub async fn run(hub: &HubClient, args: UpdateArgs, format: Format) -> Outcome {
@@ -55,7 +60,9 @@ pub async fn run(hub: &HubClient, args: UpdateArgs, format: Format) -> Outcome {
         label,
         no_labels,
         machine_config_pool,
+        ignition,
     } = args;
+    let ignition = input::text_opt(ignition.as_deref())?;
     let keep: Vec<DiskFormatting> = keep_disk
         .into_iter()
         .map(|disk_id| DiskFormatting {
@@ -77,12 +84,19 @@ pub async fn run(hub: &HubClient, args: UpdateArgs, format: Format) -> Outcome {
         machine_config_pool_name: machine_config_pool,
         ..UpdateHost::default()
     };
-    if body == UpdateHost::default() {
+    if body == UpdateHost::default() && ignition.is_none() {
         return Err(Failure::usage("nothing to change")
             .next("see `muster host update --help` for what can be changed"));
     }
     let host = resolve::host(hub, &host.host).await?;
-    let now = hub.update_host(host.infra_env_id, host.id, &body).await?;
+    if ignition.is_some() {
+        let wish = SetHostIgnition { config: ignition };
+        hub.set_host_ignition(host.infra_env_id, host.id, &wish).await?;
+    }
+    let now = match body == UpdateHost::default() {
+        true => hub.host(host.infra_env_id, host.id).await?,
+        false => hub.update_host(host.infra_env_id, host.id, &body).await?,
+    };
     let name = if now.requested_hostname.is_empty() {
         &host.name
     } else {
