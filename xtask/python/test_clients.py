@@ -85,6 +85,7 @@ class Python:
         self.events = api.EventsApi(api_client=self.raw)
         self.versions = api.VersionsApi(api_client=self.raw)
         self.operators = api.OperatorsApi(api_client=self.raw)
+        self.manifests = api.ManifestsApi(api_client=self.raw)
 
     def default_version(self):
         versions = self.versions.v2_list_supported_openshift_versions()
@@ -121,9 +122,9 @@ def field(thing, name):
 class Fleet:
     """Simulated hosts that arrive in one InfraEnv, until stopped."""
 
-    def __init__(self, infra_env_id, hosts, seed):
+    def __init__(self, infra_env_id, hosts, seed, *more):
         command = [os.environ["MUSTER_BIN"], "sim", "--hub", URL, "--infra-env", infra_env_id]
-        command += ["--hosts", str(hosts), "--seed", str(seed), "--poll", "1"]
+        command += ["--hosts", str(hosts), "--seed", str(seed), "--poll", "1", *more]
         self.log = open(HOME / f"sim-{seed}.log", "wb")
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
 

@@ -3,7 +3,7 @@
 set -e
 cd "$4"
 ignition() {
-    printf '{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/%s","contents":{"source":"data:,%s"}}]}}' "$1" "$1"
+    printf '{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/%s","contents":{"source":"data:,x"}}]}}' "$1"
 }
 secrets() {
     mkdir -p auth
@@ -19,13 +19,13 @@ manifests)
     mv install-config.yaml .openshift_install_state.json
     ;;
 ignition-configs)
-    for role in bootstrap master worker; do
-        ignition "$role" > "$role.ign"
-    done
+    ignition opt/openshift/manifests/cvo-overrides.yaml > bootstrap.ign
+    ignition etc/master > master.ign
+    ignition etc/worker > worker.ign
     secrets
     ;;
 single-node-ignition-config)
-    ignition bootstrap > bootstrap-in-place-for-live-iso.ign
+    ignition opt/openshift/manifests/cvo-overrides.yaml > bootstrap-in-place-for-live-iso.ign
     secrets
     ;;
 esac

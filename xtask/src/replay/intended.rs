@@ -28,6 +28,9 @@ pub struct Entry {
     /// The request is not sent: ours would accept it and the rest of the recording would not fit any more.
     #[serde(default)]
     pub withhold: bool,
+    /// Whether it shows depends on how fast the machine is, so that nobody wonders when it does not.
+    #[serde(default)]
+    pub sometimes: bool,
     pub reason: String,
 }
 
@@ -70,7 +73,7 @@ impl Intended {
             .entries
             .iter()
             .enumerate()
-            .filter(|(at, _)| !hits.contains_key(at));
+            .filter(|(at, entry)| !entry.sometimes && !hits.contains_key(at));
         unused.map(|(_, entry)| entry.describe()).collect()
     }
 }

@@ -12,6 +12,7 @@ use super::values;
 /// Objects whose keys are data, not fields: only their values have a shape.
 const MAPS: &[&str] = &[
     "feature_usage",
+    "images_status",
     "majority_groups",
     "l3_connected_addresses",
     "openshift-versions",
@@ -34,6 +35,8 @@ struct At<'a> {
     lenient: bool,
     /// Inside a host whose recorded findings are those of a tick before it changed sides.
     stale: bool,
+    /// Checks that the host around this has no more, though the recorded service may not have noticed yet.
+    dropped: &'static [&'static str],
 }
 
 impl<'a> At<'a> {
@@ -43,6 +46,7 @@ impl<'a> At<'a> {
             key,
             lenient: self.lenient,
             stale: self.stale,
+            dropped: self.dropped,
         }
     }
 }
@@ -57,6 +61,7 @@ impl Comparer<'_> {
                 key: name,
                 lenient: false,
                 stale: false,
+                dropped: &[],
             },
             &[recorded],
             ours,
@@ -137,6 +142,11 @@ impl Comparer<'_> {
         };
         let unseen = matches!(recorded, [host] if states::awaits_first_tick(host));
         at.stale |= matches!(recorded, [host] if states::shows_former_side(host));
+        if let [host] = recorded
+            && states::is_host(host)
+        {
+            at.dropped = states::dropped_checks(host);
+        }
         // Inside an object that is ahead only its own keys are judged, by what its kind shows elsewhere.
         let judged = !at.lenient || !may_have.is_empty();
         let everywhere = |key: &String| recorded.iter().all(|map| map.contains_key(key));
@@ -348,7 +358,9 @@ fn checks(at: At<'_>, recorded: &Value, ours: &Value, found: &mut Vec<Difference
                 let (theirs, ours) = (theirs.unwrap_or(&nothing), ours.unwrap_or(&nothing));
                 for id in theirs.symmetric_difference(ours) {
                     let path = format!("{path}[{id}]");
-                    found.push(if theirs.contains(id) {
+                    found.push(if theirs.contains(id) && at.dropped.contains(&id.as_str()) {
+                        Difference::new(What::Stale, &path, "those of the last tick", "those of now")
+                    } else if theirs.contains(id) {
                         Difference::new(What::Missing, &path, "present", "absent")
                     } else {
                         Difference::new(What::Extra, &path, "absent", "present")

@@ -97,7 +97,9 @@ impl<'a> Timeline<'a> {
         if our == theirs || theirs.is_empty() {
             return Timing::Same;
         }
-        let ahead = self.next_states(index, &object, theirs).contains(our) || waits_for_tick(recorded, our);
+        let ahead = self.next_states(index, &object, theirs).contains(our)
+            || waits_for_tick(recorded, our)
+            || self.was_started(index, &object) && (theirs, our) == ("known", "preparing-for-installation");
         if !ahead {
             return Timing::Wrong;
         }
@@ -153,6 +155,22 @@ impl<'a> Timeline<'a> {
         }
     }
 
+    /// The newest change of the host's cluster was the start of its installation, which hosts follow with a tick.
+    fn was_started(&self, index: usize, object: &Object) -> bool {
+        let Object::Host { id, .. } = object else {
+            return false;
+        };
+        let of_cluster = |at: &usize| {
+            let exchange = &self.recording.exchanges[*at];
+            exchange.accepted_change() && self.is_about_cluster_of(exchange.request.route(), id)
+        };
+        let newest = (0..=index).rev().find(of_cluster);
+        newest.is_some_and(|at| {
+            let route = self.recording.exchanges[at].request.route();
+            route.ends_with("/actions/install")
+        })
+    }
+
     /// Changes of a cluster itself reach its hosts.
     fn is_about_cluster_of(&self, route: &str, host: &str) -> bool {
         let Some(cluster) = route
@@ -181,7 +199,34 @@ fn waits_for_tick(recorded: &Map<String, Value>, our: &str) -> bool {
                 && !recorded.contains_key("validations_info")
                 && ["pending-for-input", "ready"].contains(&our)
         }
+        "finalizing" => our == "installed" && is_last_stage(recorded),
         _ => false,
+    }
+}
+
+/// Nothing is left to report: the next tick finds the cluster installed.
+fn is_last_stage(recorded: &Map<String, Value>) -> bool {
+    let stage = recorded.get("progress").and_then(|progress| progress.get("finalizing_stage"));
+    stage.and_then(Value::as_str) == Some("Done")
+}
+
+/// Stages in which the agent is gone.
+const GONE: &[&str] = &["Rebooting", "Waiting for ignition", "Configuring", "Joined", "Done"];
+const OF_AGENT: &[&str] = &[
+    "compatible-agent",
+    "connected",
+    "media-connected",
+    "ntp-synced",
+    "time-synced-between-host-and-service",
+];
+
+/// Checks that a host has no more in the stage of its installation; the recorded service drops them with its next tick.
+pub fn dropped_checks(recorded: &Map<String, Value>) -> &'static [&'static str] {
+    let stage = recorded.get("progress").and_then(|progress| progress.get("current_stage"));
+    match stage.and_then(Value::as_str) {
+        Some(stage) if is_host(recorded) && GONE.contains(&stage) => OF_AGENT,
+        Some(_) if is_host(recorded) => &OF_AGENT[..1],
+        _ => &[],
     }
 }
 
@@ -200,6 +245,6 @@ pub fn shows_former_side(recorded: &Map<String, Value>) -> bool {
     is_host(recorded) && !findings.is_empty() && of_cluster != recorded.contains_key("cluster_id")
 }
 
-fn is_host(recorded: &Map<String, Value>) -> bool {
+pub fn is_host(recorded: &Map<String, Value>) -> bool {
     ["Host", "AddToExistingClusterHost"].contains(&word(recorded, "kind"))
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::house::House;
-use crate::hub::{Hub, Options};
+use crate::hub::{Hub, Options, installer};
 use crate::{process, project};
 
-/// `aicli wait` looks every five seconds; the whole run takes a minute or two.
+/// `aicli wait` looks every five seconds; the whole run takes a few minutes.
 const LIMIT: Duration = Duration::from_secs(8 * 60);
 
 pub fn run(house: &mut House) -> Result<()> {
@@ -31,15 +31,16 @@ fn drive(house: &mut House, binary: &Path, database: Option<&str>) -> Result<()>
     );
     let home = tempfile::Builder::new().prefix("muster-clients-").tempdir()?;
     let data_dir = home.path().join("data");
-    let hub = Hub::start(&Options {
+    let options = Options {
         binary,
         listen: "127.0.0.1:0",
         data_dir: &data_dir,
         database,
         ends_with_us: true,
-    })?;
+    };
+    let hub = Hub::start_with(&options, &installer::put(home.path())?)?;
     let mut tests = house.python()?.command("python");
-    tests.args(["-m", "unittest", "--failfast", "--verbose", "test_clients"]);
+    tests.args(["-m", "unittest", "--failfast", "--verbose", "test_clients", "test_installation"]);
     tests
         .env("PYTHONPATH", project::root().join("xtask/python"))
         .env("PYTHONDONTWRITEBYTECODE", "1");

@@ -112,7 +112,7 @@ impl InstallOrder {
             boot_device: host.tenant.installation_disk_id.clone(),
             check_cvo: with.check_cvo,
             cluster_id: cluster.id,
-            control_plane_count: first_day.then_some(cluster.control_plane_count),
+            control_plane_count: (!cluster.imported).then_some(cluster.control_plane_count),
             controller_image: with.images.controller.clone(),
             coreos_image: if with.persistent_boot {
                 with.release.coreos.to_owned()
@@ -182,7 +182,8 @@ fn network_args(host: &Host, with: &Ingredients<'_>, given: &[String]) -> Vec<St
         return vec!["--copy-network".into()];
     }
     let asks_for_address = given.iter().any(|arg| arg.starts_with("ip="));
-    if asks_for_address || with.cluster.adds_hosts() {
+    // The networks of an imported cluster are not known.
+    if asks_for_address || with.cluster.imported {
         return Vec::new();
     }
     dhcp_args(host, with.cluster)
@@ -343,7 +344,7 @@ pub fn logs_gather(host: &Host, cluster: ClusterId, master_ips: Option<&[String]
         "host_id": host.id,
         "infra_env_id": host.infra_env,
         "installer_gather": true,
-        "master_ips": master_ips.filter(|_| host.bootstrap),
+        "master_ips": master_ips.filter(|others| host.bootstrap && !others.is_empty()),
     });
     vec![args.to_string()]
 }

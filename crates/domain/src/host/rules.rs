@@ -99,6 +99,8 @@ pub fn installation(host: &Host) -> Installation {
     }
     match part(host.phase) {
         Part::Writing | Part::Installed => Installation::Started,
+        // Stopped in the middle: which agent it runs matters only when it starts anew.
+        Part::Stopped if host.progress.stage.is_some() => Installation::Started,
         Part::Discovery | Part::Binding | Part::Returning | Part::Preparing | Part::Stopped => {
             Installation::NotStarted
         }

@@ -9,7 +9,7 @@ pub fn standing(status: Status) -> &'static str {
         Status::Known => "Ready to be installed.",
         Status::KnownUnbound => "Free and ready to be bound to a cluster.",
         Status::Disconnected | Status::DisconnectedUnbound => {
-            "The host has not been heard from for 3 minutes; check its power and network, or boot the discovery image again."
+            "The host is not heard from any more; check its power and network, or boot the discovery image again."
         }
         Status::Insufficient => "Cannot be installed yet.",
         Status::InsufficientUnbound => "Does not meet the minimum for any role.",

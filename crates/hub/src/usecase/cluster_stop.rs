@@ -4,9 +4,11 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
 use crate::usecase::cluster_whole::Whole;
-use muster_domain::ClusterId;
 use muster_domain::cluster::{self, Cluster, lifecycle};
 use muster_domain::host::{self, Host, Phase};
+use muster_domain::refusal::Refused;
+use muster_domain::{ClusterId, Severity};
+use muster_store::Commit;
 use std::sync::Arc;
 
 /// The two ways to stop.
@@ -24,6 +26,13 @@ impl Stop {
         }
     }
 
+    fn failed(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel_installation_failed",
+            Self::Reset => "reset_installation_failed",
+        }
+    }
+
     fn of_host(self) -> host::Event {
         match self {
             Self::Cancel => host::Event::Cancel,
@@ -33,8 +42,28 @@ impl Stop {
 }
 
 pub async fn cluster_stop(hub: &Hub, id: ClusterId, how: Stop, ask: &Ask) -> Result<Arc<Cluster>, Error> {
-    hub.whole_turn(id, ask, |cluster, hosts| stop(hub, cluster, hosts, how))
-        .await
+    let done = hub
+        .whole_turn(id, ask, |cluster, hosts| stop(hub, cluster, hosts, how))
+        .await;
+    if let Err(Error::Refused(refused)) = &done {
+        tell_failure(hub, id, how, refused, ask).await?;
+    }
+    done
+}
+
+/// Who reads the cluster's history learns that somebody tried.
+async fn tell_failure(hub: &Hub, id: ClusterId, how: Stop, refused: &Refused, ask: &Ask) -> Result<(), Error> {
+    let Some(cluster) = hub.index.cluster(id) else {
+        return Ok(());
+    };
+    let text = format!("Cluster {}: {refused}", cluster.name);
+    let commit = Commit {
+        request_id: ask.request_id,
+        journal: vec![cluster.entry(how.failed(), Severity::Error, text)],
+        ..Commit::new(hub.now())
+    };
+    hub.commit(commit, Vec::new()).await?;
+    Ok(())
 }
 
 /// The decision alone; a plan asks for it, too.

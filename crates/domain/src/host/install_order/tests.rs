@@ -109,9 +109,23 @@ fn the_recorded_order_comes_out() {
 }
 
 #[test]
-fn a_host_that_joins_a_running_cluster_is_told_less() {
+fn a_host_that_joins_a_cluster_installed_here_is_told_what_is_known_of_it() {
     let mut fixture = fixture();
     fixture.cluster.kind = Kind::AddHostsCluster;
+    fixture.host.role = Role::Worker;
+    let order = fixture.order();
+    for absent in ["mco_image", "must_gather_image", "openshift_version"] {
+        assert_eq!(order.get(absent), None, "{absent}");
+    }
+    assert_eq!(order["control_plane_count"], 3);
+    assert_eq!(order["installer_args"], "[\"--append-karg\",\"ip=52-54-00-00-00-3d:dhcp\"]");
+}
+
+#[test]
+fn a_host_that_joins_an_imported_cluster_is_told_less() {
+    let mut fixture = fixture();
+    fixture.cluster.kind = Kind::AddHostsCluster;
+    fixture.cluster.imported = true;
     fixture.host.role = Role::Worker;
     let order = fixture.order();
     for absent in [
