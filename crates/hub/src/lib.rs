@@ -25,6 +25,7 @@ pub use error::Error;
 use jiff::{SignedDuration, Timestamp};
 use muster_domain::cluster::Cluster;
 use muster_domain::host::event::Around;
+use muster_domain::host::{Host, Phase, deadline};
 use muster_domain::{ClusterId, HostKey};
 use muster_store::Store;
 use std::collections::HashSet;
@@ -121,6 +122,23 @@ impl Hub {
             cluster: cluster.map(Cluster::standing),
             hub_was_away: now < self.started_at + GRACE_AFTER_START && self.settings.was_here_before,
         }
+    }
+
+    /// When a host must be looked at by the clock. Whoever installs or comes back by itself had no chance to tell us
+    /// while we were away: nothing of that comes due before they had the time to.
+    pub fn due_at(&self, host: &Host) -> Option<Timestamp> {
+        let cluster = host.cluster.and_then(|id| self.index.cluster(id));
+        let around = self.around(cluster.as_deref(), self.now());
+        let due = deadline::of(host, &around)?;
+        let excused = matches!(
+            host.phase,
+            Phase::Installing | Phase::InProgress | Phase::Reclaiming | Phase::ReclaimRebooting
+        );
+        Some(if excused && around.hub_was_away {
+            due.max(self.started_at + GRACE_AFTER_START)
+        } else {
+            due
+        })
     }
 
     /// Something about a cluster or its hosts changed: its findings are looked at again, soon and once.

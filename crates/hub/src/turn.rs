@@ -7,7 +7,7 @@ use crate::{Hub, measure};
 use jiff::Timestamp;
 use muster_domain::cluster::{self, Cluster};
 use muster_domain::host::event::{Around, Event};
-use muster_domain::host::{Decision, Host, Report, deadline, lifecycle};
+use muster_domain::host::{Decision, Host, Report, lifecycle};
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::{Caller, ClusterId, Entry, HostKey};
 use muster_store::{ClusterWrite, Commit, Committed, FileStat, FileWrite, HostWrite};
@@ -417,8 +417,7 @@ impl Hub {
     /// Puts the host's next deadline on the agenda, unless an earlier look is planned already.
     pub fn remind(&self, slot: &Slot) {
         let host = slot.host();
-        let cluster = host.cluster.and_then(|id| self.index.cluster(id));
-        let Some(due) = deadline::of(&host, &self.around(cluster.as_deref(), self.now())) else {
+        let Some(due) = self.due_at(&host) else {
             return;
         };
         let due = due.as_microsecond();

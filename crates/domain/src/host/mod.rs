@@ -358,9 +358,13 @@ impl Host {
         role == Role::Worker && !self.bootstrap
     }
 
-    /// From its reboot on, the discovery agent is gone by design.
+    /// From its reboot on, the discovery agent is gone by design, unless the machine booted discovery after all.
     pub fn agent_is_gone(&self) -> bool {
-        self.progress.stage.is_some_and(Stage::agent_is_gone)
+        let came_back = self
+            .progress
+            .updated_at
+            .is_some_and(|told| told < self.registered_at);
+        self.progress.stage.is_some_and(Stage::agent_is_gone) && !came_back
     }
 
     /// The name a person set, if any; the borrower's wins while the host is lent.

@@ -4,7 +4,7 @@ use crate::Hub;
 use crate::error::Error;
 use crate::usecase::cluster_files::{cluster_file, find, made, only_while};
 use muster_domain::ClusterId;
-use muster_domain::cluster::OperatorStatus;
+use muster_domain::cluster::{IgnitionSource, OperatorStatus, Phase};
 use muster_domain::refusal::Refused;
 
 const KUBECONFIG: &str = "kubeconfig";
@@ -44,6 +44,13 @@ pub async fn credentials(hub: &Hub, id: ClusterId) -> Result<Credentials, Error>
         .operators
         .iter()
         .any(|operator| operator.name == "console" && operator.status == OperatorStatus::Available);
+    if cluster.ignition_source == IgnitionSource::Uploaded && cluster.phase != Phase::Draft {
+        let reason = format!(
+            "Cluster {} was installed with ignition of its owner: whatever lets people in is in there.",
+            cluster.name
+        );
+        return Err(Refused::conflict("no-credentials-here", reason, "Ask whoever wrote it.").into());
+    }
     if !has_console {
         let reason = format!("Cluster {} has no console yet.", cluster.name);
         let next = "Ask again when its operator console is available.";

@@ -52,7 +52,13 @@ pub async fn cluster_stop(hub: &Hub, id: ClusterId, how: Stop, ask: &Ask) -> Res
 }
 
 /// Who reads the cluster's history learns that somebody tried.
-async fn tell_failure(hub: &Hub, id: ClusterId, how: Stop, refused: &Refused, ask: &Ask) -> Result<(), Error> {
+async fn tell_failure(
+    hub: &Hub,
+    id: ClusterId,
+    how: Stop,
+    refused: &Refused,
+    ask: &Ask,
+) -> Result<(), Error> {
     let Some(cluster) = hub.index.cluster(id) else {
         return Ok(());
     };

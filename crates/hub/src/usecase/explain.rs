@@ -8,8 +8,9 @@ use muster_contract::v1::explain::{Deadline, ExplainView, RoleVerdict};
 use muster_contract::v1::plan::{Blocker, PlanRequest, PlanView, Verb};
 use muster_domain::checks::CheckId;
 use muster_domain::checks::verdict::Verdict;
-use muster_domain::cluster::{Cluster, checks as cluster_checks, lifecycle};
-use muster_domain::host::deadline::{self, Patience, patience};
+use muster_domain::cluster::{self, Cluster, PreparationStatus, checks as cluster_checks, lifecycle};
+use muster_domain::host::deadline::{Patience, patience};
+use muster_domain::host::rules::{self, Part};
 use muster_domain::host::{Host, Report, Status, words};
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
 use serde::Deserialize;
@@ -39,11 +40,13 @@ pub async fn host(
         .collect();
     Ok(ExplainView {
         why: why(host, &blockers),
-        next_action: next_action(status, &blockers).into(),
+        next_action: late(host)
+            .unwrap_or_else(|| next_action(status, &blockers))
+            .into(),
         status: status.word().into(),
         status_info: host.status_info.clone(),
         since: Some(host.status_updated_at),
-        deadline: deadline::of(host, &scene.around()).map(|at| Deadline { at, then: then(host) }),
+        deadline: hub.due_at(host).map(|at| Deadline { at, then: then(host) }),
         verdicts: verdicts.into_iter().map(told).collect(),
         verbs: verbs(hub, &scene, for_cluster, ask).await?,
         blockers,
@@ -110,6 +113,19 @@ async fn verbs(
         (Some(from), Some(to)) if from != to => wanted.extend([(Verb::Move, Some(to)), (Verb::Unbind, None)]),
         (Some(_), _) => wanted.push((Verb::Unbind, None)),
     }
+    let adds = scene.cluster.as_ref().is_some_and(|cluster| cluster.adds_hosts());
+    match rules::part(host.phase) {
+        Part::Discovery if adds => wanted.push((Verb::InstallHost, None)),
+        Part::Installed if adds => wanted.extend([(Verb::ResetHost, None), (Verb::ReclaimHost, None)]),
+        Part::Stopped if adds => wanted.push((Verb::ResetHost, None)),
+        Part::Installed => wanted.push((Verb::ReclaimHost, None)),
+        Part::Discovery
+        | Part::Binding
+        | Part::Returning
+        | Part::Preparing
+        | Part::Writing
+        | Part::Stopped => {}
+    }
     wanted.push((Verb::DeleteHost, None));
     let mut plans = Vec::new();
     for (verb, to) in wanted {
@@ -147,6 +163,19 @@ fn why(host: &Host, blockers: &[Blocker]) -> String {
         count => text.push_str(&format!(" {count} checks fail.")),
     }
     text
+}
+
+/// A cluster that waits instead of failing has hosts somebody should look at.
+fn late(host: &Host) -> Option<&'static str> {
+    if host.connection_timed_out {
+        Some(
+            "Check its power and network; if it does not come back, cancel the installation and reset the cluster.",
+        )
+    } else if host.progress.timed_out {
+        Some("Look at its console; wait, or cancel the installation and reset the cluster.")
+    } else {
+        None
+    }
 }
 
 fn next_action(status: Status, blockers: &[Blocker]) -> &str {
@@ -270,7 +299,7 @@ fn remedy(id: CheckId) -> &'static str {
     }
 }
 
-pub fn cluster(hub: &Hub, id: ClusterId) -> Result<ExplainView, Error> {
+pub async fn cluster(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<ExplainView, Error> {
     let cluster = hub
         .index
         .cluster(id)
@@ -298,6 +327,7 @@ pub fn cluster(hub: &Hub, id: ClusterId) -> Result<ExplainView, Error> {
     if cluster.accepts_hosts() {
         blockers.extend(hosts.iter().filter_map(waiting));
     }
+    blockers.extend(failed_preparation(&cluster));
     Ok(ExplainView {
         subject,
         status: status.into(),
@@ -312,10 +342,57 @@ pub fn cluster(hub: &Hub, id: ClusterId) -> Result<ExplainView, Error> {
         .to_owned(),
         next_action: cluster_next(&cluster, hosts.len(), &blockers),
         blockers,
-        deadline: None,
+        deadline: cluster_deadline(hub, &cluster),
         verdicts: Vec::new(),
-        verbs: vec![plan::delete_cluster(hub, id)?],
+        verbs: cluster_verbs(hub, &cluster, ask).await?,
     })
+}
+
+/// Why the last attempt to install did not even begin.
+fn failed_preparation(cluster: &Cluster) -> Option<Blocker> {
+    let preparation = &cluster.install.preparation;
+    let failed = cluster.phase == cluster::Phase::Draft && preparation.status == PreparationStatus::Failed;
+    failed.then(|| Blocker {
+        code: "preparation-failed".into(),
+        subject: format!("cluster/{}", cluster.name),
+        reason: preparation.reason.clone(),
+        next_action: "Put that right, then install the cluster again.".into(),
+    })
+}
+
+fn cluster_deadline(hub: &Hub, cluster: &Cluster) -> Option<Deadline> {
+    let at = cluster::deadline::of(cluster, &hub.settings.cluster_timers)?;
+    let then = match cluster::deadline::patience(cluster.phase) {
+        Patience::Limited(text) | Patience::Endless(text) => text,
+    };
+    Some(Deadline {
+        at,
+        then: then.into(),
+    })
+}
+
+async fn cluster_verbs(hub: &Hub, cluster: &Cluster, ask: &Ask) -> Result<Vec<PlanView>, Error> {
+    use cluster::Phase;
+    let mut wanted = match cluster.phase {
+        Phase::Draft => vec![Verb::InstallCluster],
+        Phase::Preparing | Phase::Installing | Phase::Finalizing | Phase::BootFix | Phase::Error => {
+            vec![Verb::CancelCluster, Verb::ResetCluster]
+        }
+        Phase::Cancelled => vec![Verb::ResetCluster],
+        Phase::Installed | Phase::AddingHosts | Phase::Unmonitored => Vec::new(),
+    };
+    wanted.push(Verb::DeleteCluster);
+    let mut plans = Vec::new();
+    for verb in wanted {
+        let request = PlanRequest {
+            verb,
+            infra_env_id: None,
+            host_id: None,
+            cluster_id: Some(cluster.id.0),
+        };
+        plans.push(plan::plan(hub, &request, ask).await?);
+    }
+    Ok(plans)
 }
 
 fn cluster_remedy(id: cluster_checks::CheckId) -> &'static str {

@@ -25,6 +25,8 @@ use xxhash_rust::xxh3::xxh3_64;
 const MEDIA_LOST: i64 = 256;
 /// The container runtime's "a container of that name exists": the installer runs already.
 const ALREADY_RUNNING: i64 = 125;
+/// A control plane on slower disks is not supported.
+const SLOWEST_DISK_MS: i64 = 10;
 
 pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &Ask) -> Result<(), Error> {
     let slot = hub
@@ -329,6 +331,16 @@ async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: 
             speed_ms: reply.io_sync_duration,
             tested: true,
         };
+        let mut decision = scene.next(&Event::CheckedIn)?;
+        if exit_code == 0 && reply.io_sync_duration > SLOWEST_DISK_MS {
+            let text = format!(
+                "Host {}: disk {path} takes {} ms to write, more than the {SLOWEST_DISK_MS} ms that are supported.",
+                scene.host.name(),
+                reply.io_sync_duration
+            );
+            let entry = scene.host.entry("disk_speed_slower_than_supported", Severity::Warning, text);
+            decision.journal.push(entry);
+        }
         all.insert(
             path.clone(),
             DiskInfo {
@@ -336,7 +348,6 @@ async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: 
                 path,
             },
         );
-        let decision = scene.next(&Event::CheckedIn)?;
         scene.measured(decision, Stored::from([(Report::DisksInfo, write(&all))]))
     })
     .await?;

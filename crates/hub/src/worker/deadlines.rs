@@ -6,7 +6,6 @@ use crate::index::Slot;
 use crate::usecase::host_due::host_due;
 use futures_util::stream::{self, StreamExt};
 use muster_domain::HostKey;
-use muster_domain::host::deadline;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -79,10 +78,7 @@ async fn turn(hub: &Hub, at: i64, key: HostKey) -> Result<bool, Error> {
 }
 
 async fn due(hub: &Hub, slot: &Slot, key: HostKey) -> Result<bool, Error> {
-    let host = slot.host();
-    let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
-    let around = hub.around(cluster.as_deref(), hub.now());
-    let is_due = deadline::of(&host, &around).is_some_and(|due| due <= around.now);
+    let is_due = hub.due_at(&slot.host()).is_some_and(|due| due <= hub.now());
     if !is_due || seen_elsewhere(hub, slot).await? {
         return Ok(false);
     }

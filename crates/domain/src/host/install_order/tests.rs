@@ -118,7 +118,10 @@ fn a_host_that_joins_a_cluster_installed_here_is_told_what_is_known_of_it() {
         assert_eq!(order.get(absent), None, "{absent}");
     }
     assert_eq!(order["control_plane_count"], 3);
-    assert_eq!(order["installer_args"], "[\"--append-karg\",\"ip=52-54-00-00-00-3d:dhcp\"]");
+    assert_eq!(
+        order["installer_args"],
+        "[\"--append-karg\",\"ip=52-54-00-00-00-3d:dhcp\"]"
+    );
 }
 
 #[test]

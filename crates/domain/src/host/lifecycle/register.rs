@@ -33,7 +33,11 @@ pub(super) fn registered(host: &Host, agent_version: &str, around: &Around<'_>) 
         Phase::Installing | Phase::InProgress => unexpected_restart(host, around),
         Phase::Added if boots_wrong_device(host) => wrong_boot(host, around),
         Phase::BootFix | Phase::Added => return Err(boot_from_disk(host)),
-        Phase::Failed => stay(host, "a failed host keeps its agent, for its logs"),
+        Phase::Failed => {
+            let mut draft = Draft::of(host);
+            draft.host.registered_at = around.now;
+            draft.because("a failed host keeps its agent, for its logs", around)
+        }
         Phase::Cancelled => {
             return Err(Refused::try_again(
                 "installation-cancelled",
@@ -108,6 +112,7 @@ fn boots_wrong_device(host: &Host) -> bool {
 
 fn wrong_boot(host: &Host, around: &Around<'_>) -> Decision {
     let mut draft = Draft::of(host).enter(Phase::BootFix, around);
+    draft.host.registered_at = around.now;
     draft.host.checked_in_at = around.now;
     // It is another boot than the one in which the installer ran.
     draft.host.installer_may_run = false;
@@ -124,8 +129,9 @@ fn unexpected_restart(host: &Host, around: &Around<'_>) -> Decision {
         .progress
         .stage
         .map_or("the start of the installation", Stage::word);
-    Draft::of(host)
-        .enter(Phase::Failed, around)
+    let mut draft = Draft::of(host).enter(Phase::Failed, around);
+    draft.host.registered_at = around.now;
+    draft
         .saying(format!(
             "The host restarted unexpectedly during \"{stage}\". Reset the cluster to try again, or unbind the host."
         ))

@@ -89,8 +89,15 @@ async fn verdicts(
     responses((status = 200, description = "Why it is so, and what to do next", body = ExplainView),
         (status = 400, description = "The id is no UUID", body = Problem),
         (status = 404, description = "No such cluster", body = Problem)))]
-async fn cluster(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
-    Ok(json(StatusCode::OK, &explain::cluster(&hub, ClusterId(id))?))
+async fn cluster(
+    State(hub): State<Hub>,
+    ask: Ask,
+    V1(Ids(id)): V1<Ids<Uuid>>,
+) -> Result<Response, ProblemV1> {
+    Ok(json(
+        StatusCode::OK,
+        &explain::cluster(&hub, ClusterId(id), &ask).await?,
+    ))
 }
 
 /// Explain an InfraEnv
