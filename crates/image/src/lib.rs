@@ -1,0 +1,13 @@
+//! Discovery images as overlays of byte ranges: a base image is kept once, and every InfraEnv's image is a list of
+//! segments made in memory. Bytes in, bytes out: no database, no decisions.
+
+pub mod base;
+pub mod cpio;
+pub mod error;
+pub mod iso;
+pub mod layout;
+pub mod overlay;
+
+pub use error::ImageError;
+pub use layout::Layout;
+pub use overlay::Payload;
