@@ -1,0 +1,16 @@
+//! The agent on a discovered machine: it registers with the hub, asks for steps, does them and tells what came of them.
+//!
+//! It is its own runner: where the reference starts a container for each session, this agent starts a session in the
+//! same process. It never freezes: whatever a hub answers, it asks again, more and more slowly.
+
+pub mod clock;
+pub mod collect;
+pub mod discovery;
+pub mod dns;
+pub mod http;
+pub mod hub;
+pub mod identity;
+pub mod log;
+pub mod replies;
+pub mod settings;
+pub mod sys;

@@ -1,0 +1,48 @@
+//! Remembers what was told: the same good answer is not told again within the hour.
+
+use muster_contract::v2::step::StepType;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// As long as the reference keeps quiet about what did not change.
+const KEPT: Duration = Duration::from_secs(3600);
+
+#[derive(Debug, Default)]
+pub struct ReplyCache(Mutex<HashMap<StepType, (String, Duration)>>);
+
+impl ReplyCache {
+    pub fn is_known(&self, step: StepType, output: &str, now: Duration) -> bool {
+        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.get(&step)
+            .is_some_and(|(text, at)| text == output && now < *at + KEPT)
+    }
+
+    pub fn keep(&self, step: StepType, output: &str, now: Duration) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(step, (output.to_owned(), now));
+    }
+
+    pub fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_known_for_an_hour_unless_it_changes() {
+        let cache = ReplyCache::default();
+        let at = Duration::from_secs(1_000);
+        assert!(!cache.is_known(StepType::Inventory, "a", at));
+        cache.keep(StepType::Inventory, "a", at);
+        assert!(cache.is_known(StepType::Inventory, "a", at + Duration::from_secs(3599)));
+        assert!(!cache.is_known(StepType::Inventory, "a", at + Duration::from_secs(3600)));
+        assert!(!cache.is_known(StepType::Inventory, "b", at));
+        assert!(!cache.is_known(StepType::NtpSynchronizer, "a", at));
+        cache.forget();
+        assert!(!cache.is_known(StepType::Inventory, "a", at));
+    }
+}
