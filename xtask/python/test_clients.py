@@ -125,7 +125,7 @@ class Fleet:
     def __init__(self, infra_env_id, hosts, seed, *more):
         command = [os.environ["MUSTER_BIN"], "sim", "--hub", URL, "--infra-env", infra_env_id]
         command += ["--hosts", str(hosts), "--seed", str(seed), "--poll", "1", *more]
-        self.log = open(HOME / f"sim-{seed}.log", "wb")
+        self.log = open(HOME / f"sim-{fresh(str(seed))}.log", "wb")
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
 
     def stop(self):

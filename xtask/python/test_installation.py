@@ -85,7 +85,8 @@ class ThreeNodes(Case):
     def test_installed_grown_deleted_and_all_hosts_back_for_a_second_cluster(self):
         python = self.python
         env = python.infra_env(fresh("pool"))
-        fleet = Fleet(env.id, 4, 303, *QUICK)
+        # These are machines that can be masters.
+        fleet = Fleet(env.id, 4, 303, "--first-index", "1", *QUICK)
         self.addCleanup(fleet.stop)
         pool = Pool(python, env.id)
         free = pool.wait(4, "known-unbound")
@@ -191,7 +192,7 @@ class SingleNode(Case):
 
         aicli("update", "cluster", name, "-P", "day2=true")
         self.assertEqual(self.cluster(cluster_id).status, "adding-hosts")
-        more = Fleet(env["id"], 1, 405, "--first-index", "9", *QUICK)
+        more = Fleet(env["id"], 1, 404, "--first-index", "4", *QUICK)
         self.addCleanup(more.stop)
         pool.wait(1, "known")
         aicli("start", "cluster", name)
