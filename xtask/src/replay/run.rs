@@ -291,7 +291,9 @@ impl Replay<'_> {
 /// The recorded install config is JSON, which is YAML, too; ours is written as people do.
 fn body_of(request: &Request, reply: &Reply) -> Value {
     let is_yaml = request.path.contains("install-config.yaml") && reply.status == 200;
-    let parsed = is_yaml.then(|| serde_norway::from_str(&reply.text).ok()).flatten();
+    let parsed = is_yaml
+        .then(|| serde_norway::from_str(&reply.text).ok())
+        .flatten();
     parsed.unwrap_or_else(|| reply.body())
 }
 

@@ -164,7 +164,8 @@ impl<'a> Timeline<'a> {
             let exchange = &self.recording.exchanges[*at];
             exchange.accepted_change() && self.is_about_cluster_of(exchange.request.route(), id)
         };
-        let newest = (0..=index).rev().find(of_cluster);
+        let until_now = 0..self.recording.exchanges.len().min(index + 1);
+        let newest = until_now.rev().find(of_cluster);
         newest.is_some_and(|at| {
             let route = self.recording.exchanges[at].request.route();
             route.ends_with("/actions/install")
@@ -206,12 +207,20 @@ fn waits_for_tick(recorded: &Map<String, Value>, our: &str) -> bool {
 
 /// Nothing is left to report: the next tick finds the cluster installed.
 fn is_last_stage(recorded: &Map<String, Value>) -> bool {
-    let stage = recorded.get("progress").and_then(|progress| progress.get("finalizing_stage"));
+    let stage = recorded
+        .get("progress")
+        .and_then(|progress| progress.get("finalizing_stage"));
     stage.and_then(Value::as_str) == Some("Done")
 }
 
 /// Stages in which the agent is gone.
-const GONE: &[&str] = &["Rebooting", "Waiting for ignition", "Configuring", "Joined", "Done"];
+const GONE: &[&str] = &[
+    "Rebooting",
+    "Waiting for ignition",
+    "Configuring",
+    "Joined",
+    "Done",
+];
 const OF_AGENT: &[&str] = &[
     "compatible-agent",
     "connected",
@@ -222,7 +231,9 @@ const OF_AGENT: &[&str] = &[
 
 /// Checks that a host has no more in the stage of its installation; the recorded service drops them with its next tick.
 pub fn dropped_checks(recorded: &Map<String, Value>) -> &'static [&'static str] {
-    let stage = recorded.get("progress").and_then(|progress| progress.get("current_stage"));
+    let stage = recorded
+        .get("progress")
+        .and_then(|progress| progress.get("current_stage"));
     match stage.and_then(Value::as_str) {
         Some(stage) if is_host(recorded) && GONE.contains(&stage) => OF_AGENT,
         Some(_) if is_host(recorded) => &OF_AGENT[..1],

@@ -40,7 +40,14 @@ fn drive(house: &mut House, binary: &Path, database: Option<&str>) -> Result<()>
     };
     let hub = Hub::start_with(&options, &installer::put(home.path())?)?;
     let mut tests = house.python()?.command("python");
-    tests.args(["-m", "unittest", "--failfast", "--verbose", "test_clients", "test_installation"]);
+    tests.args([
+        "-m",
+        "unittest",
+        "--failfast",
+        "--verbose",
+        "test_clients",
+        "test_installation",
+    ]);
     tests
         .env("PYTHONPATH", project::root().join("xtask/python"))
         .env("PYTHONDONTWRITEBYTECODE", "1");

@@ -1,5 +1,6 @@
 //! Tests of the replay: the judgement by synthetic bodies, the whole by a server that plays a recording back.
 
+mod installing;
 mod judgement;
 mod playback;
 
