@@ -92,17 +92,11 @@ pub fn is_measured(host: &Host) -> bool {
     part(host.phase) != Part::Binding
 }
 
-/// How far the installation is, as far as checks care.
+/// How far the installation is, as far as checks care: by what the installer said, also after it was stopped.
 pub fn installation(host: &Host) -> Installation {
-    if host.progress.stage.is_some_and(Stage::agent_is_gone) {
-        return Installation::Rebooted;
-    }
-    match part(host.phase) {
-        Part::Writing | Part::Installed => Installation::Started,
-        // Stopped in the middle: which agent it runs matters only when it starts anew.
-        Part::Stopped if host.progress.stage.is_some() => Installation::Started,
-        Part::Discovery | Part::Binding | Part::Returning | Part::Preparing | Part::Stopped => {
-            Installation::NotStarted
-        }
+    match host.progress.stage {
+        Some(stage) if stage.agent_is_gone() => Installation::Rebooted,
+        Some(_) => Installation::Started,
+        None => Installation::NotStarted,
     }
 }
