@@ -1,6 +1,6 @@
 //! What may be done with a host in which part of its life, for everything that does not move its phase.
 
-use super::{Host, Phase, Stage};
+use super::{Host, Phase};
 use crate::checks::Installation;
 use crate::refusal::Refused;
 
