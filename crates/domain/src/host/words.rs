@@ -1,6 +1,6 @@
 //! What a person reads as `status_info`: one sentence per state, with the next action where there is one.
 
-use super::{Host, Status};
+use super::Status;
 
 /// The standing text of a state; states whose text depends on the occasion are given it by the lifecycle.
 pub fn standing(status: Status) -> &'static str {
@@ -45,12 +45,6 @@ pub fn standing(status: Status) -> &'static str {
 pub const MEDIA_LOST: &str =
     "The discovery media cannot be read any more; attach it again and reboot the host.";
 
-pub fn status_changed(host: &Host, from: Status, to: Status) -> String {
-    format!(
-        "Host {}: {} -> {} ({})",
-        host.name(),
-        from.word(),
-        to.word(),
-        host.status_info
-    )
+pub fn status_changed(name: &str, info: &str, from: Status, to: Status) -> String {
+    format!("Host {name}: {} -> {} ({info})", from.word(), to.word())
 }

@@ -106,7 +106,13 @@ impl<'a> Draft<'a> {
             self.host.status_updated_at = around.now;
         }
         if from != to {
-            let text = words::status_changed(&self.host, from, to);
+            // A host that registers again is known by the name it told before, until its inventory arrives.
+            let told = &self.before.digest.hostname;
+            let name = match self.host.given_name().is_none() && self.host.digest.hostname.is_empty() {
+                true if !told.is_empty() => told.clone(),
+                _ => self.host.name(),
+            };
+            let text = words::status_changed(&name, &self.host.status_info, from, to);
             let mut entry = self.host.entry("host_status_updated", to.severity(), text);
             // A host that leaves is still the old cluster's news.
             entry.cluster = self.host.cluster.or(self.before.cluster);
