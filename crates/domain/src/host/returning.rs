@@ -79,7 +79,8 @@ fn took(duration: SignedDuration) -> String {
     }
 }
 
-fn cleared(host: &Host) -> Vec<String> {
+/// What returning the host takes away, by kind: never a value, the next borrower may read it.
+pub fn cleared(host: &Host) -> Vec<String> {
     let Tenant {
         hostname,
         installer_args,

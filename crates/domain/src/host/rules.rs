@@ -51,6 +51,16 @@ pub fn editable(host: &Host) -> Result<(), Refused> {
     }
 }
 
+/// Whether there is something to stop when its cluster's installation is cancelled or reset. Hosts to whose disks
+/// nothing was done, and is not about to be, stay as they are instead of keeping the others from being stopped.
+pub fn takes_part(host: &Host) -> bool {
+    match part(host.phase) {
+        Part::Discovery | Part::Binding | Part::Returning => false,
+        Part::Preparing | Part::Writing | Part::Installed => true,
+        Part::Stopped => host.phase != Phase::ResetPending,
+    }
+}
+
 /// A machine whose disk is being written must not be forgotten half-way.
 pub fn deletable(host: &Host) -> Result<(), Refused> {
     match part(host.phase) {

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::turn::Ask;
 use crate::usecase::cluster_whole::Whole;
 use muster_domain::cluster::{self, Cluster, lifecycle};
-use muster_domain::host::{self, Host, Phase};
+use muster_domain::host::{self, Host, rules};
 use muster_domain::refusal::Refused;
 use muster_domain::{ClusterId, Severity};
 use muster_store::Commit;
@@ -78,36 +78,11 @@ pub fn stop(hub: &Hub, cluster: &Cluster, hosts: &[Host], how: Stop) -> Result<W
     let around = hub.around(Some(&decision.cluster), hub.now());
     let event = how.of_host();
     let mut stopped = Vec::new();
-    for host in hosts.iter().filter(|host| takes_part(host)) {
+    for host in hosts.iter().filter(|host| rules::takes_part(host)) {
         stopped.push(host::lifecycle::next(host, &event, &around)?);
     }
     Ok(Whole {
         cluster: decision,
         hosts: stopped,
     })
-}
-
-/// Hosts to whose disks nothing was done, and which are not about to, have nothing to stop: they stay as they are
-/// instead of keeping the others from being stopped.
-fn takes_part(host: &Host) -> bool {
-    match host.phase {
-        Phase::Preparing
-        | Phase::Prepared
-        | Phase::PrepareFailed
-        | Phase::Installing
-        | Phase::InProgress
-        | Phase::BootFix
-        | Phase::Installed
-        | Phase::Added
-        | Phase::Failed
-        | Phase::Cancelled
-        | Phase::Resetting => true,
-        Phase::Discovery
-        | Phase::Binding
-        | Phase::Unbinding
-        | Phase::ReturnPending
-        | Phase::Reclaiming
-        | Phase::ReclaimRebooting
-        | Phase::ResetPending => false,
-    }
 }

@@ -5,7 +5,7 @@ use crate::turn::{Scene, Turn};
 use muster_contract::v1::plan::{Blocker, PlanStep, PlanView, Verb};
 use muster_domain::Refused;
 use muster_domain::cluster::Cluster;
-use muster_domain::host::{Event, Host, Phase, Role, Tenant};
+use muster_domain::host::{Event, Host, Phase, returning};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -162,48 +162,8 @@ pub(super) fn subject(host: &Host) -> String {
     format!("host/{}", host.name())
 }
 
-/// What the borrower put on the host and will not find again.
+/// What the borrower put on the host and will not find again: what the receipt of its return will name.
 pub(super) fn lost(host: &Host) -> Vec<String> {
-    let Tenant {
-        hostname,
-        installer_args,
-        ignition_overrides,
-        ignition_token,
-        ignition_headers,
-        machine_config_pool,
-        node_labels,
-        skip_formatting,
-        fencing,
-        installation_disk_id,
-        // Goes with the id; who chose it is no loss of its own.
-        installation_disk_path: _,
-        installation_disk_label: _,
-        disk_chosen,
-    } = &host.tenant;
-    let all = [
-        (hostname.is_some(), "the hostname given for this cluster"),
-        (host.role != Role::AutoAssign, "its role"),
-        (!installer_args.is_empty(), "its installer arguments"),
-        (!ignition_overrides.is_empty(), "its ignition overrides"),
-        (
-            !ignition_token.is_empty() || !ignition_headers.is_empty(),
-            "its ignition token and headers",
-        ),
-        (!machine_config_pool.is_empty(), "its machine config pool"),
-        (!node_labels.is_empty(), "its node labels"),
-        (
-            !skip_formatting.is_empty(),
-            "its list of disks that are not formatted",
-        ),
-        (!fencing.is_empty(), "its fencing credentials"),
-        (
-            *disk_chosen && !installation_disk_id.is_empty(),
-            "the choice of its installation disk",
-        ),
-        (host.progress.stage.is_some(), "the record of its installation"),
-    ];
-    all.into_iter()
-        .filter(|(is_set, _)| *is_set)
-        .map(|(_, text)| text.to_owned())
-        .collect()
+    let kinds = returning::cleared(host).into_iter();
+    kinds.map(|kind| format!("its {kind}")).collect()
 }

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::ignition::uploaded::roles_uploaded;
 use crate::turn::{Need, Scene, Turn};
 use crate::usecase::cluster_install;
+use crate::usecase::cluster_look::cluster_look;
 use crate::usecase::cluster_stop::{self, Stop};
 use crate::usecase::cluster_whole::Whole;
 use crate::usecase::host_install::{install_turn, reclaim_turn, reset_turn};
@@ -15,9 +16,9 @@ use muster_domain::host::{Host, Phase, Status, install_order};
 use muster_domain::{ClusterId, HostKey};
 
 pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
-    let before = hub
-        .index
-        .cluster(id)
+    // The verb looks first, too: the last report may not have been looked at yet.
+    let before = cluster_look(hub, id)
+        .await?
         .ok_or_else(|| Error::missing("cluster", id))?;
     let uploaded = roles_uploaded(hub, id).await?;
     let hosts = hub.hosts_of(id);
