@@ -2,12 +2,19 @@
 //! segments made in memory. Bytes in, bytes out: no database, no decisions.
 
 pub mod base;
+pub mod catalog;
 pub mod cpio;
+pub mod depot;
 pub mod error;
 pub mod iso;
 pub mod layout;
 pub mod overlay;
+pub mod serve;
+pub mod source;
 
+pub use catalog::{Catalog, OsImage};
+pub use depot::Depot;
 pub use error::ImageError;
 pub use layout::Layout;
 pub use overlay::Payload;
+pub use serve::{Images, Settings};

@@ -72,10 +72,10 @@ impl Base {
 }
 
 /// Two requests may make the same template at once; both are equal, so the first one is kept.
-fn kept<'a>(
-    place: &'a OnceLock<Template>,
+fn kept(
+    place: &OnceLock<Template>,
     make: impl FnOnce() -> Result<Template, ImageError>,
-) -> Result<&'a Template, ImageError> {
+) -> Result<&Template, ImageError> {
     match place.get() {
         Some(template) => Ok(template),
         None => {

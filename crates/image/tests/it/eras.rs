@@ -137,24 +137,12 @@ fn arguments_that_do_not_fit_are_refused_with_the_numbers() {
 fn a_configuration_that_does_not_fit_is_refused_with_the_numbers() {
     let base = sample::era("2023-07.x86_64");
     let mut payload = payload();
-    payload.ignition = noise(300_000).into();
+    payload.ignition = sample::noise(300_000).into();
     let error = overlay::full(&base, &payload).unwrap_err();
     let ImageError::TooLarge { have, room, .. } = error else {
         panic!("{error}")
     };
     assert!(have > 262_144 && room == 262_144);
-}
-
-/// Bytes that do not get smaller by packing.
-fn noise(len: u32) -> Vec<u8> {
-    let mut state = 1_u32;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        state.to_le_bytes()[1]
-    };
-    (0..len).map(|_| next()).collect()
 }
 
 #[test]
@@ -201,7 +189,7 @@ fn images_without_a_table_are_rewritten_without_their_root_file_system() {
 fn a_payload_too_large_for_the_builders_minimal_image_gets_a_roomier_one() {
     let base = sample::era("2023-07.x86_64");
     let mut payload = payload();
-    payload.ramdisk = Some(muster_image::cpio::archive("etc/net/x", &noise(600_000)).into());
+    payload.ramdisk = Some(muster_image::cpio::archive("etc/net/x", &sample::noise(600_000)).into());
     let made = overlay::minimal(&base, &payload, ROOTFS).unwrap();
     let members = check_rewritten("2023-07.x86_64", &base, &made, IGNITION.len());
     let names: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();

@@ -1,4 +1,13 @@
 //! Everything about images from the outside: genuine CoreOS images in, bytes and HTTP replies out.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, which is what it is for"
+)]
+
+mod depot;
 mod eras;
+mod law;
 mod sample;
+mod serving;
+mod world;

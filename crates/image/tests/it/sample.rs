@@ -92,3 +92,15 @@ fn archive<'a>(mut rest: &'a [u8], members: &mut Vec<(String, Vec<u8>)>) -> &'a 
         members.push((name, content));
     }
 }
+
+/// Bytes that do not get smaller by packing.
+pub fn noise(len: u32) -> Vec<u8> {
+    let mut state = 1_u32;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state.to_le_bytes()[1]
+    };
+    (0..len).map(|_| next()).collect()
+}
