@@ -183,7 +183,7 @@ fn timers(disconnect_after: Option<Duration>) -> anyhow::Result<Timers> {
     };
     let silence = SignedDuration::try_from(limit)?;
     if silence < SHORTEST_SILENCE {
-        anyhow::bail!("hosts poll once a second at most, so they cannot be called silent after {limit:?}");
+        anyhow::bail!("agents need a moment between two polls: a host is not silent after {limit:?}");
     }
     Ok(Timers {
         silence,
