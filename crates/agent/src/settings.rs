@@ -56,6 +56,9 @@ pub struct Settings {
     pub root: PathBuf,
     #[arg(skip)]
     pub token: Secret,
+    /// The machine runs nothing but us: its clock is ours to set.
+    #[arg(skip)]
+    pub in_image: bool,
 }
 
 impl Settings {

@@ -192,17 +192,26 @@ pub fn load_module(file: &std::fs::File) -> io::Result<()> {
     }
 }
 
-/// Collects one child that has ended; nothing when there is none.
-pub fn reap() -> Option<i32> {
+/// Waits until any child has ended, orphans of others included, and tells which.
+pub fn wait_for_any() -> io::Result<u32> {
     let mut status = 0;
     // SAFETY: the status is written by the call.
-    let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
-    (pid > 0).then_some(pid)
+    let pid = check(unsafe { libc::waitpid(-1, &mut status, 0) })?;
+    u32::try_from(pid).map_err(io::Error::other)
 }
 
 pub fn set_hostname(name: &str) -> io::Result<()> {
     // SAFETY: the name is read for its length only.
     check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
+}
+
+pub fn set_clock(since_1970: std::time::Duration) -> io::Result<()> {
+    let time = libc::timespec {
+        tv_sec: libc::time_t::try_from(since_1970.as_secs()).map_err(io::Error::other)?,
+        tv_nsec: libc::c_long::from(since_1970.subsec_nanos() as i32),
+    };
+    // SAFETY: the time is whole and only read.
+    check(unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &time) }).map(drop)
 }
 
 /// Like `kill -TERM`.

@@ -1,0 +1,184 @@
+//! Steps that talk to servers or leave something on the machine.
+
+use crate::world::*;
+use serde_json::{Value, json};
+
+fn output(told: &Value) -> Value {
+    serde_json::from_str(told["output"].as_str().unwrap()).unwrap()
+}
+
+fn one(world: &World, kind: &str, arg: Value) -> Value {
+    world.script.say(steps(&[(kind, arg)])).after(1, steps(&[]));
+    world.run();
+    world.replies()[0].clone()
+}
+
+#[test]
+fn registries_that_answer_count_as_available() {
+    let world = World::with(|request| request.is("HEAD", "/v2/").then(|| status(401))).flag("--dry-run");
+    let there = format!("{}/org/app:1", world.url.trim_start_matches("http://"));
+    let told = one(
+        &world,
+        "container-image-availability",
+        json!({"images": [there, "127.0.0.1:1/org/app:1"], "timeout": 960}),
+    );
+    let images = output(&told)["images"].clone();
+    assert_eq!(
+        (&images[0]["result"], &images[1]["result"]),
+        (&json!("success"), &json!("failure"))
+    );
+}
+
+#[test]
+fn the_ignition_endpoint_is_asked_with_its_token() {
+    let world = World::with(|request| {
+        request
+            .is("GET", "/config/worker")
+            .then(|| match request.header("authorization") {
+                Some("Bearer t") => reply(json!({"ignition": {"version": "3.2.0"}, "passwd": {}})),
+                _ => status(401),
+            })
+    })
+    .flag("--dry-run");
+    let url = format!("{}/config/worker", world.url);
+    world.script.say(steps(&[(
+        "api-vip-connectivity-check",
+        json!({"url": url, "ignition_endpoint_token": "t"}),
+    )]));
+    world
+        .script
+        .after(1, steps(&[("api-vip-connectivity-check", json!({"url": url}))]))
+        .after(2, steps(&[]));
+    world.run();
+    let replies = world.replies();
+    assert_eq!(output(&replies[0])["is_success"], true);
+    assert!(
+        output(&replies[1])["download_error"]
+            .as_str()
+            .unwrap()
+            .contains("401")
+    );
+}
+
+#[test]
+fn tang_servers_are_asked_for_their_keys() {
+    let world = World::with(|request| {
+        request
+            .is("GET", "/adv")
+            .then(|| reply(json!({"payload": "p", "signatures": [{"protected": "a", "signature": "b"}]})))
+    })
+    .flag("--dry-run");
+    let servers = json!([{"url": world.url, "thumbprint": "x"}]).to_string();
+    let told = one(
+        &world,
+        "tang-connectivity-check",
+        json!({"tang_servers": servers}),
+    );
+    assert_eq!(output(&told)["tang_server_response"][0]["payload"], "p");
+}
+
+#[test]
+fn without_time_servers_the_hub_tells_the_time() {
+    let world = World::with(|request| {
+        let date = ("Date", "Thu, 01 Jan 1970 00:00:00 GMT".to_owned());
+        (request.method == "HEAD").then(|| Answer {
+            headers: vec![date],
+            ..status(404)
+        })
+    })
+    .flag("--dry-run");
+    let told = one(&world, "ntp-synchronizer", json!({"ntp_source": ""}));
+    assert_eq!(output(&told)["ntp_sources"][0]["source_state"], "synced");
+}
+
+#[test]
+fn names_are_looked_up() {
+    let world = World::new().flag("--dry-run");
+    world.file("etc/hosts", "192.0.2.5 api.c.example.com\n");
+    let told = one(
+        &world,
+        "domain-resolution",
+        json!({"domains": [{"domain_name": "api.c.example.com"}]}),
+    );
+    assert_eq!(
+        output(&told)["resolutions"][0]["ipv4_addresses"],
+        json!(["192.0.2.5"])
+    );
+}
+
+#[test]
+fn the_speed_of_a_disk_is_told() {
+    let world = World::new();
+    world.file("dev/vda", vec![7; 3 << 20]);
+    let world = world.flag("--dry-run");
+    let told = one(
+        &world,
+        "installation-disk-speed-check",
+        json!([r#"{"path":"/dev/vda"}"#, "480.00"]),
+    );
+    assert_eq!(output(&told)["path"], "/dev/vda");
+    assert!(output(&told)["io_sync_duration"].as_i64().unwrap() >= 1);
+}
+
+#[test]
+fn logs_are_sent_as_a_form() {
+    let world = World::new().flag("--dry-run");
+    let args = json!({"cluster_id": CLUSTER, "infra_env_id": INFRA_ENV, "host_id": HOST});
+    let told = one(&world, "logs-gather", args);
+    assert_eq!(told["exit_code"], 0);
+    let seen = world.seen.all();
+    let upload = seen.iter().find(|request| request.is("POST", "/logs")).unwrap();
+    assert!(upload.path.contains("logs_type=host") && upload.path.contains(&format!("host_id={HOST}")));
+    assert!(
+        upload
+            .header("content-type")
+            .unwrap()
+            .starts_with("multipart/form-data")
+    );
+    // The archive starts behind the head of its part.
+    let start = upload
+        .body
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .unwrap()
+        + 4;
+    assert_eq!(upload.body[start..start + 2], [0x1f, 0x8b]);
+    let states: Vec<Value> = seen
+        .iter()
+        .filter(|request| request.is("PUT", "/logs-progress"))
+        .map(|request| request.json()["logs_state"].clone())
+        .collect();
+    assert_eq!(states, ["collecting", "completed"]);
+}
+
+#[test]
+fn the_way_back_to_discovery_is_laid_on_the_disk() {
+    let world = World::with(|request| match request.path.as_str() {
+        "/kernel" => Some(Answer {
+            body: b"kernel".to_vec(),
+            ..status(200)
+        }),
+        "/initrd" => Some(Answer {
+            body: b"initrd".to_vec(),
+            ..status(200)
+        }),
+        _ => None,
+    })
+    .flag("--reboot-hook=true");
+    let url = |path: &str| format!("{}/{path}", world.url);
+    let args = json!({"kernel_url": url("kernel"), "initrd_url": url("initrd"), "rootfs_url": url("rootfs"), "host_fs_mount_dir": "/host"});
+    let told = one(&world, "download-boot-artifacts", args);
+    assert_eq!(told["exit_code"], 0, "{told}");
+    assert_eq!(
+        std::fs::read(world.path("host/boot/discovery/vmlinuz")).unwrap(),
+        b"kernel"
+    );
+    assert_eq!(
+        std::fs::read(world.path("host/boot/discovery/initrd")).unwrap(),
+        b"initrd"
+    );
+    let entry =
+        std::fs::read_to_string(world.path("host/boot/loader/entries/00-muster-discovery.conf")).unwrap();
+    assert!(entry.contains("coreos.live.rootfs_url="), "{entry}");
+    assert!(!exists(&world.path("host/boot/discovery/vmlinuz.part")));
+}
