@@ -33,7 +33,12 @@ pub(super) fn due(host: &Host, around: &Around<'_>) -> Decision {
             .enter(Phase::Failed, around)
             .saying("The installer did not start in time; see the host's logs, then reset the cluster to try again.")
             .because("no progress after the install step", around),
-        Phase::Installing | Phase::InProgress if silent && !around.hub_was_away => connection_lost(host, around),
+        // Told once: after that only the stage's own limit is waited for.
+        Phase::Installing | Phase::InProgress
+            if silent && !host.connection_timed_out && !around.hub_was_away =>
+        {
+            connection_lost(host, around)
+        }
         Phase::InProgress if stage_is_over(host, around) => stage_over(host, around),
         Phase::BootFix if over(around.timers.boot_fix) && may_fail_alone(host, around) => Draft::of(host)
             .enter(Phase::Failed, around)

@@ -2,7 +2,9 @@
 
 mod faults;
 mod happy;
-mod moments;
+pub mod moments;
+mod plans;
+mod residue;
 mod seed_000;
 mod seed_001;
 

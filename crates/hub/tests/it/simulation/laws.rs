@@ -1,8 +1,9 @@
 //! What must be true after every step, whatever happened.
 
 use crate::world::World;
-use muster_domain::Timestamp;
-use muster_domain::host::{Report, Status};
+use muster_domain::cluster::{self, Phase};
+use muster_domain::host::{Host, Report, Status};
+use muster_simfleet::Condition;
 use muster_store::HostFilter;
 
 /// Checked after every step of every schedule.
@@ -13,18 +14,7 @@ pub async fn hold(world: &mut World) {
         .await
         .expect("readable");
     for (host, reports) in &rows {
-        assert!(
-            !host.phase.is_returning() || host.is_free(),
-            "{} is {:?} and bound",
-            host.name(),
-            host.phase
-        );
-        assert!(
-            !host.phase.needs_cluster() || !host.is_free(),
-            "{} is {:?} and free",
-            host.name(),
-            host.phase
-        );
+        lending(host);
         if let Some(cluster) = host.cluster {
             let found = world.store.cluster_find(cluster).await.expect("readable");
             assert!(
@@ -52,14 +42,87 @@ pub async fn hold(world: &mut World) {
         assert_eq!(known.revision, host.revision, "memory and database agree");
         assert_eq!(known.cluster, host.cluster);
         assert_eq!(known.status(), host.status());
+        assert!(
+            !host.status_info.is_empty(),
+            "{} is {} without a word",
+            host.name(),
+            host.status().word()
+        );
     }
     assert_eq!(
         rows.len(),
         world.hub.index.counts().0,
         "memory has no host that the database has not"
     );
+    machines(world);
+    clusters(world);
     acknowledged(world).await;
     feed(world).await;
+}
+
+fn lending(host: &Host) {
+    assert!(
+        !host.phase.is_returning() || host.is_free(),
+        "{} is {:?} and bound",
+        host.name(),
+        host.phase
+    );
+    assert!(
+        !host.phase.needs_cluster() || !host.is_free(),
+        "{} is {:?} and free",
+        host.name(),
+        host.phase
+    );
+}
+
+/// Whoever may be lent has no installer of an earlier tenant; and no agent was ever told to give up.
+fn machines(world: &World) {
+    for (at, machine) in world.machines.iter().enumerate() {
+        assert_ne!(
+            machine.condition(),
+            Condition::Blocked,
+            "machine {at} gave up\n{}",
+            world.describe()
+        );
+        let Some(host) = world.hub.index.host(world.key(at)) else {
+            continue;
+        };
+        if host.status() == Status::KnownUnbound {
+            assert!(
+                !host.installer_may_run,
+                "{} is free and its installer may run",
+                host.name()
+            );
+            assert!(
+                !machine.is_installing(),
+                "machine {at} is free and its installer runs\n{}",
+                world.describe()
+            );
+        }
+    }
+}
+
+/// A phase that others end has a limit; it cannot last for ever.
+fn clusters(world: &World) {
+    for cluster in world.hub.index.clusters() {
+        let waits = matches!(
+            cluster.phase,
+            Phase::Preparing | Phase::Installing | Phase::BootFix | Phase::Finalizing
+        );
+        let limit = cluster::deadline::of(&cluster, &world.settings.cluster_timers);
+        assert!(
+            !waits || limit.is_some(),
+            "{} is {:?} without a limit",
+            cluster.name,
+            cluster.phase
+        );
+        assert!(
+            !cluster.status_info.is_empty(),
+            "{} is {:?} without a word",
+            cluster.name,
+            cluster.phase
+        );
+    }
 }
 
 /// What a person was told is true, also after a crash.
@@ -93,24 +156,51 @@ async fn feed(world: &mut World) {
     }
 }
 
-/// With everything powered and time to act, nobody is left in between.
+/// With everything powered and time to act, whoever is not being installed is at rest.
+pub async fn everybody_is_at_rest(world: &mut World) {
+    for machine in 0..world.machines.len() {
+        let waiting = [
+            Status::Discovering,
+            Status::DiscoveringUnbound,
+            Status::Disconnected,
+            Status::DisconnectedUnbound,
+            Status::Binding,
+            Status::Unbinding,
+            Status::Resetting,
+        ];
+        // A machine that runs its own system again is not heard of, and nobody asked it back.
+        if world.machines[machine].condition() == Condition::Installed {
+            continue;
+        }
+        let host = world.store.host_find(world.key(machine)).await.expect("readable");
+        let host = host.unwrap_or_else(|| panic!("machine {machine} is not registered any more"));
+        assert!(
+            !waiting.contains(&host.status()),
+            "machine {machine} is stuck\n{}",
+            world.describe()
+        );
+    }
+}
+
+/// Without clusters, and with somebody who boots machines, all of them are free.
 pub async fn everybody_came_home(world: &mut World) {
     for machine in 0..world.machines.len() {
         let host = world.store.host_find(world.key(machine)).await.expect("readable");
-        let host = host.unwrap_or_else(|| panic!("machine {machine} is not registered any more"));
-        let resting = [
-            Status::Known,
-            Status::Insufficient,
-            Status::PendingForInput,
-            Status::KnownUnbound,
-            Status::InsufficientUnbound,
-        ];
+        let Some(host) = host else {
+            // Deleted while it ran its own system: nobody knows it until somebody boots it.
+            assert_eq!(
+                world.machines[machine].condition(),
+                Condition::Installed,
+                "machine {machine}"
+            );
+            continue;
+        };
+        let free = [Status::KnownUnbound, Status::InsufficientUnbound];
         assert!(
-            resting.contains(&host.status()),
-            "machine {machine} is stuck in {}",
-            host.status().word()
+            free.contains(&host.status()),
+            "machine {machine} did not come home\n{}",
+            world.describe()
         );
         assert!(host.moving_to.is_none(), "machine {machine} still wants to move");
-        assert!(host.checked_in_at <= Timestamp::MAX);
     }
 }

@@ -56,6 +56,8 @@ pub struct World {
     /// Requests that never arrive: of one machine or of all, by a part of their path.
     pub lost: Vec<(Option<usize>, &'static str)>,
     networks_given: u8,
+    /// What workers did last: deadlines, limits, looks, effects.
+    busy: std::cell::Cell<(usize, usize, usize, usize)>,
 }
 
 impl World {
@@ -94,6 +96,7 @@ impl World {
             heard: None,
             lost: Vec::new(),
             networks_given: 0,
+            busy: std::cell::Cell::default(),
         }
     }
 
@@ -172,9 +175,21 @@ impl World {
     }
 
     pub async fn settle(&self) {
-        if !self.hub_is_away {
-            worker::settle(&self.hub).await.expect("workers work");
+        if self.hub_is_away {
+            return;
         }
+        // Like `worker::settle`, but a hub that does not come to rest is caught.
+        for _ in 0..200 {
+            let hosts = worker::deadlines::once(&self.hub).await.expect("deadlines work");
+            let clusters = worker::limits::once(&self.hub).await.expect("limits work");
+            let looks = worker::looks::once(&self.hub).await.expect("looks work");
+            let sent = worker::outbox::once(&self.hub).await.expect("the outbox works");
+            if hosts + clusters + looks + sent == 0 {
+                return;
+            }
+            self.busy.set((hosts, clusters, looks, sent));
+        }
+        panic!("the hub is always busy: {:?}\n{}", self.busy, self.describe());
     }
 
     /// Time passes from one thing that happens to the next; machines and workers act at each.

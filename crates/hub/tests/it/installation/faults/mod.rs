@@ -1,0 +1,8 @@
+//! Installations in which something goes wrong: nobody is stuck without a reason and a next action, nobody is lost.
+
+mod checks;
+mod crashes;
+mod limits;
+mod messages;
+mod restarts;
+mod stops;

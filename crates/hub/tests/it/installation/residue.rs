@@ -1,0 +1,366 @@
+//! Zero residue: after a return nothing that came from the old tenant is on the host, in its files or in its news.
+
+use super::{THREE, boot_home};
+use crate::world::{V1, V2, World};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// Every secret or private thing of the tenant holds this word.
+const CANARY: &str = "canary";
+/// The pool's own secret: it may be in the pool's files and nowhere else.
+const POOL_SECRET: &str = r#"{"auths":{"registry.example.com":{"auth":"bWFnbm9saWE6bWFnbm9saWE="}}}"#;
+const POOL_WORD: &str = "magnolia";
+const TENANT_SECRET: &str = r#"{"auths":{"canary-registry.example.com":{"auth":"Y2FuYXJ5OmNhbmFyeQ=="}}}"#;
+const SSH_KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f canary@example.com";
+/// Not words, but the tenant's all the same: addresses, and what the installer made.
+const OTHERS: [&str; 4] = ["10.64.0.177", "10.64.0.178", "correct-horse", "6c3b2b4e-8a8c"];
+
+/// Whether the word is somewhere in it, also in files inside of files.
+fn holds(bytes: &[u8], word: &str) -> bool {
+    let text = String::from_utf8_lossy(bytes).to_lowercase();
+    text.contains(word) || wrapped(bytes).iter().any(|inner| holds(inner, word))
+}
+
+/// What long runs of base64 in it stand for.
+fn wrapped(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let runs = bytes.split(|byte| !letter(byte)).filter(|run| run.len() >= 8);
+    let decode = |run: &[u8]| {
+        let whole = run.len() / 4 * 4;
+        STANDARD.decode(&run[..whole]).ok()
+    };
+    runs.filter_map(decode).collect()
+}
+
+#[track_caller]
+fn clean_but(what: &str, bytes: &[u8], others: &[&str]) {
+    let found = holds(bytes, CANARY) || others.iter().any(|other| holds(bytes, other));
+    let text = String::from_utf8_lossy(bytes);
+    assert!(!found, "{what} still holds something of the tenant's: {text}");
+}
+
+#[track_caller]
+fn clean(what: &str, bytes: &[u8]) {
+    clean_but(what, bytes, &OTHERS);
+}
+
+async fn pool(world: &mut World) {
+    let wish = json!({ "name": "pool", "pull_secret": POOL_SECRET });
+    let (status, body) = world.call("POST", &format!("{V2}/infra-envs"), Some(wish)).await;
+    assert_eq!(status, 201, "{body}");
+    world.infra_env = crate::world::id(&body);
+    world.boot(world.infra_env, 3, &["reclaim-failure:#2"]);
+    world.until_hosts(&THREE, "known-unbound", 10).await;
+}
+
+/// A cluster in which every field that a tenant can fill is filled.
+async fn tenant(world: &mut World) -> Uuid {
+    let wish = json!({ "name": "canary-cluster", "openshift_version": "4.20", "pull_secret": TENANT_SECRET,
+        "base_dns_domain": "canary-domain.example.com", "ssh_public_key": SSH_KEY,
+        "api_vips": [{ "ip": OTHERS[0] }], "ingress_vips": [{ "ip": OTHERS[1] }],
+        "http_proxy": "http://canary:canary@canary-proxy.example.com:3128",
+        "https_proxy": "http://canary:canary@canary-proxy.example.com:3128",
+        "no_proxy": "canary-direct.example.com", "tags": "canary_tag",
+        "additional_ntp_source": "canary-clock.example.com" });
+    let cluster = world.create_cluster(wish).await;
+    let path = format!("{V2}/clusters/{cluster}/install-config");
+    let overrides = json!({ "imageDigestSources": [{ "source": "quay.io/x", "mirrors": ["canary-mirror.example.com/x"] }] });
+    let (status, body) = world
+        .call("PATCH", &path, Some(json!(overrides.to_string())))
+        .await;
+    assert_eq!(status, 201, "{body}");
+    let manifest = json!({ "folder": "manifests", "file_name": "canary.yaml",
+        "content": STANDARD.encode("kind: ConfigMap\nmetadata:\n  name: canary-map\n") });
+    let path = format!("{V2}/clusters/{cluster}/manifests");
+    let (status, body) = world.call("POST", &path, Some(manifest)).await;
+    assert_eq!(status, 201, "{body}");
+    for machine in THREE {
+        assert_eq!(world.bind_to(machine, cluster).await.0, 200);
+    }
+    world.until_cluster(cluster, "ready", 15).await;
+    for machine in THREE {
+        plant(world, machine).await;
+    }
+    world.until_cluster(cluster, "ready", 15).await;
+    cluster
+}
+
+async fn plant(world: &mut World, machine: usize) {
+    let host = world.host(machine).await;
+    let inventory: Value = serde_json::from_str(host["inventory"].as_str().expect("text")).expect("JSON");
+    let disk = inventory["disks"][0]["id"].as_str().expect("a disk").to_owned();
+    let change = json!({ "host_name": format!("canary-host-{machine}"), "host_role": "master",
+        "ignition_endpoint_token": "canary-token",
+        "ignition_endpoint_http_headers": [{ "key": "X-Canary", "value": "canary-header" }],
+        "node_labels": [{ "key": "canary", "value": "canary-label" }],
+        "machine_config_pool_name": "canary-pool",
+        "disks_selected_config": [{ "id": disk, "role": "install" }],
+        "fencing_credentials": { "address": "redfish+https://canary-bmc.example.com/1", "username": "canary", "password": "canary" } });
+    world.change_host(machine, change).await;
+    let path = world.host_path(machine);
+    let args = json!({ "args": ["--append-karg", "canary=1"] });
+    let (status, body) = world
+        .call("PATCH", &format!("{path}/installer-args"), Some(args))
+        .await;
+    assert!(status < 300, "{status} {body}");
+    let config = r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/canary","contents":{"source":"data:,canary"}}]}}"#;
+    let (status, body) = world
+        .call(
+            "PATCH",
+            &format!("{path}/ignition"),
+            Some(json!({ "config": config })),
+        )
+        .await;
+    assert!(status < 300, "{status} {body}");
+}
+
+/// What is stored about the host, whole.
+async fn stored(world: &World, machine: usize) -> Vec<u8> {
+    let row = world
+        .store
+        .host_find(world.key(machine))
+        .await
+        .expect("readable")
+        .expect("kept");
+    let reports = world
+        .store
+        .host_reports(world.key(machine))
+        .await
+        .expect("readable");
+    format!("{} {reports:?}", serde_json::to_string(&row).expect("plain data")).into_bytes()
+}
+
+/// Everything anybody can read about the host, and everything its pool serves.
+async fn views(world: &mut World, machine: usize) -> Vec<(String, Vec<u8>)> {
+    let (pool, host) = (world.infra_env, world.host_path(machine));
+    let own = host.replace(V2, V1);
+    let paths = [
+        host.clone(),
+        format!("{V2}/infra-envs/{pool}"),
+        format!("{V1}/hosts?free=true"),
+        format!("{own}/explain"),
+        format!("{own}/verdicts"),
+        format!("{V1}/infra-envs/{pool}/explain"),
+        format!("{V2}/infra-envs/{pool}/downloads/files?file_name=discovery.ign"),
+        format!("{V2}/infra-envs/{pool}/downloads/files?file_name=ipxe-script"),
+    ];
+    let mut all = Vec::new();
+    for path in paths {
+        let (status, body) = world.fetch("GET", &path, None).await;
+        assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));
+        all.push((path, body));
+    }
+    let id = world.machines[machine].id().to_string();
+    let path = format!("{V2}/infra-envs/{pool}/hosts");
+    let (_, hosts) = world.call("GET", &path, None).await;
+    let listed = hosts
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|one| one["id"] == id.as_str());
+    all.push((path, listed.expect("listed").to_string().into_bytes()));
+    all
+}
+
+/// The return was a moment ago: nothing is left, wherever one looks.
+async fn nothing_is_left(world: &mut World, machines: &[usize]) {
+    for machine in machines {
+        clean("its row", &stored(world, *machine).await);
+        for (path, body) in views(world, *machine).await {
+            clean(&path, &body);
+        }
+        let events = world.events_of_host(*machine).await;
+        let returned = events
+            .iter()
+            .rposition(|event| event["name"] == "host_returned")
+            .expect("a receipt");
+        for event in &events[returned..] {
+            clean("its news", event.to_string().as_bytes());
+        }
+    }
+    let heard = world.heard.take().unwrap_or_default();
+    for one in heard.iter().filter(|one| machines.contains(&one.machine)) {
+        assert!(one.status < 500, "{one:?}");
+        clean(&format!("{} {}", one.method, one.path), &one.body);
+    }
+}
+
+/// Another tenant gets the same machines: what they are served is theirs alone.
+async fn the_next_tenant_finds_nothing(world: &mut World, machines: &[usize]) {
+    world.heard = Some(Vec::new());
+    world.installed_cluster("next", machines).await;
+    let heard = world.heard.take().unwrap_or_default();
+    assert!(
+        heard.iter().any(|one| one.path.ends_with("/downloads/ignition")),
+        "ignition was served"
+    );
+    // The same program makes the same password for everybody here; the addresses are the old tenant's own.
+    for one in &heard {
+        clean_but(&format!("{} {}", one.method, one.path), &one.body, &OTHERS[..2]);
+    }
+    for machine in machines {
+        clean_but("its row", &stored(world, *machine).await, &OTHERS[..2]);
+    }
+}
+
+/// What the cluster's own files hold.
+async fn cluster_files(world: &World, cluster: Uuid) -> Vec<(String, Vec<u8>)> {
+    let id = muster_domain::ClusterId(cluster);
+    let mut all = Vec::new();
+    for file in world.store.file_list(id, "").await.expect("readable") {
+        let content = world.store.file_read(id, &file.path).await.expect("readable");
+        all.push((file.path, content.expect("there")));
+    }
+    all
+}
+
+#[tokio::test]
+async fn the_canaries_are_really_there_before() {
+    let mut world = World::empty(400).await;
+    pool(&mut world).await;
+    let cluster = tenant(&mut world).await;
+    world.heard = Some(Vec::new());
+    world.install(cluster).await;
+    world.until_cluster(cluster, "installed", 120).await;
+    assert!(holds(&stored(&world, 0).await, CANARY));
+    let heard = world.heard.take().expect("somebody listened");
+    let ignition = heard.iter().find(|one| one.path.ends_with("/downloads/ignition"));
+    assert!(holds(&ignition.expect("served").body, CANARY));
+    let install = heard.iter().find(|one| holds(&one.body, "canary=1"));
+    assert!(install.is_some(), "the install step has its arguments");
+    assert!(
+        cluster_files(&world, cluster)
+            .await
+            .iter()
+            .any(|(_, body)| holds(body, CANARY))
+    );
+}
+
+#[tokio::test]
+async fn the_two_pull_secrets_never_meet() {
+    let mut world = World::empty(401).await;
+    pool(&mut world).await;
+    let cluster = tenant(&mut world).await;
+    world.heard = Some(Vec::new());
+    world.install(cluster).await;
+    world.until_cluster(cluster, "installed", 120).await;
+    let files = cluster_files(&world, cluster).await;
+    assert!(
+        files.iter().any(|(path, _)| path.starts_with("generated/")),
+        "files were made"
+    );
+    for (path, body) in files {
+        assert!(!holds(&body, POOL_WORD), "the pool's secret is in {path}");
+    }
+    for one in world.heard.take().expect("somebody listened") {
+        assert!(
+            !holds(&one.body, POOL_WORD),
+            "the pool's secret is in {}",
+            one.path
+        );
+    }
+    let path = format!(
+        "{V2}/infra-envs/{}/downloads/files?file_name=discovery.ign",
+        world.infra_env
+    );
+    let (_, discovery) = world.fetch("GET", &path, None).await;
+    assert!(holds(&discovery, POOL_WORD));
+    assert!(
+        !holds(&discovery, CANARY),
+        "{}",
+        String::from_utf8_lossy(&discovery)
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_left_after_the_cluster_was_deleted() {
+    let mut world = World::empty(402).await;
+    pool(&mut world).await;
+    let cluster = tenant(&mut world).await;
+    world.install(cluster).await;
+    world.until_cluster(cluster, "installed", 120).await;
+    world.delete_cluster(cluster).await;
+    world.settle().await;
+    assert_eq!(cluster_files(&world, cluster).await, Vec::new());
+    for machine in THREE {
+        clean("its row, at once", &stored(&world, machine).await);
+    }
+    world.heard = Some(Vec::new());
+    boot_home(&mut world, &THREE).await;
+    nothing_is_left(&mut world, &THREE).await;
+    the_next_tenant_finds_nothing(&mut world, &THREE).await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_after_an_installed_host_was_unbound_or_reclaimed() {
+    let mut world = World::empty(403).await;
+    pool(&mut world).await;
+    let cluster = tenant(&mut world).await;
+    world.install(cluster).await;
+    world.until_cluster(cluster, "installed", 120).await;
+    // Its controller has said its last word.
+    world.run_for(jiff::SignedDuration::from_mins(10)).await;
+    world.heard = Some(Vec::new());
+    assert_eq!(world.unbind(0).await, 200);
+    // The first by itself, the second tries and fails.
+    for machine in [1, 2] {
+        assert_eq!(world.reclaim(machine).await.0, 202);
+        clean("its row, at once", &stored(&world, machine).await);
+        world.start_reclaim(machine);
+    }
+    world.until_host(1, "known-unbound", 30).await;
+    world.until_host(2, "unbinding-pending-user-action", 30).await;
+    boot_home(&mut world, &[0, 2]).await;
+    nothing_is_left(&mut world, &THREE).await;
+    the_next_tenant_finds_nothing(&mut world, &THREE).await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_after_an_installation_was_cancelled_or_never_began() {
+    let mut world = World::empty(404).await;
+    pool(&mut world).await;
+    let cluster = tenant(&mut world).await;
+    assert_eq!(world.unbind(0).await, 200);
+    world.until_host(0, "known-unbound", 10).await;
+    nothing_is_left(&mut world, &[0]).await;
+
+    assert_eq!(world.bind_to(0, cluster).await.0, 200);
+    world.until_host(0, "known", 15).await;
+    plant(&mut world, 0).await;
+    world.until_cluster(cluster, "ready", 15).await;
+    world.install(cluster).await;
+    world.until_stage(1, "Writing image to disk", 60).await;
+    world.cancel(cluster).await;
+    // Logs of the cancelled installation arrive, and are the cluster's.
+    world.run_for(jiff::SignedDuration::from_mins(5)).await;
+    for machine in THREE {
+        assert_eq!(world.unbind(machine).await, 200);
+    }
+    super::moments::boot_those_who_wait(&mut world);
+    world.until_hosts(&THREE, "known-unbound", 20).await;
+    nothing_is_left(&mut world, &THREE).await;
+    world.delete_cluster(cluster).await;
+    the_next_tenant_finds_nothing(&mut world, &THREE).await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_ignition_that_was_brought() {
+    let mut world = World::empty(405).await;
+    pool(&mut world).await;
+    let cluster = tenant(&mut world).await;
+    let config = json!({ "ignition": { "version": "3.4.0" },
+        "storage": { "files": [{ "path": "/etc/canary", "contents": { "source": "data:,canary" } }] } });
+    world.upload_ignition(cluster, "master", config).await;
+    world.install(cluster).await;
+    world.until_cluster(cluster, "installed", 120).await;
+    world.delete_cluster(cluster).await;
+    world.settle().await;
+    assert_eq!(cluster_files(&world, cluster).await, Vec::new());
+    world.heard = Some(Vec::new());
+    boot_home(&mut world, &THREE).await;
+    nothing_is_left(&mut world, &THREE).await;
+    the_next_tenant_finds_nothing(&mut world, &THREE).await;
+}
