@@ -13,6 +13,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const INSTALLER_TIME: Duration = Duration::from_secs(600);
+/// About forty live images.
+const IMAGE_CACHE_BYTES: u64 = 50 << 30;
 const SHORTEST_SILENCE: SignedDuration = SignedDuration::from_secs(2);
 
 /// As given by a person.
@@ -38,6 +40,8 @@ pub struct Config {
     pub openshift_install: Option<String>,
     /// How long a host may be silent before it counts as disconnected; absent: three minutes.
     pub disconnect_after: Option<Duration>,
+    /// How much the base images of discovery may take on disk, all together.
+    pub image_cache_bytes: u64,
 }
 
 impl Default for Config {
@@ -55,6 +59,7 @@ impl Default for Config {
             upgrade_agents: true,
             openshift_install: None,
             disconnect_after: None,
+            image_cache_bytes: IMAGE_CACHE_BYTES,
         }
     }
 }

@@ -29,9 +29,11 @@ pub async fn run(
     let hub = Hub::open(store, settings, Clock::System)
         .await
         .context("cannot read the database")?;
+    let images = http::images::open(&hub, &config).context("cannot keep base images")?;
+    let router = http::router(hub.clone()).merge(http::images::routes(&images));
     let workers = worker::start(&hub);
     ready(address);
-    http::server::serve(listener, http::router(hub.clone()), shutdown).await?;
+    http::server::serve_with(listener, router, Some(images), shutdown).await?;
     drop(workers);
     worker::flush::once(&hub)
         .await

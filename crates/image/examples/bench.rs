@@ -253,10 +253,11 @@ fn serve(way: &str, image: &Path) {
                 .await
                 .expect("serving");
         }
+        let stop = tokio::sync::watch::Sender::new(false);
         while let Ok((stream, _)) = listener.accept().await {
             stream.set_nodelay(true).ok();
-            let images = images.clone();
-            tokio::spawn(async move { wire::attend(stream, &images).await.map(drop) });
+            let (images, stopping) = (images.clone(), stop.subscribe());
+            tokio::spawn(async move { wire::attend(stream, &images, stopping).await.map(drop) });
         }
     });
 }

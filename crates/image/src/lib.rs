@@ -9,6 +9,7 @@ pub mod error;
 pub mod iso;
 pub mod layout;
 pub mod overlay;
+pub mod remote;
 pub mod serve;
 pub mod source;
 
@@ -17,4 +18,5 @@ pub use depot::Depot;
 pub use error::ImageError;
 pub use layout::Layout;
 pub use overlay::Payload;
+pub use remote::RemoteHub;
 pub use serve::{Images, Settings};

@@ -3,6 +3,7 @@
 pub mod ask;
 pub mod body;
 pub mod docs;
+pub mod images;
 pub mod metrics;
 pub mod openapi;
 pub mod problem;

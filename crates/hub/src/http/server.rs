@@ -8,11 +8,15 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use muster_image::Images;
+use muster_image::serve::router::Peer;
+use muster_image::serve::wire::{self, Begun};
 use std::future::Future;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tower::ServiceExt;
 
 /// Requests that take longer than this after a stop, such as followers of the feed, are cut off.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -22,6 +26,16 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 pub async fn serve(
     listener: TcpListener,
     router: Router,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    serve_with(listener, router, None, shutdown).await
+}
+
+/// With images, which leave by a way of their own: see [`wire`].
+pub async fn serve_with(
+    listener: TcpListener,
+    router: Router,
+    images: Option<Images>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let router = router.layer(middleware::from_fn(framed));
@@ -35,7 +49,7 @@ pub async fn serve(
                 Ok((stream, _)) => {
                     // Small replies must not wait for more to say.
                     stream.set_nodelay(true).ok();
-                    connections.spawn(connection(stream, router.clone(), stopping.clone()));
+                    connections.spawn(connection(stream, router.clone(), images.clone(), stopping.clone()));
                 }
                 Err(error) => {
                     // Out of file descriptors, most likely: others will be closed in a moment.
@@ -54,7 +68,25 @@ pub async fn serve(
     Ok(())
 }
 
-async fn connection(stream: tokio::net::TcpStream, router: Router, mut stopping: watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    images: Option<Images>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let peer = stream.peer_addr().map(Peer);
+    let begun = match &images {
+        Some(images) => wire::attend(stream, images, stopping.clone()).await,
+        None => Ok(Some(Begun::new(stream))),
+    };
+    // Nothing more to come, or a peer that went away in the middle: its business.
+    let (Ok(peer), Ok(Some(stream))) = (peer, begun) else {
+        return;
+    };
+    let router = router.map_request(move |mut request: axum::http::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(peer);
+        request
+    });
     let service = TowerToHyperService::new(router);
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

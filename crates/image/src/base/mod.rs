@@ -19,8 +19,8 @@ use template::Template;
 
 /// Where `muster image build` describes its images.
 pub const OWN_DESCRIPTION: &str = "muster/image.json";
-/// Where the agent of Muster's own images, and of generic ones, looks for its configuration.
-pub const OWN_CONFIG_PATH: &str = "etc/muster/config.ign";
+/// Where the agent of Muster's own images, and of generic ones, looks for its configuration: the root, as on CoreOS.
+pub const OWN_CONFIG_PATH: &str = "config.ign";
 
 /// A base image that is open. The file never changes; requests keep it open even when it is evicted.
 #[derive(Debug)]

@@ -85,7 +85,7 @@ fn content(asked: &HeaderMap, image: &Representation, mut headers: HeaderMap, no
         Wanted::Whole => (
             StatusCode::OK,
             image.layout.clone(),
-            Vec::from([0..len]),
+            std::iter::once(0..len).collect(),
             image.content_type.to_owned(),
         ),
         Wanted::Nothing => {

@@ -16,12 +16,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 /// A request with more than this before its body is not from a boot loader.
 const LARGEST_HEAD: usize = 16 * 1024;
 const MOST_HEADERS: usize = 64;
-/// How long a connection may rest between requests, and a head take to come. BMCs keep theirs for minutes.
+/// How long a connection may rest between requests. BMCs keep theirs for minutes.
 const IDLE: Duration = Duration::from_secs(300);
+/// How long a head may take to come.
+const HEAD: Duration = Duration::from_secs(30);
 /// A client that takes no byte for this long is gone.
 const STALL: Duration = Duration::from_secs(300);
 /// Up to here the bytes go out with the head in one call, which is faster than two.
@@ -40,18 +43,26 @@ pub struct Begun {
 }
 
 /// Serves requests for images on this connection. `Some`: a request that is not for us; it and all that follow belong
-/// to the ordinary server. `None`: the connection is over.
-pub async fn attend(stream: TcpStream, images: &Images) -> io::Result<Option<Begun>> {
+/// to the ordinary server. `None`: the connection is over. When `stopping` becomes true, the reply that is on its way
+/// is the last one.
+pub async fn attend(
+    stream: TcpStream,
+    images: &Images,
+    mut stopping: watch::Receiver<bool>,
+) -> io::Result<Option<Begun>> {
     let peer = stream.peer_addr()?;
-    let mut connection = Begun {
-        stream,
-        head: Vec::with_capacity(1024),
-        at: 0,
-    };
+    let mut connection = Begun::new(stream);
+    let mut patience = HEAD;
     loop {
-        let Some(len) = connection.next_head().await? else {
+        let stopped = async { stopping.wait_for(|stop| *stop).await.map(drop).ok() };
+        let next = tokio::select! {
+            next = connection.next_head(patience) => next?,
+            _ = stopped => return Ok(None),
+        };
+        let Some(len) = next else {
             return Ok((!connection.head.is_empty()).then_some(connection));
         };
+        patience = IDLE;
         let Some(request) = parsed(&connection.head[..len]) else {
             return Ok(Some(connection));
         };
@@ -134,9 +145,19 @@ fn parsed(head: &[u8]) -> Option<Request> {
 }
 
 impl Begun {
-    /// The length of the next head, or `None` when the peer is done or what it sent is not for us to judge.
-    async fn next_head(&mut self) -> io::Result<Option<usize>> {
+    pub fn new(stream: TcpStream) -> Begun {
+        Begun {
+            stream,
+            head: Vec::with_capacity(1024),
+            at: 0,
+        }
+    }
+
+    /// The length of the next head, or `None` when the peer is done or what it sent is not for us to judge. `patience`
+    /// is for its first byte.
+    async fn next_head(&mut self, patience: Duration) -> io::Result<Option<usize>> {
         loop {
+            let patience = if self.head.is_empty() { patience } else { HEAD };
             if let Some(end) = self.head.windows(4).position(|four| four == b"\r\n\r\n") {
                 return Ok(Some(end + 4));
             }
@@ -147,7 +168,7 @@ impl Begun {
             if self.head.len() > 64 && !self.head.starts_with(b"GET /") && !self.head.starts_with(b"HEAD /") {
                 return Ok(None);
             }
-            match tokio::time::timeout(IDLE, self.stream.read_buf(&mut self.head)).await {
+            match tokio::time::timeout(patience, self.stream.read_buf(&mut self.head)).await {
                 Ok(Ok(0)) => {
                     self.head.clear();
                     return Ok(None);

@@ -274,7 +274,7 @@ fn an_image_without_an_embed_area_gets_one_behind_its_initrd() {
     let own = whole(&base.part(base.areas.initrd, "initrd").unwrap());
     assert_eq!(&initrd[..own.len()], own);
     let members = unpacked(&initrd[own.len().next_multiple_of(4)..]);
-    assert_eq!(members.last().unwrap().0, "etc/muster/config.ign");
+    assert_eq!(members.last().unwrap().0, "config.ign");
     let menu = iso
         .read(iso.find("EFI/redhat/grub.cfg").unwrap(), 1 << 20)
         .unwrap();

@@ -145,6 +145,7 @@ async fn serve(way: Way, images: Images) -> SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let app = router::alone(&images);
+    let stop = tokio::sync::watch::Sender::new(false);
     tokio::spawn(async move {
         if way == Way::Axum {
             axum::serve(listener, app).await.unwrap();
@@ -152,9 +153,9 @@ async fn serve(way: Way, images: Images) -> SocketAddr {
         }
         // As the hub does it: images first, the rest to the ordinary server.
         while let Ok((stream, _)) = listener.accept().await {
-            let (images, app) = (images.clone(), app.clone());
+            let (images, app, stopping) = (images.clone(), app.clone(), stop.subscribe());
             tokio::spawn(async move {
-                if let Ok(Some(begun)) = wire::attend(stream, &images).await {
+                if let Ok(Some(begun)) = wire::attend(stream, &images, stopping).await {
                     let service = hyper_util::service::TowerToHyperService::new(app);
                     let io = hyper_util::rt::TokioIo::new(begun);
                     hyper::server::conn::http1::Builder::new()

@@ -101,14 +101,19 @@ fn script(hub: &Hub, infra_env: &InfraEnv, query: &InfraEnvFilesQuery) -> Result
         );
         return Ok(ipxe::chain_script(&url));
     }
-    Ok(ipxe::boot_script(&ipxe::Boot {
+    Ok(boot_script(hub, infra_env))
+}
+
+/// The iPXE script that boots discovery.
+pub fn boot_script(hub: &Hub, infra_env: &InfraEnv) -> String {
+    ipxe::boot_script(&ipxe::Boot {
         image_service_url: &hub.settings.image_service_url,
         infra_env: infra_env.id,
         version: &infra_env.openshift_version,
         architecture: &infra_env.cpu_architecture,
         kernel_arguments: infra_env.kernel_arguments.as_deref(),
         proof: None,
-    }))
+    })
 }
 
 fn host_with(hub: &Hub, infra_env: &InfraEnv, mac: &str) -> Option<Host> {
@@ -193,6 +198,14 @@ async fn image_url(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Respons
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn initrd(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let infra_env = find(&hub, id)?;
+    let Some(archive) = initrd_of(&infra_env) else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    Ok(attachment("minimal-initrd", archive, infra_env.updated_at))
+}
+
+/// The archive for the initrd, or `None` when there is nothing to add.
+pub fn initrd_of(infra_env: &InfraEnv) -> Option<Vec<u8>> {
     let networks = static_network::from_json(&infra_env.static_network_config);
     let delay = infra_env.network_discovery_delay_seconds.unwrap_or_default();
     let input = MinimalInitrd {
@@ -200,14 +213,7 @@ async fn initrd(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, 
         proxy: &infra_env.proxy,
         network_discovery_delay_seconds: u32::try_from(delay).unwrap_or_default(),
     };
-    let Some(entries) = minimal_initrd(&input) else {
-        return Ok(StatusCode::NO_CONTENT.into_response());
-    };
-    Ok(attachment(
-        "minimal-initrd",
-        gzipped(&cpio(&entries)),
-        infra_env.updated_at,
-    ))
+    minimal_initrd(&input).map(|entries| gzipped(&cpio(&entries)))
 }
 
 /// A file to keep, with the time its content changed last.

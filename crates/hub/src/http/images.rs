@@ -1,0 +1,118 @@
+//! Discovery images from the hub itself: what InfraEnvs want comes from the index, and is laid over base images.
+
+use crate::config::Config;
+use crate::http::v2::downloads::{boot_script, initrd_of};
+use crate::usecase::infra_env_create::ignition_of;
+use crate::{Error, Hub};
+use axum::Router;
+use futures_util::future::BoxFuture;
+use muster_domain::InfraEnvId;
+use muster_domain::infra_env::{ImageType, InfraEnv};
+use muster_domain::render::kargs;
+use muster_image::serve::router;
+use muster_image::source::{Ask, Form, PayloadSource, Proof, SourceError, Target};
+use muster_image::{Catalog, Depot, Images, OsImage, Payload, Settings};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Nothing is fetched yet: base images come when the first machine asks.
+pub fn open(hub: &Hub, config: &Config) -> std::io::Result<Images> {
+    let depot = Depot::open(&config.data_dir.join("base-images"), config.image_cache_bytes)?;
+    let settings = Settings {
+        base_url: hub.settings.image_service_url.clone(),
+        ..Settings::default()
+    };
+    Ok(Images::new(
+        depot,
+        catalog(hub),
+        Arc::new(FromHub(hub.clone())),
+        settings,
+    ))
+}
+
+pub fn routes(images: &Images) -> Router {
+    router::routes(images)
+}
+
+fn catalog(hub: &Hub) -> Catalog {
+    let images = hub.settings.catalog.os_images.iter().map(|image| OsImage {
+        openshift_version: image.openshift_version.clone(),
+        cpu_architecture: image.cpu_architecture.clone(),
+        url: image.url.clone(),
+        version: image.version.clone(),
+        sha256: None,
+    });
+    Catalog {
+        images: images.collect(),
+    }
+}
+
+struct FromHub(Hub);
+
+impl FromHub {
+    fn infra_env(&self, id: &str) -> Result<Arc<InfraEnv>, SourceError> {
+        let id: Option<InfraEnvId> = id.parse().ok().map(InfraEnvId);
+        let found = id.and_then(|id| self.0.index.infra_env(id));
+        found.ok_or_else(|| SourceError::missing("there is no such InfraEnv"))
+    }
+
+    fn made(&self, ask: &Ask) -> Result<(Payload, SystemTime), SourceError> {
+        let infra_env = self.infra_env(&ask.id)?;
+        let image_type = match ask.form {
+            Form::Full => ImageType::FullIso,
+            Form::Minimal => ImageType::MinimalIso,
+        };
+        let ignition = ignition_of(&self.0, &infra_env, image_type).map_err(|error| unmade(&error))?;
+        let payload = Payload {
+            ignition: ignition.into(),
+            ramdisk: match ask.form {
+                Form::Full => None,
+                Form::Minimal => initrd_of(&infra_env).map(Into::into),
+            },
+            kernel_arguments: kargs::appended(infra_env.kernel_arguments.as_deref()),
+        };
+        Ok((payload, infra_env.updated_at.into()))
+    }
+}
+
+fn unmade(error: &Error) -> SourceError {
+    tracing::error!(%error, "the configuration of an image cannot be made");
+    SourceError {
+        status: 500,
+        text: "the configuration of this image cannot be made; the hub's log says why".to_owned(),
+    }
+}
+
+impl PayloadSource for FromHub {
+    fn changed<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<SystemTime, SourceError>> {
+        Box::pin(async {
+            self.infra_env(&ask.id)
+                .map(|infra_env| infra_env.updated_at.into())
+        })
+    }
+
+    fn payload<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<(Payload, SystemTime), SourceError>> {
+        Box::pin(async { self.made(ask) })
+    }
+
+    /// The name is the InfraEnv's id: short enough for every BMC, and the rest follows from the InfraEnv.
+    fn short<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Target, SourceError>> {
+        Box::pin(async {
+            let infra_env = self.infra_env(name)?;
+            Ok(Target {
+                id: name.to_owned(),
+                version: infra_env.openshift_version.clone(),
+                architecture: infra_env.cpu_architecture.clone(),
+                form: match infra_env.image_type {
+                    ImageType::MinimalIso => Form::Minimal,
+                    ImageType::FullIso | ImageType::DisconnectedIso => Form::Full,
+                },
+                proof: Proof::None,
+            })
+        })
+    }
+
+    fn script<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<String, SourceError>> {
+        Box::pin(async { Ok(boot_script(&self.0, &*self.infra_env(name)?)) })
+    }
+}
