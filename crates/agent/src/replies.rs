@@ -9,22 +9,40 @@ use std::time::Duration;
 const KEPT: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Default)]
-pub struct ReplyCache(Mutex<HashMap<StepType, (String, Duration)>>);
+pub struct ReplyCache(Mutex<Told>);
+
+#[derive(Debug, Default)]
+struct Told {
+    by_step: HashMap<StepType, (String, Duration)>,
+    /// Counts how often everything was forgotten.
+    age: u64,
+}
 
 impl ReplyCache {
     pub fn is_known(&self, step: StepType, output: &str, now: Duration) -> bool {
         let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.get(&step)
+        told.by_step
+            .get(&step)
             .is_some_and(|(text, at)| text == output && now < *at + KEPT)
     }
 
-    pub fn keep(&self, step: StepType, output: &str, now: Duration) {
+    /// To be asked for before a reply is sent.
+    pub fn age(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).age
+    }
+
+    /// A reply that was on its way while everything was forgotten is not remembered.
+    pub fn keep(&self, step: StepType, output: &str, now: Duration, age: u64) {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.insert(step, (output.to_owned(), now));
+        if told.age == age {
+            told.by_step.insert(step, (output.to_owned(), now));
+        }
     }
 
     pub fn forget(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.by_step.clear();
+        told.age += 1;
     }
 }
 
@@ -37,12 +55,14 @@ mod tests {
         let cache = ReplyCache::default();
         let at = Duration::from_secs(1_000);
         assert!(!cache.is_known(StepType::Inventory, "a", at));
-        cache.keep(StepType::Inventory, "a", at);
+        cache.keep(StepType::Inventory, "a", at, cache.age());
         assert!(cache.is_known(StepType::Inventory, "a", at + Duration::from_secs(3599)));
         assert!(!cache.is_known(StepType::Inventory, "a", at + Duration::from_secs(3600)));
         assert!(!cache.is_known(StepType::Inventory, "b", at));
         assert!(!cache.is_known(StepType::NtpSynchronizer, "a", at));
+        let age = cache.age();
         cache.forget();
+        cache.keep(StepType::Inventory, "a", at, age);
         assert!(!cache.is_known(StepType::Inventory, "a", at));
     }
 }

@@ -314,6 +314,7 @@ impl StepRunner {
 
     fn tell(&self, kind: Option<StepType>, step: &Step, outcome: Outcome) {
         let now = self.context.clock.now();
+        let age = self.replies.age();
         let is_good = outcome.exit_code == 0;
         let is_known = kind.is_some_and(|kind| is_good && self.replies.is_known(kind, &outcome.output, now));
         if is_known || !self.is_current() {
@@ -332,7 +333,7 @@ impl StepRunner {
                 Ok(()) => {
                     if let (Some(kind), true) = (kind, is_good) {
                         self.replies
-                            .keep(kind, reply.output.as_deref().unwrap_or_default(), now);
+                            .keep(kind, reply.output.as_deref().unwrap_or_default(), now, age);
                     }
                     return;
                 }

@@ -6,7 +6,7 @@ use muster_agent::runner::Agent;
 use muster_agent::settings::Settings;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
@@ -182,6 +182,8 @@ fn write_answer(writer: &mut impl Write, request: &Request, answer: &Answer) -> 
 pub struct Script {
     pub registers: Mutex<VecDeque<Answer>>,
     polls: Mutex<VecDeque<Turn>>,
+    /// The machine is not told to reboot before this is so.
+    pub until: Mutex<Option<fn(&[Request]) -> bool>>,
 }
 
 enum Turn {
@@ -221,7 +223,13 @@ impl Script {
                     });
                     answer
                 }
-                None => exit(&[("reboot-for-reclaim", json!({"host_fs_mount_dir": "/"}))]),
+                None => {
+                    let until = *self.until.lock().unwrap();
+                    if let Some(until) = until {
+                        seen.wait(until);
+                    }
+                    exit(&[("reboot-for-reclaim", json!({"host_fs_mount_dir": "/"}))])
+                }
             };
         }
         status(if request.is_reply() { 204 } else { 200 })
