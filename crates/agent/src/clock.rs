@@ -19,6 +19,10 @@ impl Clock for Real {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where real time is waited for"
+    )]
     fn sleep(&self, time: Duration) {
         std::thread::sleep(time);
     }

@@ -2,6 +2,7 @@
 //!
 //! Answers are asked for as broadcasts, so that a card without an address hears them and no raw packets are needed.
 
+use crate::clock::{Clock, Real};
 use crate::note;
 use crate::sys::packet::Mac;
 use crate::sys::{self, power};
@@ -184,7 +185,7 @@ pub fn apply(interface: &str, lease: &Lease) -> anyhow::Result<()> {
 pub fn keep(interface: String, mac: Mac, mut lease: Lease) {
     std::thread::spawn(move || {
         loop {
-            std::thread::sleep(Duration::from_secs(u64::from(lease.seconds / 2).max(30)));
+            Real.sleep(Duration::from_secs(u64::from(lease.seconds / 2).max(30)));
             match renew(&interface, mac, &lease) {
                 Ok(renewed) => lease = renewed,
                 Err(error) => note!("the lease of {interface} is not renewed: {error:#}"),

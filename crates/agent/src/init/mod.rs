@@ -6,6 +6,7 @@
 
 pub mod dhcp;
 
+use crate::clock::{Clock, Real};
 use crate::collect::Machine;
 use crate::note;
 use crate::sys::{self, power};
@@ -76,7 +77,7 @@ pub fn watch_over(program: &Path) -> ! {
             Ok(child) => while sys::wait_for_any().is_ok_and(|pid| pid != child.id()) {},
             Err(error) => note!("the agent does not start: {error}"),
         }
-        std::thread::sleep(RESTART);
+        Real.sleep(RESTART);
     }
 }
 
@@ -127,7 +128,7 @@ fn configure_network(machine: &Machine) {
     let has_link = |card: &String| machine.is_set(&format!("sys/class/net/{card}/carrier"));
     let start = Instant::now();
     while !cards.iter().any(has_link) && start.elapsed() < LINK_WAIT {
-        std::thread::sleep(Duration::from_millis(100));
+        Real.sleep(Duration::from_millis(100));
     }
     for card in cards.iter().filter(|card| has_link(card)) {
         if let Err(error) = address(machine, card) {

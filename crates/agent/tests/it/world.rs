@@ -177,13 +177,16 @@ fn write_answer(writer: &mut impl Write, request: &Request, answer: &Answer) -> 
     cut.is_none().then_some(())
 }
 
+/// Whether enough was heard.
+pub type Condition = fn(&[Request]) -> bool;
+
 /// What the hub says, in turn.
 #[derive(Default)]
 pub struct Script {
     pub registers: Mutex<VecDeque<Answer>>,
     polls: Mutex<VecDeque<Turn>>,
     /// The machine is not told to reboot before this is so.
-    pub until: Mutex<Option<fn(&[Request]) -> bool>>,
+    pub until: Mutex<Option<Condition>>,
 }
 
 enum Turn {
