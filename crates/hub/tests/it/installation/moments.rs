@@ -128,6 +128,9 @@ pub async fn try_again(world: &mut World, cluster: Uuid) {
     world.nobody_is_left_without_a_word().await;
     boot_those_who_wait(world);
     world.until_cluster(cluster, "ready", 30).await;
+    // Hosts that were discovered one after the other measure their connections once more when the last one is there.
+    world.run_for(jiff::SignedDuration::from_mins(3)).await;
+    world.until_cluster(cluster, "ready", 10).await;
     world.install(cluster).await;
     world.until_cluster(cluster, "installed", 180).await;
 }

@@ -24,6 +24,9 @@ pub const V2: &str = "/api/assisted-install/v2";
 pub const V1: &str = "/api/muster/v1";
 pub const PULL_SECRET: &str = r#"{"auths":{"registry.example.com":{"auth":"c2ltOnNpbQ=="}}}"#;
 
+/// How closely time is looked at: limits are minutes.
+const STEP_S: i64 = 4;
+
 /// Stands in for `openshift-install`: a real program, which the hub really runs.
 const INSTALLER: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -211,7 +214,7 @@ impl World {
         self.settle().await;
     }
 
-    /// Whole seconds, so that what happens nearly together is one step; a minute at most, for what is tried again.
+    /// In steps of a few seconds, so that what happens nearly together is one; a minute at most, for what is tried again.
     fn next_moment(&mut self, now: Timestamp) -> Timestamp {
         let agendas = [
             self.hub.agenda.next_micros(),
@@ -224,7 +227,10 @@ impl World {
             .map(|micros| micros / 1000 + 1);
         let machine = self.next_wake_ms().and_then(|ms| i64::try_from(ms).ok());
         let next_ms = agenda.into_iter().chain(machine).min().unwrap_or(i64::MAX);
-        let next_s = next_ms.div_euclid(1000).saturating_add(1);
+        let next_s = next_ms
+            .div_euclid(STEP_S * 1000)
+            .saturating_add(1)
+            .saturating_mul(STEP_S);
         let most = now.as_second() + 60;
         Timestamp::from_second(next_s.clamp(now.as_second() + 1, most)).expect("a valid time")
     }

@@ -60,13 +60,22 @@ impl World {
     pub async fn until(&mut self, what: &str, minutes: i64, is_true: impl Fn(&World) -> bool) {
         let end = self.clock.now() + SignedDuration::from_mins(minutes);
         while !is_true(self) {
-            assert!(
-                self.clock.now() < end,
-                "{what}: not within {minutes} minutes\n{}",
-                self.describe()
-            );
+            if self.clock.now() >= end {
+                let news = self.latest_news().await;
+                panic!("{what}: not within {minutes} minutes\n{}{news}", self.describe());
+            }
             self.step(end).await;
         }
+    }
+
+    /// The last lines of the history, for whoever has to find out what went wrong.
+    async fn latest_news(&mut self) -> String {
+        let events = self.events("").await;
+        let lines = events.iter().rev().take(60).rev().map(|event| {
+            let text = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
+            format!("{} {}: {}\n", text("event_time"), text("name"), text("message"))
+        });
+        lines.collect()
     }
 
     pub async fn until_cluster(&mut self, cluster: Uuid, status: &str, minutes: i64) {

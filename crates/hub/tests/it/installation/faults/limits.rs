@@ -16,6 +16,11 @@ async fn impatient(world: &World, cluster: Uuid) {
     .await;
 }
 
+/// The cluster's policy is to wait instead of failing.
+async fn patient(world: &World, cluster: Uuid) {
+    alter(&world.hub, cluster, |cluster| cluster.org_soft_timeouts_enabled = true).await;
+}
+
 async fn minutes_until(world: &mut World, minutes: i64, what: &str, is_true: impl Fn(&World) -> bool) -> i64 {
     let start = world.clock.now();
     world.until(what, minutes, is_true).await;
@@ -142,6 +147,7 @@ async fn each_stage_has_its_limit_and_the_installation_ends_with_it() {
 #[tokio::test]
 async fn a_patient_cluster_tells_of_a_slow_stage_and_waits_for_a_day() {
     let (mut world, cluster, who) = installing(354, Moment::Master("Writing image to disk")).await;
+    patient(&world, cluster).await;
     world.lost = vec![(Some(who), "/progress")];
     world.run_for(SignedDuration::from_mins(35)).await;
     let host = world.host(who).await;
@@ -191,6 +197,7 @@ async fn a_host_that_falls_silent_fails_after_3_minutes_and_the_first_one_after_
 #[tokio::test]
 async fn a_patient_cluster_says_that_a_host_is_silent_and_what_to_do() {
     let (mut world, cluster, who) = installing(356, Moment::Master("Writing image to disk")).await;
+    patient(&world, cluster).await;
     world.power_off(who);
     world.run_for(SignedDuration::from_mins(10)).await;
     let host = world.host(who).await;
@@ -206,6 +213,7 @@ async fn a_patient_cluster_says_that_a_host_is_silent_and_what_to_do() {
 #[tokio::test]
 async fn a_silent_host_of_a_patient_cluster_is_also_seen_to_be_slow() {
     let (mut world, cluster, who) = installing(362, Moment::Master("Writing image to disk")).await;
+    patient(&world, cluster).await;
     world.power_off(who);
     world.run_for(SignedDuration::from_mins(40)).await;
     let host = world.host(who).await;
@@ -250,6 +258,7 @@ async fn operators_that_never_work_end_finalizing_after_5_hours() {
 #[tokio::test]
 async fn a_patient_cluster_finalizes_for_a_day_and_not_longer() {
     let (mut world, cluster, _) = installing(359, Moment::Cluster("finalizing")).await;
+    patient(&world, cluster).await;
     world.lost = vec![(None, "/monitored-operators")];
     world.run_for(SignedDuration::from_hours(23)).await;
     assert_eq!(world.cluster_status(cluster), "finalizing");

@@ -44,6 +44,29 @@ async fn a_machine_that_restarts_while_its_disk_is_written_fails_with_a_reason_a
 }
 
 #[tokio::test]
+async fn a_machine_that_boots_discovery_after_it_ran_its_own_system_fails_and_needs_no_second_boot() {
+    for moment in [
+        Moment::Master("Configuring"),
+        Moment::Master("Joined"),
+        Moment::Bootstrap("Configuring"),
+        Moment::Bootstrap("Joined"),
+    ] {
+        let (mut world, cluster, who) = installing(318, moment).await;
+        world.boot_discovery(who);
+        world.until_cluster(cluster, "error", 30).await;
+        assert_eq!(world.status(who).await, "error", "{moment:?}");
+        world.nobody_is_left_without_a_word().await;
+        world.reset(cluster).await;
+        world
+            .until("its agent registered again", 10, |world| {
+                ["discovering", "known", "insufficient"].contains(&world.host_status(who))
+            })
+            .await;
+        try_again(&mut world, cluster).await;
+    }
+}
+
+#[tokio::test]
 async fn a_machine_that_boots_discovery_instead_of_its_disk_goes_on_once_the_boot_order_is_fixed() {
     for moment in [Moment::Master("Rebooting"), Moment::Bootstrap("Rebooting")] {
         let (mut world, cluster, who) = installing(312, moment).await;
