@@ -18,7 +18,10 @@ async fn impatient(world: &World, cluster: Uuid) {
 
 /// The cluster's policy is to wait instead of failing.
 async fn patient(world: &World, cluster: Uuid) {
-    alter(&world.hub, cluster, |cluster| cluster.org_soft_timeouts_enabled = true).await;
+    alter(&world.hub, cluster, |cluster| {
+        cluster.org_soft_timeouts_enabled = true
+    })
+    .await;
 }
 
 async fn minutes_until(world: &mut World, minutes: i64, what: &str, is_true: impl Fn(&World) -> bool) -> i64 {
