@@ -16,9 +16,9 @@ const CONFIG_PORT: u16 = 22624;
 const EXECUTABLE: u32 = 0o755;
 const READABLE: u32 = 0o644;
 const SECRET: u32 = 0o600;
-const REPORT: &str = "/usr/local/bin/report-installed";
-const REPORT_HEADERS: &str = "/etc/report-installed.headers";
-const REPORT_CA: &str = "/etc/report-installed.pem";
+const REPORT: &str = "/usr/local/bin/muster-installed";
+const REPORT_HEADERS: &str = "/etc/muster-installed.headers";
+const REPORT_CA: &str = "/etc/muster-installed.pem";
 
 /// How a host without a controller in its cluster tells the hub that it came up.
 #[derive(Clone, Copy)]
@@ -205,7 +205,7 @@ fn report(base: &Value, host: &Host, reporting: Reporting<'_>) -> Value {
     if !reporting.service_ca.is_empty() {
         files.push(file(REPORT_CA, READABLE, reporting.service_ca));
     }
-    let unit = json!({ "name": "report-installed.service", "enabled": true, "contents": REPORT_UNIT });
+    let unit = json!({ "name": "muster-installed.service", "enabled": true, "contents": REPORT_UNIT });
     addition(base, files, vec![unit])
 }
 
@@ -218,7 +218,7 @@ fn report_script(host: &Host, reporting: Reporting<'_>) -> String {
     );
     let trust = match (reporting.insecure, reporting.service_ca.is_empty()) {
         (true, _) => " --insecure",
-        (false, false) => " --cacert /etc/report-installed.pem",
+        (false, false) => " --cacert /etc/muster-installed.pem",
         (false, true) => "",
     };
     // A refusal is final: the hub knows better where this host stands. Anything else is tried again.
@@ -245,13 +245,13 @@ const REPORT_UNIT: &str = "\
 Description=Tell the hub that this host runs from its disk
 Wants=network-online.target
 After=network-online.target
-ConditionPathExists=/etc/report-installed.headers
+ConditionPathExists=/etc/muster-installed.headers
 
 [Service]
 Type=oneshot
 RemainAfterExit=yes
 TimeoutStartSec=infinity
-ExecStart=/usr/local/bin/report-installed
+ExecStart=/usr/local/bin/muster-installed
 
 [Install]
 WantedBy=multi-user.target

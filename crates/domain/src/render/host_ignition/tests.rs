@@ -142,7 +142,7 @@ fn an_uploaded_config_also_tells_the_hub_when_the_host_is_up() {
         .iter()
         .map(|unit| unit["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["k3s.service", "report-installed.service"]);
+    assert_eq!(names, ["k3s.service", "muster-installed.service"]);
     assert_eq!(config["ignition"]["version"], "3.4.0");
     let script = content(&config, REPORT).unwrap();
     assert!(
