@@ -171,7 +171,7 @@ async fn reads(
         let piece = store.hosts_load(after, 10_000).await?;
         count += piece.len();
         match piece.last() {
-            Some(last) => after = Some(last.host.key()),
+            Some(last) => after = Some(last.key()),
             None => break,
         }
     }

@@ -141,7 +141,7 @@ impl Replay<'_> {
                 let count = page.lines().find_map(|line| line.strip_prefix(*name));
                 count.is_none_or(|count| count.trim() == "0")
             };
-            Ok(WAITING.iter().all(|name| is_none(name)).then_some(()))
+            Ok(WAITING.iter().all(is_none).then_some(()))
         };
         // In vain is told by the differences that follow.
         let _ = wait::until("the hub to rest", REST_WITHIN, none_waits);
