@@ -95,6 +95,16 @@ pub const SUITES: &[Suite] = &[
         kind: Kind::Package("muster-simfleet"),
     },
     Suite {
+        name: "image",
+        about: "discovery images: formats of every era, byte ranges, serving",
+        kind: Kind::Package("muster-image"),
+    },
+    Suite {
+        name: "agent",
+        about: "the agent of discovery images, against a scripted hub",
+        kind: Kind::Package("muster-agent"),
+    },
+    Suite {
         name: "muster",
         about: "the binary: CLI, crashes and restarts, on SQLite and on a real PostgreSQL",
         kind: Kind::WithPostgres("muster"),
