@@ -114,9 +114,11 @@ class ThreeNodes(Case):
         events = python.events.v2_list_events(infra_env_id=env.id)
         self.assertEqual([event["name"] for event in events].count("host_returned"), 4)
 
-        second = create_cluster(python, fresh("next"), "-P", "sno=true", "-P", "infraenv=false")
-        aicli("bind", "host", back[0]["id"], second["name"])
+        second = create_cluster(python, fresh("next"), *more)
+        for host in back:
+            aicli("bind", "host", host["id"], second["name"])
         self.reach(second["id"], "ready")
+        self.assertEqual({host["cluster_id"] for host in pool.wait(4, "known")}, {second["id"]})
         aicli("delete", "cluster", "-y", second["name"])
         pool.wait(4, "known-unbound")
 
