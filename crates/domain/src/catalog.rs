@@ -54,6 +54,8 @@ pub enum CatalogError {
     Empty { setting: &'static str },
     #[error("{setting} has the version {version:?}, which is no version: write it like 4.20 or 4.20.33")]
     BadVersion { setting: &'static str, version: String },
+    #[error("{setting} has a sha256 for {what} that is none: write 64 hexadecimal digits")]
+    BadChecksum { setting: &'static str, what: String },
     #[error("{setting} lists {what} twice: keep one of them")]
     Twice { setting: &'static str, what: String },
     #[error("RELEASE_IMAGES marks several versions as default ({}): mark one", .versions.join(", "))]

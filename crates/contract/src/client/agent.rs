@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 impl HubClient {
     pub async fn register_host(&self, infra_env: Uuid, body: &RegisterHost) -> Result<RegisteredHostView> {
-        self.post(v2(format_args!("/infra-envs/{infra_env}/hosts")), body)
+        self.post(v2(format!("/infra-envs/{infra_env}/hosts")), body)
             .await
     }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 impl HubClient {
     pub async fn hosts(&self, infra_env: Uuid) -> Result<Vec<HostView>> {
-        self.get(v2(format_args!("/infra-envs/{infra_env}/hosts"))).await
+        self.get(v2(format!("/infra-envs/{infra_env}/hosts"))).await
     }
 
     pub async fn host(&self, infra_env: Uuid, host: Uuid) -> Result<HostView> {

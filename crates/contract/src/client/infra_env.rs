@@ -16,24 +16,24 @@ impl HubClient {
     }
 
     pub async fn infra_env(&self, id: Uuid) -> Result<InfraEnvView> {
-        self.get(v2(format_args!("/infra-envs/{id}"))).await
+        self.get(v2(format!("/infra-envs/{id}"))).await
     }
 
     pub async fn update_infra_env(&self, id: Uuid, body: &UpdateInfraEnv) -> Result<InfraEnvView> {
-        self.patch(v2(format_args!("/infra-envs/{id}")), body).await
+        self.patch(v2(format!("/infra-envs/{id}")), body).await
     }
 
     pub async fn delete_infra_env(&self, id: Uuid) -> Result<()> {
-        self.delete(v2(format_args!("/infra-envs/{id}"))).await
+        self.delete(v2(format!("/infra-envs/{id}"))).await
     }
 
     pub async fn image_url(&self, id: Uuid) -> Result<PresignedUrlView> {
-        self.get(v2(format_args!("/infra-envs/{id}/downloads/image-url")))
+        self.get(v2(format!("/infra-envs/{id}/downloads/image-url")))
             .await
     }
 
     pub async fn infra_env_file(&self, id: Uuid, query: &InfraEnvFilesQuery) -> Result<Vec<u8>> {
-        self.download(v2(format_args!("/infra-envs/{id}/downloads/files")), query)
+        self.download(v2(format!("/infra-envs/{id}/downloads/files")), query)
             .await
     }
 

@@ -13,7 +13,7 @@ use uuid::Uuid;
 const BOUNDARY: &str = "muster-8d0f6e4b2a7c4f1e9b3d5a6c7e8f9012";
 
 fn cluster(id: Uuid, rest: &str) -> String {
-    v2(format_args!("/clusters/{id}/{rest}"))
+    v2(format!("/clusters/{id}/{rest}"))
 }
 
 impl HubClient {
@@ -131,9 +131,7 @@ impl HubClient {
     /// What the installer writes to a host's disk.
     pub async fn download_host_ignition(&self, infra_env: Uuid, host: Uuid) -> Result<Vec<u8>> {
         // Singular, as installers spell it.
-        let path = v2(format_args!(
-            "/infra-env/{infra_env}/hosts/{host}/downloads/ignition"
-        ));
+        let path = v2(format!("/infra-env/{infra_env}/hosts/{host}/downloads/ignition"));
         self.download(path, &()).await
     }
 
@@ -174,5 +172,5 @@ impl Pieces {
 }
 
 fn ignition(id: Uuid, role: &str) -> String {
-    v1(format_args!("/clusters/{id}/ignition/{role}"))
+    v1(format!("/clusters/{id}/ignition/{role}"))
 }

@@ -1,12 +1,14 @@
 //! An HTTP client of the hub: one method per operation, no retries, errors that say what to do.
 
 mod agent;
+mod chosen;
 mod cluster;
 mod error;
 mod host;
 mod infra_env;
 mod install;
 mod muster;
+mod operator;
 
 pub use error::ClientError;
 pub use install::Pieces;

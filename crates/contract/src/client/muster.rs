@@ -2,8 +2,11 @@
 
 use super::{HubClient, Result, v1};
 use crate::v1::change::{ChangesPage, ChangesQuery};
+use crate::v1::download::DownloadsView;
 use crate::v1::explain::ExplainView;
-use crate::v1::host::{HostPage, HostSummary, HostsQuery, MoveHost, MoveView};
+use crate::v1::host::{
+    ChangeHost, HostDetail, HostPage, HostRows, HostSummary, HostsQuery, MoveHost, MoveView,
+};
 use crate::v1::plan::{PlanRequest, PlanView};
 use crate::v1::status::HubStatus;
 use uuid::Uuid;
@@ -14,21 +17,26 @@ impl HubClient {
     }
 
     pub async fn explain_host(&self, infra_env: Uuid, host: Uuid) -> Result<ExplainView> {
-        self.get(v1(format_args!("/infra-envs/{infra_env}/hosts/{host}/explain")))
+        self.get(v1(format!("/infra-envs/{infra_env}/hosts/{host}/explain")))
             .await
     }
 
     pub async fn explain_cluster(&self, id: Uuid) -> Result<ExplainView> {
-        self.get(v1(format_args!("/clusters/{id}/explain"))).await
+        self.get(v1(format!("/clusters/{id}/explain"))).await
     }
 
     pub async fn explain_infra_env(&self, id: Uuid) -> Result<ExplainView> {
-        self.get(v1(format_args!("/infra-envs/{id}/explain"))).await
+        self.get(v1(format!("/infra-envs/{id}/explain"))).await
+    }
+
+    /// How far machines have read the images of an InfraEnv.
+    pub async fn downloads(&self, infra_env: Uuid) -> Result<DownloadsView> {
+        self.get(v1(format!("/infra-envs/{infra_env}/downloads"))).await
     }
 
     pub async fn move_host(&self, infra_env: Uuid, host: Uuid, cluster_id: Uuid) -> Result<MoveView> {
         self.post(
-            v1(format_args!("/infra-envs/{infra_env}/hosts/{host}/move")),
+            v1(format!("/infra-envs/{infra_env}/hosts/{host}/move")),
             &MoveHost { cluster_id },
         )
         .await
@@ -36,14 +44,24 @@ impl HubClient {
 
     /// How far the last move of a host is.
     pub async fn host_move(&self, infra_env: Uuid, host: Uuid) -> Result<MoveView> {
-        self.get(v1(format_args!("/infra-envs/{infra_env}/hosts/{host}/move")))
+        self.get(v1(format!("/infra-envs/{infra_env}/hosts/{host}/move")))
             .await
     }
 
     /// Takes back a host that runs its installed system: it fetches the discovery image itself and boots it.
     pub async fn reclaim_host(&self, infra_env: Uuid, host: Uuid) -> Result<HostSummary> {
-        let path = format_args!("/infra-envs/{infra_env}/hosts/{host}/actions/reclaim");
+        let path = format!("/infra-envs/{infra_env}/hosts/{host}/actions/reclaim");
         self.act(v1(path)).await
+    }
+
+    /// The host in every InfraEnv that knows it; none is no error.
+    pub async fn host_rows(&self, host: Uuid) -> Result<HostRows> {
+        self.get(v1(format!("/hosts/{host}"))).await
+    }
+
+    pub async fn change_host(&self, infra_env: Uuid, host: Uuid, body: &ChangeHost) -> Result<HostDetail> {
+        self.patch(v1(format!("/infra-envs/{infra_env}/hosts/{host}")), body)
+            .await
     }
 
     pub async fn host_page(&self, query: &HostsQuery) -> Result<HostPage> {

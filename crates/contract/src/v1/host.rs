@@ -1,6 +1,7 @@
 //! Hosts in Muster's own API: moving them, and listing many of them page by page.
 
-use crate::rules::{CommaList, loose_bool};
+use crate::rules::{CommaList, is_false, loose_bool, words};
+use crate::v2::host::HostView;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -84,4 +85,59 @@ pub struct HostsQuery {
     /// 500 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
+}
+
+/// A host with what REST v2 does not show.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HostDetail {
+    #[serde(flatten)]
+    pub host: HostView,
+    /// A person has looked at the host and agrees that it is used.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub approved: bool,
+    /// Somebody reports what becomes of the host after the reboot that ends its installation into a running cluster.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub followed: bool,
+    /// The name a person gave; empty when the host has only the one it reports.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub given_name: String,
+    /// Where a move leads once the host is free and ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moving_to: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ignition_headers_set: bool,
+    /// The host's history.
+    pub events_url: String,
+    /// The host's logs; empty until there are any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub logs_url: String,
+}
+
+/// Every host with one id: the same machine can be known to several InfraEnvs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HostRows {
+    pub hosts: Vec<HostDetail>,
+}
+
+words! {
+    /// What can be taken from a host so that it is as if it had never been set.
+    pub enum HostSetting {
+        Hostname = "hostname",
+        MachineConfigPool = "machine-config-pool",
+        Fencing = "fencing",
+        Move = "move",
+    }
+}
+
+/// Change what REST v2 cannot. Absent leaves a field as it is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeHost {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub followed: Option<bool>,
+    /// Settings to take away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clear: Vec<HostSetting>,
 }

@@ -37,6 +37,7 @@ pub fn os_images() -> Vec<OsImage> {
             cpu_architecture: (*word).to_owned(),
             url: format!("{site}/{file}/dependencies/rhcos/{line}/{iso}/{name}"),
             version: (*build).to_owned(),
+            sha256: None,
         }
     })
     .collect()

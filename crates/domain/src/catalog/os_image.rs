@@ -20,6 +20,9 @@ pub struct OsImage {
     /// The build of the operating system.
     #[serde(default)]
     pub version: String,
+    /// What the ISO must hash to, in hex; ours alone, the reference does not check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 fn x86_64() -> String {
@@ -63,6 +66,15 @@ pub(super) fn check(images: &mut [OsImage]) -> Result<(), CatalogError> {
             });
         }
         let key = format!("{} for {}", image.openshift_version, image.cpu_architecture);
+        if let Some(sum) = &mut image.sha256 {
+            *sum = sum.trim().to_ascii_lowercase();
+            if sum.len() != 64 || !sum.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                return Err(CatalogError::BadChecksum {
+                    setting: SETTING,
+                    what: key,
+                });
+            }
+        }
         if !seen.insert(key.clone()) {
             return Err(CatalogError::Twice {
                 setting: SETTING,

@@ -184,6 +184,32 @@ fn newest_default(releases: &[Release]) -> String {
         .unwrap_or_default()
 }
 
+/// What the tag of an image tells. The last colon of an image without a tag belongs to a port.
+fn tagged(image: &str) -> Option<Release> {
+    let name = image.split('@').next().unwrap_or(image);
+    let (_, tag) = name.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
+    let words = ["x86_64", "amd64", "aarch64", "arm64", "ppc64le", "s390x", MULTI];
+    let (version, architecture) = words
+        .iter()
+        .find_map(|word| Some((tag.strip_suffix(word)?.strip_suffix('-')?, *word)))
+        .unwrap_or((tag, "x86_64"));
+    Version::parse(version).filter(|version| version.patch.is_some())?;
+    let architecture = if architecture == "amd64" {
+        "x86_64"
+    } else {
+        architecture
+    };
+    Some(Release::from(ReleaseJson {
+        openshift_version: version.to_owned(),
+        cpu_architecture: Some(architecture.to_owned()),
+        cpu_architectures: Vec::new(),
+        url: image.to_owned(),
+        version: None,
+        default: false,
+        support_level: None,
+    }))
+}
+
 /// One line of `openshift-versions`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OpenshiftVersion {
@@ -239,6 +265,20 @@ impl Catalog {
                 quoted(wanted)
             );
             Invalid::rule("openshift_version", problem, fix)
+        })
+    }
+
+    /// The release whose image this is: from the list, else by the version and architecture that the image's tag
+    /// tells, as `4.20.33-x86_64` does. A digest alone tells nothing.
+    pub fn release_of_image(&self, image: &str) -> Checked<Release> {
+        let image = image.trim();
+        if let Some(release) = self.releases.iter().find(|release| release.url == image) {
+            return Ok(release.clone());
+        }
+        tagged(image).ok_or_else(|| {
+            let problem = format!("is {}, which tells no version", quoted(image));
+            let fix = format!("use an image with a tag like 4.20.33-x86_64, or list this one in {SETTING}");
+            Invalid::rule("ocp_release_image", problem, fix)
         })
     }
 

@@ -131,3 +131,48 @@ fn features_follow_version_and_architecture() {
     assert_eq!(archs["S390X_ARCHITECTURE"], Level::Unavailable);
     assert_eq!(archs["MULTIARCH_RELEASE_IMAGE"], Level::Supported);
 }
+
+#[test]
+fn a_checksum_of_an_os_image_is_kept_in_small_letters_and_a_wrong_one_is_refused() {
+    let images = |sum: &str| {
+        format!(r#"[{{"openshift_version":"4.20","url":"http://x/a.iso","version":"1","sha256":"{sum}"}}]"#)
+    };
+    let catalog = Catalog::from_json(Some(&images(&"AB".repeat(32))), None).unwrap();
+    assert_eq!(catalog.os_images[0].sha256, Some("ab".repeat(32)));
+    for wrong in ["", "abc", &"x".repeat(64)] {
+        let error = Catalog::from_json(Some(&images(wrong)), None).unwrap_err();
+        assert!(error.to_string().contains("4.20 for x86_64"), "{error}");
+    }
+}
+
+#[test]
+fn an_image_is_the_release_of_the_list_or_of_its_tag() {
+    let catalog = Catalog::default();
+    let told = |image: &str| {
+        let found = catalog.release_of_image(image);
+        found.map(|release| (release.version, release.cpu_architecture, release.url))
+    };
+    let release =
+        |version: &str, architecture: &str, url: &str| Ok((version.into(), architecture.into(), url.into()));
+    let listed = "quay.io/openshift-release-dev/ocp-release:4.21.28-aarch64";
+    assert_eq!(told(listed), release("4.21.28", "arm64", listed));
+    let mirrored = "registry.example.com:5000/ocp/release:4.20.7-x86_64@sha256:0123";
+    assert_eq!(
+        told(mirrored),
+        release("4.20.7", "x86_64", mirrored),
+        "not listed, and with a port and a digest"
+    );
+    let multi = "registry.example.com/release:4.20.7-multi";
+    assert_eq!(told(multi), release("4.20.7-multi", "multi", multi));
+    let preview = "registry.example.com/release:4.22.0-rc.1-ppc64le";
+    assert_eq!(told(preview), release("4.22.0-rc.1", "ppc64le", preview));
+    for unknown in [
+        "registry.example.com:5000/release",
+        "registry.example.com/release@sha256:0123",
+        "r:latest",
+        "r:4.20",
+    ] {
+        let refused = told(unknown).unwrap_err().to_string();
+        assert!(refused.contains("tells no version"), "{refused}");
+    }
+}

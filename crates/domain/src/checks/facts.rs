@@ -39,7 +39,7 @@ pub struct Subject<'a> {
     pub agent_version: &'a str,
     /// Somebody named time servers for the InfraEnv or the cluster.
     pub ntp_configured: bool,
-    /// Images the installation will pull; empty while there is nothing to prepare.
+    /// Images the installation will pull; empty for a free host, and for clusters that need none.
     pub wanted_images: &'a [String],
     pub settings: &'a Settings,
     pub requirements: &'a Requirements,

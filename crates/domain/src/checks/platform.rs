@@ -83,9 +83,11 @@ pub(super) fn images_outcome(subject: &Subject<'_>) -> host::Outcome {
         .wanted_images
         .iter()
         .all(|image| tried.contains_key(image));
-    if tried.is_empty() || !all_tried {
-        host::Outcome::Unknown
-    } else {
+    // A cluster may want none; a free host has not been asked yet.
+    let asked = subject.cluster.is_some() || !tried.is_empty();
+    if asked && all_tried {
         host::Outcome::Passed
+    } else {
+        host::Outcome::Unknown
     }
 }

@@ -311,18 +311,20 @@ pub fn disk_speed(host: &Host) -> Option<Vec<String>> {
 
 /// Images every host must be able to pull before it is installed.
 pub fn wanted_images(cluster: &Cluster, images: &Images, release: ReleaseImages<'_>) -> Vec<String> {
-    let of_release = [
+    let needed = [
         cluster.ocp_release_image.as_str(),
         release.machine_config_operator,
         release.must_gather,
+        images.installer.as_str(),
     ];
-    let of_release: &[&str] = match cluster.ignition_source {
-        IgnitionSource::Installer | IgnitionSource::Endpoint => &of_release,
-        // Such a cluster need not have anything to do with the release.
+    let needed: &[&str] = match cluster.ignition_source {
+        IgnitionSource::Installer | IgnitionSource::Endpoint => &needed,
+        // Such a cluster need not have anything to do with the release, nor its site with a registry: an agent that
+        // writes disks itself pulls nothing, and one that does not says so before it touches a disk.
         IgnitionSource::Uploaded => &[],
     };
     let mut list: Vec<String> = Vec::new();
-    for image in of_release.iter().copied().chain([images.installer.as_str()]) {
+    for image in needed.iter().copied() {
         if !image.is_empty() && !list.iter().any(|known| known == image) {
             list.push(image.to_owned());
         }

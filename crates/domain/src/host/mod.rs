@@ -282,6 +282,9 @@ pub struct Host {
     pub installer_version: String,
     #[serde(default)]
     pub approved: bool,
+    /// Somebody watches the node that a day-2 host becomes, and reports what the host itself cannot after its reboot.
+    #[serde(default)]
+    pub followed: bool,
     #[serde(default)]
     pub digest: Digest,
     /// A hash of each report as the agent sent it, to tell news from repetition.
@@ -330,6 +333,7 @@ impl Host {
             logs: Logs::default(),
             installer_version: String::new(),
             approved: false,
+            followed: false,
             digest: Digest::default(),
             seen: Default::default(),
             user: String::new(),

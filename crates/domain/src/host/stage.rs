@@ -84,12 +84,12 @@ const SINGLE_NODE: &[Stage] = &[
     Joined,
     Done,
 ];
-/// A day-2 host is not heard of after its reboot: the list ends there.
+/// A day-2 host that nobody follows is not heard of after its reboot: the list ends there.
 const DAY_TWO: &[Stage] = &[Starting, Installing, Writing, WaitingForControlPlane, Rebooting];
 
 /// The stages this host goes through, in order.
 pub fn order(host: &Host, single_node: bool) -> &'static [Stage] {
-    if host.kind == Kind::AddToExistingClusterHost {
+    if host.kind == Kind::AddToExistingClusterHost && !host.followed {
         return DAY_TWO;
     }
     let role = match host.role {

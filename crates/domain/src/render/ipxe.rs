@@ -36,8 +36,9 @@ pub fn boot_script(boot: &Boot<'_>) -> String {
         "initrd=initrd".to_owned(),
         format!("coreos.live.rootfs_url={rootfs}"),
     ];
-    words.extend(kargs::discovery(boot.architecture));
-    words.extend(kargs::appended(boot.kernel_arguments));
+    let appended = kargs::appended(boot.kernel_arguments);
+    words.extend(kargs::discovery(boot.architecture, &appended));
+    words.extend(appended);
     format!(
         "#!ipxe\ninitrd --name initrd {base}/images/{}/pxe-initrd?{query}{proof}\nkernel {}\nboot\n",
         boot.infra_env,

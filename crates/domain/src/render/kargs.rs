@@ -5,8 +5,10 @@ use crate::input::kernel_arguments::KernelArgument;
 /// Screen and second serial port; they are also handed to the installed system.
 const CONSOLES: &str = "console=tty1 console=ttyS1,115200n8";
 
-/// What a network boot passes besides initrd and rootfs address. A mainframe has its own console and none of these.
-pub fn discovery(architecture: &str) -> Vec<String> {
+/// What a network boot passes besides initrd and rootfs address. A mainframe has its own console and none of these, and
+/// an InfraEnv that names a console means it: Linux takes the first serial port it is told, and stays silent on a machine
+/// that does not have it.
+pub fn discovery(architecture: &str, appended: &[String]) -> Vec<String> {
     let mut list: Vec<String> = [
         "random.trust_cpu=on",
         "rd.luks.options=discard",
@@ -15,7 +17,11 @@ pub fn discovery(architecture: &str) -> Vec<String> {
     ]
     .map(str::to_owned)
     .to_vec();
-    if architecture != "s390x" {
+    let names_console = appended
+        .iter()
+        .flat_map(|argument| argument.split_whitespace())
+        .any(|word| word.starts_with("console="));
+    if architecture != "s390x" && !names_console {
         list.push(CONSOLES.to_owned());
         list.push(format!("coreos.inst.persistent-kargs=\"{CONSOLES}\""));
     }
@@ -31,4 +37,23 @@ pub fn appended(kernel_arguments: Option<&str>) -> Vec<String> {
         .filter(|argument| argument.operation == "append")
         .map(|argument| argument.value)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_infra_env_that_names_a_console_gets_no_other() {
+        let own = discovery(
+            "x86_64",
+            &["quiet".to_owned(), "console=ttyS0,115200n8".to_owned()],
+        );
+        assert!(!own.iter().any(|word| word.contains("ttyS1")), "{own:?}");
+        let usual = discovery("x86_64", &["quiet".to_owned()]);
+        assert!(
+            usual.iter().any(|word| word.contains("console=ttyS1")),
+            "{usual:?}"
+        );
+    }
 }

@@ -5,6 +5,10 @@ use crate::input::static_network::{MacInterface, StaticNetwork};
 pub const SCRIPT_PATH: &str = "/usr/local/bin/pre-network-manager-config.sh";
 pub const SCRIPT: &str = include_str!("scripts/pre-network-manager-config.sh");
 pub const UNIT_NAME: &str = "pre-network-manager-config.service";
+/// Where NetworkManager of a running system looks.
+pub const SYSTEM_CONNECTIONS: &str = "/etc/NetworkManager/system-connections";
+/// What CoreOS copies for NetworkManager in the initrd, and later into the system that was fetched.
+pub const INITRD_CONNECTIONS: &str = "/etc/coreos-firstboot-network";
 
 /// The settings of one host: which MACs it has, and its files (keyfiles `*.nmconnection` or descriptions `*.yml`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +28,20 @@ impl HostNetwork {
     }
 }
 
-/// From the stored JSON text; an empty or unreadable one means none.
-pub fn from_json(text: &str) -> Vec<HostNetwork> {
+/// From the stored JSON text; an empty or unreadable one means none. `keyfiles` turns a description into files; where it
+/// gives none, the description itself goes to the host.
+pub fn from_json(text: &str, keyfiles: impl Fn(&str) -> Option<Vec<(String, String)>>) -> Vec<HostNetwork> {
     let items: Vec<StaticNetwork> = serde_json::from_str(text).unwrap_or_default();
     items
         .iter()
         .enumerate()
-        .map(|(index, item)| HostNetwork::from_yaml(item, index))
+        .map(|(index, item)| match keyfiles(&item.network_yaml) {
+            Some(files) => HostNetwork {
+                macs: item.mac_interface_map.clone(),
+                files,
+            },
+            None => HostNetwork::from_yaml(item, index),
+        })
         .collect()
 }
 

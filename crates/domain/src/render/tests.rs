@@ -86,7 +86,7 @@ fn the_plain_discovery_config() {
 #[test]
 fn the_discovery_config_with_everything_set() {
     let proxy = proxy();
-    let networks = from_json(NETWORKS);
+    let networks = from_json(NETWORKS, |_| None);
     let input = Discovery {
         agent_token: "tok%en",
         insecure: true,
@@ -120,7 +120,7 @@ fn secrets_are_for_root_only_and_proxy_settings_for_all() {
 
 #[test]
 fn a_minimal_iso_has_its_network_in_the_initrd_not_in_the_config() {
-    let (none, networks) = (Proxy::default(), from_json(NETWORKS));
+    let (none, networks) = (Proxy::default(), from_json(NETWORKS, |_| None));
     let input = Discovery {
         static_network: &networks,
         image_type: ImageType::MinimalIso,
@@ -261,7 +261,7 @@ fn an_initrd_without_network_or_proxy_is_none() {
 
 #[test]
 fn the_initrd_has_settings_script_unit_and_proxy() {
-    let (proxy, networks) = (proxy(), from_json(NETWORKS));
+    let (proxy, networks) = (proxy(), from_json(NETWORKS, |_| None));
     let input = MinimalInitrd {
         static_network: &networks,
         proxy: &proxy,
@@ -289,9 +289,9 @@ fn the_initrd_has_settings_script_unit_and_proxy() {
 
 #[test]
 fn a_host_without_its_own_name_in_the_map_still_gets_a_line() {
-    let networks: Vec<HostNetwork> = from_json(NETWORKS);
+    let networks: Vec<HostNetwork> = from_json(NETWORKS, |_| None);
     assert_eq!(files(&networks)[0].1, "52:54:00:aa:00:01=eth0\n");
-    assert!(from_json("").is_empty());
+    assert!(from_json("", |_| None).is_empty());
 }
 
 /// Reads back what the kernel would: (name, mode, content) until the trailer.

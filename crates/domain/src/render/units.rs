@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::ignition::Discovery;
 use super::quote;
+use super::static_network::{INITRD_CONNECTIONS, SYSTEM_CONNECTIONS};
 use crate::infra_env::Proxy;
 
 pub const SERVICE_CA: &str = "/etc/assisted-service/service-ca-cert.crt";
@@ -156,15 +157,14 @@ pub enum Stage {
 }
 
 pub fn static_network(stage: Stage) -> String {
-    let (before, wanted_by, delay) = match stage {
-        Stage::System => ("NetworkManager.service", "multi-user.target", String::new()),
-        Stage::Initrd { delay_seconds: 0 } => (INITRD_BEFORE, "initrd.target", String::new()),
+    let (before, wanted_by, target) = match stage {
+        Stage::System => ("NetworkManager.service", "multi-user.target", SYSTEM_CONNECTIONS),
+        Stage::Initrd { .. } => (INITRD_BEFORE, "initrd.target", INITRD_CONNECTIONS),
+    };
+    let delay = match stage {
+        Stage::System | Stage::Initrd { delay_seconds: 0 } => String::new(),
         // Some cards need time until they show up.
-        Stage::Initrd { delay_seconds } => (
-            INITRD_BEFORE,
-            "initrd.target",
-            format!("ExecStartPre=/usr/bin/sleep {delay_seconds}\n"),
-        ),
+        Stage::Initrd { delay_seconds } => format!("ExecStartPre=/usr/bin/sleep {delay_seconds}\n"),
     };
     format!(
         "[Unit]\n\
@@ -178,7 +178,7 @@ pub fn static_network(stage: Stage) -> String {
          Type=oneshot\n\
          RemainAfterExit=yes\n\
          {delay}\
-         ExecStart=/usr/local/bin/pre-network-manager-config.sh\n\
+         ExecStart=/usr/local/bin/pre-network-manager-config.sh {target}\n\
          \n\
          [Install]\n\
          WantedBy={wanted_by}\n"

@@ -269,6 +269,8 @@ fn preparation_gates_follow_the_measurements() {
         w.wanted_images = vec!["a".into(), "b".into()];
     });
     assert_eq!(waiting.images, host::Outcome::Unknown);
+    let none_wanted = outcome(|w| w.wanted_images.clear());
+    assert_eq!(none_wanted.images, host::Outcome::Passed);
 }
 
 fn image(world: &mut World, name: &str, result: &str, rate: f64) {

@@ -251,7 +251,7 @@ fn the_cluster_itself_is_never_reached_through_the_proxy() {
 }
 
 #[test]
-fn images_are_tested_once_each_and_an_uploaded_cluster_needs_only_the_installer() {
+fn images_are_tested_once_each_and_an_uploaded_cluster_needs_none() {
     let mut fixture = fixture();
     let release = ReleaseImages {
         machine_config_operator: MCO,
@@ -271,10 +271,7 @@ fn images_are_tested_once_each_and_an_uploaded_cluster_needs_only_the_installer(
     assert!(args[0].ends_with("\"timeout\":960}"), "{args:?}");
     assert_eq!(image_availability(&[]), None);
     fixture.cluster.ignition_source = IgnitionSource::Uploaded;
-    assert_eq!(
-        wanted_images(&fixture.cluster, &fixture.images, release),
-        [fixture.images.installer.clone()]
-    );
+    assert_eq!(wanted_images(&fixture.cluster, &fixture.images, release), [""; 0]);
 }
 
 #[test]

@@ -183,8 +183,9 @@ pub(super) fn progressed(
     let (single_node, adds) = around.cluster.map_or((false, false), |cluster| {
         (cluster.single_node, cluster.adds_hosts)
     });
-    // A day-2 host is not heard of after its reboot, so the reboot is the end of it.
-    let last = (adds || host.kind == Kind::AddToExistingClusterHost) && stage == Stage::Rebooting;
+    // A day-2 host is not heard of after its reboot, so the reboot is the end of it, unless somebody follows its node.
+    let joins = adds || host.kind == Kind::AddToExistingClusterHost;
+    let last = joins && stage == Stage::Rebooting && !host.followed;
     let told_stage = if last { Stage::Done } else { stage };
     if host.progress.stage == Some(told_stage) {
         return Ok(more_info(host, info, around));

@@ -329,6 +329,30 @@ fn the_reboot_is_the_end_of_a_day_two_host() {
 }
 
 #[test]
+fn a_followed_day_two_host_goes_on_after_its_reboot_until_it_is_done() {
+    let mut around = in_cluster(noon(), cluster::Phase::AddingHosts);
+    around.cluster.as_mut().unwrap().adds_hosts = true;
+    let mut host = lent(Phase::InProgress);
+    (host.kind, host.followed) = (Kind::AddToExistingClusterHost, true);
+    let mut seen = Vec::new();
+    for stage in [Stage::Rebooting, Stage::Joined, Stage::Done] {
+        let info = String::new();
+        host = next(&host, &Event::Progressed { stage, info }, &around)
+            .unwrap()
+            .host;
+        seen.push((host.status(), host.progress.stage));
+    }
+    assert_eq!(
+        seen,
+        [
+            (Status::InstallingInProgress, Some(Stage::Rebooting)),
+            (Status::InstallingInProgress, Some(Stage::Joined)),
+            (Status::AddedToExistingCluster, Some(Stage::Done)),
+        ]
+    );
+}
+
+#[test]
 fn preparing_follows_the_tests_and_the_cluster() {
     let measure = |host: &Host, gates, phase| {
         let event = Event::Measured {

@@ -1,0 +1,57 @@
+//! How far machines have read the images of an InfraEnv.
+
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// One client and one file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DownloadView {
+    /// The address the client comes from; a BMC that mounts an image has its own.
+    pub client: String,
+    /// `full.iso`, `minimal.iso`, `pxe-initrd`, `kernel`, `rootfs`, …
+    #[schema(value_type = String)]
+    pub file: Cow<'static, str>,
+    /// The host of this InfraEnv that reported this address, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_name: Option<String>,
+    pub total_bytes: u64,
+    /// Different bytes of the file that the client has.
+    pub read_bytes: u64,
+    /// All bytes sent, those asked for twice counted twice.
+    pub sent_bytes: u64,
+    pub percent: u8,
+    /// Replies on their way now.
+    pub streams: u32,
+    /// Since the last byte.
+    pub idle_seconds: u64,
+}
+
+/// The base image an InfraEnv's images are made of, as far as it is here.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BaseImageView {
+    pub version: String,
+    pub cpu_architecture: String,
+    /// `absent`, `fetching`, `importing`, `ready` or `failed`.
+    #[schema(value_type = String)]
+    pub state: Cow<'static, str>,
+    pub done_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_bytes: Option<u64>,
+    /// Why it cannot be had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Everything this hub has sent for one InfraEnv since it started.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DownloadsView {
+    /// Those who read last come first.
+    pub downloads: Vec<DownloadView>,
+    /// Absent when another service serves the images, or none is offered for this InfraEnv any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_image: Option<BaseImageView>,
+}
