@@ -3,83 +3,48 @@
 //! An image whose init is this agent carries the config as `config.ign` in its root, as CoreOS images do. Its unit
 //! `agent.service` holds the hub's address, the InfraEnv and the token; its files hold the certificates to trust.
 
+use crate::ignition::{self, Config};
 use crate::settings::Settings;
 use anyhow::Context;
-use base64::Engine;
-use serde::Deserialize;
-use std::path::Path;
 
 /// Relative to the root.
 pub const CONFIG: &str = "config.ign";
 const UNIT: &str = "agent.service";
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Config {
-    storage: Storage,
-    systemd: Systemd,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Storage {
-    files: Vec<File>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct File {
-    path: String,
-    contents: Contents,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Contents {
-    source: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Systemd {
-    units: Vec<Unit>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Unit {
-    name: String,
-    contents: String,
+/// What the unit sets for the program it starts: the token, and the way through a proxy.
+pub fn environment(config: &[u8]) -> Vec<(String, String)> {
+    let config = Config::parse(config).unwrap_or_default();
+    let unit = config.unit(UNIT).unwrap_or_default();
+    let lines = unit
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("Environment="));
+    lines
+        .flat_map(words)
+        .filter_map(|word| {
+            let (name, value) = word.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        })
+        .collect()
 }
 
 /// Takes from the config what the settings do not hold yet.
 pub fn fill(settings: &mut Settings, config: &[u8]) -> anyhow::Result<()> {
-    let config: Config =
-        serde_json::from_slice(config).context("the discovery config in the image cannot be read")?;
-    let Some(unit) = config.systemd.units.iter().find(|unit| unit.name == UNIT) else {
-        return Ok(());
-    };
-    for line in unit.contents.lines().map(str::trim) {
-        if let Some(setting) = line.strip_prefix("Environment=") {
-            fill_variable(settings, &unquoted(setting));
-        } else if let Some(command) = line.strip_prefix("ExecStart=") {
-            fill_command(settings, command);
+    for (name, value) in environment(config) {
+        if name == "PULL_SECRET_TOKEN" && settings.token.0.is_empty() {
+            settings.token = value.as_str().into();
         }
     }
-    write_trust(settings, &config.storage.files)
-}
-
-fn fill_variable(settings: &mut Settings, text: &str) {
-    let Some((name, value)) = text.split_once('=') else {
-        return;
-    };
-    if name == "PULL_SECRET_TOKEN" && settings.token.0.is_empty() {
-        settings.token = value.into();
-    }
+    let config = Config::parse(config).context("the discovery config in the image cannot be read")?;
+    let unit = config.unit(UNIT).unwrap_or_default();
+    let commands = unit
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("ExecStart="));
+    commands.for_each(|command| fill_command(settings, command));
+    write_trust(settings, &config)
 }
 
 fn fill_command(settings: &mut Settings, command: &str) {
-    let words: Vec<String> = words(command);
+    let words = words(command);
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
         let (flag, value) = match word.split_once('=') {
@@ -103,7 +68,7 @@ fn fill_command(settings: &mut Settings, command: &str) {
 }
 
 /// The certificates are a file of the config, which nobody has written to the disk yet.
-fn write_trust(settings: &mut Settings, files: &[File]) -> anyhow::Result<()> {
+fn write_trust(settings: &mut Settings, config: &Config) -> anyhow::Result<()> {
     let Some(path) = settings.cacert.clone() else {
         return Ok(());
     };
@@ -112,71 +77,42 @@ fn write_trust(settings: &mut Settings, files: &[File]) -> anyhow::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    let source = files
-        .iter()
-        .find(|file| path.ends_with(file.path.trim_start_matches('/')));
-    let Some(source) = source.and_then(|file| file.contents.source.as_deref()) else {
-        return Ok(());
-    };
-    let content = data_url(source).context("the certificates in the discovery config cannot be read")?;
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
+    let is_it = |file: &&ignition::File| path.ends_with(file.path.trim_start_matches('/'));
+    match config.files().find(is_it) {
+        Some(file) => file
+            .write(&settings.root)
+            .context("the certificates in the discovery config cannot be used"),
+        None => Ok(()),
     }
-    write(&path, &content)
 }
 
-fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(path, content).with_context(|| format!("{} cannot be written", path.display()))
-}
-
-/// The content of a `data:` URL.
-pub fn data_url(source: &str) -> Option<Vec<u8>> {
-    let (kind, data) = source.strip_prefix("data:")?.split_once(',')?;
-    if kind.ends_with(";base64") {
-        return base64::engine::general_purpose::STANDARD.decode(data).ok();
-    }
-    let mut out = Vec::with_capacity(data.len());
-    let mut bytes = data.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            out.push(byte);
-            continue;
-        }
-        let digits = [bytes.next()?, bytes.next()?];
-        out.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
-    }
-    Some(out)
-}
-
-/// Splits as systemd does: blanks part words, double quotes keep them together.
-fn words(command: &str) -> Vec<String> {
+/// Splits as systemd does: blanks part words, double quotes keep them together, a backslash takes the meaning from
+/// what follows, and `%%` and `$$` stand for one of them.
+fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut inside = false;
-    for c in command.chars() {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
         match c {
             '"' => inside = !inside,
+            '\\' => word.extend(chars.next()),
+            '%' | '$' => {
+                chars.next_if_eq(&c);
+                word.push(c);
+            }
             c if c.is_whitespace() && !inside => {
                 if !word.is_empty() {
-                    words.push(unescaped(&std::mem::take(&mut word)));
+                    words.push(std::mem::take(&mut word));
                 }
             }
             c => word.push(c),
         }
     }
     if !word.is_empty() {
-        words.push(unescaped(&word));
+        words.push(word);
     }
     words
-}
-
-fn unquoted(text: &str) -> String {
-    unescaped(text.trim_matches('"'))
-}
-
-/// `%%` is a percent sign in units.
-fn unescaped(text: &str) -> String {
-    text.replace("%%", "%").replace("\\\\", "\\")
 }
 
 #[cfg(test)]
@@ -222,10 +158,20 @@ mod tests {
     }
 
     #[test]
-    fn data_urls_are_read_in_both_spellings() {
-        assert_eq!(data_url("data:,a%20b").unwrap(), b"a b");
-        assert_eq!(data_url("data:;base64,YSBi").unwrap(), b"a b");
-        assert_eq!(data_url("http://x"), None);
-        assert_eq!(data_url("data:,%4"), None);
+    fn the_way_through_a_proxy_is_told() {
+        let unit = "[Service]\nEnvironment=\"HTTP_PROXY=http://user:a$$b@proxy:1\" NO_PROXY=x\n\
+                    Environment=PULL_SECRET_TOKEN=t\nExecStart=/bin/agent\n";
+        let config = serde_json::json!({"systemd": {"units": [{"name": UNIT, "contents": unit}]}});
+        let told = environment(config.to_string().as_bytes());
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            told,
+            [
+                pair("HTTP_PROXY", "http://user:a$b@proxy:1"),
+                pair("NO_PROXY", "x"),
+                pair("PULL_SECRET_TOKEN", "t")
+            ]
+        );
+        assert_eq!(environment(b"{}"), []);
     }
 }

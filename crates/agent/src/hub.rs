@@ -125,12 +125,16 @@ impl Hub {
     }
 
     pub fn progress(&self, ids: Ids, stage: HostStage, info: Option<String>) -> Result<()> {
-        let body = ReportHostProgress {
-            current_stage: Some(stage),
-            progress_info: info,
-        };
-        let path = format!("{}/progress", host_path(ids));
+        let (path, body) = progress(ids, stage, info);
         self.call(Call::send(Method::PUT, &path, &body)).map(drop)
+    }
+
+    /// The same, but tried only once: for what is soon outdated, nobody should wait.
+    pub fn progress_now(&self, ids: Ids, stage: HostStage, info: Option<String>) -> Result<()> {
+        let (path, body) = progress(ids, stage, info);
+        let request_id = Uuid::new_v4().to_string();
+        self.once(&Call::send(Method::PUT, &path, &body), &request_id)
+            .map(drop)
     }
 
     pub fn host(&self, ids: Ids) -> Result<HostView> {
@@ -236,6 +240,14 @@ impl Hub {
             }),
         }
     }
+}
+
+fn progress(ids: Ids, stage: HostStage, info: Option<String>) -> (String, ReportHostProgress) {
+    let body = ReportHostProgress {
+        current_stage: Some(stage),
+        progress_info: info,
+    };
+    (format!("{}/progress", host_path(ids)), body)
 }
 
 fn host_path(ids: Ids) -> String {

@@ -127,7 +127,7 @@ pub fn host_id(machine: &Machine, rule: Rule) -> (Uuid, &'static str) {
 }
 
 /// Of the cards themselves: what is built on top of them may change.
-fn smallest_mac(machine: &Machine) -> Option<String> {
+pub fn smallest_mac(machine: &Machine) -> Option<String> {
     let names = machine.list("sys/class/net");
     let cards = names
         .iter()

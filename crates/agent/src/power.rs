@@ -31,6 +31,11 @@ impl Power {
         Ok(())
     }
 
+    /// As if somebody had pulled the plug: the agent ends at its next look.
+    pub fn switch_off(&self) {
+        self.is_gone.store(true, Ordering::SeqCst);
+    }
+
     pub fn is_gone(&self) -> bool {
         self.is_gone.load(Ordering::SeqCst)
     }

@@ -23,6 +23,8 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(300);
 const SHORTEST_POLL: Duration = Duration::from_secs(1);
 /// A reply that cannot be delivered is tried so often; hubs hand the step out again anyway.
 const REPLY_TRIES: u32 = 6;
+/// A host that is on its way back in some other way needs nothing from its old system.
+const WATCH_PAUSE: Duration = Duration::from_secs(60);
 /// An hour, as the reference does, would keep a machine away for nothing.
 const NOTHING_TO_RUN: Duration = Duration::from_secs(60);
 
@@ -110,6 +112,19 @@ impl Agent {
                 End::Gone => return,
                 End::Exit | End::Unknown => {}
             }
+        }
+    }
+
+    /// Takes orders without registering, as an installed system does: the host is not new, and only the hub can want it
+    /// back. Comes back only when the machine is, or would be, rebooting.
+    pub fn watch(&self) {
+        let ids = Ids {
+            infra_env: self.settings.infra_env_id,
+            host: self.host,
+        };
+        while self.poll(ids) != End::Gone {
+            let pause = self.settings.poll.map_or(WATCH_PAUSE, Duration::from_secs);
+            self.clock.sleep(pause);
         }
     }
 
@@ -221,6 +236,10 @@ impl Agent {
             }
             PostStepAction::Continue => {
                 let wait = if seconds == 0 { self.interval() } else { wait };
+                let wait = self
+                    .settings
+                    .poll
+                    .map_or(wait, |most| wait.min(Duration::from_secs(most)));
                 self.wait(wait.max(SHORTEST_POLL)).then_some(End::Gone)
             }
         }

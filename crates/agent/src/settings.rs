@@ -45,6 +45,9 @@ pub struct Settings {
     /// Do everything but write to disks and reboot
     #[arg(long)]
     pub dry_run: bool,
+    /// Ask the hub at least so often, in seconds, whatever it says
+    #[arg(long, hide = true)]
+    pub poll: Option<u64>,
     /// Run this command instead of rebooting
     #[arg(long)]
     pub reboot_hook: Option<String>,
@@ -59,6 +62,9 @@ pub struct Settings {
     /// The machine runs nothing but us: its clock is ours to set.
     #[arg(skip)]
     pub in_image: bool,
+    /// The machine runs its installed system: do not register, and follow no order but the one to come back
+    #[arg(long = "installed")]
+    pub is_installed: bool,
 }
 
 impl Settings {
@@ -115,6 +121,7 @@ impl Settings {
                 self.identity = value.parse().unwrap_or_default();
             }
             "insecure" => self.insecure |= value == "true" || value == "1",
+            "poll" if self.poll.is_none() => self.poll = value.parse().ok(),
             "dry_run" => self.dry_run |= value == "true" || value == "1",
             _ => {}
         }

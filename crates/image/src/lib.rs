@@ -2,12 +2,15 @@
 //! segments made in memory. Bytes in, bytes out: no database, no decisions.
 
 pub mod base;
+pub mod build;
 pub mod catalog;
+mod consoles;
 pub mod cpio;
 pub mod depot;
 pub mod error;
 pub mod iso;
 pub mod layout;
+pub mod network;
 pub mod overlay;
 pub mod remote;
 pub mod serve;

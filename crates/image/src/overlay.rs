@@ -1,7 +1,9 @@
 //! Discovery images: a base image with a payload laid over it.
 
 use crate::base::Base;
+use crate::base::areas::Family;
 use crate::base::template::{self, Template};
+use crate::consoles;
 use crate::cpio;
 use crate::error::ImageError;
 use crate::layout::{Content, Layout};
@@ -21,12 +23,8 @@ pub struct Payload {
 
 /// The whole image. It brings its root file system, so network settings come with the configuration.
 pub fn full(base: &Base, payload: &Payload) -> Result<Layout, ImageError> {
-    filled(
-        base.full()?,
-        &archive(base, payload),
-        &payload.kernel_arguments,
-        None,
-    )
+    let arguments = &payload.kernel_arguments;
+    filled(base, base.full()?, &archive(base, payload), arguments, None)
 }
 
 /// The small image, which fetches its root file system from `rootfs_url`.
@@ -39,7 +37,7 @@ pub fn minimal(base: &Base, payload: &Payload, rootfs_url: &str) -> Result<Layou
     } else {
         first
     };
-    filled(template, &content, &payload.kernel_arguments, url)
+    filled(base, template, &content, &payload.kernel_arguments, url)
 }
 
 /// The initrd for booting by network.
@@ -93,6 +91,7 @@ fn with_ramdisk(mut content: Vec<u8>, payload: &Payload) -> Vec<u8> {
 }
 
 fn filled(
+    base: &Base,
     template: &Template,
     content: &[u8],
     arguments: &[String],
@@ -112,7 +111,7 @@ fn filled(
             .kargs
             .as_ref()
             .ok_or(ImageError::Absent("room for kernel arguments"))?;
-        let line = kernel_line(&kargs.current, arguments, rootfs_url);
+        let line = kernel_line(base.areas.family, &kargs.current, arguments, rootfs_url);
         let written = kargs.written(&line).map_err(|room| ImageError::TooLarge {
             what: "the line of kernel arguments",
             have: line.len() as u64,
@@ -124,7 +123,12 @@ fn filled(
 }
 
 /// The address is quoted: GRUB would take its `&` for the end of the command.
-fn kernel_line(current: &str, arguments: &[String], rootfs_url: Option<&str>) -> String {
+fn kernel_line(family: Family, current: &str, arguments: &[String], rootfs_url: Option<&str>) -> String {
+    let current = match family {
+        // Its own image names a serial port because somebody must.
+        Family::Muster => consoles::without_overruled(current, arguments),
+        Family::Coreos | Family::Generic => current.to_owned(),
+    };
     let mut words: Vec<String> = Vec::new();
     if rootfs_url.is_some() {
         words.extend(
@@ -134,7 +138,7 @@ fn kernel_line(current: &str, arguments: &[String], rootfs_url: Option<&str>) ->
                 .map(str::to_owned),
         );
     } else {
-        words.push(current.to_owned());
+        words.push(current);
     }
     words.extend(rootfs_url.map(|url| format!("coreos.live.rootfs_url=\"{url}\"")));
     words.extend(arguments.iter().cloned());

@@ -61,10 +61,11 @@ fn disk(machine: &Machine, mounts: &Mounts, name: &str, min_bytes: i64) -> Disk 
         removable: of("removable") == "1" || name.starts_with("mmcblk"),
         has_uuid: !by_id.is_empty(),
         drive_type: drive_type.into(),
-        is_installation_media: mounts
-            .media
-            .iter()
-            .any(|device| is_part_of(machine, device, name)),
+        is_installation_media: is_discovery_image(&head)
+            || mounts
+                .media
+                .iter()
+                .any(|device| is_part_of(machine, device, name)),
         holders: holders(machine, name).join(","),
         iscsi: iscsi(machine, name, drive_type),
         partition_types: partition_types(&head),
@@ -264,6 +265,12 @@ fn head(machine: &Machine, path: &str, drive_type: &str) -> Vec<u8> {
         let _ = file.take(64 * 1024).read_to_end(&mut head);
     }
     head
+}
+
+/// Muster's own image runs from memory and mounts nothing, but its name is on the medium: an ISO says so at byte 32768.
+fn is_discovery_image(head: &[u8]) -> bool {
+    let volume = head.get(32768..).unwrap_or_default();
+    volume.get(1..6) == Some(b"CD001") && volume.get(40..56) == Some(b"MUSTER-DISCOVERY")
 }
 
 fn partition_types(head: &[u8]) -> String {

@@ -178,3 +178,18 @@ fn an_empty_tree_gives_an_empty_inventory_and_no_panic() {
     };
     assert!(found.disks.is_empty() && found.interfaces.is_empty());
 }
+
+#[test]
+fn a_stick_with_our_own_image_is_no_disk_to_install_to() {
+    let (root, machine) = tree("sys/block/sda/size = 2097152\nsys/block/sda/removable = 0\n");
+    let mut bytes = vec![0; 64 * 1024];
+    bytes[32769..32774].copy_from_slice(b"CD001");
+    bytes[32808..32824].copy_from_slice(b"MUSTER-SYSTEM   ");
+    fs::create_dir_all(root.path().join("dev")).unwrap();
+    fs::write(root.path().join("dev/sda"), &bytes).unwrap();
+    assert!(!inventory(&machine, 0).disks[0].is_installation_media);
+    bytes[32808..32824].copy_from_slice(b"MUSTER-DISCOVERY");
+    fs::write(root.path().join("dev/sda"), &bytes).unwrap();
+    let disk = &inventory(&machine, 0).disks[0];
+    assert!(disk.is_installation_media && !disk.installation_eligibility.eligible);
+}

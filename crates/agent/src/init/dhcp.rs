@@ -2,13 +2,16 @@
 //!
 //! Answers are asked for as broadcasts, so that a card without an address hears them and no raw packets are needed.
 
+use super::network::set_names;
 use crate::clock::{Clock, Real};
+use crate::collect::Machine;
 use crate::note;
+use crate::probe::arp::parse_mac;
 use crate::sys::packet::Mac;
-use crate::sys::{self, power};
+use crate::sys::{self, netlink};
 use anyhow::{Context as _, ensure};
-use std::fmt::Write as _;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
 const SERVER_PORT: u16 = 67;
@@ -22,6 +25,8 @@ const NAK: u8 = 6;
 /// Ports of switches may forward nothing for half a minute after a link comes up.
 const PATIENCE: Duration = Duration::from_secs(60);
 const RETRY: Duration = Duration::from_secs(3);
+/// Seconds; servers with tiny leases, and those that stopped answering, are not asked without pause.
+const SHORTEST_RENEWAL: u64 = 30;
 
 /// An address for a while.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,14 +110,10 @@ fn parse(packet: &[u8], id: u32, mac: Mac) -> Option<Message> {
     Some(Message { kind, lease })
 }
 
-/// Asks on one interface in the name of a card. Clients on one machine ask one after the other: answers go to one port.
+/// Asks on one interface in the name of a card.
 pub fn obtain(interface: &str, mac: Mac) -> anyhow::Result<Lease> {
-    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _turn = ONE_AT_A_TIME.lock();
-    let socket =
-        UdpSocket::bind((Ipv4Addr::UNSPECIFIED, CLIENT_PORT)).context("the port of DHCP clients is taken")?;
-    sys::bind_to_device(&socket, interface).with_context(|| format!("{interface} cannot be used alone"))?;
-    socket.set_broadcast(true)?;
+    let socket = sys::broadcast_socket(interface, CLIENT_PORT)
+        .with_context(|| format!("{interface} cannot be asked for addresses"))?;
     let id = (crate::clock::chance() * f64::from(u32::MAX)) as u32;
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
@@ -159,46 +160,57 @@ fn answer(socket: &UdpSocket, id: u32, mac: Mac, wanted: u8) -> anyhow::Result<O
 }
 
 /// Gives the address to the interface and tells the machine what came with it.
-pub fn apply(interface: &str, lease: &Lease) -> anyhow::Result<()> {
-    power::set_address(interface, lease.address, lease.mask).context("the address cannot be set")?;
+fn apply(machine: &Machine, interface: &str, lease: &Lease) -> anyhow::Result<()> {
+    ensure!(!lease.address.is_unspecified(), "the server gives no address");
+    let prefix = prefix(lease.mask);
+    netlink::add_address(interface, lease.address.into(), prefix).context("the address cannot be set")?;
     if let Some(router) = lease.router {
-        power::add_default_route(router).context("the default route cannot be set")?;
+        let everything = Ipv4Addr::UNSPECIFIED.into();
+        netlink::add_route(interface, everything, 0, Some(router.into()))
+            .context("the default route cannot be set")?;
     }
-    let mut text = String::new();
-    if !lease.domain.is_empty() {
-        let _ = writeln!(text, "search {}", lease.domain);
-    }
-    for server in &lease.name_servers {
-        let _ = writeln!(text, "nameserver {server}");
-    }
-    if !text.is_empty() {
-        std::fs::write("/etc/resolv.conf", text)?;
-    }
-    if !lease.hostname.is_empty() {
+    let servers: Vec<IpAddr> = lease.name_servers.iter().copied().map(IpAddr::V4).collect();
+    let search: Vec<String> = lease.domain.split_ascii_whitespace().map(str::to_owned).collect();
+    set_names(machine, interface, &servers, &search);
+    // The name that a config gives counts more.
+    if !lease.hostname.is_empty() && !machine.exists("etc/hostname") {
         sys::set_hostname(&lease.hostname)?;
     }
-    note!("{interface} has {}", lease.address);
+    note!("{interface} has {}/{prefix}", lease.address);
     Ok(())
 }
 
-/// Asks again when half of the time is over, for as long as the agent runs.
-pub fn keep(interface: String, mac: Mac, mut lease: Lease) {
-    std::thread::spawn(move || {
-        loop {
-            Real.sleep(Duration::from_secs(u64::from(lease.seconds / 2).max(30)));
-            match renew(&interface, mac, &lease) {
-                Ok(renewed) => lease = renewed,
-                Err(error) => note!("the lease of {interface} is not renewed: {error:#}"),
-            }
-        }
-    });
+fn prefix(mask: Ipv4Addr) -> u8 {
+    u8::try_from(mask.to_bits().leading_ones()).unwrap_or(32)
 }
 
-fn renew(interface: &str, mac: Mac, old: &Lease) -> anyhow::Result<Lease> {
+/// Keeps the interface supplied: asks, and asks again when half of the time is over. It ends when there was never an
+/// answer; an address that is not renewed is kept until there is another.
+pub fn serve(machine: &Machine, interface: &str, has_address: impl Fn()) -> anyhow::Result<Infallible> {
+    let mac = machine.text(&format!("sys/class/net/{interface}/address"));
+    let mac = parse_mac(&mac).with_context(|| format!("{mac} is not a MAC"))?;
+    let mut lease = obtain(interface, mac)?;
+    apply(machine, interface, &lease)?;
+    has_address();
+    loop {
+        Real.sleep(Duration::from_secs(
+            u64::from(lease.seconds / 2).max(SHORTEST_RENEWAL),
+        ));
+        match renew(machine, interface, mac, &lease) {
+            Ok(renewed) => lease = renewed,
+            Err(error) => {
+                note!("the lease of {interface} is not renewed: {error:#}");
+                lease.seconds = 0;
+            }
+        }
+    }
+}
+
+fn renew(machine: &Machine, interface: &str, mac: Mac, old: &Lease) -> anyhow::Result<Lease> {
     let lease = obtain(interface, mac)?;
-    ensure!(!lease.address.is_unspecified(), "the server gives no address");
-    if lease.address != old.address {
-        apply(interface, &lease)?;
+    if lease.address != old.address || lease.mask != old.mask {
+        apply(machine, interface, &lease)?;
+        netlink::remove_address(interface, old.address.into(), prefix(old.mask))?;
     }
     Ok(lease)
 }

@@ -1,37 +1,72 @@
-//! The agent as the first process of a discovery image: it makes the machine ready and looks after it.
+//! The agent as the first process of an image: it makes the machine ready and looks after it.
 //!
-//! The image may hold `/etc/muster/modules`, a list of kernel modules to load, one path per line, in the order of their
-//! dependencies. Addresses come from DHCP, asked for on every card with a link; busybox's `udhcpc` is used where the
-//! image has it, otherwise our own client.
+//! It mounts what programs expect, loads modules, names disks as udev would, brings up the network, and starts the agent
+//! as its child. Devices, disks and cards that appear later are attended to as they come.
 
+mod connection;
 pub mod dhcp;
+mod modules;
+pub mod network;
 
 use crate::clock::{Clock, Real};
 use crate::collect::Machine;
-use crate::note;
-use crate::sys::{self, power};
-use std::fs::File;
-use std::os::unix::fs::symlink;
+use crate::ignition::Config;
+use crate::sys::{self, netlink};
+use crate::{discovery, identity, log, note, system};
+use modules::Modules;
+use network::Network;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
-
-const MODULES: &str = "/etc/muster/modules";
-const UDHCPC: [&str; 3] = ["/sbin/udhcpc", "/usr/sbin/udhcpc", "/bin/udhcpc"];
-/// Links need a moment after their cards are switched on.
-const LINK_WAIT: Duration = Duration::from_secs(10);
+use std::time::Duration;
 
 /// Set for the agent that the first process starts.
 pub const IN_IMAGE: &str = "MUSTER_AGENT_IN_IMAGE";
 /// An agent that ends at once should not keep the machine busy.
 const RESTART: Duration = Duration::from_secs(5);
+/// New drivers find their devices a moment later; when nothing new comes for five such looks, all is there.
+const LOOK: Duration = Duration::from_millis(200);
+const QUIET_LOOKS: u32 = 5;
+/// Disks behind slow controllers.
+const DISK_WAIT_LOOKS: u32 = 150;
+/// Switches may forward nothing for half a minute after a link comes up.
+const ADDRESS_WAIT: Duration = Duration::from_secs(60);
+/// Between looks for devices that were plugged in.
+const CARE: Duration = Duration::from_secs(5);
 
 pub fn is_init() -> bool {
     std::process::id() == 1
 }
 
 /// Makes a bare kernel into a machine the agent can work on. What fails is noted; the agent goes on with what is there.
-pub fn prepare() {
+/// Returns what the agent is to find in its environment.
+pub fn prepare() -> Vec<(String, String)> {
+    mount();
+    open_consoles();
+    note!("muster-agent {} is the first process", env!("CARGO_PKG_VERSION"));
+    let machine = Machine::at(Path::new("/"));
+    let mut care = Care {
+        modules: Modules::read(&machine),
+        network: Network::new(&machine),
+        disks: Vec::new(),
+        machine,
+    };
+    care.start();
+    let config = std::fs::read(care.machine.path(discovery::CONFIG)).unwrap_or_default();
+    if system::is_it(&care.machine) {
+        care.await_config();
+    } else {
+        write_network(&care.machine, &config);
+    }
+    name_host(&care.machine, false);
+    care.network_up();
+    name_host(&care.machine, true);
+    std::thread::spawn(move || care.run());
+    discovery::environment(&config)
+}
+
+fn mount() {
     for (kind, target) in [
         ("proc", "/proc"),
         ("sysfs", "/sys"),
@@ -40,55 +75,175 @@ pub fn prepare() {
         ("tmpfs", "/tmp"),
     ] {
         let _ = std::fs::create_dir_all(target);
-        if let Err(error) = sys::mount(kind, Path::new(target), kind, false) {
-            note!("{target} is not mounted: {error}");
+        match sys::mount(kind, Path::new(target), kind, false) {
+            // Kernels may mount /dev by themselves.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
+            Err(error) => note!("{target} is not mounted: {error}"),
+            Ok(()) => {}
         }
     }
-    let efi = Path::new("/sys/firmware/efi/efivars");
-    if efi.exists() {
-        let _ = sys::mount("efivarfs", efi, "efivarfs", true);
-    }
-    load_modules();
     let _ = std::fs::create_dir_all("/etc");
-    let machine = Machine::at(Path::new("/"));
-    name_disks(&machine);
-    configure_network(&machine);
 }
 
-fn load_modules() {
-    let list = std::fs::read_to_string(MODULES).unwrap_or_default();
-    for path in list
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+/// It tells whether Secure Boot is on; its file system may be a module.
+fn mount_firmware() {
+    let efi = Path::new("/sys/firmware/efi/efivars");
+    if efi.exists()
+        && let Err(error) = sys::mount("efivarfs", efi, "efivarfs", true)
     {
-        let loaded = File::open(path).and_then(|file| sys::load_module(&file));
-        if let Err(error) = loaded {
-            note!("{path} is not loaded: {error}");
+        note!("the firmware's variables are not mounted: {error}");
+    }
+}
+
+/// An image without /dev/console starts its first process with nothing to write to.
+fn open_consoles() {
+    let console = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOCTTY)
+        .open("/dev/console");
+    if let Ok(console) = console {
+        let _ = sys::become_console(&console);
+    }
+    show_on_consoles();
+}
+
+/// All consoles but the one that programs write to anyway.
+pub fn show_on_consoles() {
+    let active = std::fs::read_to_string("/sys/class/tty/console/active").unwrap_or_default();
+    let mut names: Vec<&str> = active.split_ascii_whitespace().collect();
+    names.pop();
+    let open = |name: &&str| -> Option<File> {
+        let path = format!("/dev/{name}");
+        let flags = libc::O_NOCTTY | libc::O_NONBLOCK;
+        OpenOptions::new().write(true).custom_flags(flags).open(path).ok()
+    };
+    log::show_on(names.iter().filter_map(open).collect());
+}
+
+/// Full images have the network settings in their config; others have them as files already.
+fn write_network(machine: &Machine, config: &[u8]) {
+    let config = Config::parse(config).unwrap_or_default();
+    let is_one = |path: &str| path.trim_start_matches('/').starts_with(network::SETTINGS);
+    for file in config.files().filter(|file| is_one(&file.path)) {
+        if let Err(error) = file.write(&machine.root) {
+            note!("{} is not written: {error:#}", file.path);
+        }
+    }
+}
+
+/// A config names the machine, or DHCP does; as a last resort it is called after its first card, for hubs want names
+/// that differ.
+fn name_host(machine: &Machine, is_last: bool) {
+    let set = machine.text("etc/hostname");
+    let has_none = matches!(machine.hostname().as_str(), "" | "(none)" | "localhost");
+    let name = if !set.is_empty() {
+        set
+    } else if is_last && has_none {
+        identity::smallest_mac(machine)
+            .unwrap_or_default()
+            .replace(':', "-")
+    } else {
+        return;
+    };
+    if !name.is_empty()
+        && let Err(error) = sys::set_hostname(&name)
+    {
+        note!("the machine is not named {name}: {error}");
+    }
+}
+
+/// What is looked after as long as the machine runs.
+struct Care {
+    machine: Machine,
+    modules: Modules,
+    network: Network,
+    /// Those that have their names.
+    disks: Vec<String>,
+}
+
+impl Care {
+    fn start(&mut self) {
+        self.modules.load_listed();
+        mount_firmware();
+        let mut quiet = 0;
+        while quiet < QUIET_LOOKS {
+            if self.modules.load_for_devices() {
+                quiet = 0;
+            } else {
+                quiet += 1;
+                Real.sleep(LOOK);
+            }
+        }
+        self.name_disks();
+    }
+
+    fn await_config(&mut self) {
+        for _ in 0..DISK_WAIT_LOOKS {
+            match system::unpack(&self.machine) {
+                Ok(Some(())) => return,
+                Ok(None) => {}
+                Err(error) => return note!("muster-system: {error:#}"),
+            }
+            self.modules.load_for_devices();
+            Real.sleep(LOOK);
+        }
+        note!("muster-system: no disk holds a config for this host yet");
+    }
+
+    fn network_up(&mut self) {
+        if let Err(error) = netlink::link_up("lo") {
+            note!("lo does not come up: {error}");
+        }
+        // No device asks for tagged networks, only settings do.
+        if [network::SETTINGS, network::KEPT]
+            .iter()
+            .any(|folder| self.machine.exists(folder))
+        {
+            self.modules.load("8021q");
+        }
+        self.network.attend();
+        self.network.wait(ADDRESS_WAIT);
+    }
+
+    fn run(mut self) -> ! {
+        loop {
+            Real.sleep(CARE);
+            while self.modules.load_for_devices() {
+                Real.sleep(LOOK);
+            }
+            self.name_disks();
+            self.network.attend();
+        }
+    }
+
+    /// Without udev nobody names disks by what does not change.
+    fn name_disks(&mut self) {
+        let disks = self.machine.list("sys/block");
+        if disks == self.disks {
+            return;
+        }
+        self.disks = disks;
+        let folder = Path::new("/dev/disk/by-id");
+        let _ = std::fs::create_dir_all(folder);
+        for disk in crate::collect::inventory(&self.machine, 0).disks {
+            if let Some(name) = steady_name(&disk.name, &disk.serial, &disk.wwn, &disk.model) {
+                let _ = symlink(format!("../../{}", disk.name), folder.join(name));
+            }
         }
     }
 }
 
 /// Runs the agent as a child, again when it ends, and collects the orphans of programs that steps started. The first
 /// process must not end, so it does as little as it can.
-pub fn watch_over(program: &Path) -> ! {
+pub fn watch_over(program: &Path, environment: &[(String, String)]) -> ! {
     loop {
-        match Command::new(program).env(IN_IMAGE, "1").spawn() {
+        let variables = environment.iter().map(|(name, value)| (name, value));
+        match Command::new(program).envs(variables).env(IN_IMAGE, "1").spawn() {
             Ok(child) => while sys::wait_for_any().is_ok_and(|pid| pid != child.id()) {},
             Err(error) => note!("the agent does not start: {error}"),
         }
         Real.sleep(RESTART);
-    }
-}
-
-/// Without udev nobody names disks by what does not change.
-fn name_disks(machine: &Machine) {
-    let folder = Path::new("/dev/disk/by-id");
-    let _ = std::fs::create_dir_all(folder);
-    for disk in crate::collect::inventory(machine, 0).disks {
-        if let Some(name) = steady_name(&disk.name, &disk.serial, &disk.wwn, &disk.model) {
-            let _ = symlink(format!("../../{}", disk.name), folder.join(name));
-        }
     }
 }
 
@@ -111,44 +266,6 @@ fn steady_name(name: &str, serial: &str, wwn: &str, model: &str) -> Option<Strin
         _ => return None,
     };
     Some(format!("{bus}-{}_{}", plain(model), plain(serial)))
-}
-
-fn configure_network(machine: &Machine) {
-    let _ = power::link_up("lo");
-    let cards: Vec<String> = machine
-        .list("sys/class/net")
-        .into_iter()
-        .filter(|name| machine.exists(&format!("sys/class/net/{name}/device")))
-        .collect();
-    for card in &cards {
-        if let Err(error) = power::link_up(card) {
-            note!("{card} does not come up: {error}");
-        }
-    }
-    let has_link = |card: &String| machine.is_set(&format!("sys/class/net/{card}/carrier"));
-    let start = Instant::now();
-    while !cards.iter().any(has_link) && start.elapsed() < LINK_WAIT {
-        Real.sleep(Duration::from_millis(100));
-    }
-    for card in cards.iter().filter(|card| has_link(card)) {
-        if let Err(error) = address(machine, card) {
-            note!("{card} has no address: {error:#}");
-        }
-    }
-}
-
-fn address(machine: &Machine, card: &str) -> anyhow::Result<()> {
-    if let Some(program) = UDHCPC.iter().find(|path| Path::new(path).exists()) {
-        let status = Command::new(program).args(["-n", "-q", "-i", card]).status()?;
-        anyhow::ensure!(status.success(), "udhcpc ended with {status}");
-        return Ok(());
-    }
-    let mac = machine.text(&format!("sys/class/net/{card}/address"));
-    let mac = crate::probe::arp::parse_mac(&mac).ok_or_else(|| anyhow::anyhow!("{mac} is not a MAC"))?;
-    let lease = dhcp::obtain(card, mac)?;
-    dhcp::apply(card, &lease)?;
-    dhcp::keep(card.to_owned(), mac, lease);
-    Ok(())
 }
 
 #[cfg(test)]

@@ -2,16 +2,22 @@
 
 use super::report::{Ended, Percent, patiently, stage};
 use super::source::{Fetch, Source};
+use super::spool::{self, Replay, Spool};
 use super::writer::{Target, write_body};
 use super::{check, coreos, decode};
-use crate::note;
+use crate::init::network::KEPT;
 use crate::steps::{Context, gather};
+use crate::{ignition, note};
 use anyhow::{Context as _, ensure};
 use muster_contract::v2::agent::args::InstallArgs;
 use muster_contract::v2::agent::inventory::Disk;
 use muster_contract::v2::install::HostStage;
 use serde::Deserialize;
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -158,11 +164,19 @@ fn write(context: &Context, order: &InstallArgs, disk: &Disk, config: &[u8]) -> 
         )
         .into());
     }
+    let config = whole_config(context, &image, config)?;
     let mut left = WRITE_TRIES;
     loop {
         check::still_wanted(context, &context.shared.install, order)?;
         left -= 1;
-        match write_once(context, &image, disk, config, &mut percent) {
+        let job = Job {
+            context,
+            order,
+            image: &image,
+            disk,
+            config: &config,
+        };
+        match job.write(&mut percent) {
             Ok(()) => return Ok(()),
             Err(_) if context.shared.install.is_cancelled() => {
                 return Err(Ended::Unwanted("it was told to stop".into()));
@@ -173,59 +187,146 @@ fn write(context: &Context, order: &InstallArgs, disk: &Disk, config: &[u8]) -> 
     }
 }
 
-fn write_once(
-    context: &Context,
-    image: &Image,
-    disk: &Disk,
-    config: &[u8],
-    percent: &mut Percent<'_>,
-) -> anyhow::Result<()> {
-    let target = target(context, disk)?;
-    let fetch = Fetch {
-        http: context.hub.http.clone(),
-        clock: context.clock.clone(),
-        url: image.url.clone(),
-    };
-    let source = std::cell::RefCell::new(Source::new(fetch, context.shared.install.cancel.clone()));
-    let written = {
-        let mut decoded = decode::decoder(Shared(&source)).context("the image cannot be read")?;
-        write_body(&mut decoded, &target, || {
-            if let Some(at) = source.borrow().percent() {
-                percent.tell(at);
+/// coreos-installer's `--copy-network` means the settings this machine has now.
+fn whole_config<'a>(context: &Context, image: &Image, config: &'a [u8]) -> anyhow::Result<Cow<'a, [u8]>> {
+    if !image.args.iter().any(|arg| arg == "--copy-network") {
+        return Ok(Cow::Borrowed(config));
+    }
+    let files = context.machine.list(KEPT).into_iter().map(|name| {
+        let content = context.machine.text(&format!("{KEPT}/{name}"));
+        (format!("/{KEPT}/{name}"), format!("{content}\n"))
+    });
+    let files: Vec<(String, String)> = files.collect();
+    let config = ignition::add_secret_files(config, &files)
+        .context("the network settings cannot be added to the config of this host")?;
+    Ok(Cow::Owned(config))
+}
+
+/// One image for one disk.
+struct Job<'a> {
+    context: &'a Context,
+    order: &'a InstallArgs,
+    image: &'a Image,
+    disk: &'a Disk,
+    config: &'a [u8],
+}
+
+impl Job<'_> {
+    /// First everything is done but the writing. What is wrong with the image shows here, and the disk keeps what it has.
+    /// Then it is done again, with what was kept in memory, or fetched a second time when it did not fit.
+    fn write(&self, percent: &mut Percent<'_>) -> anyhow::Result<()> {
+        let size = u64::try_from(self.disk.size_bytes).unwrap_or_default();
+        let spool = Spool::new(spool::room(&self.context.machine));
+        let first = Input::Fetched(Box::new(self.fetch()), Some(spool));
+        let spool = self.pass(first, &Target::pretend(size), |at| percent.tell(at / 2))?;
+        if self.context.settings.dry_run {
+            note!("dry run: {} would be written now", self.disk.path);
+            percent.tell(100);
+            return Ok(());
+        }
+        check::still_wanted(self.context, &self.context.shared.install, self.order)?;
+        let target = Target::open(&self.context.machine.path(&self.disk.path))
+            .with_context(|| format!("{} cannot be opened", self.disk.path))?;
+        note!("the image is whole: {} is written", self.disk.path);
+        let second = match spool.and_then(Spool::replay) {
+            Some(replay) => Input::Kept(replay, self.context.shared.install.cancel.clone()),
+            None => Input::Fetched(Box::new(self.fetch()), None),
+        };
+        self.pass(second, &target, |at| percent.tell(50 + at / 2))?;
+        percent.tell(100);
+        Ok(())
+    }
+
+    fn fetch(&self) -> Source {
+        let fetch = Fetch {
+            http: self.context.hub.http.clone(),
+            clock: self.context.clock.clone(),
+            url: self.image.url.clone(),
+        };
+        Source::new(fetch, self.context.shared.install.cancel.clone())
+    }
+
+    /// Puts the image on the target; its first MiB only when all the rest is there and right.
+    fn pass(
+        &self,
+        input: Input,
+        target: &Target,
+        mut tell: impl FnMut(u64),
+    ) -> anyhow::Result<Option<Spool>> {
+        let input = RefCell::new(input);
+        let written = {
+            let mut decoded = decode::decoder(Shared(&input)).context("the image cannot be read")?;
+            write_body(&mut decoded, target, || {
+                if let Some(at) = input.borrow().percent() {
+                    tell(at);
+                }
+            })?
+        };
+        let mut input = input.into_inner();
+        let sum = input.finish().context("the image cannot be read to its end")?;
+        let wanted = &self.image.sha256;
+        ensure!(
+            wanted.is_empty() || sum.as_ref().is_none_or(|sum| sum == wanted),
+            "the image is damaged: its sha256 is {} instead of {wanted}",
+            sum.unwrap_or_default(),
+        );
+        written.check_length()?;
+        written.complete(target, Some(self.config))?;
+        Ok(match input {
+            Input::Fetched(_, spool) => spool,
+            Input::Kept(..) => None,
+        })
+    }
+}
+
+/// Where the bytes of an image come from.
+enum Input {
+    Fetched(Box<Source>, Option<Spool>),
+    Kept(Replay, Arc<AtomicBool>),
+}
+
+impl Input {
+    fn percent(&self) -> Option<u64> {
+        match self {
+            Self::Fetched(source, _) => source.percent(),
+            Self::Kept(replay, _) => replay.percent(),
+        }
+    }
+
+    /// Reads what is left. The sum of what was fetched; what was kept had its own.
+    fn finish(&mut self) -> std::io::Result<Option<String>> {
+        let mut rest = vec![0; 64 * 1024];
+        while self.read(&mut rest)? > 0 {}
+        Ok(match self {
+            Self::Fetched(source, _) => Some(source.finish()?),
+            Self::Kept(..) => None,
+        })
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Fetched(source, spool) => {
+                let length = source.read(buffer)?;
+                if let Some(spool) = spool {
+                    spool.keep(&buffer[..length]);
+                }
+                Ok(length)
             }
-        })?
-    };
-    let sum = source
-        .borrow_mut()
-        .finish()
-        .context("the image cannot be read to its end")?;
-    ensure!(
-        image.sha256.is_empty() || image.sha256 == sum,
-        "the image is damaged: its sha256 is {sum} instead of {}",
-        image.sha256
-    );
-    written.check_length()?;
-    written.complete(&target, Some(config))?;
-    percent.tell(100);
-    Ok(())
+            Self::Kept(_, cancel) if cancel.load(Ordering::SeqCst) => Err(std::io::Error::other("stopped")),
+            Self::Kept(replay, _) => replay.read(buffer),
+        }
+    }
 }
 
 /// One reader for the decoder and for who wants to know how far it is.
-struct Shared<'a>(&'a std::cell::RefCell<Source>);
+struct Shared<'a>(&'a RefCell<Input>);
 
-impl std::io::Read for Shared<'_> {
+impl Read for Shared<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.0.borrow_mut().read(buffer)
     }
-}
-
-fn target(context: &Context, disk: &Disk) -> anyhow::Result<Target> {
-    if context.settings.dry_run {
-        return Ok(Target::pretend(
-            u64::try_from(disk.size_bytes).unwrap_or_default(),
-        ));
-    }
-    Target::open(&context.machine.path(&disk.path)).with_context(|| format!("{} cannot be opened", disk.path))
 }
 
 fn await_masters(context: &Context, cluster: Uuid) -> Result<(), Ended> {

@@ -7,6 +7,7 @@ mod decode;
 mod flow;
 mod report;
 pub mod source;
+mod spool;
 pub mod writer;
 
 use crate::note;

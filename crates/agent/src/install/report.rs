@@ -96,7 +96,7 @@ impl<'a> Percent<'a> {
         match self
             .context
             .hub
-            .progress(self.context.ids, HostStage::WritingImageToDisk, info)
+            .progress_now(self.context.ids, HostStage::WritingImageToDisk, info)
         {
             Err(error) if error.status() == Some(409) => self.context.shared.install.cancel(),
             Ok(()) | Err(_) => {}

@@ -216,14 +216,22 @@ impl Read for Source {
     }
 }
 
-/// Fetches a whole file; it has its name only when it is complete.
+/// Fetches a whole file; it has its name only when it is complete, and nothing is left of one that is not.
 pub fn fetch_file(fetch: &Fetch, path: &Path) -> anyhow::Result<()> {
-    let mut source = Source::new(fetch.clone(), Arc::default());
     let part = path.with_extension("part");
+    let fetched = fetch_part(fetch, &part).and_then(|()| Ok(std::fs::rename(&part, path)?));
+    if fetched.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    fetched
+}
+
+fn fetch_part(fetch: &Fetch, part: &Path) -> anyhow::Result<()> {
+    let mut source = Source::new(fetch.clone(), Arc::default());
     let mut file =
-        std::fs::File::create(&part).with_context(|| format!("{} cannot be made", part.display()))?;
-    io::copy(&mut source, &mut file).with_context(|| format!("{} cannot be fetched", fetch.url))?;
-    file.sync_all()?;
-    std::fs::rename(&part, path)?;
-    Ok(())
+        std::fs::File::create(part).with_context(|| format!("{} cannot be made", part.display()))?;
+    io::copy(&mut source, &mut file)
+        .with_context(|| format!("{} cannot be fetched to {}", fetch.url, part.display()))?;
+    file.sync_all()
+        .with_context(|| format!("{} is not kept", part.display()))
 }

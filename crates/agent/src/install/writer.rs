@@ -1,9 +1,17 @@
 //! Writes an image to a disk so that the disk can be started only when all of it is there and right.
 //!
-//! The order is: look at the first MiB of the image before anything is touched; erase the first and the last MiB of the
-//! disk, so that a machine that loses power now falls through to its next boot device instead of into half a system;
-//! write everything behind the first MiB; check length, sum and table; place the config; and write the first MiB, which
-//! makes the disk bootable, last.
+//! Two wishes are in each other's way. An image that is cut short or damaged shall be refused before the boot sector is
+//! touched: the machine then still starts what it had. And a machine that loses power in the middle shall not start half
+//! a system: with the old boot sector left in place it would, and an old system that reports to the hub would even be
+//! taken for the new one. Both hold because everything is done twice, see `flow::Job`:
+//!
+//! 1. The rehearsal: the whole image is fetched, unpacked and checked (sum, length, partition table, room on the disk, place
+//!    for the config) against a target that writes nothing. Until it ends well, not one byte of the disk changes. What was
+//!    fetched is kept in memory if it fits into half of what is free; if not, it is fetched again.
+//! 2. The writing: the first and the last MiB of the disk are erased, so that a machine that loses power now falls through
+//!    to its next boot device, which is discovery; everything behind the first MiB is written and synced; sum and length
+//!    are checked once more when it was fetched again; the config is placed; and the first MiB, which makes the disk
+//!    bootable, is written last. Whoever starts over after a power cut starts at 1, and nothing of the half counts.
 
 use super::area::{self, Area};
 use crate::collect::partition;

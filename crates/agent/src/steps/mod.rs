@@ -141,7 +141,16 @@ pub fn run(context: &Context, step: StepType, args: &[String]) -> Outcome {
     outcome
 }
 
+/// Nothing on an installed system may be looked at or written to, except to come back.
+fn is_for_installed(step: StepType) -> bool {
+    matches!(step, StepType::DownloadBootArtifacts | StepType::RebootForReclaim)
+}
+
 fn dispatch(context: &Context, step: StepType, args: &[String]) -> Outcome {
+    if context.settings.is_installed && !is_for_installed(step) {
+        let text = format!("failed to find action for step {step}: this machine runs its installed system");
+        return Outcome::failed(NO_SUCH_ACTION, text);
+    }
     let known = match step {
         StepType::Inventory => Some(inventory(context, args)),
         StepType::ConnectivityCheck => one(args).map(|hosts| connectivity::check(context, hosts)),

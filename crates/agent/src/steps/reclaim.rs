@@ -1,26 +1,37 @@
 //! Brings a running system back to discovery from the inside: fetches the discovery kernel and starts it.
 //!
-//! The files go to `boot/discovery` of the system, with a boot entry of the common kind, so that a restart by firmware
-//! works too. The restart itself hands over to the fetched kernel directly (kexec) where the running kernel allows it.
+//! The files go to `boot/discovery` of the system. The running kernel hands over to the fetched one directly (kexec) where
+//! it may; a system with boot loader entries gets one more, so that a restart by firmware works too. Whether one of the
+//! two is possible is found out while the files are fetched: a hub that hears of a failure then asks a person.
 
 use super::Context;
 use crate::install::source::{Fetch, fetch_file};
 use crate::note;
 use crate::sys::power;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use muster_contract::v2::agent::args::{BootArtifactsArgs, RebootForReclaimArgs};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "boot/discovery";
+const LOADER: &str = "boot/loader";
 const ENTRY: &str = "boot/loader/entries/00-muster-discovery.conf";
 const COMMAND_LINE: &str = "cmdline";
 /// What CoreOS images need to start as a live system; others ignore it.
 const LIVE: &str =
     "random.trust_cpu=on rd.luks.options=discard ignition.firstboot ignition.platform.id=metal";
+/// Consoles and our own words stay the same; the word of the installed system must not.
+const KEPT: [&str; 4] = ["console=", "muster.", "no_timer_check", "panic="];
+const LEFT: &str = "muster.system";
 
+/// Agents in a container see the system below a folder; without it, it is their own.
 fn system(context: &Context, mount: &str) -> PathBuf {
-    context.machine.path(mount)
+    let mounted = context.machine.path(mount);
+    if mounted.is_dir() {
+        mounted
+    } else {
+        context.machine.root.clone()
+    }
 }
 
 pub fn download(context: &Context, args: &BootArtifactsArgs) -> anyhow::Result<String> {
@@ -37,6 +48,7 @@ pub fn download(context: &Context, args: &BootArtifactsArgs) -> anyhow::Result<S
         );
         return Ok(String::new());
     }
+    note!("the hub wants this machine back: the discovery kernel is fetched");
     std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     for (url, name) in [(&args.kernel_url, "vmlinuz"), (&args.initrd_url, "initrd")] {
         let fetch = Fetch {
@@ -47,7 +59,18 @@ pub fn download(context: &Context, args: &BootArtifactsArgs) -> anyhow::Result<S
         fetch_file(&fetch, &folder.join(name))?;
     }
     std::fs::write(folder.join(COMMAND_LINE), &line)?;
-    write_entry(&system, &line)?;
+    let has_loader = system.join(LOADER).is_dir();
+    if has_loader {
+        write_entry(&system, &line)?;
+    }
+    match load(context, &folder) {
+        Ok(()) => {}
+        Err(error) if has_loader => note!("discovery is started by the boot loader: {error:#}"),
+        Err(error) => bail!(
+            "the discovery kernel can be started neither directly ({error:#}) nor by a boot loader: this system has no \
+             loader entries"
+        ),
+    }
     power::sync();
     Ok(String::new())
 }
@@ -58,11 +81,7 @@ fn command_line(running: &str, rootfs_url: &str) -> String {
     if !rootfs_url.is_empty() {
         line.push_str(&format!(" coreos.live.rootfs_url={rootfs_url}"));
     }
-    let kept = |word: &&str| {
-        ["console=", "muster.", "no_timer_check"]
-            .iter()
-            .any(|prefix| word.starts_with(prefix))
-    };
+    let kept = |word: &&str| *word != LEFT && KEPT.iter().any(|prefix| word.starts_with(prefix));
     for word in running.split_ascii_whitespace().filter(kept) {
         line.push(' ');
         line.push_str(word);
@@ -82,25 +101,32 @@ fn write_entry(system: &Path, line: &str) -> anyhow::Result<()> {
 }
 
 pub fn reboot(context: &Context, args: &RebootForReclaimArgs) -> anyhow::Result<String> {
-    let folder = system(context, &args.host_fs_mount_dir).join(FOLDER);
+    let system = system(context, &args.host_fs_mount_dir);
     if !context.settings.dry_run && context.settings.reboot_hook.is_none() {
-        match load(&folder) {
+        match load(context, &system.join(FOLDER)) {
             Ok(()) => {
                 note!("going back to discovery");
                 power::reboot_into_loaded()?;
             }
-            Err(error) => note!("the discovery kernel cannot be started directly: {error:#}"),
+            Err(error) if system.join(ENTRY).exists() => {
+                note!("going back to discovery by the boot loader: {error:#}");
+            }
+            Err(error) => return Err(error.context("the discovery kernel cannot be started")),
         }
     }
     context.shared.power.reboot(&context.settings)?;
     Ok(String::new())
 }
 
-fn load(folder: &Path) -> anyhow::Result<()> {
+/// Makes the kernel ready to be started. It can be done again.
+fn load(context: &Context, folder: &Path) -> anyhow::Result<()> {
+    if !context.machine.is_live() {
+        bail!("this is not the machine the agent runs on");
+    }
     let open = |name: &str| File::open(folder.join(name)).with_context(|| format!("{name} is not there"));
     let line = std::fs::read_to_string(folder.join(COMMAND_LINE)).unwrap_or_default();
-    power::kexec_load(&open("vmlinuz")?, &open("initrd")?, &line)?;
-    Ok(())
+    power::kexec_load(&open("vmlinuz")?, &open("initrd")?, &line)
+        .context("the running kernel does not take another one")
 }
 
 #[cfg(test)]
@@ -110,7 +136,7 @@ mod tests {
     #[test]
     fn consoles_and_our_own_words_are_kept_on_the_way_back() {
         let line = command_line(
-            "root=/dev/vda4 console=ttyS0 muster.url=http://h quiet",
+            "root=/dev/vda4 console=ttyS0 muster.system muster.url=http://h quiet",
             "http://h/rootfs",
         );
         assert!(

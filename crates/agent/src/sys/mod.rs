@@ -5,6 +5,7 @@
 )]
 
 pub mod ipmi;
+pub mod netlink;
 pub mod packet;
 pub mod power;
 
@@ -152,14 +153,40 @@ pub fn forbid_fragments(socket: impl AsFd, is_v6: bool) -> io::Result<()> {
     )
 }
 
-/// An address that may be bound by several sockets, as DHCP clients do.
-pub fn reuse_address(socket: impl AsFd) -> io::Result<()> {
+/// A socket for DHCP clients: on one interface alone, so that every card can have its own at the same port.
+pub fn broadcast_socket(interface: &str, port: u16) -> io::Result<UdpSocket> {
+    let fd = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     set_option(
-        socket.as_fd().as_raw_fd(),
+        fd.as_raw_fd(),
         libc::SOL_SOCKET,
         libc::SO_REUSEADDR,
         &1i32.to_ne_bytes(),
-    )
+    )?;
+    bind_to_device(&fd, interface)?;
+    // SAFETY: all zero is a valid address: any.
+    let mut any: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+    any.sin_family = libc::AF_INET as libc::sa_family_t;
+    any.sin_port = port.to_be();
+    // SAFETY: the address is whole and read for its size.
+    check(unsafe {
+        libc::bind(
+            fd.as_raw_fd(),
+            (&raw const any).cast(),
+            size_of::<libc::sockaddr_in>() as libc::socklen_t,
+        )
+    })?;
+    let socket = UdpSocket::from(fd);
+    socket.set_broadcast(true)?;
+    Ok(socket)
+}
+
+/// From now on standard input and output are this file.
+pub fn become_console(file: &std::fs::File) -> io::Result<()> {
+    for fd in 0..3 {
+        // SAFETY: an open file and one of the three standard numbers.
+        check(unsafe { libc::dup2(file.as_raw_fd(), fd) })?;
+    }
+    Ok(())
 }
 
 pub fn mount(source: &str, target: &Path, kind: &str, read_only: bool) -> io::Result<()> {
@@ -207,7 +234,7 @@ pub fn set_hostname(name: &str) -> io::Result<()> {
 
 pub fn set_clock(since_1970: std::time::Duration) -> io::Result<()> {
     let time = libc::timespec {
-        tv_sec: libc::time_t::try_from(since_1970.as_secs()).map_err(io::Error::other)?,
+        tv_sec: since_1970.as_secs().try_into().map_err(io::Error::other)?,
         tv_nsec: libc::c_long::from(since_1970.subsec_nanos() as i32),
     };
     // SAFETY: the time is whole and only read.

@@ -16,7 +16,7 @@ pub struct PacketSocket {
     protocol: u16,
 }
 
-fn index_of(interface: &str) -> io::Result<libc::c_int> {
+pub(super) fn index_of(interface: &str) -> io::Result<libc::c_int> {
     let name = text(interface)?;
     // SAFETY: a terminated text.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {

@@ -136,11 +136,21 @@ impl Plan {
 
     /// A machine with one disk full of sevens.
     pub fn world(self) -> World {
-        let world = World::with(move |request| self.answer(request)).flag("--reboot-hook=true");
+        self.world_with(|_, _| None)
+    }
+
+    /// `first` is asked before the plan.
+    pub fn world_with(
+        self,
+        first: impl Fn(&Self, &Request) -> Option<Answer> + Send + Sync + 'static,
+    ) -> World {
+        let answer = move |request: &Request| first(&self, request).or_else(|| self.answer(request));
+        let world = World::with(answer).flag("--reboot-hook=true");
         world.file("dev/vda", vec![7; DISK_BYTES]);
         world.file("sys/block/vda/size", (DISK_BYTES / 512).to_string());
         world.file("sys/block/vda/serial", "S1\n");
         world.file("sys/block/vda/queue/rotational", "0\n");
+        world.file("proc/meminfo", "MemAvailable: 1000000 kB\n");
         world
     }
 }
@@ -164,7 +174,7 @@ pub fn install(world: &World, sum: &str) -> Vec<(String, String)> {
     stages(world)
 }
 
-fn has_ended(requests: &[Request]) -> bool {
+pub fn has_ended(requests: &[Request]) -> bool {
     let last = |request: &Request| {
         matches!(
             request.json()["current_stage"].as_str(),
@@ -268,6 +278,47 @@ fn a_dry_run_does_everything_but_write() {
     let world = Plan::new(image()).world().flag("--dry-run");
     assert_eq!(install(&world, "").last().unwrap().0, "Rebooting");
     assert!(disk(&world) == vec![7; DISK_BYTES]);
+}
+
+#[test]
+fn an_image_that_memory_does_not_hold_is_fetched_twice() {
+    let world = Plan::new(image()).world();
+    world.file("proc/meminfo", "MemAvailable: 1000 kB\n");
+    assert_eq!(
+        install(&world, &format!("#sha256={}", hash(&image())))
+            .last()
+            .unwrap()
+            .0,
+        "Rebooting"
+    );
+    assert_installed(&world);
+    assert_eq!(world.count(|request| request.path == "/os.raw"), 2);
+    let world = Plan::new(image()).world();
+    install(&world, "");
+    assert_eq!(world.count(|request| request.path == "/os.raw"), 1);
+}
+
+#[test]
+fn network_settings_are_copied_to_the_installed_system_when_the_order_says_so() {
+    let world = Plan::new(image()).world();
+    world.file(
+        "etc/NetworkManager/system-connections/eth0.nmconnection",
+        "[ipv4]\n",
+    );
+    let mut order = order(&world, "");
+    let mut args: Vec<String> = serde_json::from_str(order["installer_args"].as_str().unwrap()).unwrap();
+    args.push("--copy-network".into());
+    order["installer_args"] = serde_json::to_string(&args).unwrap().into();
+    world.script.say(steps(&[("install", order)]));
+    *world.script.until.lock().unwrap() = Some(has_ended);
+    world.run();
+    let config: Value = serde_json::from_slice(area::config(&disk(&world)[AREA_START..]).unwrap()).unwrap();
+    let file = &config["storage"]["files"][0];
+    assert_eq!(
+        file["path"],
+        "/etc/NetworkManager/system-connections/eth0.nmconnection"
+    );
+    assert_eq!(file["contents"]["source"], "data:;base64,W2lwdjRdCg==");
 }
 
 #[test]

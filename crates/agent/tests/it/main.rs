@@ -5,4 +5,5 @@ mod faults;
 mod installation;
 mod protocol;
 mod steps;
+mod system;
 mod world;

@@ -154,34 +154,65 @@ fn logs_are_sent_as_a_form() {
     assert_eq!(states, ["collecting", "completed"]);
 }
 
-#[test]
-fn the_way_back_to_discovery_is_laid_on_the_disk() {
-    let world = World::with(|request| match request.path.as_str() {
-        "/kernel" => Some(Answer {
-            body: b"kernel".to_vec(),
-            ..status(200)
-        }),
-        "/initrd" => Some(Answer {
-            body: b"initrd".to_vec(),
-            ..status(200)
-        }),
+fn artifacts() -> World {
+    let body = |text: &str| Answer {
+        body: text.as_bytes().to_vec(),
+        ..status(200)
+    };
+    World::with(move |request| match request.path.as_str() {
+        "/kernel" => Some(body("kernel")),
+        "/initrd" => Some(body("initrd")),
         _ => None,
     })
-    .flag("--reboot-hook=true");
+    .flag("--reboot-hook=true")
+}
+
+fn fetch(world: &World) -> Value {
     let url = |path: &str| format!("{}/{path}", world.url);
-    let args = json!({"kernel_url": url("kernel"), "initrd_url": url("initrd"), "rootfs_url": url("rootfs"), "host_fs_mount_dir": "/host"});
-    let told = one(&world, "download-boot-artifacts", args);
+    let args = json!({"kernel_url": url("kernel"), "initrd_url": url("initrd"), "rootfs_url": url("rootfs"),
+        "host_fs_mount_dir": "/host"});
+    one(world, "download-boot-artifacts", args)
+}
+
+#[test]
+fn the_way_back_to_discovery_is_laid_on_the_disk() {
+    let world = artifacts();
+    world.file("host/boot/loader/loader.conf", "");
+    let told = fetch(&world);
     assert_eq!(told["exit_code"], 0, "{told}");
-    assert_eq!(
-        std::fs::read(world.path("host/boot/discovery/vmlinuz")).unwrap(),
-        b"kernel"
-    );
-    assert_eq!(
-        std::fs::read(world.path("host/boot/discovery/initrd")).unwrap(),
-        b"initrd"
-    );
+    let folder = world.path("host/boot/discovery");
+    assert_eq!(std::fs::read(folder.join("vmlinuz")).unwrap(), b"kernel");
+    assert_eq!(std::fs::read(folder.join("initrd")).unwrap(), b"initrd");
     let entry =
         std::fs::read_to_string(world.path("host/boot/loader/entries/00-muster-discovery.conf")).unwrap();
     assert!(entry.contains("coreos.live.rootfs_url="), "{entry}");
-    assert!(!exists(&world.path("host/boot/discovery/vmlinuz.part")));
+    assert!(!exists(&folder.join("vmlinuz.part")));
+}
+
+#[test]
+fn a_system_that_cannot_start_discovery_says_so_before_it_is_told_to() {
+    let world = artifacts();
+    let told = fetch(&world);
+    assert_eq!(told["exit_code"], 1, "{told}");
+    assert!(
+        told["error"].as_str().unwrap().contains("no loader entries"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_full_disk_fails_the_way_back_and_nothing_is_left_of_it() {
+    let world = artifacts();
+    world.file("host/boot/loader/loader.conf", "");
+    let part = world.path("host/boot/discovery/vmlinuz.part");
+    std::fs::create_dir_all(part.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &part).unwrap();
+    let told = fetch(&world);
+    assert_eq!(told["exit_code"], 1, "{told}");
+    assert!(
+        told["error"].as_str().unwrap().contains("No space left"),
+        "{told}"
+    );
+    assert!(std::fs::symlink_metadata(&part).is_err());
+    assert!(!exists(&world.path("host/boot/loader/entries")));
 }

@@ -201,6 +201,11 @@ impl Script {
         self
     }
 
+    /// What was not said yet is not said any more.
+    pub fn forget(&self) {
+        self.polls.lock().unwrap().clear();
+    }
+
     pub fn after(&self, replies: usize, answer: Answer) -> &Self {
         self.polls.lock().unwrap().push_back(Turn::After(replies, answer));
         self

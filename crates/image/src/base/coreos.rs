@@ -1,9 +1,9 @@
 //! Finds the embed areas of CoreOS live images, in each form they have had since 2020.
 
 use super::areas::{Area, Kargs, Place};
+use super::description::{InFile, KargsFile, newline};
 use crate::error::ImageError;
 use crate::iso::{Iso, SYSTEM_AREA};
-use serde::Deserialize;
 
 /// Descriptions are some hundred bytes; this is only against nonsense.
 const LARGEST_DESCRIPTION: u64 = 1024 * 1024;
@@ -12,38 +12,6 @@ const LARGEST_KARGS: u64 = 2048;
 /// The last 24 bytes before the volume descriptors, in images of 2020 and 2021.
 const IGNITION_HEADER: u64 = SYSTEM_AREA - 24;
 const KARGS_HEADER: u64 = IGNITION_HEADER - 72;
-
-#[derive(Deserialize)]
-pub(super) struct InFile {
-    pub file: String,
-    #[serde(default)]
-    pub offset: u64,
-    pub length: Option<u64>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct KargsFile {
-    pub size: u64,
-    pub files: Vec<KargsPlace>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct KargsPlace {
-    pub path: String,
-    pub offset: u64,
-    #[serde(default = "hash")]
-    pub pad: String,
-    #[serde(default = "newline")]
-    pub end: String,
-}
-
-fn hash() -> String {
-    "#".to_owned()
-}
-
-fn newline() -> String {
-    "\n".to_owned()
-}
 
 /// Newest form first: later images keep the older marks for old tools.
 pub(super) fn ignition(iso: &Iso) -> Result<Option<Area>, ImageError> {

@@ -2,6 +2,8 @@
 
 pub mod areas;
 mod coreos;
+pub mod description;
+pub mod inspection;
 mod menu;
 pub mod miniso;
 pub mod template;
@@ -10,7 +12,7 @@ use crate::error::ImageError;
 use crate::iso::Iso;
 use crate::layout::Layout;
 use areas::{Area, Areas, FORMAT, Family};
-use serde::Deserialize;
+use description::Description;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -89,7 +91,14 @@ fn kept(
 pub fn import(file: &Arc<File>) -> Result<Areas, ImageError> {
     let len = file.metadata()?.len();
     let iso = Iso::open(Layout::of_file(file, 0..len))?;
+    iso.whole()?;
     let mut areas = find(&iso)?;
+    // A generic image gets its area from us; one that describes itself has none on purpose.
+    if areas.family == Family::Muster && areas.payload.is_none() {
+        return Err(ImageError::bad(
+            "it is a system to be installed (`muster image build --system`), not a discovery image",
+        ));
+    }
     areas.sha256 = sha256(file, len)?;
     Ok(areas)
 }
@@ -145,17 +154,7 @@ fn coreos_areas(iso: &Iso) -> Result<Areas, ImageError> {
     })
 }
 
-/// The description in Muster's own images; paths are those inside the ISO.
-#[derive(Deserialize)]
-struct Own {
-    kernel: String,
-    initrd: String,
-    payload: coreos::InFile,
-    kargs: Option<coreos::KargsFile>,
-    config_path: Option<String>,
-}
-
-fn own_areas(iso: &Iso, own: &Own) -> Result<Areas, ImageError> {
+fn own_areas(iso: &Iso, own: &Description) -> Result<Areas, ImageError> {
     let area = |path: &str| {
         let entry = iso
             .find(path)
@@ -163,7 +162,11 @@ fn own_areas(iso: &Iso, own: &Own) -> Result<Areas, ImageError> {
         Ok::<Area, ImageError>(entry.range().into())
     };
     Ok(Areas {
-        payload: Some(coreos::in_file(iso, &own.payload)?),
+        payload: own
+            .payload
+            .as_ref()
+            .map(|payload| coreos::in_file(iso, payload))
+            .transpose()?,
         kargs: own
             .kargs
             .as_ref()

@@ -38,8 +38,8 @@ struct Mark {
 pub(super) trait Watcher {
     /// `total` is unknown when the server does not tell.
     fn advanced(&self, done: u64, total: Option<u64>);
-    /// Called before the first byte is written.
-    fn room(&self, total: u64) -> Result<(), DownloadError>;
+    /// Called before the first byte is written; `have` bytes of it are on the disk already.
+    fn room(&self, total: u64, have: u64) -> Result<(), DownloadError>;
     /// Waits between tries; a real clock outside of tests.
     fn rest(&self, time: Duration);
 }
@@ -80,6 +80,10 @@ pub(super) fn fetch(
         };
         vain = if len(part) > before { 0 } else { vain + 1 };
         if hopeless || vain >= MOST_VAIN_TRIES {
+            // On a full disk others need the room more than we need what was begun.
+            if matches!(error, DownloadError::Disk(_)) {
+                forget(part);
+            }
             return Err(error);
         }
         tracing::warn!(%error, url = %public(url), have_bytes = len(part), "a base image did not come whole; trying again");
@@ -102,7 +106,7 @@ fn attempt(agent: &Agent, url: &str, part: &Path, watcher: &dyn Watcher) -> Resu
     match response.status() {
         StatusCode::OK => {
             let total = number(response.headers(), header::CONTENT_LENGTH);
-            watcher.room(total.unwrap_or(0))?;
+            watcher.room(total.unwrap_or(0), 0)?;
             write_mark(part, url, response.headers())?;
             let file = File::create(part)?;
             receive(response, file, 0, total, watcher)
@@ -115,7 +119,7 @@ fn attempt(agent: &Agent, url: &str, part: &Path, watcher: &dyn Watcher) -> Resu
                     "it sent another part than was asked for".into(),
                 ));
             }
-            watcher.room(total)?;
+            watcher.room(total, have)?;
             let file = OpenOptions::new().append(true).open(part)?;
             receive(response, file, have, Some(total), watcher)
         }
@@ -154,7 +158,7 @@ fn receive(
         file.write_all(&buffer[..read])?;
         done += read as u64;
         if total.is_none() {
-            watcher.room(done)?;
+            watcher.room(done, done)?;
         }
         watcher.advanced(done, total);
     }

@@ -20,6 +20,8 @@ use tokio::sync::watch;
 
 /// After a failure, those who ask within this time are told of it instead of trying again.
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(10);
+/// The same for what was fetched whole and is wrong: a gigabyte is not fetched every ten seconds to be refused again.
+const REST_AFTER_WRONG_IMAGE: Duration = Duration::from_secs(300);
 /// Use is recorded on disk at most this often.
 const TOUCH_EVERY: Duration = Duration::from_secs(60);
 
@@ -43,7 +45,8 @@ pub enum State {
     Ready(Arc<Base>),
     Failed {
         why: String,
-        at: Instant,
+        /// From when on it is tried again, if somebody asks.
+        again: Instant,
     },
 }
 
@@ -119,7 +122,7 @@ impl Depot {
         let mut slots = self.inner.lock();
         if let Some(slot) = slots.get_mut(&key) {
             let is_over = match &*slot.state.borrow() {
-                State::Failed { at, .. } => at.elapsed() >= REST_AFTER_FAILURE,
+                State::Failed { again, .. } => Instant::now() >= *again,
                 State::Ready(_) | State::Fetching { .. } | State::Importing => false,
             };
             if !is_over {
@@ -149,7 +152,7 @@ impl Depot {
                     tracing::warn!(version = image.version, why, "a base image cannot be had");
                     State::Failed {
                         why,
-                        at: Instant::now(),
+                        again: Instant::now() + rest(&error, &image),
                     }
                 }
             };
@@ -187,6 +190,19 @@ enum PrepareError {
     Checksum { found: String, expected: String },
     #[error("the file cannot be used")]
     Disk(#[from] io::Error),
+}
+
+/// A local file may be mended at any moment, and looking again costs little.
+fn rest(error: &PrepareError, image: &OsImage) -> Duration {
+    match error {
+        PrepareError::Image(_) | PrepareError::Checksum { .. } if local(&image.url).is_none() => {
+            REST_AFTER_WRONG_IMAGE
+        }
+        PrepareError::Image(_)
+        | PrepareError::Checksum { .. }
+        | PrepareError::Download(_)
+        | PrepareError::Disk(_) => REST_AFTER_FAILURE,
+    }
 }
 
 impl Inner {
@@ -289,8 +305,8 @@ impl Inner {
         Ok(Base::open(file, areas)?)
     }
 
-    /// Removes the least recently used until the new one fits.
-    fn make_room(&self, key: &str, need: u64) -> Result<(), DownloadError> {
+    /// Removes the least recently used until the new one fits, both within the bound and on the disk.
+    fn make_room(&self, key: &str, need: u64, have: u64) -> Result<(), DownloadError> {
         if need > self.bound_bytes {
             let text = format!(
                 "it has {need} bytes, more than the {} all base images may take",
@@ -301,13 +317,20 @@ impl Inner {
         let mut held = self.shelf.held()?;
         held.retain(|held| held.key != key);
         let mut total: u64 = held.iter().map(|held| held.len).sum();
+        let free = self.shelf.free()?;
+        let mut missing = need.saturating_sub(have).saturating_sub(free);
+        if missing > total {
+            let text = format!("it has {need} bytes, and the disk has room for {free}");
+            return Err(DownloadError::Room(text));
+        }
         for old in held {
-            if total + need <= self.bound_bytes {
+            if total.saturating_add(need) <= self.bound_bytes && missing == 0 {
                 break;
             }
             tracing::info!(key = old.key, bytes = old.len, "a base image goes to make room");
             self.shelf.remove(&old.key)?;
             total -= old.len;
+            missing = missing.saturating_sub(old.len);
             self.lock().remove(&old.key);
             self.evictions.fetch_add(1, Ordering::Release);
         }
@@ -333,8 +356,8 @@ impl Watcher for Telling<'_> {
         });
     }
 
-    fn room(&self, total: u64) -> Result<(), DownloadError> {
-        self.inner.make_room(self.key, total)
+    fn room(&self, total: u64, have: u64) -> Result<(), DownloadError> {
+        self.inner.make_room(self.key, total, have)
     }
 
     #[expect(

@@ -91,6 +91,12 @@ impl Shelf {
         Ok(list)
     }
 
+    /// What the disk still takes from us.
+    pub fn free(&self) -> io::Result<u64> {
+        let disk = rustix::fs::statvfs(&self.dir)?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
     pub fn remove(&self, key: &str) -> io::Result<()> {
         fs::remove_file(self.image(key))?;
         fs::remove_file(self.record_path(key)).or_else(|error| match error.kind() {

@@ -94,6 +94,27 @@ impl Iso {
         Ok(iso)
     }
 
+    /// Refuses an image that was cut off: what its own descriptors and directories tell of must be there.
+    pub fn whole(&self) -> Result<(), ImageError> {
+        let mut end = 0;
+        for at in &self.sizes {
+            let bytes = self.bytes(*at..at + 4)?;
+            let sectors = bytes
+                .try_into()
+                .map_or(0, |four: [u8; 4]| u32::from_le_bytes(four));
+            end = end.max(u64::from(sectors) * SECTOR);
+        }
+        let files = self.entries.iter().map(|entry| entry.range().end);
+        end = end.max(files.max().unwrap_or(0));
+        let len = self.layout.len();
+        if len < end {
+            return Err(ImageError::bad(format!(
+                "it was cut off after {len} of {end} bytes"
+            )));
+        }
+        Ok(())
+    }
+
     /// Names differ in case between builders and eras.
     pub fn find(&self, path: &str) -> Option<&Entry> {
         self.entries

@@ -24,7 +24,7 @@ use gate::Gate;
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 pub use meter::Meter;
 use path::{Artifact, Route};
-use progress::{Progress, Reader, Readers};
+use progress::{Progress, Reader, Readers, Totals};
 use reply::{Reply, Representation, put};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -127,6 +127,11 @@ impl Images {
     /// How far clients have read the image of one InfraEnv, or all images.
     pub fn progress(&self, image: Option<&str>) -> Vec<Progress> {
         self.inner.readers.list(image)
+    }
+
+    /// All clients together.
+    pub fn totals(&self) -> Totals {
+        self.inner.readers.totals()
     }
 
     /// Requests that wait for a pass.

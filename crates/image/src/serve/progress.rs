@@ -4,6 +4,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -47,14 +48,28 @@ pub struct Progress {
     pub idle_seconds: u64,
 }
 
+/// All readers together, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Replies on their way now.
+    pub streams: u64,
+    /// Replies begun.
+    pub replies: u64,
+    pub sent_bytes: u64,
+}
+
 #[derive(Debug, Default)]
 pub struct Readers {
     known: Mutex<HashMap<Reader, Reading>>,
+    begun: AtomicU64,
+    ended: AtomicU64,
+    sent: AtomicU64,
 }
 
 impl Readers {
     /// A stream begins. Another representation starts the count anew.
     pub fn begin(&self, reader: &Reader, etag: &str, total: u64) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
         let mut known = self.lock();
         if known.len() >= MOST_READERS && !known.contains_key(reader) {
             forget_oldest(&mut known);
@@ -72,6 +87,7 @@ impl Readers {
     }
 
     pub fn advance(&self, reader: &Reader, etag: &str, part: Range<u64>) {
+        self.sent.fetch_add(part.end - part.start, Ordering::Relaxed);
         if let Some(reading) = self.lock().get_mut(reader).filter(|reading| reading.etag == etag) {
             reading.sent += part.end - part.start;
             reading.last = Instant::now();
@@ -80,8 +96,20 @@ impl Readers {
     }
 
     pub fn end(&self, reader: &Reader) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
         if let Some(reading) = self.lock().get_mut(reader) {
             reading.streams = reading.streams.saturating_sub(1);
+        }
+    }
+
+    pub fn totals(&self) -> Totals {
+        // In this order a stream that ends meanwhile is not counted as minus one.
+        let ended = self.ended.load(Ordering::Relaxed);
+        let replies = self.begun.load(Ordering::Relaxed);
+        Totals {
+            streams: replies.saturating_sub(ended),
+            replies,
+            sent_bytes: self.sent.load(Ordering::Relaxed),
         }
     }
 
@@ -194,6 +222,8 @@ mod tests {
         let told = &readers.list(None)[0];
         assert_eq!((told.percent, told.total_bytes), (0, 200));
         assert!(readers.list(Some("y")).is_empty());
+        let all = readers.totals();
+        assert_eq!((all.streams, all.replies, all.sent_bytes), (1, 2, 70));
     }
 
     proptest! {

@@ -9,22 +9,24 @@ use std::sync::{Arc, Mutex};
 
 /// How the server behaves for each request, in order; the last one stays.
 #[derive(Clone, Copy, Debug)]
-enum Mood {
+pub enum Mood {
     Fine,
     /// Breaks off after so many bytes.
     Breaks(usize),
     Answers(u16),
+    /// Says that it has so many bytes, and sends what it has.
+    Boasts(u64),
 }
 
 /// A file server with moods that remembers what it was asked.
-struct Mirror {
+pub struct Mirror {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    pub asked: Arc<Mutex<Vec<String>>>,
     file: Arc<Mutex<(Vec<u8>, String)>>,
 }
 
 impl Mirror {
-    fn start(bytes: Vec<u8>, moods: &[Mood]) -> Mirror {
+    pub fn start(bytes: Vec<u8>, moods: &[Mood]) -> Mirror {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mirror = Mirror {
             address: listener.local_addr().unwrap(),
@@ -48,7 +50,7 @@ impl Mirror {
         mirror
     }
 
-    fn image(&self, sha256: Option<&str>) -> OsImage {
+    pub fn image(&self, sha256: Option<&str>) -> OsImage {
         self.named("v1", sha256)
     }
 
@@ -62,7 +64,7 @@ impl Mirror {
         }
     }
 
-    fn requests(&self) -> usize {
+    pub fn requests(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
 }
@@ -81,7 +83,7 @@ fn reply(head: &str, bytes: &[u8], etag: &str, mood: Mood) -> Vec<u8> {
             return format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
                 .into_bytes();
         }
-        Mood::Fine => bytes.len(),
+        Mood::Fine | Mood::Boasts(_) => bytes.len(),
         Mood::Breaks(after) => (from + after).min(bytes.len()),
     };
     let (first, last, len) = (from, bytes.len() - 1, bytes.len());
@@ -89,7 +91,10 @@ fn reply(head: &str, bytes: &[u8], etag: &str, mood: Mood) -> Vec<u8> {
         0 => "200 OK\r\n".to_owned(),
         _ => format!("206 Partial Content\r\nContent-Range: bytes {first}-{last}/{len}\r\n"),
     };
-    let rest = len - from;
+    let rest = match mood {
+        Mood::Boasts(claimed) => claimed,
+        Mood::Fine | Mood::Breaks(_) | Mood::Answers(_) => (len - from) as u64,
+    };
     let mut reply =
         format!("HTTP/1.1 {status}ETag: {etag}\r\nContent-Length: {rest}\r\nConnection: close\r\n\r\n")
             .into_bytes();
@@ -97,11 +102,11 @@ fn reply(head: &str, bytes: &[u8], etag: &str, mood: Mood) -> Vec<u8> {
     reply
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     muster_image::base::sha256(&sample::file(bytes), bytes.len() as u64).unwrap()
 }
 
-fn files(dir: &std::path::Path, end: &str) -> usize {
+pub fn files(dir: &std::path::Path, end: &str) -> usize {
     let list = std::fs::read_dir(dir).unwrap();
     list.filter(|entry| {
         entry

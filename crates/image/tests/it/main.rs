@@ -5,8 +5,10 @@
     reason = "a test that panics has failed, which is what it is for"
 )]
 
+mod built;
 mod depot;
 mod eras;
+mod faults;
 mod law;
 mod sample;
 mod serving;

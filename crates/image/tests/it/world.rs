@@ -81,7 +81,7 @@ pub struct World {
     pub source: Arc<Source>,
     pub images: Images,
     _runtime: tokio::runtime::Runtime,
-    _dir: tempfile::TempDir,
+    pub dir: tempfile::TempDir,
 }
 
 impl World {
@@ -89,13 +89,18 @@ impl World {
         World::with(way, Settings::default())
     }
 
-    pub fn with(way: Way, mut settings: Settings) -> World {
+    /// Large enough that replies go through every path of the server.
+    pub fn with(way: Way, settings: Settings) -> World {
+        World::sized(way, settings, 3 << 20)
+    }
+
+    /// A base image with so many bytes behind its contents.
+    pub fn sized(way: Way, mut settings: Settings, more: u32) -> World {
         settings.base_url = "http://images.example.com".into();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("base.iso");
         let mut bytes = sample::bytes("2023-07.x86_64");
-        // Large enough that replies go through every path of the server.
-        bytes.extend((0..3 << 20).map(|n: u32| n.wrapping_mul(2_654_435_761).to_le_bytes()[3]));
+        bytes.extend((0..more).map(|n: u32| n.wrapping_mul(2_654_435_761).to_le_bytes()[3]));
         std::fs::write(&path, bytes).unwrap();
         let os = OsImage {
             openshift_version: "4.20".into(),
@@ -127,7 +132,7 @@ impl World {
             source,
             images,
             _runtime: runtime,
-            _dir: dir,
+            dir,
         }
     }
 
@@ -251,6 +256,14 @@ impl Client {
             self.read();
         }
         self.rest.drain(..len).collect()
+    }
+
+    /// How many bytes come until the server hangs up.
+    pub fn until_the_end(&mut self) -> u64 {
+        let mut rest = Vec::new();
+        // A connection that is cut hard brought what it brought.
+        self.stream.read_to_end(&mut rest).ok();
+        (self.rest.len() + rest.len()) as u64
     }
 
     fn read(&mut self) {

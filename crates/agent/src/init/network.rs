@@ -1,0 +1,440 @@
+//! Gives the machine its addresses: as set for it in the image, and by DHCP on every other card with a link.
+//!
+//! Settings stand in `/etc/assisted/network/hostN`: `mac_interface.ini` says which MAC has which name in the files beside
+//! it. An installed system has them in NetworkManager's folder instead, where they are kept here too.
+
+use super::connection::{self, Connection};
+use super::dhcp;
+use crate::clock::{Clock, Real};
+use crate::collect::Machine;
+use crate::note;
+use crate::sys::netlink;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+pub const SETTINGS: &str = "etc/assisted/network";
+pub const KEPT: &str = "etc/NetworkManager/system-connections";
+const NAMES: &str = "etc/resolv.conf";
+/// Links need a moment after their cards are switched on, and cables are plugged in later.
+const LINK_LOOK: Duration = Duration::from_millis(200);
+/// A network without a DHCP server may get one.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// All cards with hardware behind them.
+fn cards(machine: &Machine) -> Vec<String> {
+    let names = machine.list("sys/class/net").into_iter();
+    names
+        .filter(|name| machine.exists(&format!("sys/class/net/{name}/device")))
+        .collect()
+}
+
+fn mac_of(machine: &Machine, card: &str) -> String {
+    machine
+        .text(&format!("sys/class/net/{card}/address"))
+        .to_ascii_lowercase()
+}
+
+/// What is set for this machine, with the names its interfaces have here. What cannot be read is noted and left out.
+fn wanted(machine: &Machine) -> Vec<Connection> {
+    let here: BTreeMap<String, String> = cards(machine)
+        .into_iter()
+        .map(|card| (mac_of(machine, &card), card))
+        .collect();
+    let mut list = Vec::new();
+    for folder in machine.list(SETTINGS) {
+        let folder = format!("{SETTINGS}/{folder}");
+        let map = machine.text(&format!("{folder}/mac_interface.ini"));
+        let pairs: Vec<(String, String)> = map
+            .lines()
+            .filter_map(|line| line.split_once('='))
+            .filter_map(|(mac, name)| {
+                let real = here.get(&mac.trim().to_ascii_lowercase())?;
+                Some((name.trim().to_owned(), real.clone()))
+            })
+            .collect();
+        if !pairs.is_empty() {
+            note!("the network settings in /{folder} are for this machine");
+            list = read_folder(machine, &folder, &pairs);
+            break;
+        }
+    }
+    if list.is_empty() {
+        list = read_folder(machine, KEPT, &[]);
+    }
+    for connection in &mut list {
+        settle(connection, &here);
+    }
+    list
+}
+
+fn read_folder(machine: &Machine, folder: &str, pairs: &[(String, String)]) -> Vec<Connection> {
+    let mut list = Vec::new();
+    for file in machine.list(folder) {
+        let text = || renamed(&machine.text(&format!("{folder}/{file}")), pairs);
+        let read = match file.rsplit('.').next() {
+            Some("nmconnection") => connection::from_keyfile(&text()).map(|one| vec![one]),
+            Some("yml" | "yaml") => connection::from_yaml(&text()),
+            Some(_) | None => continue,
+        };
+        match read {
+            Ok(found) => list.extend(found),
+            Err(error) => note!("/{folder}/{file} is not used, DHCP is tried: {error:#}"),
+        }
+    }
+    list
+}
+
+/// Interface and MAC of a card tell each other.
+fn settle(connection: &mut Connection, here: &BTreeMap<String, String>) {
+    if connection.vlan.is_some() {
+        return;
+    }
+    if let Some(name) = here.get(&connection.mac) {
+        connection.interface.clone_from(name);
+    } else if let Some((mac, _)) = here.iter().find(|(_, name)| **name == connection.interface) {
+        connection.mac.clone_from(mac);
+    }
+}
+
+/// Whole words only, all at once: two cards may have exchanged their names.
+fn renamed(text: &str, pairs: &[(String, String)]) -> String {
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let starts_word = !out.ends_with(is_letter);
+        let hit = pairs.iter().find(|(name, _)| {
+            starts_word
+                && !name.is_empty()
+                && rest
+                    .strip_prefix(name.as_str())
+                    .is_some_and(|after| !after.starts_with(is_letter))
+        });
+        let taken = match hit {
+            Some((name, real)) => {
+                out.push_str(real);
+                name.len()
+            }
+            None => {
+                let c = rest.chars().next().unwrap_or_default();
+                out.push(c);
+                c.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    out
+}
+
+/// Whether any interface has what it needs.
+#[derive(Debug, Default)]
+struct Ready {
+    is_ready: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Ready {
+    fn tell(&self) {
+        *self.is_ready.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+}
+
+/// The network of this machine, as long as it runs.
+#[derive(Debug)]
+pub struct Network {
+    machine: Machine,
+    wanted: Vec<Connection>,
+    attended: HashSet<String>,
+    ready: Arc<Ready>,
+}
+
+impl Network {
+    pub fn new(machine: &Machine) -> Self {
+        Self {
+            machine: machine.clone(),
+            wanted: Vec::new(),
+            attended: HashSet::new(),
+            ready: Arc::default(),
+        }
+    }
+
+    /// Looks after cards that were not there before.
+    pub fn attend(&mut self) {
+        let new = cards(&self.machine)
+            .into_iter()
+            .filter(|card| self.attended.insert(card.clone()))
+            .collect::<Vec<_>>();
+        if new.is_empty() {
+            return;
+        }
+        self.wanted = wanted(&self.machine);
+        keep(&self.machine, &self.wanted);
+        for card in &new {
+            if let Err(error) = netlink::link_up(card) {
+                note!("{card} does not come up: {error}");
+            }
+        }
+        for card in new {
+            self.configure(card);
+        }
+    }
+
+    fn configure(&self, card: String) {
+        let on_card = |connection: &&Connection| {
+            let parent = connection.vlan.as_ref().map(|vlan| &vlan.parent);
+            parent.unwrap_or(&connection.interface) == &card
+        };
+        let mine: Vec<&Connection> = self.wanted.iter().filter(on_card).collect();
+        for connection in &mine {
+            match apply(&self.machine, connection) {
+                Ok(()) if connection.dhcp => self.ask(connection.interface.clone()),
+                Ok(()) if connection.addresses.is_empty() => {}
+                Ok(()) => {
+                    note!("{} has the addresses set for it", connection.interface);
+                    self.ready.tell();
+                }
+                Err(error) => note!("{} is not set up: {error:#}", connection.interface),
+            }
+        }
+        if mine.is_empty() {
+            self.ask(card);
+        }
+    }
+
+    fn ask(&self, interface: String) {
+        let (machine, ready) = (self.machine.clone(), self.ready.clone());
+        std::thread::spawn(move || {
+            loop {
+                while !machine.is_set(&format!("sys/class/net/{interface}/carrier")) {
+                    Real.sleep(LINK_LOOK);
+                }
+                match dhcp::serve(&machine, &interface, || ready.tell()) {
+                    Ok(never) => match never {},
+                    Err(error) => note!("{interface} has no address: {error:#}"),
+                }
+                Real.sleep(RETRY);
+            }
+        });
+    }
+
+    /// Until an interface has an address, but not for ever: the agent tries again by itself.
+    pub fn wait(&self, most: Duration) {
+        let guard = self.ready.is_ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_guard, result) = self
+            .ready
+            .changed
+            .wait_timeout_while(guard, most, |is_ready| !*is_ready)
+            .unwrap_or_else(PoisonError::into_inner);
+        if result.timed_out() {
+            note!("no network yet");
+        }
+    }
+}
+
+/// For who copies the settings to an installed system.
+fn keep(machine: &Machine, wanted: &[Connection]) {
+    use std::os::unix::fs::OpenOptionsExt;
+    if wanted.is_empty() {
+        return;
+    }
+    let folder = machine.path(KEPT);
+    let _ = std::fs::create_dir_all(&folder);
+    for connection in wanted {
+        let name = if connection.interface.is_empty() {
+            connection.mac.replace(':', "-")
+        } else {
+            connection.interface.clone()
+        };
+        let written = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(folder.join(format!("{name}.nmconnection")))
+            .and_then(|mut file| std::io::Write::write_all(&mut file, connection.to_keyfile().as_bytes()));
+        if let Err(error) = written {
+            note!("the network settings of {name} are not kept: {error}");
+        }
+    }
+}
+
+fn apply(machine: &Machine, connection: &Connection) -> anyhow::Result<()> {
+    use anyhow::Context as _;
+    let name = &connection.interface;
+    if let Some(vlan) = &connection.vlan {
+        netlink::add_vlan(&vlan.parent, name, vlan.id).context("the tagged network cannot be made")?;
+    }
+    if let Some(mtu) = connection.mtu {
+        netlink::set_mtu(name, mtu).context("the size of packets cannot be set")?;
+    }
+    netlink::link_up(name).context("it does not come up")?;
+    for (ip, prefix) in &connection.addresses {
+        netlink::add_address(name, *ip, *prefix).with_context(|| format!("{ip} cannot be set"))?;
+    }
+    for route in &connection.routes {
+        netlink::add_route(name, route.to, route.prefix, route.gateway)
+            .with_context(|| format!("the route to {}/{} cannot be set", route.to, route.prefix))?;
+    }
+    set_names(machine, name, &connection.name_servers, &connection.search);
+    Ok(())
+}
+
+type Told = BTreeMap<String, (Vec<IpAddr>, Vec<String>)>;
+static TOLD: Mutex<Told> = Mutex::new(BTreeMap::new());
+
+/// What each interface tells of name servers goes into one file.
+pub fn set_names(machine: &Machine, interface: &str, servers: &[IpAddr], search: &[String]) {
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if servers.is_empty() && search.is_empty() {
+        told.remove(interface);
+    } else {
+        told.insert(interface.to_owned(), (servers.to_vec(), search.to_vec()));
+    }
+    let text = names_text(&told);
+    if text.is_empty() {
+        return;
+    }
+    if let Err(error) = std::fs::write(machine.path(NAMES), text) {
+        note!("/{NAMES} is not written: {error}");
+    }
+}
+
+fn names_text(told: &Told) -> String {
+    let mut text = String::new();
+    let mut search: Vec<&str> = told
+        .values()
+        .flat_map(|(_, search)| search)
+        .map(String::as_str)
+        .collect();
+    search.dedup();
+    if !search.is_empty() {
+        let _ = writeln!(text, "search {}", search.join(" "));
+    }
+    let mut seen = HashSet::new();
+    for server in told
+        .values()
+        .flat_map(|(servers, _)| servers)
+        .filter(|ip| seen.insert(**ip))
+    {
+        let _ = writeln!(text, "nameserver {server}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_change_as_whole_words_and_all_at_once() {
+        let pairs = [
+            ("eth0".to_owned(), "eth1".to_owned()),
+            ("eth1".to_owned(), "eth0".to_owned()),
+        ];
+        assert_eq!(
+            renamed("eth0 eth1 eth0.100 xeth0 eth01 eth0", &pairs),
+            "eth1 eth0 eth1.100 xeth0 eth01 eth1"
+        );
+        assert_eq!(renamed("é eth0", &pairs), "é eth1");
+        assert_eq!(renamed("same", &[]), "same");
+    }
+
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Machine) {
+        let root = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        let machine = Machine::at(root.path());
+        (root, machine)
+    }
+
+    const CARD: [(&str, &str); 2] = [
+        ("sys/class/net/ens3/address", "52:54:00:aa:00:02\n"),
+        ("sys/class/net/ens3/device/x", ""),
+    ];
+    const OTHER: &str =
+        "interfaces:\n- name: eth0\n  ipv4: {enabled: true, address: [{ip: 192.0.2.1, prefix-length: 24}]}\n";
+    const MINE: &str = "interfaces:\n- name: eth0\n  ipv4: {enabled: true, address: [{ip: 192.0.2.2, prefix-length: 24}]}\n\
+        - name: eth0.7\n  type: vlan\n  vlan: {base-iface: eth0, id: 7}\n";
+
+    #[test]
+    fn a_machine_takes_the_settings_made_for_its_mac() {
+        let (_root, machine) = machine(
+            &[
+                &CARD[..],
+                &[
+                    (
+                        "etc/assisted/network/host0/mac_interface.ini",
+                        "52:54:00:aa:00:01=eth0\n",
+                    ),
+                    ("etc/assisted/network/host0/ymlFile0.yml", OTHER),
+                    (
+                        "etc/assisted/network/host1/mac_interface.ini",
+                        "52:54:00:AA:00:02=eth0\n",
+                    ),
+                    ("etc/assisted/network/host1/ymlFile1.yml", MINE),
+                ],
+            ]
+            .concat(),
+        );
+        let found = wanted(&machine);
+        assert_eq!(found[0].interface, "ens3");
+        assert_eq!(found[0].mac, "52:54:00:aa:00:02");
+        assert_eq!(found[0].addresses, [("192.0.2.2".parse().unwrap(), 24)]);
+        assert_eq!(found[1].interface, "ens3.7");
+        keep(&machine, &found);
+        // An installed system finds what was kept.
+        std::fs::remove_dir_all(machine.path(SETTINGS)).unwrap();
+        let again = wanted(&machine);
+        assert_eq!(again.len(), 2);
+        assert_eq!(again.iter().find(|one| one.vlan.is_none()), found.first());
+    }
+
+    #[test]
+    fn settings_for_others_or_of_unknown_kinds_leave_the_machine_to_dhcp() {
+        let (_root, machine) = machine(
+            &[
+                &CARD[..],
+                &[
+                    (
+                        "etc/assisted/network/host0/mac_interface.ini",
+                        "52:54:00:aa:00:02=eth0\n",
+                    ),
+                    (
+                        "etc/assisted/network/host0/ymlFile0.yml",
+                        "interfaces: [{name: bond0, type: bond}]",
+                    ),
+                ],
+            ]
+            .concat(),
+        );
+        assert_eq!(wanted(&machine), []);
+    }
+
+    #[test]
+    fn name_servers_of_all_interfaces_are_in_one_file() {
+        let told = Told::from([
+            (
+                "eth0".to_owned(),
+                (vec!["192.0.2.53".parse().unwrap()], vec!["a.example".to_owned()]),
+            ),
+            (
+                "eth1".to_owned(),
+                (
+                    vec!["192.0.2.53".parse().unwrap(), "2001:db8::53".parse().unwrap()],
+                    Vec::new(),
+                ),
+            ),
+        ]);
+        assert_eq!(
+            names_text(&told),
+            "search a.example\nnameserver 192.0.2.53\nnameserver 2001:db8::53\n"
+        );
+    }
+}
