@@ -1,0 +1,168 @@
+//! Agent: every host of an InfraEnv gets one; what people write into it is done to the host, and what becomes of the host
+//! is shown by it.
+
+pub mod plan;
+pub mod spoke;
+mod wake;
+pub mod world;
+
+pub use wake::wire;
+pub use world::World;
+
+use crate::crd::Agent;
+use crate::error::Error;
+use crate::key::Key;
+use crate::runtime::event::News;
+use crate::runtime::patch::Writer;
+use crate::runtime::work::Job;
+use crate::runtime::{Context, Next};
+use muster_contract::ClientError;
+use muster_contract::v2::host::{SetHostIgnition, SetInstallerArgs};
+use muster_contract::v2::install::ReportHostProgress;
+use plan::{Call, Deed, Step, Then};
+use uuid::Uuid;
+use world::Failure;
+
+pub const JOB: Job = Job {
+    name: "agent",
+    queue: |ctx| &ctx.queues.agent,
+    reconcile: |ctx, key| Box::pin(reconcile(ctx, key)),
+    width: 8,
+};
+
+const WRITER: Writer = Writer("muster-agent-controller");
+
+/// A fresh Agent of a host that is lent at once needs six looks; whoever needs more than this goes round in circles.
+const LOOKS: usize = 12;
+
+async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
+    let mut trouble = None;
+    for _ in 0..LOOKS {
+        let Some(world) = World::read(ctx, key, trouble.take()).await? else {
+            return Ok(Next::Rest);
+        };
+        let plan = plan::plan(&world);
+        for step in &plan.steps {
+            if let Err(failure) = apply(ctx, &world, step).await? {
+                // What was not done is part of the world at the next look; the rest of this plan is void.
+                trouble = Some(failure);
+                break;
+            }
+        }
+        match (plan.then, &trouble) {
+            (Then::Look, _) | (_, Some(_)) => {}
+            (Then::Rest, None) => return Ok(Next::Rest),
+            (Then::After(delay), None) => return Ok(Next::After(delay)),
+        }
+    }
+    tracing::warn!(%key, "an Agent does not come to rest");
+    Ok(Next::After(ctx.retry))
+}
+
+/// Carries out one step. The outer error ends the look, the inner one is part of the next.
+async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), Failure>, Error> {
+    let mirror = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
+    match (step, &world.agent) {
+        (Step::Create(agent), _) => create(ctx, agent).await?,
+        (Step::Patch(patch), Some(agent)) => ctx.patch(WRITER, mirror, &**agent, patch).await?,
+        (Step::Status(status), _) => ctx.patch_status(WRITER, mirror, &world.key, status).await?,
+        (Step::LabelSecret(key, labels), _) => {
+            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
+            ctx.label(WRITER, secrets, key, labels).await?;
+        }
+        (Step::Tell(news), Some(agent)) => ctx.recorder.tell(&**agent, news).await,
+        (Step::Hub(call), _) => {
+            return Ok(ask(ctx, world, call)
+                .await
+                .map_err(|error| Failure::Hub(error.into())));
+        }
+        (Step::Spoke(deed), _) => return Ok(act(ctx, world, deed).await.map_err(Failure::Spoke)),
+        // Plans without an Agent only make one.
+        (Step::Patch(_) | Step::Tell(_), None) => {}
+    }
+    Ok(Ok(()))
+}
+
+async fn create(ctx: &Context, agent: &Agent) -> Result<(), Error> {
+    let key = Key::of(agent);
+    let made = ctx
+        .create(WRITER, (&ctx.mirrors.agents, ctx.hooks.agent.as_slice()), agent)
+        .await?;
+    let news = News {
+        warning: false,
+        reason: "Registered".into(),
+        note: "A host booted the discovery image and is looked at.".into(),
+    };
+    tracing::info!(%key, "an Agent was made for a new host");
+    ctx.recorder.tell(&made, &news).await;
+    Ok(())
+}
+
+async fn ask(ctx: &Context, world: &World, call: &Call) -> Result<(), ClientError> {
+    let (Some(host), Some(row)) = (world.host_id(), &world.row) else {
+        return Ok(());
+    };
+    let (hub, infra_env) = (&ctx.hub, row.host.infra_env_id);
+    match call {
+        Call::Bind(cluster) => hub.bind_host(infra_env, host, *cluster).await.map(drop),
+        Call::Move(cluster) => hub.move_host(infra_env, host, *cluster).await.map(drop),
+        Call::Unbind => hub.unbind_host(infra_env, host).await.map(drop),
+        Call::Reclaim => hub.reclaim_host(infra_env, host).await.map(drop),
+        Call::Reset => hub.reset_host(infra_env, host).await.map(drop),
+        Call::Update(change) => {
+            hub.update_host(infra_env, host, change).await?;
+            remember(ctx, world, host, change);
+            Ok(())
+        }
+        Call::InstallerArgs(args) => {
+            let body = SetInstallerArgs {
+                args: Some(args.clone()),
+            };
+            hub.set_installer_args(infra_env, host, &body).await.map(drop)
+        }
+        Call::Ignition(config) => {
+            let body = SetHostIgnition {
+                config: Some(config.clone()),
+            };
+            hub.set_host_ignition(infra_env, host, &body).await
+        }
+        Call::Change(change) => hub.change_host(infra_env, host, change).await.map(drop),
+        Call::Progress(stage, info) => {
+            let body = ReportHostProgress {
+                current_stage: Some(*stage),
+                progress_info: Some(info.clone()),
+            };
+            hub.report_host_progress(infra_env, host, &body).await
+        }
+        Call::Delete(infra_env) => {
+            ctx.told.forget(host);
+            gone(hub.delete_host(*infra_env, host).await)
+        }
+    }
+}
+
+/// What is not there any more is deleted.
+fn gone(answer: Result<(), ClientError>) -> Result<(), ClientError> {
+    match answer {
+        Err(ClientError::NotFound(_)) => Ok(()),
+        answer => answer,
+    }
+}
+
+/// The hub does not show these again.
+fn remember(ctx: &Context, world: &World, host: Uuid, change: &muster_contract::v2::host::UpdateHost) {
+    if let Some(token) = &change.ignition_endpoint_token {
+        ctx.told.remember(host, world::TOKEN, &token.0);
+    }
+    if let (Some(_), Some(agent)) = (&change.ignition_endpoint_http_headers, &world.agent) {
+        ctx.told
+            .remember(host, world::HEADERS, &plan::settings::headers_text(&agent.spec));
+    }
+}
+
+async fn act(ctx: &Context, world: &World, deed: &Deed) -> Result<(), String> {
+    match plan::ask::question(world) {
+        Some(question) => spoke::carry_out(ctx, &question.cluster, deed).await,
+        None => Ok(()),
+    }
+}

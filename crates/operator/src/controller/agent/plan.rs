@@ -1,0 +1,299 @@
+//! What is to be done about an Agent. Pure: the world in, steps out.
+
+pub mod ask;
+mod birth;
+mod cleanup;
+mod conditions;
+mod csr;
+mod day_two;
+pub mod inventory;
+mod leave;
+mod lending;
+mod metadata;
+mod reclaim;
+pub mod settings;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use csr::Wants;
+
+use super::world::{Failure, World};
+use crate::crd::Agent;
+use crate::error::Trouble;
+use crate::key::Key;
+use crate::runtime::event::News;
+use lending::Lending;
+use muster_contract::v1::host::{ChangeHost, HostDetail};
+use muster_contract::v2::host::UpdateHost;
+use muster_contract::v2::install::HostStage;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plan {
+    pub steps: Vec<Step>,
+    pub then: Then,
+}
+
+/// One write.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    Create(Box<Agent>),
+    /// Spec and metadata of the object.
+    Patch(Value),
+    /// Status of the object.
+    Status(Value),
+    LabelSecret(Key, BTreeMap<String, String>),
+    Tell(News),
+    Hub(Call),
+    Spoke(Deed),
+}
+
+/// What the hub is asked to do with the host.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Call {
+    Bind(Uuid),
+    Move(Uuid),
+    Unbind,
+    Reclaim,
+    /// Of a host that is being installed into a running cluster.
+    Reset,
+    Update(Box<UpdateHost>),
+    InstallerArgs(Vec<String>),
+    Ignition(String),
+    Change(ChangeHost),
+    Progress(HostStage, String),
+    /// In the InfraEnv with this id.
+    Delete(Uuid),
+}
+
+/// What is done to the cluster that the host becomes or was a node of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Deed {
+    /// It goes next, and without being drained: the host is gone already.
+    DoomMachine(Key),
+    /// It shrinks with its hosts.
+    ShrinkMachineSet(Key),
+    DeleteMetal(Key),
+    DeleteMachine(Key),
+    DeleteNode(String),
+    LabelNode(String, BTreeMap<String, String>),
+    ApproveCsr(String),
+    Apply(Box<Value>),
+}
+
+/// What follows the steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Then {
+    /// The steps change what the next ones depend on.
+    Look,
+    #[default]
+    Rest,
+    After(Duration),
+}
+
+impl Then {
+    /// Whatever comes first.
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Look, _) | (_, Self::Look) => Self::Look,
+            (Self::Rest, then) | (then, Self::Rest) => then,
+            (Self::After(one), Self::After(two)) => Self::After(one.min(two)),
+        }
+    }
+}
+
+/// What is said about the host having what the object asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sync {
+    Done,
+    /// On its way from one cluster to another.
+    Moving,
+    /// It goes by, or somebody else has something to do.
+    Backend(String),
+    /// The object must be changed.
+    Input(String),
+}
+
+impl Sync {
+    /// As it follows from what became of a step.
+    fn after(failure: &Failure) -> Self {
+        match failure {
+            Failure::Hub(Trouble::Input(text)) => Self::Input(text.clone()),
+            Failure::Hub(Trouble::Internal(text) | Trouble::Conflict(text)) | Failure::Spoke(text) => {
+                Self::Backend(text.clone())
+            }
+        }
+    }
+
+    /// Mistakes wait for a change of the object; the rest is tried again.
+    fn then(&self, world: &World) -> Then {
+        match self {
+            Self::Done | Self::Moving | Self::Input(_) => Then::Rest,
+            Self::Backend(_) => Then::After(world.retry),
+        }
+    }
+}
+
+pub fn plan(world: &World) -> Plan {
+    // Nobody needs to be told thousands of times that the hub restarts.
+    if world.away.is_some() {
+        return Plan::of(Vec::new(), Then::After(world.retry));
+    }
+    let Some(agent) = &world.agent else {
+        return birth::make(world);
+    };
+    if agent.metadata.deletion_timestamp.is_some() {
+        return leave::plan(world, agent);
+    }
+    let Some(row) = &world.row else {
+        return orphan(world, agent);
+    };
+    match birth::rehome(world, agent, row) {
+        Some(plan) => plan,
+        None => keep(world, agent, row),
+    }
+}
+
+/// The hub does not know the host. It may come back: the object, with all that people wrote into it, stays.
+fn orphan(world: &World, agent: &Agent) -> Plan {
+    let sync = match world.host_id() {
+        Some(_) => Sync::Backend("The hub does not know this host; it is waited for.".into()),
+        None => Sync::Input("Agents are named after hosts, and this name is not the id of one.".into()),
+    };
+    Plan::of(status::lost(world, agent, &sync), Then::Rest)
+}
+
+fn keep(world: &World, agent: &Agent, row: &HostDetail) -> Plan {
+    let mut steps = birth::forget_stale(world);
+    if let Some(patch) = metadata::patch(world, agent, row) {
+        let touches_spec = patch.get("spec").is_some();
+        steps.push(Step::Patch(patch));
+        if touches_spec {
+            return Plan::of(steps, Then::Look);
+        }
+    }
+    let mut shown = status::Shown::of(world, agent, row);
+    let mut then = shown.settles();
+    match cleanup::after_return(world, agent, row) {
+        cleanup::Outcome::Nothing => {}
+        cleanup::Outcome::Clean(deeds) => {
+            steps.extend(deeds);
+            shown.status.deprovision_info = None;
+        }
+        cleanup::Outcome::Failed(info) => {
+            shown.status.deprovision_info = Some(info);
+            then = then.or(Then::After(world.retry));
+        }
+    }
+    let (sync, more) = match lending::decide(world, agent, row) {
+        Lending::Settled => settled(world, agent, row, &mut shown, &mut steps),
+        Lending::Do(calls) => {
+            steps.extend(calls);
+            return Plan::of(steps, Then::Look);
+        }
+        Lending::Prepare(sync) => {
+            // What keeps the host from being ready may be what it has not been given yet, such as a name.
+            let calls = settings::steps(world, agent, row).unwrap_or_default();
+            steps.extend(calls.into_iter().filter(|_| world.trouble.is_none()));
+            // The feed tells when it is ready.
+            (sync, Then::Rest)
+        }
+        Lending::Wait(sync, wait) => (sync, wait),
+    };
+    if steps.iter().any(|step| matches!(step, Step::Hub(_))) {
+        return Plan::of(steps, Then::Look);
+    }
+    steps.extend(shown.steps(world, agent, &sync));
+    Plan::of(steps, then.or(more))
+}
+
+/// The host is where it should be: now it gets what it should have, and its node is followed.
+fn settled(
+    world: &World,
+    agent: &Agent,
+    row: &HostDetail,
+    shown: &mut status::Shown,
+    steps: &mut Vec<Step>,
+) -> (Sync, Then) {
+    let mut sync = match &world.trouble {
+        Some(failure) => Sync::after(failure),
+        None => match settings::steps(world, agent, row) {
+            Ok(calls) => {
+                steps.extend(calls);
+                Sync::Done
+            }
+            Err(sync) => sync,
+        },
+    };
+    let following = day_two::follow(world, agent, row);
+    if world.trouble.is_none() {
+        steps.extend(following.steps);
+    }
+    if let Some(csr) = following.csr {
+        shown.status.csr_status = Some(csr);
+    }
+    if let (Some(why), Sync::Done) = (following.failed, &sync) {
+        sync = Sync::Backend(why);
+    }
+    let then = sync.then(world).or(following.then);
+    (sync, then)
+}
+
+impl Plan {
+    fn of(steps: Vec<Step>, then: Then) -> Self {
+        Self { steps, then }
+    }
+}
+
+fn is_installing(status: &str) -> bool {
+    matches!(
+        status,
+        "preparing-for-installation"
+            | "preparing-failed"
+            | "preparing-successful"
+            | "installing"
+            | "installing-in-progress"
+            | "installing-pending-user-action"
+    )
+}
+
+fn is_returning(status: &str) -> bool {
+    matches!(
+        status,
+        "unbinding" | "unbinding-pending-user-action" | "reclaiming" | "reclaiming-rebooting"
+    )
+}
+
+fn is_day_two(row: &HostDetail) -> bool {
+    row.host.kind == crate::crd::agent::kind::DAY_2
+}
+
+fn stage(row: &HostDetail) -> &str {
+    row.host
+        .progress
+        .as_ref()
+        .map_or("", |progress| &progress.current_stage)
+}
+
+/// The name of the node that the host becomes.
+fn node_name(agent: Option<&Agent>, row: Option<&HostDetail>) -> String {
+    let given = row
+        .map(|row| row.host.requested_hostname.clone())
+        .filter(|name| !name.is_empty());
+    let wanted = || {
+        agent
+            .map(|agent| agent.spec.hostname.clone())
+            .filter(|name| !name.is_empty())
+    };
+    let found = || {
+        agent?
+            .status
+            .as_ref()
+            .map(|status| status.inventory.hostname.clone())
+    };
+    given.or_else(wanted).or_else(found).unwrap_or_default()
+}

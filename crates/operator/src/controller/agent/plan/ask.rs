@@ -1,0 +1,71 @@
+//! Whether the cluster that a host becomes or was a node of must be asked, and what.
+
+use super::{cleanup, day_two, leave, lending, node_name};
+use crate::controller::agent::world::World;
+use crate::key::Key;
+
+/// What is to be read from a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    pub purpose: Purpose,
+    /// Its ClusterDeployment.
+    pub cluster: Key,
+    pub node: String,
+    /// The machine behind the node as well.
+    pub machine: bool,
+    /// Requests for certificates as well.
+    pub csrs: bool,
+}
+
+/// Why a cluster is asked. A host can have left one that does not answer and be a node of another: the one it is in
+/// comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The Agent is deleted, and its node with it.
+    Leave,
+    /// The node comes up.
+    Follow,
+    /// The node is fetched back.
+    Reclaim,
+    /// The host is back, and its node is to go.
+    Clean,
+}
+
+pub fn question(world: &World) -> Option<Question> {
+    let agent = world.agent.as_deref()?;
+    let ask = |purpose, cluster| Question {
+        purpose,
+        cluster,
+        node: node_name(Some(agent), world.row.as_ref()),
+        machine: purpose == Purpose::Leave,
+        csrs: false,
+    };
+    if agent.metadata.deletion_timestamp.is_some() {
+        return leave::cluster_to_clean(world, agent).map(|cluster| ask(Purpose::Leave, cluster));
+    }
+    let row = world.row.as_ref()?;
+    if let Some(cluster) = day_two::follows(agent, row) {
+        return Some(Question {
+            csrs: day_two::approves(world, agent, row),
+            ..ask(Purpose::Follow, cluster)
+        });
+    }
+    if let Some(cluster) = lending::reclaims_from(world, agent, row) {
+        return Some(ask(Purpose::Reclaim, cluster));
+    }
+    let info = cleanup::due(world, agent, row)?;
+    Some(Question {
+        node: info.node_name.clone(),
+        machine: true,
+        ..ask(
+            Purpose::Clean,
+            Key::new(&info.cluster_namespace, &info.cluster_name),
+        )
+    })
+}
+
+/// What was read, if it was read for this.
+pub fn answer<'a, T>(world: &World, purpose: Purpose, read: &'a Option<T>) -> Option<&'a T> {
+    let asked = question(world).map(|question| question.purpose);
+    read.as_ref().filter(|_| asked == Some(purpose))
+}

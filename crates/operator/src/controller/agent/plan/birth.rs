@@ -1,0 +1,142 @@
+//! How a host gets its Agent, and what becomes of the Agent of a host that booted the image of another InfraEnv.
+
+use super::{Call, Plan, Step, Then, metadata, status};
+use crate::controller::agent::world::World;
+use crate::crd::agent::AgentSpec;
+use crate::crd::keys::{finalizer, label};
+use crate::crd::reference::ClusterRef;
+use crate::crd::{Agent, InfraEnv};
+use crate::runtime::event::News;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt;
+use muster_contract::v1::host::HostDetail;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Somebody without an object lent the host to a cluster of their own; it may come back.
+const LATER: Duration = Duration::from_secs(60);
+
+/// Made with everything it must never be without, so that nothing can happen in between.
+pub fn make(world: &World) -> Plan {
+    let (Some(row), Some(infra_env)) = (&world.row, &world.infra_env) else {
+        return Plan::default();
+    };
+    if infra_env.metadata.deletion_timestamp.is_some() {
+        return Plan::default();
+    }
+    let cluster = cluster_ref(world, row, infra_env);
+    if cluster.is_none() && row.host.cluster_id.is_some() {
+        return Plan::of(Vec::new(), Then::After(LATER));
+    }
+    let mut spec = AgentSpec {
+        approved: metadata::auto_approves(infra_env),
+        cluster_deployment_name: cluster,
+        ..AgentSpec::default()
+    };
+    let inherited = metadata::inherit(infra_env, &spec.node_labels, &[]);
+    spec.node_labels = inherited.node_labels;
+    let annotations =
+        metadata::inherited_annotation(&inherited.keys).map(|(key, value)| [(key, value)].into());
+    let agent = Agent {
+        metadata: ObjectMeta {
+            name: Some(world.key.name.clone()),
+            namespace: Some(world.key.namespace.clone()),
+            labels: Some(labels(infra_env, spec.cluster_deployment_name.as_ref())),
+            annotations,
+            finalizers: Some(vec![finalizer::AGENT.into()]),
+            owner_references: Some(vec![metadata::owner(infra_env)]),
+            ..ObjectMeta::default()
+        },
+        spec,
+        status: None,
+    };
+    Plan::of(vec![Step::Create(Box::new(agent))], Then::Look)
+}
+
+/// The ClusterDeployment of the cluster that the host is in already.
+fn cluster_ref(world: &World, row: &HostDetail, infra_env: &InfraEnv) -> Option<ClusterRef> {
+    row.host.cluster_id?;
+    let known = world.tenant.as_ref().map(|key| ClusterRef {
+        name: key.name.clone(),
+        namespace: key.namespace.clone(),
+    });
+    known.or_else(|| infra_env.spec.cluster_ref.clone())
+}
+
+fn labels(infra_env: &InfraEnv, cluster: Option<&ClusterRef>) -> BTreeMap<String, String> {
+    let mut labels = infra_env.spec.agent_labels.clone();
+    labels.insert(label::INFRA_ENV.into(), infra_env.name_any());
+    let namespace = cluster
+        .map(|cluster| cluster.namespace.clone())
+        .unwrap_or_default();
+    labels.insert(label::CLUSTER_DEPLOYMENT_NAMESPACE.into(), namespace);
+    labels
+}
+
+/// The host booted another InfraEnv's image: it is discovered anew, and nothing people wrote about it holds any more.
+/// In the same InfraEnv everything stays.
+pub fn rehome(world: &World, agent: &Agent, row: &HostDetail) -> Option<Plan> {
+    let infra_env = world.infra_env.as_deref()?;
+    let named = agent.labels().get(label::INFRA_ENV)?;
+    if *named == infra_env.name_any() {
+        return None;
+    }
+    let cluster = cluster_ref(world, row, infra_env);
+    let mut patch = json!({
+        "metadata": {
+            "labels": replaced(agent.labels(), &labels(infra_env, cluster.as_ref())),
+            "ownerReferences": [metadata::owner(infra_env)],
+        },
+        "spec": blank(&agent.spec),
+    });
+    patch["spec"]["approved"] = json!(metadata::auto_approves(infra_env));
+    if let Some(cluster) = &cluster {
+        patch["spec"]["clusterDeploymentName"] = json!(cluster);
+    }
+    // The state first: while an installation shows, the API server lets nobody change the cluster.
+    let state = status::state_only(agent, row);
+    if !state.is_empty() {
+        return Some(Plan::of(state, Then::Look));
+    }
+    let mut steps = vec![Step::Patch(patch)];
+    steps.extend(forget_stale(world));
+    steps.push(Step::Tell(News {
+        warning: false,
+        reason: "Rediscovered".into(),
+        note: format!(
+            "The host booted the image of InfraEnv {} instead of {named}.",
+            infra_env.name_any()
+        ),
+    }));
+    Some(Plan::of(steps, Then::Look))
+}
+
+/// What a spec is emptied by: a merge patch takes away what is null.
+fn blank(spec: &AgentSpec) -> Value {
+    let now = serde_json::to_value(spec).unwrap_or_default();
+    let mut blank: Map<String, Value> = match now {
+        Value::Object(fields) => fields.into_iter().map(|(name, _)| (name, Value::Null)).collect(),
+        _ => Map::new(),
+    };
+    blank.insert("role".into(), json!(""));
+    blank.insert("approved".into(), json!(false));
+    Value::Object(blank)
+}
+
+fn replaced(now: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>) -> Value {
+    let gone = now
+        .keys()
+        .filter(|key| !wanted.contains_key(*key))
+        .map(|key| (key.clone(), Value::Null));
+    let kept = wanted.iter().map(|(key, value)| (key.clone(), json!(value)));
+    Value::Object(gone.chain(kept).collect())
+}
+
+/// Rows of InfraEnvs that the host has left. One whose disk is being written stays until that is over.
+pub fn forget_stale(world: &World) -> Vec<Step> {
+    let writing = |row: &&HostDetail| matches!(&*row.host.status, "installing" | "installing-in-progress");
+    let gone = world.stale.iter().filter(|row| !writing(row));
+    gone.map(|row| Step::Hub(Call::Delete(row.host.infra_env_id)))
+        .collect()
+}

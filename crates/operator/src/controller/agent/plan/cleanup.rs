@@ -1,0 +1,87 @@
+//! Removing from a cluster the node of a host that has left it.
+
+use super::ask::{Purpose, answer};
+use super::{Deed, Step, is_returning};
+use crate::controller::agent::spoke::Spoke;
+use crate::controller::agent::world::{Failure, World};
+use crate::crd::Agent;
+use crate::crd::agent::DeprovisionInfo;
+use crate::crd::keys::annotation;
+use crate::key::Key;
+use crate::runtime::spoke::NoSpoke;
+use kube::ResourceExt;
+use muster_contract::v1::host::HostDetail;
+
+/// The order matters: a cluster with a machine set replaces a node or machine that is simply deleted, so the set is told
+/// to shrink with its hosts first, and the host is what goes.
+pub fn removal(spoke: &Spoke) -> Vec<Step> {
+    let Some(node) = &spoke.node else {
+        return Vec::new();
+    };
+    let Some(machine) = &spoke.machine else {
+        return vec![Step::Spoke(Deed::DeleteNode(node.name_any()))];
+    };
+    let mut deeds = vec![Deed::DoomMachine(machine.key.clone())];
+    deeds.extend(machine.machine_set.clone().map(Deed::ShrinkMachineSet));
+    deeds.extend(machine.metal.clone().map(Deed::DeleteMetal));
+    if machine.machine_set.is_none() {
+        deeds.push(Deed::DeleteMachine(machine.key.clone()));
+    }
+    deeds.into_iter().map(Step::Spoke).collect()
+}
+
+pub fn skips(agent: &Agent) -> bool {
+    agent.annotations().contains_key(annotation::SKIP_SPOKE_CLEANUP)
+}
+
+/// The note of a cluster whose node must be removed now: the host is in discovery again. As long as the host is still in
+/// that cluster, the note is only about to be needed.
+pub fn due<'a>(world: &World, agent: &'a Agent, row: &HostDetail) -> Option<&'a DeprovisionInfo> {
+    let info = agent.status.as_ref()?.deprovision_info.as_ref()?;
+    let is_back = !is_returning(&row.host.status) && !is_there(world, info);
+    (is_back && !skips(agent)).then_some(info)
+}
+
+fn is_there(world: &World, info: &DeprovisionInfo) -> bool {
+    world.tenant.as_ref() == Some(&Key::new(&info.cluster_namespace, &info.cluster_name))
+}
+
+pub enum Outcome {
+    Nothing,
+    /// Nothing is left to do after these steps.
+    Clean(Vec<Step>),
+    /// Not yet; this is what is noted about it.
+    Failed(DeprovisionInfo),
+}
+
+pub fn after_return(world: &World, agent: &Agent, row: &HostDetail) -> Outcome {
+    let Some(info) = agent
+        .status
+        .as_ref()
+        .and_then(|status| status.deprovision_info.as_ref())
+    else {
+        return Outcome::Nothing;
+    };
+    // It was about to leave, and stays after all.
+    let wanted = agent.spec.cluster_deployment_name.as_ref().map(Key::from);
+    if is_there(world, info) && wanted == world.tenant {
+        return Outcome::Clean(Vec::new());
+    }
+    if is_returning(&row.host.status) || is_there(world, info) {
+        return Outcome::Nothing;
+    }
+    if skips(agent) {
+        return Outcome::Clean(Vec::new());
+    }
+    let why = match (&world.trouble, answer(world, Purpose::Clean, &world.spoke)) {
+        (_, None) => return Outcome::Nothing,
+        (Some(Failure::Spoke(why)), _) | (_, Some(Err(NoSpoke::Failed(why)))) => why.clone(),
+        // Without a kubeconfig there is no cluster any more.
+        (_, Some(Err(NoSpoke::NoKubeconfig))) => return Outcome::Clean(Vec::new()),
+        (_, Some(Ok(spoke))) => return Outcome::Clean(removal(spoke)),
+    };
+    Outcome::Failed(DeprovisionInfo {
+        message: format!("The node cannot be removed yet: {why}"),
+        ..info.clone()
+    })
+}

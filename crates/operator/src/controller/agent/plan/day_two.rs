@@ -1,0 +1,178 @@
+//! Following the node that a host of a running cluster becomes: certificates, labels, and when it is done.
+
+use super::ask::{Purpose, answer};
+use super::csr::{self, Wants};
+use super::{Call, Deed, Step, Then, is_day_two, node_name, stage};
+use crate::controller::agent::spoke::Spoke;
+use crate::controller::agent::world::World;
+use crate::crd::Agent;
+use crate::crd::agent::{ApprovedCsr, CsrStatus};
+use crate::crd::keys::label;
+use crate::key::Key;
+use crate::runtime::clock;
+use crate::runtime::spoke::NoSpoke;
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use muster_contract::v1::host::HostDetail;
+use muster_contract::v2::install::HostStage;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Default)]
+pub struct Following {
+    pub steps: Vec<Step>,
+    pub csr: Option<CsrStatus>,
+    pub failed: Option<String>,
+    pub then: Then,
+}
+
+/// The ClusterDeployment of the cluster to look into, from the reboot until the node is done.
+pub fn follows(agent: &Agent, row: &HostDetail) -> Option<Key> {
+    let cluster = agent.spec.cluster_deployment_name.as_ref()?;
+    let stage = stage(row);
+    let is_on_its_way = matches!(stage, "Rebooting" | "Joined" | "Configuring")
+        || row.host.status == "installing-pending-user-action"
+        || (matches!(&*row.host.status, "installed" | "added-to-existing-cluster") && stage != "Done");
+    (is_day_two(row) && row.host.cluster_id.is_some() && !stage.is_empty() && is_on_its_way)
+        .then(|| cluster.into())
+}
+
+/// Where nobody else in the cluster knows the host, nobody else approves its certificates.
+pub fn approves(world: &World, agent: &Agent, row: &HostDetail) -> bool {
+    let in_time =
+        matches!(stage(row), "Rebooting" | "Joined") || row.host.status == "installing-pending-user-action";
+    let by_metal = agent.labels().contains_key(label::BARE_METAL_HOST);
+    in_time && (!by_metal || on_platform_none(world))
+}
+
+fn on_platform_none(world: &World) -> bool {
+    world.install.as_ref().is_some_and(|install| {
+        let wanted = &install.spec.provision_requirements;
+        install.spec.networking.user_managed_networking == Some(true)
+            || (wanted.control_plane_agents == 1 && wanted.worker_agents == 0)
+    })
+}
+
+pub fn follow(world: &World, agent: &Agent, row: &HostDetail) -> Following {
+    if follows(agent, row).is_none() {
+        return Following::default();
+    }
+    let again = Then::After(world.retry * EVERY);
+    match answer(world, Purpose::Follow, &world.spoke) {
+        Some(Ok(spoke)) => Following {
+            then: again,
+            ..look(world, agent, row, spoke)
+        },
+        Some(Err(NoSpoke::NoKubeconfig)) => Following {
+            failed: Some("There is no kubeconfig of the cluster to follow the node with.".into()),
+            then: again,
+            ..Following::default()
+        },
+        Some(Err(NoSpoke::Failed(why))) => Following {
+            failed: Some(format!("The node cannot be followed: {why}")),
+            then: again,
+            ..Following::default()
+        },
+        None => Following::default(),
+    }
+}
+
+/// Six retries: once a minute unless told otherwise. Requests of other clusters are not watched.
+const EVERY: u32 = 6;
+
+fn look(world: &World, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Following {
+    let approves = approves(world, agent, row);
+    let mut following = Following::default();
+    let now = agent
+        .status
+        .as_ref()
+        .and_then(|status| status.csr_status.clone())
+        .unwrap_or_default();
+    let mut tracked = now.clone();
+    if approves {
+        let name = node_name(Some(agent), Some(row));
+        let deeds = certificates(world, spoke, &name, &mut tracked);
+        following
+            .steps
+            .extend(deeds.into_iter().map(|name| Step::Spoke(Deed::ApproveCsr(name))));
+    }
+    if tracked != now {
+        following.csr = Some(tracked.clone());
+    }
+    let Some(node) = &spoke.node else { return following };
+    let ready = is_ready(node);
+    let missing = missing_labels(agent, node);
+    if ready && !missing.is_empty() {
+        following
+            .steps
+            .push(Step::Spoke(Deed::LabelNode(node.name_any(), missing)));
+    }
+    let has = |kind: Wants| tracked.approved_csrs.iter().any(|csr| csr.type_ == kind.word());
+    let certified = !approves || (has(Wants::Client) && has(Wants::Serving));
+    let reached = if ready && certified {
+        HostStage::Done
+    } else {
+        HostStage::Joined
+    };
+    let is_over = row.host.status == "installed" || row.host.status == "added-to-existing-cluster";
+    if !is_over && stage(row) != reached.word() {
+        let timed_out = row
+            .host
+            .progress
+            .as_ref()
+            .is_some_and(|progress| progress.stage_timed_out);
+        let info = if timed_out {
+            "The node came up after the time for it was over."
+        } else {
+            ""
+        };
+        following
+            .steps
+            .push(Step::Hub(Call::Progress(reached, info.into())));
+    }
+    following
+}
+
+/// Names of requests to approve; all that are approved are tracked. Serving certificates wait for the node.
+fn certificates(world: &World, spoke: &Spoke, name: &str, tracked: &mut CsrStatus) -> Vec<String> {
+    let mut deeds = Vec::new();
+    for csr in &spoke.csrs {
+        let known = tracked
+            .approved_csrs
+            .iter()
+            .any(|known| known.name == csr.name_any());
+        let Some(kind) = csr::judge(csr, name, spoke.node.as_ref()).filter(|_| !known) else {
+            continue;
+        };
+        let approved_at = match csr::decision(csr) {
+            csr::Decision::Approved(at) => at.unwrap_or_else(|| clock::time(world.now)),
+            csr::Decision::Refused => continue,
+            csr::Decision::Open => {
+                deeds.push(csr.name_any());
+                tracked.last_approval_attempt = Some(clock::time(world.now));
+                clock::time(world.now)
+            }
+        };
+        tracked.approved_csrs.push(ApprovedCsr {
+            name: csr.name_any(),
+            type_: kind.word().into(),
+            approved_at,
+        });
+    }
+    deeds
+}
+
+fn is_ready(node: &Node) -> bool {
+    let conditions = node
+        .status
+        .iter()
+        .flat_map(|status| status.conditions.iter().flatten());
+    conditions
+        .into_iter()
+        .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+fn missing_labels(agent: &Agent, node: &Node) -> BTreeMap<String, String> {
+    let wanted = agent.spec.node_labels.iter();
+    let missing = wanted.filter(|(key, value)| node.labels().get(*key) != Some(value));
+    missing.map(|(key, value)| (key.clone(), value.clone())).collect()
+}

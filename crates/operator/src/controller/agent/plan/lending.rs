@@ -1,0 +1,220 @@
+//! Where the host should be and where it is: lent, moved, taken back.
+
+use super::ask::{Purpose, answer};
+use super::{Call, Step, Sync, Then, is_day_two, is_installing, is_returning, node_name, reclaim, stage};
+use crate::controller::agent::world::{Failure, Target, World};
+use crate::crd::Agent;
+use crate::crd::agent::DeprovisionInfo;
+use crate::crd::keys::label;
+use crate::key::Key;
+use kube::ResourceExt;
+use muster_contract::v1::host::{ChangeHost, HostDetail, HostSetting};
+use serde_json::json;
+use std::time::Duration;
+use uuid::Uuid;
+
+pub enum Lending {
+    /// The host is where it should be.
+    Settled,
+    Do(Vec<Step>),
+    /// It cannot be done now; meanwhile the host is given what it lacks.
+    Prepare(Sync),
+    /// It cannot be done now.
+    Wait(Sync, Then),
+}
+
+/// What is not there is watched for where it can be; elsewhere it is asked for now and then.
+const LATER: Duration = Duration::from_secs(60);
+
+pub fn decide(world: &World, agent: &Agent, row: &HostDetail) -> Lending {
+    match (&world.target, row.host.cluster_id) {
+        (Target::NotWanted, None) if row.moving_to.is_some() => Lending::Do(vec![stay()]),
+        (Target::NotWanted, None) => Lending::Settled,
+        (Target::NotWanted, Some(_)) => take_back(world, agent, row),
+        (Target::Absent, _) => missing("There is no such ClusterDeployment"),
+        (Target::NotInHub, _) => missing("The hub does not have the cluster of the ClusterDeployment"),
+        (Target::Found { id, .. }, Some(bound)) if bound == *id => Lending::Settled,
+        (Target::Found { id, .. }, Some(_)) => pass_on(world, agent, row, *id),
+        (Target::Found { id, .. }, None) => lend(world, row, *id),
+    }
+}
+
+fn missing(what: &str) -> Lending {
+    Lending::Wait(Sync::Backend(format!("{what} yet.")), Then::After(LATER))
+}
+
+fn input(why: String) -> Lending {
+    Lending::Wait(Sync::Input(why), Then::Rest)
+}
+
+/// A move that nobody wants any more.
+fn stay() -> Step {
+    Step::Hub(Call::Change(ChangeHost {
+        clear: vec![HostSetting::Move],
+        ..ChangeHost::default()
+    }))
+}
+
+fn lend(world: &World, row: &HostDetail, to: Uuid) -> Lending {
+    if row.moving_to == Some(to) {
+        return Lending::Wait(Sync::Moving, Then::Rest);
+    }
+    if let Some(why) = refuses(world) {
+        return input(why);
+    }
+    let status = &*row.host.status;
+    if status != "known-unbound" {
+        let why = format!("The host is {status}; it is bound as soon as it is known-unbound.");
+        return match row.moving_to {
+            Some(_) => Lending::Do(vec![Step::Hub(Call::Move(to))]),
+            None => Lending::Prepare(Sync::Backend(why)),
+        };
+    }
+    go(world, vec![Step::Hub(Call::Bind(to))])
+}
+
+/// One request: the hub takes the host back, waits for it, and lends it again.
+fn pass_on(world: &World, agent: &Agent, row: &HostDetail, to: Uuid) -> Lending {
+    if let Some(why) = stays(world, row) {
+        return input(why);
+    }
+    if let Some(why) = refuses(world) {
+        return input(why);
+    }
+    if is_installing(&row.host.status) {
+        return input(installing(row));
+    }
+    let mut steps = note(world, agent, row);
+    match fetch(world, agent, row) {
+        // The hub lends it again once it is back; the next look asks for that.
+        Some(deeds) => steps.extend(deeds),
+        None => steps.push(Step::Hub(Call::Move(to))),
+    }
+    go(world, steps)
+}
+
+fn take_back(world: &World, agent: &Agent, row: &HostDetail) -> Lending {
+    if let Some(why) = stays(world, row) {
+        return input(why);
+    }
+    let mut steps = note(world, agent, row);
+    match fetch(world, agent, row) {
+        Some(deeds) => steps.extend(deeds),
+        None if is_installing(&row.host.status) => {
+            steps.extend([Step::Hub(Call::Reset), Step::Hub(Call::Unbind)]);
+        }
+        None => steps.push(Step::Hub(Call::Unbind)),
+    }
+    go(world, steps)
+}
+
+/// What the hub refused is not asked again in the same breath.
+fn go(world: &World, steps: Vec<Step>) -> Lending {
+    match &world.trouble {
+        Some(failure @ Failure::Hub(_)) => {
+            let sync = Sync::after(failure);
+            let then = sync.then(world);
+            Lending::Wait(sync, then)
+        }
+        Some(Failure::Spoke(_)) | None => Lending::Do(steps),
+    }
+}
+
+/// Why the host cannot leave the cluster it is in.
+fn stays(world: &World, row: &HostDetail) -> Option<String> {
+    if world.is_early_bound() {
+        return Some("The InfraEnv of this host belongs to a cluster, and its hosts with it; delete the Agent instead.".into());
+    }
+    (is_installing(&row.host.status) && !is_day_two(row)).then(|| installing(row))
+}
+
+fn installing(row: &HostDetail) -> String {
+    format!(
+        "The host is being installed ({}); only hosts of running clusters can be taken out meanwhile.",
+        row.host.status
+    )
+}
+
+/// Why the cluster does not take the host.
+fn refuses(world: &World) -> Option<String> {
+    let Target::Found {
+        status, architecture, ..
+    } = &world.target
+    else {
+        return None;
+    };
+    if !matches!(
+        status.as_str(),
+        "insufficient" | "ready" | "pending-for-input" | "adding-hosts"
+    ) {
+        return Some(format!("The cluster is {status} and takes no hosts now."));
+    }
+    let own = world
+        .infra_env
+        .as_ref()
+        .map(|infra_env| infra_env.spec.cpu_architecture.as_str());
+    let own = own.filter(|own| !own.is_empty()).unwrap_or("x86_64");
+    let plain = |name: &str| {
+        if name == "aarch64" {
+            "arm64".to_owned()
+        } else {
+            name.to_owned()
+        }
+    };
+    let differs = !matches!(architecture.as_str(), "" | "multi") && plain(architecture) != plain(own);
+    differs.then(|| format!("The cluster needs {architecture} hosts, and this one is {own}."))
+}
+
+/// Where the node of the host is to be removed once the host is back; written before the host goes.
+fn note(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
+    let before = agent
+        .status
+        .as_ref()
+        .and_then(|status| status.deprovision_info.clone());
+    let (Some(cluster), false) = (&world.tenant, stage(row).is_empty()) else {
+        return Vec::new();
+    };
+    let info = DeprovisionInfo {
+        cluster_name: cluster.name.clone(),
+        cluster_namespace: cluster.namespace.clone(),
+        node_name: node_name(Some(agent), Some(row)),
+        message: "The node is removed when the host is back.".into(),
+    };
+    if before.as_ref() == Some(&info) {
+        return Vec::new();
+    }
+    vec![Step::Status(json!({ "deprovision_info": info }))]
+}
+
+/// The ClusterDeployment of the cluster from which the host can be fetched back from the inside.
+pub fn reclaims_from(world: &World, agent: &Agent, row: &HostDetail) -> Option<Key> {
+    world.reclaim_image.as_ref()?;
+    let leaves = match (&world.target, row.host.cluster_id) {
+        (Target::NotWanted, Some(_)) => true,
+        (Target::Found { id, .. }, Some(bound)) => *id != bound && refuses(world).is_none(),
+        (Target::Found { .. } | Target::NotWanted, None) | (Target::Absent | Target::NotInHub, _) => false,
+    };
+    let runs = matches!(&*row.host.status, "installed" | "added-to-existing-cluster");
+    let by_metal = agent.labels().contains_key(label::BARE_METAL_HOST);
+    (leaves && runs && !by_metal && stays(world, row).is_none())
+        .then(|| world.tenant.clone())
+        .flatten()
+}
+
+/// Nothing when it must come back by another way: the cluster cannot be reached, or does not know the node.
+fn fetch(world: &World, agent: &Agent, row: &HostDetail) -> Option<Vec<Step>> {
+    reclaims_from(world, agent, row)?;
+    if matches!(world.trouble, Some(Failure::Spoke(_))) || is_returning(&row.host.status) {
+        return None;
+    }
+    let node = answer(world, Purpose::Reclaim, &world.spoke)?
+        .as_ref()
+        .ok()?
+        .node
+        .as_ref()?;
+    let objects = reclaim::objects(world.reclaim_image.as_deref()?, node, row);
+    let deeds = objects
+        .into_iter()
+        .map(|object| Step::Spoke(super::Deed::Apply(Box::new(object))));
+    Some(deeds.chain([Step::Hub(Call::Reclaim)]).collect())
+}

@@ -1,0 +1,244 @@
+//! What the object asks for and the hub does not have yet.
+
+use super::{Call, Step, Sync, inventory, is_day_two};
+use crate::controller::agent::world::World;
+use crate::crd::Agent;
+use crate::crd::agent::AgentSpec;
+use crate::crd::keys::data;
+use crate::key::Key;
+use crate::runtime::secret::Found;
+use muster_contract::v1::host::{ChangeHost, HostDetail, HostSetting};
+use muster_contract::v2::agent::inventory::Disk;
+use muster_contract::v2::host::{
+    CertificateVerification, DiskRole, DiskSelection, FencingCredentials, HostRoleChoice, KeyValue,
+    UpdateHost,
+};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+type Wish<T> = Result<T, Sync>;
+
+pub fn steps(world: &World, agent: &Agent, row: &HostDetail) -> Wish<Vec<Step>> {
+    let mut steps = labels(world, &agent.spec);
+    let mut calls = any_time(agent, row)?;
+    if is_editable(&row.host.status) {
+        let (update, clear) = in_time(world, agent, row)?;
+        if update != UpdateHost::default() {
+            calls.push(Call::Update(Box::new(update)));
+        }
+        if !clear.is_empty() {
+            calls.push(Call::Change(ChangeHost {
+                clear,
+                ..ChangeHost::default()
+            }));
+        }
+    }
+    steps.extend(calls.into_iter().map(Step::Hub));
+    Ok(steps)
+}
+
+/// Before the installation begins.
+fn is_editable(status: &str) -> bool {
+    matches!(
+        status,
+        "discovering"
+            | "known"
+            | "disconnected"
+            | "insufficient"
+            | "pending-for-input"
+            | "binding"
+            | "discovering-unbound"
+            | "known-unbound"
+            | "disconnected-unbound"
+            | "insufficient-unbound"
+    )
+}
+
+/// Secrets that are used are watched from now on, and part of backups.
+fn labels(world: &World, spec: &AgentSpec) -> Vec<Step> {
+    let token = spec.ignition_endpoint_token_reference.as_ref().map(Key::from);
+    let fencing = Key::new(&world.key.namespace, &spec.fencing_credentials_secret_ref);
+    let used = [(token, &world.token), (Some(fencing), &world.fencing)];
+    let missing = used.into_iter().filter_map(|(key, found)| {
+        let labels = found.as_ref().map(|found| found.missing_labels.clone())?;
+        (!labels.is_empty()).then_some(Step::LabelSecret(key?, labels))
+    });
+    missing.collect()
+}
+
+fn any_time(agent: &Agent, row: &HostDetail) -> Wish<Vec<Call>> {
+    let spec = &agent.spec;
+    let mut calls = Vec::new();
+    let args = list("installerArgs", &spec.installer_args)?;
+    if args != list("installerArgs", &row.host.installer_args).unwrap_or_default() {
+        calls.push(Call::InstallerArgs(args));
+    }
+    if spec.ignition_config_overrides != row.host.ignition_config_overrides {
+        calls.push(Call::Ignition(spec.ignition_config_overrides.clone()));
+    }
+    // Whoever has an Agent has somebody who follows its node.
+    if spec.approved != row.approved || !row.followed {
+        calls.push(Call::Change(ChangeHost {
+            approved: Some(spec.approved),
+            followed: Some(true),
+            clear: Vec::new(),
+        }));
+    }
+    Ok(calls)
+}
+
+fn list(field: &str, text: &str) -> Wish<Vec<String>> {
+    match text {
+        "" => Ok(Vec::new()),
+        text => serde_json::from_str(text)
+            .map_err(|error| Sync::Input(format!("{field} is no JSON list of texts: {error}."))),
+    }
+}
+
+fn in_time(world: &World, agent: &Agent, row: &HostDetail) -> Wish<(UpdateHost, Vec<HostSetting>)> {
+    let (spec, host) = (&agent.spec, &row.host);
+    let mut clear = Vec::new();
+    let given = |wanted: &str, now: &str| (!wanted.is_empty() && wanted != now).then(|| wanted.to_owned());
+    if spec.hostname.is_empty() && !row.given_name.is_empty() {
+        clear.push(HostSetting::Hostname);
+    }
+    // The pool of its role is what a host joins anyway.
+    let pool = host.machine_config_pool_name.as_str();
+    if spec.machine_config_pool.is_empty() && !matches!(pool, "" | "master" | "worker" | "arbiter") {
+        clear.push(HostSetting::MachineConfigPool);
+    }
+    if spec.fencing_credentials_secret_ref.is_empty() && !host.fencing_credentials.is_empty() {
+        clear.push(HostSetting::Fencing);
+    }
+    let update = UpdateHost {
+        host_role: role(spec, row)?,
+        host_name: given(&spec.hostname, &row.given_name),
+        disks_selected_config: disk(spec, row)?,
+        disks_skip_formatting: None,
+        machine_config_pool_name: given(&spec.machine_config_pool, pool),
+        ignition_endpoint_token: token(world, spec, row)?.map(Into::into),
+        ignition_endpoint_http_headers: headers(world, spec, row),
+        node_labels: node_labels(spec, row),
+        fencing_credentials: fencing(world, spec, row)?,
+    };
+    Ok((update, clear))
+}
+
+/// An empty role leaves the choice to the hub, also after a person had made it. What the hub itself decided for hosts of
+/// running clusters and of single-node ones stays.
+fn role(spec: &AgentSpec, row: &HostDetail) -> Wish<Option<HostRoleChoice>> {
+    let now = &*row.host.role;
+    let wanted = match spec.role.as_str() {
+        "" if is_day_two(row) || row.host.bootstrap || now.is_empty() => return Ok(None),
+        "" => HostRoleChoice::AutoAssign,
+        word => word
+            .parse()
+            .map_err(|error| Sync::Input(format!("role: {error}")))?,
+    };
+    Ok((wanted.word() != now).then_some(wanted))
+}
+
+/// By id or by path. What the host does not have is never replaced by something else that it has.
+fn disk(spec: &AgentSpec, row: &HostDetail) -> Wish<Option<Vec<DiskSelection>>> {
+    let wanted = [&spec.installation_disk_path, &spec.installation_disk_id];
+    let Some(wanted) = wanted.into_iter().find(|wanted| !wanted.is_empty()) else {
+        return Ok(None);
+    };
+    // While the host is handed over nobody knows its disks.
+    let Some(inventory) = inventory::parse(row).map_err(Sync::Backend)? else {
+        return Ok(None);
+    };
+    let Some(disk) = inventory.disks.iter().find(|disk| is_called(disk, wanted)) else {
+        return Err(Sync::Input(format!("The host has no disk {wanted}.")));
+    };
+    if !disk.installation_eligibility.eligible {
+        let why = disk.installation_eligibility.not_eligible_reasons.join("; ");
+        return Err(Sync::Input(format!(
+            "Nothing can be installed to disk {wanted}: {why}."
+        )));
+    }
+    let now = row.host.installation_disk_id.as_str();
+    if !now.is_empty() && is_called(disk, now) {
+        return Ok(None);
+    }
+    Ok(Some(vec![DiskSelection {
+        id: wanted.clone(),
+        role: Some(DiskRole::Install),
+    }]))
+}
+
+fn is_called(disk: &Disk, name: &str) -> bool {
+    let device = format!("/dev/{}", disk.name);
+    let names = [&disk.id, &disk.by_path, &disk.by_id, &disk.path, &device];
+    !name.is_empty() && names.into_iter().any(|known| known == name)
+}
+
+/// Empty clears it.
+fn token(world: &World, spec: &AgentSpec, row: &HostDetail) -> Wish<Option<String>> {
+    let Some(reference) = &spec.ignition_endpoint_token_reference else {
+        return Ok(row.host.ignition_endpoint_token_set.then(String::new));
+    };
+    let key = Key::from(reference);
+    let value = value(world.token.as_ref(), &key, data::IGNITION_TOKEN)?;
+    let known = row.host.ignition_endpoint_token_set && world.token_is_known;
+    Ok((!known).then(|| value.to_owned()))
+}
+
+fn value<'a>(found: Option<&'a Found>, key: &Key, name: &str) -> Wish<&'a str> {
+    let found = found.ok_or_else(|| Sync::Backend(format!("There is no Secret {key}.")))?;
+    found
+        .value(name)
+        .ok_or_else(|| Sync::Backend(format!("Secret {key} has no key {name:?}.")))
+}
+
+/// What is remembered of headers, which the hub does not show.
+pub fn headers_text(spec: &AgentSpec) -> String {
+    json!(spec.ignition_endpoint_http_headers).to_string()
+}
+
+fn headers(world: &World, spec: &AgentSpec, row: &HostDetail) -> Option<Vec<KeyValue>> {
+    let wanted = &spec.ignition_endpoint_http_headers;
+    let known = match wanted.is_empty() {
+        true => !row.ignition_headers_set,
+        false => row.ignition_headers_set && world.headers_are_known,
+    };
+    (!known).then(|| pairs(wanted))
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> Vec<KeyValue> {
+    let pair = |(key, value): (&String, &String)| KeyValue {
+        key: key.clone(),
+        value: value.clone(),
+    };
+    map.iter().map(pair).collect()
+}
+
+fn node_labels(spec: &AgentSpec, row: &HostDetail) -> Option<Vec<KeyValue>> {
+    let now: BTreeMap<String, String> = serde_json::from_str(&row.host.node_labels).unwrap_or_default();
+    (now != spec.node_labels).then(|| pairs(&spec.node_labels))
+}
+
+fn fencing(world: &World, spec: &AgentSpec, row: &HostDetail) -> Wish<Option<FencingCredentials>> {
+    if spec.fencing_credentials_secret_ref.is_empty() {
+        return Ok(None);
+    }
+    let key = Key::new(&world.key.namespace, &spec.fencing_credentials_secret_ref);
+    let part = |name: &str| value(world.fencing.as_ref(), &key, name).map(str::to_owned);
+    let verification = world
+        .fencing
+        .as_ref()
+        .and_then(|found| found.value(data::CERTIFICATE_VERIFICATION));
+    let verification = verification
+        .map(str::parse::<CertificateVerification>)
+        .transpose();
+    let wanted = FencingCredentials {
+        address: part(data::ADDRESS)?,
+        username: part(data::USERNAME)?,
+        password: part(data::PASSWORD)?.into(),
+        certificate_verification: verification
+            .map_err(|error| Sync::Input(format!("Secret {key}: {error}")))?,
+        mac_address: None,
+    };
+    let now: Option<FencingCredentials> = serde_json::from_str(&row.host.fencing_credentials).ok();
+    Ok((now.as_ref() != Some(&wanted)).then_some(wanted))
+}

@@ -1,0 +1,270 @@
+//! Requests for certificates, and nodes that are followed.
+
+use super::*;
+use crate::controller::agent::plan::csr::{self, Wants};
+use crate::controller::agent::spoke::Spoke;
+use crate::runtime::spoke::NoSpoke;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::certificates::v1::{
+    CertificateSigningRequest, CertificateSigningRequestCondition, CertificateSigningRequestSpec,
+    CertificateSigningRequestStatus,
+};
+use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeCondition, NodeStatus};
+use muster_contract::v2::install::HostStage;
+
+/// CN=system:node:worker-1, O=system:nodes, no other names.
+const CLIENT: &[u8] = include_bytes!("client.csr.pem");
+/// The same with DNS:worker-1, DNS:worker-1.example.com and IP:10.0.0.5.
+const SERVING: &[u8] = include_bytes!("serving.csr.pem");
+/// CN=system:node:worker-1, O=system:nodes, O=system:masters.
+const GREEDY: &[u8] = include_bytes!("greedy.csr.pem");
+
+fn request(pem: &[u8], user: &str, groups: &[&str], usages: &[&str]) -> CertificateSigningRequest {
+    let texts = |list: &[&str]| Some(list.iter().map(|text| (*text).to_owned()).collect());
+    let mut csr = CertificateSigningRequest {
+        spec: CertificateSigningRequestSpec {
+            request: ByteString(pem.to_vec()),
+            username: Some(user.into()),
+            groups: texts(groups),
+            usages: texts(usages),
+            ..CertificateSigningRequestSpec::default()
+        },
+        ..CertificateSigningRequest::default()
+    };
+    csr.metadata.name = Some(format!("csr-{}", usages.last().unwrap().replace(' ', "-")));
+    csr
+}
+
+const BOOTSTRAPPER: &str = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
+const BOOTSTRAP_GROUPS: [&str; 3] = [
+    "system:serviceaccounts",
+    "system:serviceaccounts:openshift-machine-config-operator",
+    "system:authenticated",
+];
+
+fn client() -> CertificateSigningRequest {
+    request(
+        CLIENT,
+        BOOTSTRAPPER,
+        &BOOTSTRAP_GROUPS,
+        &["digital signature", "client auth"],
+    )
+}
+
+fn serving() -> CertificateSigningRequest {
+    let groups = ["system:nodes", "system:authenticated"];
+    request(
+        SERVING,
+        "system:node:worker-1",
+        &groups,
+        &["digital signature", "key encipherment", "server auth"],
+    )
+}
+
+fn node(ready: bool) -> Node {
+    let address = |kind: &str, address: &str| NodeAddress {
+        type_: kind.into(),
+        address: address.into(),
+    };
+    let mut node = Node {
+        status: Some(NodeStatus {
+            addresses: Some(vec![
+                address("Hostname", "worker-1"),
+                address("InternalDNS", "worker-1.example.com"),
+                address("InternalIP", "10.0.0.5"),
+            ]),
+            conditions: Some(vec![NodeCondition {
+                type_: "Ready".into(),
+                status: if ready { "True" } else { "False" }.into(),
+                ..NodeCondition::default()
+            }]),
+            ..NodeStatus::default()
+        }),
+        ..Node::default()
+    };
+    node.metadata.name = Some("worker-1".into());
+    node
+}
+
+#[test]
+fn requests_of_the_node_are_recognised() {
+    assert_eq!(csr::judge(&client(), "worker-1", None), Some(Wants::Client));
+    assert_eq!(csr::judge(&client(), "WORKER-1", None), Some(Wants::Client));
+    assert_eq!(
+        csr::judge(&client(), "worker-1.example.com", None),
+        Some(Wants::Client)
+    );
+    assert_eq!(
+        csr::judge(&serving(), "worker-1", Some(&node(false))),
+        Some(Wants::Serving)
+    );
+    assert_eq!(
+        csr::judge(&serving(), "worker-1", None),
+        None,
+        "it waits for the node"
+    );
+}
+
+#[test]
+fn requests_of_others_and_for_more_are_not() {
+    let mut other_groups = client();
+    other_groups
+        .spec
+        .groups
+        .as_mut()
+        .unwrap()
+        .push("system:masters".into());
+    let mut wrong_usages = client();
+    wrong_usages
+        .spec
+        .usages
+        .as_mut()
+        .unwrap()
+        .push("server auth".into());
+    let mut garbage = client();
+    garbage.spec.request = ByteString(b"-----BEGIN NONSENSE-----".to_vec());
+    let usages = ["digital signature", "client auth"];
+    let refused = [
+        ("another host", client(), "worker-2"),
+        (
+            "another requester",
+            request(CLIENT, "somebody", &BOOTSTRAP_GROUPS, &usages),
+            "worker-1",
+        ),
+        ("more groups", other_groups, "worker-1"),
+        ("more usages", wrong_usages, "worker-1"),
+        (
+            "more organizations",
+            request(GREEDY, BOOTSTRAPPER, &BOOTSTRAP_GROUPS, &usages),
+            "worker-1",
+        ),
+        (
+            "a client with other names",
+            request(SERVING, BOOTSTRAPPER, &BOOTSTRAP_GROUPS, &usages),
+            "worker-1",
+        ),
+        ("garbage", garbage, "worker-1"),
+    ];
+    for (why, csr, host) in refused {
+        assert_eq!(csr::judge(&csr, host, Some(&node(true))), None, "{why}");
+    }
+    let mut elsewhere = node(true);
+    elsewhere
+        .status
+        .as_mut()
+        .unwrap()
+        .addresses
+        .as_mut()
+        .unwrap()
+        .pop();
+    assert_eq!(
+        csr::judge(&serving(), "worker-1", Some(&elsewhere)),
+        None,
+        "an address that is not the node's"
+    );
+    let mut impostor = serving();
+    impostor.spec.username = Some("system:node:worker-2".into());
+    assert_eq!(csr::judge(&impostor, "worker-1", Some(&node(true))), None);
+}
+
+fn joining(stage: &'static str, spoke: Result<Spoke, NoSpoke>) -> World {
+    let row = day_two(at_stage(lent("installing-in-progress", BLUE), stage));
+    let mut world = world(Some(wanting("blue")), Some(row));
+    world.spoke = Some(spoke);
+    world
+}
+
+fn spoke(node: Option<Node>, csrs: Vec<CertificateSigningRequest>) -> Result<Spoke, NoSpoke> {
+    Ok(Spoke {
+        node,
+        machine: None,
+        csrs,
+    })
+}
+
+#[test]
+fn first_the_client_then_with_the_node_the_server_then_the_host_is_done() {
+    let first = plan(&joining("Rebooting", spoke(None, vec![client(), serving()])));
+    assert_eq!(deeds(&first), [&Deed::ApproveCsr("csr-client-auth".into())]);
+    assert_eq!(first.then, Then::After(Duration::from_secs(60)));
+    let tracked = after(&wanting("blue"), &first)
+        .status
+        .unwrap()
+        .csr_status
+        .unwrap();
+    assert_eq!(tracked.approved_csrs[0].type_, "client");
+
+    let mut second = joining("Rebooting", spoke(Some(node(false)), vec![client(), serving()]));
+    let mut agent = wanting("blue");
+    agent.status = after(&wanting("blue"), &first).status;
+    second.agent = Some(Arc::new(agent.clone()));
+    let plan_of = plan(&second);
+    assert_eq!(deeds(&plan_of), [&Deed::ApproveCsr("csr-server-auth".into())]);
+    assert_eq!(
+        calls(&plan_of),
+        [&Call::Progress(HostStage::Joined, String::new())]
+    );
+
+    let mut approved = [client(), serving()];
+    for csr in &mut approved {
+        csr.status = Some(CertificateSigningRequestStatus {
+            conditions: Some(vec![CertificateSigningRequestCondition {
+                type_: "Approved".into(),
+                status: "True".into(),
+                ..CertificateSigningRequestCondition::default()
+            }]),
+            ..CertificateSigningRequestStatus::default()
+        });
+    }
+    let third = joining("Joined", spoke(Some(node(true)), approved.to_vec()));
+    let plan_of = plan(&third);
+    assert_eq!(
+        (deeds(&plan_of).len(), calls(&plan_of)),
+        (0, vec![&Call::Progress(HostStage::Done, String::new())])
+    );
+}
+
+#[test]
+fn a_node_without_certificates_is_not_done_and_one_of_a_power_controller_needs_none() {
+    let ready = plan(&joining("Rebooting", spoke(Some(node(true)), Vec::new())));
+    assert_eq!(calls(&ready), [&Call::Progress(HostStage::Joined, String::new())]);
+    let mut metal = joining("Joined", spoke(Some(node(true)), Vec::new()));
+    let mut agent = wanting("blue");
+    agent
+        .labels_mut()
+        .insert(label::BARE_METAL_HOST.into(), "metal-1".into());
+    metal.agent = Some(Arc::new(agent));
+    assert!(!ask::question(&metal).unwrap().csrs);
+    assert_eq!(
+        calls(&plan(&metal)),
+        [&Call::Progress(HostStage::Done, String::new())]
+    );
+}
+
+#[test]
+fn a_ready_node_gets_its_labels() {
+    let mut world = joining("Joined", spoke(Some(node(true)), Vec::new()));
+    let mut agent = wanting("blue");
+    agent.spec.node_labels.insert("zone".into(), "north".into());
+    world.agent = Some(Arc::new(agent));
+    let mut row = world.row.clone().unwrap();
+    row.host.node_labels = "{\"zone\":\"north\"}".into();
+    world.row = Some(row);
+    let labels = BTreeMap::from([("zone".to_owned(), "north".to_owned())]);
+    assert_eq!(
+        deeds(&plan(&world)),
+        [&Deed::LabelNode("worker-1".into(), labels)]
+    );
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_shows_and_is_asked_again() {
+    let plan = plan(&joining("Rebooting", Err(NoSpoke::Failed("no route".into()))));
+    assert_eq!(
+        (synced(&plan), plan.then),
+        (
+            says("False", "BackendError"),
+            Then::After(Duration::from_secs(10))
+        )
+    );
+}

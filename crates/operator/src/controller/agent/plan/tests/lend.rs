@@ -1,0 +1,306 @@
+//! Where hosts are and where they should be.
+
+use super::*;
+use crate::controller::agent::spoke::Spoke;
+use crate::runtime::spoke::NoSpoke;
+use k8s_openapi::api::core::v1::Node;
+
+fn decided(agent: Agent, row: HostDetail) -> Plan {
+    // Metadata first, so that what is left is about lending.
+    let labelled = after(&agent, &plan(&world(Some(agent.clone()), Some(row.clone()))));
+    let agent = Agent {
+        status: agent.status,
+        ..labelled
+    };
+    plan(&world(Some(agent), Some(row)))
+}
+
+#[test]
+fn a_free_host_that_is_ready_is_bound() {
+    let plan = decided(wanting("blue"), row("known-unbound"));
+    assert_eq!(calls(&plan), [&Call::Bind(BLUE)]);
+    assert_eq!(plan.then, Then::Look);
+}
+
+#[test]
+fn a_free_host_that_is_not_ready_waits_without_asking_the_hub() {
+    for status in [
+        "discovering-unbound",
+        "insufficient-unbound",
+        "disconnected-unbound",
+        "unbinding",
+        "reclaiming",
+    ] {
+        let plan = decided(wanting("blue"), row(status));
+        assert_eq!(synced(&plan), says("False", "BackendError"), "{status}");
+        assert_eq!(
+            (calls(&plan).len(), plan.then),
+            (0, Then::Rest),
+            "{status}: the feed tells"
+        );
+    }
+}
+
+#[test]
+fn a_host_that_waits_gets_what_it_may_be_waiting_for() {
+    let mut agent = wanting("blue");
+    agent.spec.hostname = "chosen".into();
+    let plan = decided(agent, row("insufficient-unbound"));
+    let [Call::Update(update)] = calls(&plan)[..] else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(update.host_name.as_deref(), Some("chosen"));
+}
+
+#[test]
+fn clusters_that_are_missing_are_waited_for() {
+    for missing in [Target::Absent, Target::NotInHub] {
+        let mut world = world(Some(wanting("blue")), Some(row("known-unbound")));
+        world.target = missing;
+        let plan = plan(&world);
+        assert_eq!(synced(&plan), says("False", "BackendError"));
+        assert_eq!(calls(&plan).len(), 0);
+    }
+}
+
+#[test]
+fn a_cluster_of_another_architecture_or_in_the_middle_of_its_installation_refuses_and_nobody_is_asked() {
+    let refusals = [
+        ("insufficient", "arm64"),
+        ("installing", "x86_64"),
+        ("installed", ""),
+        ("error", "multi"),
+    ];
+    for (status, architecture) in refusals {
+        let mut world = world(Some(wanting("blue")), Some(row("known-unbound")));
+        world.target = Target::Found {
+            id: BLUE,
+            status: status.into(),
+            architecture: architecture.into(),
+        };
+        let plan = plan(&world);
+        assert_eq!(
+            synced(&plan),
+            says("False", "InputError"),
+            "{status} {architecture}"
+        );
+        assert_eq!((calls(&plan).len(), plan.then), (0, Then::Rest));
+    }
+}
+
+#[test]
+fn what_the_hub_refuses_is_told_and_only_what_goes_by_is_tried_again() {
+    let cases = [
+        (Trouble::Input("no".into()), "InputError", Then::Rest),
+        (
+            Trouble::Conflict("not now".into()),
+            "BackendError",
+            Then::After(Duration::from_secs(10)),
+        ),
+        (
+            Trouble::Internal("ill".into()),
+            "BackendError",
+            Then::After(Duration::from_secs(10)),
+        ),
+    ];
+    for (trouble, reason, then) in cases {
+        let mut world = world(Some(wanting("blue")), Some(row("known-unbound")));
+        world.trouble = Some(Failure::Hub(trouble));
+        let plan = plan(&world);
+        assert_eq!((synced(&plan), plan.then), (says("False", reason), then));
+        assert_eq!(calls(&plan).len(), 0);
+    }
+}
+
+#[test]
+fn a_lent_host_that_nobody_wants_is_taken_back() {
+    for status in [
+        "known",
+        "insufficient",
+        "disconnected",
+        "installed",
+        "error",
+        "cancelled",
+    ] {
+        let plan = decided(agent(), lent(status, BLUE));
+        assert_eq!(calls(&plan), [&Call::Unbind], "{status}");
+    }
+}
+
+#[test]
+fn hosts_of_new_clusters_stay_while_they_are_installed_and_nothing_is_written_about_it_twice() {
+    let agent = settled(agent(), lent("installing-in-progress", BLUE));
+    let status = agent.status.as_ref().unwrap();
+    let synced = status
+        .conditions
+        .iter()
+        .find(|one| one.type_ == "SpecSynced")
+        .unwrap();
+    assert_eq!(
+        (synced.status.as_str(), synced.reason.as_str()),
+        ("False", "InputError")
+    );
+    assert_eq!(status.deprovision_info, None);
+    let second = plan(&world(Some(agent), Some(lent("installing-in-progress", BLUE))));
+    assert_eq!(second, Plan::default());
+}
+
+#[test]
+fn hosts_of_running_clusters_are_taken_out_even_while_they_are_installed() {
+    let plan = decided(agent(), day_two(lent("installing-in-progress", BLUE)));
+    assert_eq!(calls(&plan), [&Call::Reset, &Call::Unbind]);
+}
+
+#[test]
+fn hosts_of_an_infra_env_with_a_cluster_stay_in_it() {
+    let mut world = world(Some(agent()), Some(lent("known", BLUE)));
+    let mut bound = infra_env("shared");
+    bound.spec.cluster_ref = wanting("blue").spec.cluster_deployment_name;
+    world.infra_env = Some(Arc::new(bound));
+    let plan = plan(&world);
+    assert_eq!(
+        (synced(&plan), calls(&plan).len()),
+        (says("False", "InputError"), 0)
+    );
+}
+
+#[test]
+fn a_move_is_one_request_and_shows_as_a_move_until_it_is_over() {
+    let plan_of = decided(wanting("green"), lent("known", BLUE));
+    assert_eq!(calls(&plan_of), [&Call::Move(GREEN)]);
+    let mut on_its_way = row("unbinding");
+    on_its_way.moving_to = Some(GREEN);
+    let waiting = decided(wanting("green"), on_its_way.clone());
+    assert_eq!(
+        (synced(&waiting), calls(&waiting).len()),
+        (says("True", "Moving"), 0)
+    );
+    on_its_way.moving_to = Some(BLUE);
+    assert_eq!(
+        calls(&decided(wanting("green"), on_its_way.clone())),
+        [&Call::Move(GREEN)],
+        "it was redirected"
+    );
+    let called_off = ChangeHost {
+        clear: vec![muster_contract::v1::host::HostSetting::Move],
+        ..ChangeHost::default()
+    };
+    assert_eq!(calls(&decided(agent(), on_its_way)), [&Call::Change(called_off)]);
+}
+
+#[test]
+fn where_the_node_must_be_removed_is_noted_before_the_host_goes() {
+    let plan = decided(agent(), at_stage(lent("installed", BLUE), "Done"));
+    let note = plan
+        .steps
+        .iter()
+        .position(|step| matches!(step, Step::Status(_)))
+        .unwrap();
+    let unbind = plan
+        .steps
+        .iter()
+        .position(|step| *step == Step::Hub(Call::Unbind))
+        .unwrap();
+    assert!(note < unbind);
+    let info = &status_of(&plan)["deprovision_info"];
+    assert_eq!(
+        (&info["cluster_name"], &info["node_name"]),
+        (&json!("blue"), &json!("worker-1"))
+    );
+    let untouched = decided(agent(), lent("known", BLUE));
+    assert_eq!(
+        status_of(&untouched),
+        Value::Null,
+        "a host that was never installed leaves nothing behind"
+    );
+}
+
+fn reclaimable(spoke: Result<Spoke, NoSpoke>) -> World {
+    let mut world = world(Some(agent()), Some(at_stage(lent("installed", BLUE), "Done")));
+    world.reclaim_image = Some("registry.example.com/muster:1".into());
+    world.spoke = Some(spoke);
+    world
+}
+
+fn with_node() -> Spoke {
+    let mut node = Node::default();
+    node.metadata.name = Some("worker-1.example.com".into());
+    Spoke {
+        node: Some(node),
+        ..Spoke::default()
+    }
+}
+
+#[test]
+fn a_host_that_runs_is_fetched_back_from_the_inside() {
+    let plan = plan(&reclaimable(Ok(with_node())));
+    assert_eq!(calls(&plan), [&Call::Reclaim]);
+    let kinds: Vec<_> = deeds(&plan)
+        .iter()
+        .map(|deed| match deed {
+            Deed::Apply(object) => object["kind"].as_str().unwrap().to_owned(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "Namespace",
+            "ServiceAccount",
+            "Role",
+            "RoleBinding",
+            "Secret",
+            "DaemonSet"
+        ]
+    );
+    let Some(Deed::Apply(set)) = deeds(&plan).last().copied() else {
+        panic!()
+    };
+    assert_eq!(set["metadata"]["name"], "worker-1-example-com-reclaim");
+    let words = set["spec"]["template"]["spec"]["containers"][0]["args"].to_string();
+    assert!(
+        words.contains("--url=http://hub.example.com:8090\"") && words.contains(HOST),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_host_whose_cluster_cannot_help_is_waited_for() {
+    let failures = [
+        reclaimable(Err(NoSpoke::NoKubeconfig)),
+        reclaimable(Err(NoSpoke::Failed("no answer".into()))),
+        reclaimable(Ok(Spoke::default())),
+        World {
+            trouble: Some(Failure::Spoke("forbidden".into())),
+            ..reclaimable(Ok(with_node()))
+        },
+    ];
+    for world in failures {
+        assert_eq!(calls(&plan(&world)), [&Call::Unbind], "{:?}", world.spoke);
+    }
+}
+
+#[test]
+fn a_host_with_a_power_controller_is_not_fetched_from_the_inside() {
+    let mut world = reclaimable(Ok(with_node()));
+    let mut agent = agent();
+    agent
+        .labels_mut()
+        .insert(label::BARE_METAL_HOST.into(), "metal-1".into());
+    world.agent = Some(Arc::new(agent));
+    assert_eq!(calls(&plan(&world)), [&Call::Unbind]);
+}
+
+#[test]
+fn the_cluster_of_a_host_is_asked_only_when_there_is_something_to_learn() {
+    let quiet = world(Some(wanting("blue")), Some(lent("known", BLUE)));
+    assert_eq!(ask::question(&quiet), None);
+    let returning = reclaimable(Err(NoSpoke::NoKubeconfig));
+    assert_eq!(
+        ask::question(&returning).unwrap().cluster,
+        Key::new("clusters", "blue")
+    );
+    let joining = day_two(at_stage(lent("installing-in-progress", BLUE), "Rebooting"));
+    let question = ask::question(&world(Some(wanting("blue")), Some(joining))).unwrap();
+    assert!(question.csrs && !question.machine);
+}

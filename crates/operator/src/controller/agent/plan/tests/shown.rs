@@ -1,0 +1,258 @@
+//! What an Agent looks like.
+
+use super::*;
+use crate::controller::agent::plan::metadata;
+
+#[test]
+fn a_new_host_gets_an_agent_with_everything_it_must_never_be_without() {
+    let mut world = world(None, Some(row("discovering-unbound")));
+    let mut pool = infra_env("shared");
+    pool.spec.agent_labels.insert("zone".into(), "north".into());
+    pool.spec.agent_approval = Some(crate::crd::infra_env::AgentApproval { auto_approve: true });
+    world.infra_env = Some(Arc::new(pool));
+    let plan = plan(&world);
+    let [Step::Create(agent)] = &plan.steps[..] else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(
+        (agent.name_any(), agent.namespace().unwrap()),
+        (HOST.into(), "pool".into())
+    );
+    assert_eq!(agent.labels()["zone"], "north");
+    assert_eq!(agent.labels()[label::INFRA_ENV], "shared");
+    assert_eq!(agent.labels()[label::CLUSTER_DEPLOYMENT_NAMESPACE], "");
+    assert_eq!(agent.finalizers(), [finalizer::AGENT]);
+    let owner = &agent.owner_references()[0];
+    assert_eq!(
+        (owner.kind.as_str(), owner.uid.as_str(), owner.controller),
+        ("InfraEnv", "uid-of-shared", None)
+    );
+    assert!(agent.spec.approved);
+    assert_eq!(agent.spec.cluster_deployment_name, None);
+    let wire = serde_json::to_value(agent).unwrap();
+    assert_eq!(
+        (&wire["spec"]["role"], &wire["spec"]["approved"]),
+        (&json!(""), &json!(true))
+    );
+}
+
+#[test]
+fn an_agent_made_anew_knows_the_cluster_its_host_is_in() {
+    let plan_of = plan(&world(None, Some(lent("known", BLUE))));
+    let [Step::Create(agent)] = &plan_of.steps[..] else {
+        panic!("{plan_of:?}")
+    };
+    assert_eq!(
+        agent.spec.cluster_deployment_name,
+        wanting("blue").spec.cluster_deployment_name
+    );
+    assert_eq!(agent.labels()[label::CLUSTER_DEPLOYMENT_NAMESPACE], "clusters");
+    let mut foreign = world(None, Some(lent("known", BLUE)));
+    foreign.tenant = None;
+    assert_eq!(
+        plan(&foreign).steps,
+        [],
+        "an Agent without its cluster would take the host away from it"
+    );
+}
+
+#[test]
+fn nothing_is_made_for_an_infra_env_that_goes() {
+    let mut world = world(None, Some(row("known-unbound")));
+    let mut pool = infra_env("shared");
+    pool.metadata.deletion_timestamp = Some(crate::runtime::clock::time(now()));
+    world.infra_env = Some(Arc::new(pool));
+    assert_eq!(plan(&world), Plan::default());
+}
+
+#[test]
+fn the_object_shows_the_host_and_a_second_look_changes_nothing() {
+    let agent = settled(agent(), row("known-unbound"));
+    let status = agent.status.clone().unwrap();
+    assert_eq!(status.inventory.hostname, "worker-1");
+    assert_eq!(status.inventory.cpu.clock_megahertz, 2400);
+    assert_eq!(status.inventory.interfaces[0].ip_v4_addresses, ["10.0.0.5/24"]);
+    assert_eq!(
+        status.inventory.disks[1]
+            .installation_eligibility
+            .not_eligible_reasons,
+        ["too small"]
+    );
+    assert_eq!(
+        (status.kind.as_str(), status.role.as_str()),
+        ("Host", "auto-assign")
+    );
+    assert_eq!(
+        (
+            status.debug_info.state.as_str(),
+            status.debug_info.state_info.as_str()
+        ),
+        ("known-unbound", "as it is")
+    );
+    assert_eq!(status.validations_info["hardware"][1].status, "failure");
+    let labels = agent.labels();
+    assert_eq!(labels[label::HOST_MANUFACTURER], "RedHatInc");
+    assert_eq!(
+        (
+            &*labels[label::HAS_NON_ROTATIONAL_DISK],
+            &*labels[label::CPU_VIRT_ENABLED]
+        ),
+        ("true", "true")
+    );
+    assert_eq!(
+        plan(&world(Some(agent), Some(row("known-unbound")))),
+        Plan::default()
+    );
+}
+
+#[test]
+fn the_object_carries_what_a_new_hub_would_need_to_know() {
+    let agent = settled(
+        wanting("blue"),
+        at_stage(lent("installing-in-progress", BLUE), "Rebooting"),
+    );
+    let noted = agent.annotations();
+    assert_eq!(noted[annotation::AGENT_STATE], "installing-in-progress");
+    assert_eq!(noted[annotation::AGENT_STAGE], "Rebooting");
+    assert_eq!(noted[annotation::AGENT_ROLE], "auto-assign");
+    assert_eq!(noted[annotation::AGENT_INVENTORY], INVENTORY);
+    assert_eq!(noted[annotation::AGENT_VALIDATIONS], CHECKS);
+    assert_eq!(noted[annotation::INVENTORY_VERSION], "0.1");
+    let mut large = row("known-unbound");
+    large.host.inventory = format!("{{\"hostname\": \"{}\"}}", "x".repeat(300 * 1024));
+    let agent = settled(self::agent(), large);
+    assert!(
+        !agent.annotations().contains_key(annotation::AGENT_INVENTORY),
+        "the API server would refuse the object"
+    );
+}
+
+#[test]
+fn while_a_host_is_handed_over_what_was_known_of_it_stays() {
+    let agent = settled(wanting("blue"), lent("known", BLUE));
+    let mut bare = lent("binding", BLUE);
+    (bare.host.inventory, bare.host.validations_info) = Default::default();
+    let agent = settled(agent, bare);
+    assert_eq!(agent.status.as_ref().unwrap().inventory.hostname, "worker-1");
+    assert_eq!(agent.labels()[label::CPU_ARCHITECTURE], "x86_64");
+    assert_eq!(agent.annotations()[annotation::AGENT_STATE], "binding");
+}
+
+#[test]
+fn the_namespace_of_the_cluster_is_on_the_object_as_soon_as_the_cluster_is() {
+    let plan = plan(&world(Some(wanting("blue")), Some(row("discovering-unbound"))));
+    let Step::Patch(patch) = &plan.steps[0] else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(
+        patch["metadata"]["labels"][label::CLUSTER_DEPLOYMENT_NAMESPACE],
+        "clusters"
+    );
+    let mut back = wanting("blue");
+    back.labels_mut()
+        .insert(label::CLUSTER_DEPLOYMENT_NAMESPACE.into(), "clusters".into());
+    back.spec.cluster_deployment_name = None;
+    let agent = settled(back, row("known-unbound"));
+    assert_eq!(agent.labels()[label::CLUSTER_DEPLOYMENT_NAMESPACE], "");
+}
+
+#[test]
+fn an_infra_env_that_approves_approves_later_too() {
+    let mut world = world(Some(agent()), Some(row("known-unbound")));
+    let mut pool = infra_env("shared");
+    pool.spec.agent_approval = Some(crate::crd::infra_env::AgentApproval { auto_approve: true });
+    world.infra_env = Some(Arc::new(pool));
+    let plan = plan(&world);
+    let Some(Step::Patch(patch)) = plan.steps.last() else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(
+        (&patch["spec"]["approved"], plan.then),
+        (&json!(true), Then::Look)
+    );
+}
+
+#[test]
+fn node_labels_come_from_the_infra_env_unless_somebody_chose_another_value() {
+    let mut pool = infra_env("shared");
+    pool.labels_mut().extend([
+        ("zone".to_owned(), "north".to_owned()),
+        ("rack".to_owned(), "7".to_owned()),
+    ]);
+    pool.annotations_mut().insert(
+        annotation::PROPAGATE_NODE_LABELS.into(),
+        "zone, rack,absent".into(),
+    );
+    let own = BTreeMap::from([("rack".to_owned(), "9".to_owned())]);
+    let inherited = metadata::inherit(&pool, &own, &[]);
+    assert_eq!(inherited.keys, ["zone"]);
+    assert_eq!(
+        (&*inherited.node_labels["zone"], &*inherited.node_labels["rack"]),
+        ("north", "9")
+    );
+    pool.labels_mut().insert("zone".into(), "south".into());
+    let moved = metadata::inherit(&pool, &inherited.node_labels, &["zone"]);
+    assert_eq!(moved.node_labels["zone"], "south");
+    pool.annotations_mut().clear();
+    let gone = metadata::inherit(&pool, &moved.node_labels, &["zone"]);
+    assert_eq!((gone.node_labels, gone.keys.len()), (own, 0));
+}
+
+#[test]
+fn in_the_same_infra_env_everything_people_wrote_stays_and_in_another_nothing_does() {
+    let mut agent = wanting("blue");
+    (agent.spec.approved, agent.spec.hostname) = (true, "chosen".into());
+    agent.spec.installation_disk_id = "/dev/disk/by-id/wwn-1".into();
+    agent.labels_mut().insert("mine".into(), "yes".into());
+    let same = settled(agent.clone(), row("discovering-unbound"));
+    assert_eq!(same.spec, agent.spec);
+    assert_eq!(same.labels()["mine"], "yes");
+    let mut world = world(Some(agent.clone()), Some(row("discovering-unbound")));
+    world.infra_env = Some(Arc::new(infra_env("other")));
+    let mut old = row("disconnected-unbound");
+    old.host.infra_env_id = Uuid::from_u128(99);
+    world.stale = vec![old];
+    let state_first = plan(&world);
+    assert_eq!((calls(&state_first).len(), state_first.then), (0, Then::Look));
+    let agent = after(&agent, &state_first);
+    world.agent = Some(Arc::new(agent.clone()));
+    let plan = plan(&world);
+    assert_eq!(calls(&plan), [&Call::Delete(Uuid::from_u128(99))]);
+    let anew = after(&agent, &plan);
+    assert_eq!(anew.spec, crate::crd::agent::AgentSpec::default());
+    assert_eq!(anew.labels().get("mine"), None);
+    assert_eq!(anew.labels()[label::INFRA_ENV], "other");
+    assert_eq!(anew.owner_references()[0].name, "other");
+}
+
+#[test]
+fn an_owner_of_the_same_name_that_was_restored_takes_the_place_of_the_old_one() {
+    let mut agent = agent();
+    let mut old = metadata::owner(&infra_env("shared"));
+    old.uid = "of-another-life".into();
+    agent.metadata.owner_references = Some(vec![old]);
+    let agent = settled(agent, row("known-unbound"));
+    let uids: Vec<_> = agent
+        .owner_references()
+        .iter()
+        .map(|owner| owner.uid.as_str())
+        .collect();
+    assert_eq!(uids, ["uid-of-shared"]);
+}
+
+#[test]
+fn people_are_told_when_a_host_changes_hands_and_not_when_nothing_happens() {
+    let told = |plan: &Plan| -> Vec<String> {
+        let news = plan.steps.iter().filter_map(|step| match step {
+            Step::Tell(news) => Some(news.reason.clone()),
+            _ => None,
+        });
+        news.collect()
+    };
+    let agent = settled(wanting("blue"), lent("binding", BLUE));
+    let bound = plan(&world(Some(agent.clone()), Some(lent("known", BLUE))));
+    assert_eq!(told(&bound), ["Bound"]);
+    let agent = settled(agent, lent("known", BLUE));
+    let unchanged = plan(&world(Some(agent), Some(lent("known", BLUE))));
+    assert_eq!(told(&unchanged), [] as [String; 0]);
+}

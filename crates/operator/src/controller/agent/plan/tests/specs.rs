@@ -1,0 +1,246 @@
+//! What people write into an Agent, and what the hub is told.
+
+use super::*;
+use crate::crd::reference::FullRef;
+use crate::runtime::secret::Found;
+use muster_contract::v1::host::HostSetting;
+use muster_contract::v2::host::HostRoleChoice;
+
+fn told(agent: &Agent, row: HostDetail) -> Result<Vec<Call>, Sync> {
+    told_in(&world(Some(agent.clone()), Some(row)))
+}
+
+fn told_in(world: &World) -> Result<Vec<Call>, Sync> {
+    let steps = settings::steps(world, world.agent.as_ref().unwrap(), world.row.as_ref().unwrap())?;
+    let calls = steps.into_iter().filter_map(|step| match step {
+        Step::Hub(call) => Some(call),
+        _ => None,
+    });
+    Ok(calls.collect())
+}
+
+fn update(agent: &Agent, row: HostDetail) -> UpdateHost {
+    match told(agent, row).unwrap().pop() {
+        Some(Call::Update(update)) => *update,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_the_hub_has_already_is_not_told_again() {
+    let mut agent = agent();
+    agent.spec.hostname = "chosen".into();
+    agent.spec.role = "worker".into();
+    agent.spec.approved = true;
+    agent.spec.installer_args = "[ \"--append-karg\", \"a=b\" ]".into();
+    agent.spec.node_labels.insert("zone".into(), "north".into());
+    agent.spec.machine_config_pool = "infra".into();
+    agent.spec.installation_disk_path = "/dev/sda".into();
+    let mut row = row("known-unbound");
+    row.given_name = "chosen".into();
+    row.approved = true;
+    row.host.role = "worker".into();
+    row.host.installer_args = "[\"--append-karg\",\"a=b\"]".into();
+    row.host.node_labels = "{\"zone\":\"north\"}".into();
+    row.host.machine_config_pool_name = "infra".into();
+    row.host.installation_disk_id = "/dev/disk/by-id/wwn-1".into();
+    assert_eq!(told(&agent, row), Ok(Vec::new()));
+}
+
+#[test]
+fn everything_new_goes_in_one_request() {
+    let mut agent = agent();
+    agent.spec.hostname = "chosen".into();
+    agent.spec.role = "worker".into();
+    agent.spec.machine_config_pool = "infra".into();
+    agent.spec.installation_disk_id = "/dev/disk/by-id/wwn-1".into();
+    agent.spec.node_labels.insert("zone".into(), "north".into());
+    agent
+        .spec
+        .ignition_endpoint_http_headers
+        .insert("X".into(), "y".into());
+    let update = update(&agent, row("known-unbound"));
+    assert_eq!(
+        (update.host_name.as_deref(), update.host_role),
+        (Some("chosen"), Some(HostRoleChoice::Worker))
+    );
+    assert_eq!(update.machine_config_pool_name.as_deref(), Some("infra"));
+    assert_eq!(
+        update.disks_selected_config.unwrap()[0].id,
+        "/dev/disk/by-id/wwn-1"
+    );
+    assert_eq!(update.node_labels.unwrap()[0].value, "north");
+    assert_eq!(update.ignition_endpoint_http_headers.unwrap()[0].key, "X");
+}
+
+#[test]
+fn what_is_taken_out_of_the_object_is_taken_from_the_host() {
+    let mut row = row("known-unbound");
+    row.given_name = "chosen".into();
+    row.approved = true;
+    row.ignition_headers_set = true;
+    row.host.role = "worker".into();
+    row.host.machine_config_pool_name = "infra".into();
+    row.host.fencing_credentials = "{}".into();
+    row.host.node_labels = "{\"zone\":\"north\"}".into();
+    row.host.installer_args = "[\"-a\"]".into();
+    row.host.ignition_config_overrides = "{}".into();
+    row.host.ignition_endpoint_token_set = true;
+    let calls = told(&agent(), row).unwrap();
+    let clear = vec![
+        HostSetting::Hostname,
+        HostSetting::MachineConfigPool,
+        HostSetting::Fencing,
+    ];
+    assert_eq!(calls[0], Call::InstallerArgs(Vec::new()));
+    assert_eq!(calls[1], Call::Ignition(String::new()));
+    assert!(matches!(&calls[2], Call::Change(change) if change.approved == Some(false)));
+    let Call::Update(update) = &calls[3] else {
+        panic!("{calls:?}")
+    };
+    assert_eq!(update.host_role, Some(HostRoleChoice::AutoAssign));
+    assert_eq!(
+        (
+            update.node_labels.clone(),
+            update.ignition_endpoint_http_headers.clone()
+        ),
+        (Some(vec![]), Some(vec![]))
+    );
+    assert_eq!(update.ignition_endpoint_token.as_ref().unwrap().0, "");
+    assert!(matches!(&calls[4], Call::Change(change) if change.clear == clear));
+}
+
+#[test]
+fn what_the_hub_decided_for_hosts_of_running_clusters_stays() {
+    let mut row = day_two(lent("known", BLUE));
+    row.host.role = "worker".into();
+    row.host.machine_config_pool_name = "worker".into();
+    assert_eq!(told(&wanting("blue"), row), Ok(Vec::new()));
+}
+
+#[test]
+fn settings_wait_for_their_time_and_arguments_do_not() {
+    let mut agent = wanting("blue");
+    (agent.spec.hostname, agent.spec.installer_args) = ("chosen".into(), "[\"-a\"]".into());
+    for status in [
+        "installing",
+        "installed",
+        "preparing-failed",
+        "error",
+        "resetting",
+        "unbinding",
+        "reclaiming",
+    ] {
+        let calls = told(&agent, lent(status, BLUE)).unwrap();
+        assert_eq!(calls, [Call::InstallerArgs(vec!["-a".into()])], "{status}");
+    }
+    for status in [
+        "discovering",
+        "known",
+        "disconnected",
+        "insufficient",
+        "pending-for-input",
+        "binding",
+    ] {
+        assert_eq!(told(&agent, lent(status, BLUE)).unwrap().len(), 2, "{status}");
+    }
+}
+
+#[test]
+fn mistakes_are_the_objects() {
+    let change = |change: fn(&mut crate::crd::agent::AgentSpec)| {
+        let mut agent = agent();
+        change(&mut agent.spec);
+        told(&agent, row("known-unbound"))
+    };
+    let flaws = [
+        change(|spec| spec.installer_args = "--not-json".into()),
+        change(|spec| spec.role = "king".into()),
+        change(|spec| spec.installation_disk_path = "/dev/not-found-by-hints".into()),
+        change(|spec| spec.installation_disk_id = "/dev/disk/by-id/wwn-2".into()),
+    ];
+    for flaw in flaws {
+        assert!(matches!(flaw, Err(Sync::Input(_))), "{flaw:?}");
+    }
+    let mut broken = agent();
+    broken.spec.role = "king".into();
+    let plan = plan(&world(Some(broken), Some(row("known-unbound"))));
+    assert_eq!(
+        (synced(&plan), plan.then),
+        (says("False", "InputError"), Then::Rest)
+    );
+}
+
+#[test]
+fn disks_are_not_chosen_while_nobody_knows_them() {
+    let mut agent = wanting("blue");
+    agent.spec.installation_disk_path = "/dev/sda".into();
+    let mut bare = lent("binding", BLUE);
+    bare.host.inventory = String::new();
+    assert_eq!(told(&agent, bare), Ok(Vec::new()));
+}
+
+fn secret(pairs: &[(&str, &str)], labelled: bool) -> Found {
+    let missing = if labelled {
+        Vec::new()
+    } else {
+        vec![("watch".to_owned(), "true".to_owned())]
+    };
+    Found {
+        values: pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect(),
+        missing_labels: missing.into_iter().collect(),
+    }
+}
+
+#[test]
+fn a_token_is_told_once_and_again_after_it_was_changed_or_lost() {
+    let mut agent = wanting("blue");
+    agent.spec.ignition_endpoint_token_reference = Some(FullRef {
+        namespace: "pool".into(),
+        name: "token".into(),
+    });
+    let at = |row: HostDetail, known: bool, token: Option<Found>| {
+        let mut world = world(Some(agent.clone()), Some(row));
+        (world.token, world.token_is_known) = (token, known);
+        world
+    };
+    let token = || Some(secret(&[("ignition-token", "t0ken")], true));
+    let mut has = lent("known", BLUE);
+    has.host.ignition_endpoint_token_set = true;
+    assert_eq!(told_in(&at(has.clone(), true, token())), Ok(Vec::new()));
+    for (row, known) in [(has.clone(), false), (lent("known", BLUE), true)] {
+        let calls = told_in(&at(row, known, token())).unwrap();
+        let [Call::Update(update)] = &calls[..] else {
+            panic!("{calls:?}")
+        };
+        assert_eq!(update.ignition_endpoint_token.as_ref().unwrap().0, "t0ken");
+    }
+    for missing in [None, Some(secret(&[("other", "x")], true))] {
+        let flaw = told_in(&at(has.clone(), false, missing));
+        assert!(
+            matches!(&flaw, Err(Sync::Backend(text)) if !text.contains("t0ken")),
+            "{flaw:?}"
+        );
+    }
+}
+
+#[test]
+fn a_secret_that_is_used_for_the_first_time_is_watched_from_then_on() {
+    let mut agent = agent();
+    agent.spec.fencing_credentials_secret_ref = "bmc".into();
+    let mut world = world(Some(agent), Some(row("known-unbound")));
+    let parts = [("address", "redfish://bmc"), ("username", "u"), ("password", "p")];
+    world.fencing = Some(secret(&parts, false));
+    let steps = settings::steps(&world, world.agent.as_ref().unwrap(), world.row.as_ref().unwrap()).unwrap();
+    assert!(matches!(&steps[0], Step::LabelSecret(key, _) if *key == Key::new("pool", "bmc")));
+    let Step::Hub(Call::Update(update)) = &steps[1] else {
+        panic!("{steps:?}")
+    };
+    assert_eq!(
+        update.fencing_credentials.as_ref().unwrap().address,
+        "redfish://bmc"
+    );
+}

@@ -1,0 +1,144 @@
+//! Whose Agents a change concerns.
+
+use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
+use crate::key::Key;
+use crate::runtime::context::index;
+use crate::runtime::hook::Hooks;
+use crate::runtime::{Change, Context};
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Resource, ResourceExt};
+use muster_contract::v1::change::{Change as HubChange, ChangeKind};
+use std::sync::Arc;
+
+pub fn wire(hooks: &mut Hooks) {
+    hooks.agent.push(itself);
+    hooks.infra_env.push(by_infra_env);
+    hooks.cluster_deployment.push(by_cluster);
+    hooks.agent_cluster_install.push(by_install);
+    hooks.secret.push(by_secret);
+    hooks.hub.push(by_hub);
+    hooks.everything.push(all);
+}
+
+fn itself(ctx: &Context, change: &Change<Agent>) {
+    ctx.queues.agent.wake(change.key.clone());
+}
+
+/// What Agents take over from their InfraEnv: approval and node labels; and that it is there at all.
+fn by_infra_env(ctx: &Context, change: &Change<InfraEnv>) {
+    let part = |infra_env: &Option<Arc<InfraEnv>>| {
+        infra_env.as_ref().map(|infra_env| {
+            (
+                infra_env.uid(),
+                infra_env.spec.agent_approval.clone(),
+                infra_env.spec.cluster_ref.clone(),
+                infra_env.labels().clone(),
+                infra_env.annotations().clone(),
+                infra_env.metadata.deletion_timestamp.is_some(),
+            )
+        })
+    };
+    if part(&change.before) != part(&change.after) {
+        wake(
+            ctx,
+            ctx.mirrors
+                .agents
+                .by(index::AGENT_INFRA_ENV, &change.key.to_string()),
+        );
+    }
+}
+
+fn by_cluster(ctx: &Context, change: &Change<ClusterDeployment>) {
+    of_cluster(ctx, &change.key);
+}
+
+fn by_install(ctx: &Context, change: &Change<AgentClusterInstall>) {
+    // What it shows of its progress is no news to Agents.
+    let part = |install: &Option<Arc<AgentClusterInstall>>| {
+        install.as_ref().map(|install| {
+            (
+                install.metadata.generation,
+                install.metadata.deletion_timestamp.clone(),
+            )
+        })
+    };
+    if part(&change.before) != part(&change.after) {
+        for install in change.objects() {
+            let name = &install.spec.cluster_deployment_ref.name;
+            of_cluster(ctx, &Key::new(&change.key.namespace, name));
+        }
+    }
+}
+
+fn of_cluster(ctx: &Context, cluster: &Key) {
+    wake(
+        ctx,
+        ctx.mirrors.agents.by(index::AGENT_CLUSTER, &cluster.to_string()),
+    );
+}
+
+/// Tokens may be in any namespace, credentials for fencing are in that of the Agent.
+fn by_secret(ctx: &Context, change: &Change<Secret>) {
+    wake(
+        ctx,
+        ctx.mirrors.agents.by(index::AGENT_TOKEN, &change.key.to_string()),
+    );
+    let neighbours = ctx
+        .mirrors
+        .agents
+        .by(index::AGENT_NAMESPACE, &change.key.namespace);
+    let uses = |agent: &Arc<Agent>| agent.spec.fencing_credentials_secret_ref == change.key.name;
+    wake(ctx, neighbours.into_iter().filter(uses));
+}
+
+fn by_hub(ctx: &Context, change: &HubChange) {
+    match change.kind {
+        // Named after the host, beside the InfraEnv it belongs to; perhaps not there yet.
+        ChangeKind::Host => {
+            let pool = change.infra_env_id.map(|id| id.to_string()).unwrap_or_default();
+            for infra_env in ctx.mirrors.infra_envs.by(index::INFRA_ENV_ID, &pool) {
+                let namespace = infra_env.namespace().unwrap_or_default();
+                ctx.queues.agent.wake(Key::new(namespace, change.id.to_string()));
+            }
+        }
+        // Those that wait for it.
+        ChangeKind::Cluster => {
+            for deployment in ctx
+                .mirrors
+                .cluster_deployments
+                .by(index::CLUSTER_ID, &change.id.to_string())
+            {
+                let key = Key::of(&*deployment);
+                let agents = ctx.mirrors.agents.by(index::AGENT_CLUSTER, &key.to_string());
+                wake(ctx, agents.into_iter().filter(waits));
+            }
+        }
+        ChangeKind::InfraEnv => {}
+    }
+}
+
+/// A cluster changes with each of its hosts; only Agents that are not where they want to be must know.
+fn waits(agent: &Arc<Agent>) -> bool {
+    let status = agent.status.as_ref();
+    let state = status
+        .map(|status| status.debug_info.state.as_str())
+        .unwrap_or_default();
+    let unsynced = status.is_none_or(|status| {
+        let synced = crate::crd::condition::find_service(
+            &status.conditions,
+            crate::crd::agent::condition::SPEC_SYNCED,
+        );
+        synced.is_none_or(|synced| synced.status != "True")
+    });
+    unsynced || state.is_empty() || state.ends_with("-unbound")
+}
+
+fn all(ctx: &Context) {
+    wake(ctx, ctx.mirrors.agents.all());
+}
+
+fn wake<K: Resource>(ctx: &Context, agents: impl IntoIterator<Item = Arc<K>>) {
+    for agent in agents {
+        ctx.queues.agent.wake(Key::of(&*agent));
+    }
+}

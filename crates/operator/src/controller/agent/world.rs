@@ -1,0 +1,237 @@
+//! What a decision about an Agent may look at.
+
+use super::spoke::Spoke;
+use crate::crd::keys::{self, annotation, data};
+use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
+use crate::error::{Error, Trouble};
+use crate::key::Key;
+use crate::runtime::context::index;
+use crate::runtime::secret::Found;
+use crate::runtime::spoke::NoSpoke;
+use crate::runtime::{Context, clock};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use muster_contract::ClientError;
+use muster_contract::v1::host::HostDetail;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+#[derive(Debug, Clone)]
+pub struct World {
+    pub key: Key,
+    /// Absent before the host has one.
+    pub agent: Option<Arc<Agent>>,
+    /// That of the row; without a row, the one the Agent's label names.
+    pub infra_env: Option<Arc<InfraEnv>>,
+    /// As the hub has the host: of several InfraEnvs of the namespace, the one it registered with last.
+    pub row: Option<HostDetail>,
+    /// The others.
+    pub stale: Vec<HostDetail>,
+    /// The ClusterDeployment of the cluster that the host is in.
+    pub tenant: Option<Key>,
+    /// What the Agent wants to be bound to.
+    pub target: Target,
+    /// The ClusterDeployment and AgentClusterInstall of the target.
+    pub deployment: Option<Arc<ClusterDeployment>>,
+    pub install: Option<Arc<AgentClusterInstall>>,
+    pub token: Option<Found>,
+    pub token_is_known: bool,
+    pub headers_are_known: bool,
+    pub fencing: Option<Found>,
+    /// A BareMetalHost of the Agent has put objects into its cluster; read only when the Agent is to be deleted.
+    pub metal_joined: bool,
+    /// The cluster the host becomes or was a node of; read only when somebody asks.
+    pub spoke: Option<Result<Spoke, NoSpoke>>,
+    /// With what hosts are fetched back from the inside; absent: not at all.
+    pub reclaim_image: Option<String>,
+    /// The hub cannot be asked.
+    pub away: Option<String>,
+    /// What became of the last step.
+    pub trouble: Option<Failure>,
+    pub retry: Duration,
+    pub now: Timestamp,
+}
+
+/// A step that was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    Hub(Trouble),
+    Spoke(String),
+}
+
+/// The cluster that `clusterDeploymentName` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// None is named.
+    NotWanted,
+    /// There is no such ClusterDeployment.
+    Absent,
+    /// The hub does not have it yet.
+    NotInHub,
+    Found {
+        id: Uuid,
+        status: String,
+        architecture: String,
+    },
+}
+
+/// What is remembered in `Told`.
+pub const TOKEN: &str = "ignition-token";
+pub const HEADERS: &str = "ignition-headers";
+
+impl World {
+    /// `None` when there is neither an object nor a host to make one for.
+    pub async fn read(ctx: &Context, key: &Key, trouble: Option<Failure>) -> Result<Option<Self>, Error> {
+        let agent = ctx.mirrors.agents.get(key);
+        let mut world = Self {
+            key: key.clone(),
+            agent,
+            infra_env: None,
+            row: None,
+            stale: Vec::new(),
+            tenant: None,
+            target: Target::NotWanted,
+            deployment: None,
+            install: None,
+            token: None,
+            token_is_known: false,
+            headers_are_known: false,
+            fencing: None,
+            metal_joined: false,
+            spoke: None,
+            reclaim_image: ctx.reclaim_image.clone(),
+            away: None,
+            trouble,
+            retry: ctx.retry,
+            now: clock::now(),
+        };
+        if let Err(error) = world.read_rows(ctx).await {
+            world.away = Some(error.to_string());
+        }
+        if world.agent.is_none() && world.row.is_none() && world.away.is_none() {
+            return Ok(None);
+        }
+        world.read_infra_env(ctx);
+        world.read_target(ctx).await?;
+        world.read_secrets(ctx).await?;
+        world.metal_joined = super::spoke::metal_joined(ctx, &world).await?;
+        if world.away.is_none()
+            && let Some(question) = super::plan::ask::question(&world)
+        {
+            world.spoke = Some(super::spoke::read(ctx, &question).await);
+        }
+        Ok(Some(world))
+    }
+
+    /// Rows of InfraEnvs that are objects of this namespace; what others do with the same machine is theirs.
+    async fn read_rows(&mut self, ctx: &Context) -> Result<(), ClientError> {
+        let Some(id) = self.host_id() else { return Ok(()) };
+        let mut rows = ctx.hub.host_rows(id).await?.hosts;
+        rows.retain(|row| infra_env_of(ctx, row.host.infra_env_id, &self.key.namespace).is_some());
+        rows.sort_by_key(|row| row.host.registered_at);
+        self.row = rows.pop();
+        self.stale = rows;
+        let cluster = self.row.as_ref().and_then(|row| row.host.cluster_id);
+        let deployments = cluster.map(|id| {
+            ctx.mirrors
+                .cluster_deployments
+                .by(index::CLUSTER_ID, &id.to_string())
+        });
+        self.tenant = deployments
+            .into_iter()
+            .flatten()
+            .next()
+            .map(|deployment| Key::of(&*deployment));
+        Ok(())
+    }
+
+    fn read_infra_env(&mut self, ctx: &Context) {
+        let of_row = self.row.as_ref().map(|row| row.host.infra_env_id);
+        let of_row = of_row.and_then(|id| infra_env_of(ctx, id, &self.key.namespace));
+        let named = self
+            .agent
+            .as_ref()
+            .and_then(|agent| agent.labels().get(keys::label::INFRA_ENV).cloned());
+        let named = named.map(|name| Key::new(&self.key.namespace, name));
+        self.infra_env = of_row.or_else(|| ctx.mirrors.infra_envs.get(&named?));
+    }
+
+    async fn read_target(&mut self, ctx: &Context) -> Result<(), Error> {
+        let agent = self.agent.clone();
+        let Some(reference) = agent
+            .as_ref()
+            .and_then(|agent| agent.spec.cluster_deployment_name.as_ref())
+        else {
+            return Ok(());
+        };
+        self.deployment = ctx.mirrors.cluster_deployments.find(&reference.into()).await?;
+        let Some(deployment) = &self.deployment else {
+            self.target = Target::Absent;
+            return Ok(());
+        };
+        if let Some(name) = deployment.install_name() {
+            let key = Key::new(&reference.namespace, name);
+            self.install = ctx.mirrors.agent_cluster_installs.find(&key).await?;
+        }
+        let Some(id) = keys::hub_id(&**deployment, annotation::CLUSTER_ID) else {
+            self.target = Target::NotInHub;
+            return Ok(());
+        };
+        match ctx.hub.cluster(id).await {
+            Ok(cluster) => {
+                self.target = Target::Found {
+                    id,
+                    status: cluster.status.into_owned(),
+                    architecture: cluster.cpu_architecture.into_owned(),
+                };
+            }
+            Err(ClientError::NotFound(_)) => self.target = Target::NotInHub,
+            Err(error) => self.away = Some(error.to_string()),
+        }
+        Ok(())
+    }
+
+    async fn read_secrets(&mut self, ctx: &Context) -> Result<(), Error> {
+        let (Some(agent), Some(id)) = (&self.agent, self.host_id()) else {
+            return Ok(());
+        };
+        if agent.metadata.deletion_timestamp.is_some() {
+            return Ok(());
+        }
+        if let Some(reference) = &agent.spec.ignition_endpoint_token_reference {
+            self.token = ctx.secret(&reference.into()).await?;
+            let value = self
+                .token
+                .as_ref()
+                .and_then(|found| found.value(data::IGNITION_TOKEN));
+            self.token_is_known = value.is_some_and(|value| ctx.told.knows(id, TOKEN, value));
+        }
+        let headers = super::plan::settings::headers_text(&agent.spec);
+        self.headers_are_known = ctx.told.knows(id, HEADERS, &headers);
+        if !agent.spec.fencing_credentials_secret_ref.is_empty() {
+            let key = Key::new(&self.key.namespace, &agent.spec.fencing_credentials_secret_ref);
+            self.fencing = ctx.secret(&key).await?;
+        }
+        Ok(())
+    }
+
+    /// Agents are named after hosts; one that is not cannot have any.
+    pub fn host_id(&self) -> Option<Uuid> {
+        self.key.name.parse().ok()
+    }
+
+    /// The InfraEnv binds its hosts as they register, for good.
+    pub fn is_early_bound(&self) -> bool {
+        self.infra_env
+            .as_ref()
+            .is_some_and(|infra_env| infra_env.spec.cluster_ref.is_some())
+    }
+}
+
+fn infra_env_of(ctx: &Context, id: Uuid, namespace: &str) -> Option<Arc<InfraEnv>> {
+    let found = ctx.mirrors.infra_envs.by(index::INFRA_ENV_ID, &id.to_string());
+    found
+        .into_iter()
+        .find(|infra_env| infra_env.namespace().as_deref() == Some(namespace))
+}

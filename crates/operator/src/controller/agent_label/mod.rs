@@ -1,0 +1,89 @@
+//! Labels of Agents that AgentClassifications ask for.
+
+pub mod plan;
+pub mod query;
+
+use crate::crd::{Agent, AgentClassification};
+use crate::error::Error;
+use crate::key::Key;
+use crate::runtime::context::index;
+use crate::runtime::hook::Hooks;
+use crate::runtime::patch::Writer;
+use crate::runtime::work::Job;
+use crate::runtime::{Change, Context, Next};
+use kube::{Resource, ResourceExt};
+use std::sync::Arc;
+
+pub const JOB: Job = Job {
+    name: "agent-label",
+    queue: |ctx| &ctx.queues.agent_label,
+    reconcile: |ctx, key| Box::pin(reconcile(ctx, key)),
+    width: 2,
+};
+
+const WRITER: Writer = Writer("muster-agent-label");
+
+pub fn wire(hooks: &mut Hooks) {
+    hooks.agent.push(itself);
+    hooks.agent_classification.push(by_classification);
+    hooks.everything.push(all);
+}
+
+/// Only what a query can see, and what it decides.
+fn itself(ctx: &Context, change: &Change<Agent>) {
+    let seen = |agent: &Option<Arc<Agent>>| {
+        let agent = agent.as_ref()?;
+        Some((
+            agent.status.as_ref().map(|status| status.inventory.clone()),
+            agent.labels().clone(),
+        ))
+    };
+    if change.after.is_some() && seen(&change.before) != seen(&change.after) {
+        ctx.queues.agent_label.wake(change.key.clone());
+    }
+}
+
+fn by_classification(ctx: &Context, change: &Change<AgentClassification>) {
+    let part = |one: &Option<Arc<AgentClassification>>| {
+        one.as_ref()
+            .map(|one| (one.spec.clone(), one.metadata.deletion_timestamp.is_some()))
+    };
+    if part(&change.before) != part(&change.after) {
+        wake(
+            ctx,
+            ctx.mirrors
+                .agents
+                .by(index::AGENT_NAMESPACE, &change.key.namespace),
+        );
+    }
+}
+
+fn all(ctx: &Context) {
+    wake(ctx, ctx.mirrors.agents.all());
+}
+
+fn wake<K: Resource>(ctx: &Context, agents: impl IntoIterator<Item = Arc<K>>) {
+    for agent in agents {
+        ctx.queues.agent_label.wake(Key::of(&*agent));
+    }
+}
+
+async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
+    let Some(agent) = ctx.mirrors.agents.get(key) else {
+        return Ok(Next::Rest);
+    };
+    let all = ctx
+        .mirrors
+        .agent_classifications
+        .by(index::CLASSIFICATION_NAMESPACE, &key.namespace);
+    if let Some(patch) = plan::plan(&agent, &all) {
+        ctx.patch(
+            WRITER,
+            (&ctx.mirrors.agents, ctx.hooks.agent.as_slice()),
+            &*agent,
+            &patch,
+        )
+        .await?;
+    }
+    Ok(Next::Rest)
+}

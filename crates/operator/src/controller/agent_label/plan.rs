@@ -1,0 +1,160 @@
+//! Which labels an Agent gets and loses. Pure.
+
+use super::query::{self, Verdict};
+use crate::crd::keys::label;
+use crate::crd::{Agent, AgentClassification};
+use crate::runtime::merge;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Before the value, when the query cannot be answered for this Agent.
+pub const ERROR_PREFIX: &str = "QUERYERROR-";
+
+/// The patch, or nothing when the labels are right.
+pub fn plan(agent: &Agent, classifications: &[Arc<AgentClassification>]) -> Option<Value> {
+    if agent.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let inventory = inventory(agent);
+    let mut labels = agent.labels().clone();
+    // In the order of names: of two that say yes to the same key, always the same one wins.
+    for classification in classifications {
+        let spec = &classification.spec;
+        let key = format!("{}{}", label::CLASSIFICATION_PREFIX, spec.label_key);
+        let failed = format!("{ERROR_PREFIX}{}", spec.label_value);
+        let verdict = match (&inventory, classification.metadata.deletion_timestamp.is_some()) {
+            (_, true) => Verdict::No,
+            // Nobody has looked at the host yet: nothing can be said, and nothing is wrong with the query.
+            (None, false) => continue,
+            (Some(inventory), false) => query::ask(&spec.query, inventory),
+        };
+        match verdict {
+            Verdict::Yes => drop(labels.insert(key, spec.label_value.clone())),
+            Verdict::Failed(_) => drop(labels.insert(key, failed)),
+            Verdict::No => {
+                let ours = labels
+                    .get(&key)
+                    .is_some_and(|value| *value == spec.label_value || *value == failed);
+                if ours {
+                    labels.remove(&key);
+                }
+            }
+        }
+    }
+    let change = merge::diff(agent.labels(), &labels)?;
+    Some(json!({ "metadata": { "labels": change } }))
+}
+
+/// As the object shows it, not as the hub keeps it.
+fn inventory(agent: &Agent) -> Option<Value> {
+    let inventory = &agent.status.as_ref()?.inventory;
+    if *inventory == crate::crd::agent::Inventory::default() {
+        return None;
+    }
+    serde_json::to_value(inventory).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd::agent::AgentStatus;
+    use crate::crd::agent_classification::AgentClassificationSpec;
+
+    const SIZE: &str = "agentclassification.agent-install.openshift.io/size";
+
+    fn agent(cpus: i64, label: Option<&str>) -> Agent {
+        let mut agent = Agent::default();
+        let mut status = AgentStatus::default();
+        status.inventory.cpu.count = cpus;
+        agent.status = Some(status);
+        if let Some(value) = label {
+            agent.labels_mut().insert(SIZE.into(), value.into());
+        }
+        agent
+    }
+
+    fn classification(value: &str, query: &str) -> Arc<AgentClassification> {
+        Arc::new(AgentClassification {
+            spec: AgentClassificationSpec {
+                label_key: "size".into(),
+                label_value: value.into(),
+                query: query.into(),
+            },
+            ..AgentClassification::default()
+        })
+    }
+
+    fn leaving(value: &str, query: &str) -> Arc<AgentClassification> {
+        let mut classification = AgentClassification::clone(&classification(value, query));
+        classification.metadata.deletion_timestamp =
+            Some(crate::runtime::clock::time(jiff::Timestamp::UNIX_EPOCH));
+        Arc::new(classification)
+    }
+
+    fn label(patch: Option<Value>) -> Option<Value> {
+        Some(patch?["metadata"]["labels"][SIZE].clone())
+    }
+
+    #[test]
+    fn a_label_comes_with_yes_and_goes_with_no() {
+        let large = [classification("large", ".cpu.count >= 16")];
+        assert_eq!(label(plan(&agent(16, None), &large)), Some(json!("large")));
+        assert_eq!(
+            plan(&agent(16, Some("large")), &large),
+            None,
+            "nothing changes twice"
+        );
+        assert_eq!(label(plan(&agent(8, Some("large")), &large)), Some(Value::Null));
+        assert_eq!(plan(&agent(8, None), &large), None);
+    }
+
+    #[test]
+    fn a_query_that_cannot_be_answered_marks_the_agent_until_it_can() {
+        let broken = [classification("large", ".disks[].sizeBytes > 1")];
+        assert_eq!(
+            label(plan(&agent(16, None), &broken)),
+            Some(json!("QUERYERROR-large"))
+        );
+        let repaired = [classification("large", ".cpu.count >= 16")];
+        assert_eq!(
+            label(plan(&agent(16, Some("QUERYERROR-large")), &repaired)),
+            Some(json!("large"))
+        );
+        assert_eq!(
+            label(plan(&agent(1, Some("QUERYERROR-large")), &repaired)),
+            Some(Value::Null)
+        );
+    }
+
+    #[test]
+    fn nobody_takes_away_a_label_that_somebody_else_set() {
+        let both = [
+            classification("large", ".cpu.count >= 16"),
+            classification("small", ".cpu.count < 16"),
+        ];
+        assert_eq!(plan(&agent(16, Some("large")), &both), None);
+        assert_eq!(label(plan(&agent(8, Some("large")), &both)), Some(json!("small")));
+        assert_eq!(
+            plan(&agent(8, Some("mine")), &[classification("large", "false")]),
+            None
+        );
+        assert_eq!(plan(&agent(8, Some("mine")), &[leaving("large", "true")]), None);
+    }
+
+    #[test]
+    fn a_classification_that_goes_takes_its_label_along() {
+        let going = [leaving("large", "true")];
+        for value in ["large", "QUERYERROR-large"] {
+            assert_eq!(label(plan(&agent(16, Some(value)), &going)), Some(Value::Null));
+        }
+    }
+
+    #[test]
+    fn a_host_that_was_not_looked_at_yet_is_not_judged() {
+        assert_eq!(
+            plan(&Agent::default(), &[classification("large", ".disks[].id == 1")]),
+            None
+        );
+    }
+}

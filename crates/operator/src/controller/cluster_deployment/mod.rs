@@ -1,0 +1,322 @@
+//! ClusterDeployment and AgentClusterInstall: the hub gets the cluster the two describe, installs it when its hosts are
+//! there, and the objects show how far it is.
+
+pub mod plan;
+mod wake;
+pub mod world;
+
+pub use wake::wire;
+pub use world::World;
+
+use crate::error::{Error, Trouble};
+use crate::key::Key;
+use crate::runtime::context::index;
+use crate::runtime::patch::Writer;
+use crate::runtime::work::Job;
+use crate::runtime::{Context, Next};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, Preconditions,
+};
+use kube::{Api, Resource};
+use muster_contract::ClientError;
+use muster_contract::v2::install::InstallConfigOverrides;
+use muster_contract::v2::manifest::{CreateManifest, ManifestFolder, ManifestQuery};
+use plan::{Step, Then};
+use serde_json::json;
+use world::Setback;
+
+pub const JOB: Job = Job {
+    name: "cluster-deployment",
+    queue: |ctx| &ctx.queues.cluster_deployment,
+    reconcile: |ctx, key| Box::pin(reconcile(ctx, key)),
+    width: 4,
+};
+
+const WRITER: Writer = Writer("muster-cluster-deployment");
+
+/// A fresh cluster needs six looks; whoever needs more than this goes round in circles.
+const LOOKS: usize = 12;
+
+async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
+    if ctx.mirrors.cluster_deployments.get(key).is_some() {
+        return look(ctx, key, None).await;
+    }
+    let mut next = Next::Rest;
+    for orphan in ctx
+        .mirrors
+        .agent_cluster_installs
+        .by(index::INSTALL_CLUSTER, &key.to_string())
+    {
+        match (look(ctx, key, Some(&Key::of(&*orphan))).await?, next) {
+            (Next::After(one), Next::After(other)) => next = Next::After(one.min(other)),
+            (Next::After(one), Next::Rest) => next = Next::After(one),
+            (Next::Rest, _) => {}
+        }
+    }
+    Ok(next)
+}
+
+async fn look(ctx: &Context, key: &Key, orphan: Option<&Key>) -> Result<Next, Error> {
+    let mut setback = None;
+    for _ in 0..LOOKS {
+        let Some(world) = World::read(ctx, key, orphan, setback.take()).await? else {
+            return Ok(Next::Rest);
+        };
+        let plan = plan::plan(&world);
+        for step in &plan.steps {
+            if let Err(cause) = apply(ctx, &world, step).await? {
+                // What was not done is part of the world at the next look; the rest of this plan is void.
+                setback = Some(cause);
+                break;
+            }
+        }
+        match (plan.then, &setback) {
+            (Then::Look, _) | (_, Some(_)) => {}
+            (Then::Rest, None) => return Ok(Next::Rest),
+            (Then::After(delay), None) => return Ok(Next::After(delay)),
+        }
+    }
+    tracing::warn!(%key, "a cluster does not come to rest");
+    Ok(Next::After(ctx.retry))
+}
+
+/// Carries out one step. The outer error ends the look, the inner one is the hub's refusal.
+async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), Setback>, Error> {
+    match step {
+        Step::PatchDeployment(patch) => {
+            let mirror = (
+                &ctx.mirrors.cluster_deployments,
+                ctx.hooks.cluster_deployment.as_slice(),
+            );
+            if let Some(deployment) = &world.deployment {
+                ctx.patch(WRITER, mirror, &**deployment, patch).await?;
+            }
+        }
+        Step::PatchInstall(patch) => {
+            let mirror = (
+                &ctx.mirrors.agent_cluster_installs,
+                ctx.hooks.agent_cluster_install.as_slice(),
+            );
+            if let Some(install) = &world.install {
+                ctx.patch(WRITER, mirror, &**install, patch).await?;
+            }
+        }
+        Step::Status(status) => {
+            let mirror = (
+                &ctx.mirrors.agent_cluster_installs,
+                ctx.hooks.agent_cluster_install.as_slice(),
+            );
+            if let Some(install) = &world.install {
+                ctx.patch_status(WRITER, mirror, &Key::of(&**install), status)
+                    .await?;
+            }
+        }
+        Step::Tell(news) => {
+            if let Some(install) = &world.install {
+                ctx.recorder.tell(&**install, news).await;
+            }
+        }
+        Step::DeleteInstall => {
+            if let Some(install) = &world.install {
+                delete(
+                    &ctx.mirrors.agent_cluster_installs.api(&world.key.namespace),
+                    &**install,
+                )
+                .await?;
+            }
+        }
+        Step::LabelSecret(key, labels) => {
+            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
+            ctx.label(WRITER, secrets, key, labels).await?;
+        }
+        Step::LabelConfigMap(key, labels) => {
+            let maps = (&ctx.mirrors.config_maps, ctx.hooks.config_map.as_slice());
+            ctx.label(WRITER, maps, key, labels).await?;
+        }
+        Step::PutSecret(secret) => put_secret(ctx, secret).await?,
+        Step::UnbindAgent(key) => {
+            let mirror = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
+            if let Some(agent) = ctx.mirrors.agents.get(key) {
+                let free = json!({ "spec": { "clusterDeploymentName": null } });
+                ctx.patch(WRITER, mirror, &*agent, &free).await?;
+            }
+        }
+        Step::DeleteAgent(key) => {
+            if let Some(agent) = ctx.mirrors.agents.get(key) {
+                delete(&ctx.mirrors.agents.api(&key.namespace), &*agent).await?;
+            }
+        }
+        Step::ManifestsAreDone => world.told_manifests(ctx),
+        Step::PausePool(pause) => {
+            if let Err(error) = pause_pool(ctx, &world.key, *pause).await {
+                return Ok(Err(Setback::NotNow(error)));
+            }
+        }
+        Step::Create(_)
+        | Step::Import(_)
+        | Step::Update(_)
+        | Step::Override(_)
+        | Step::Ignore(_)
+        | Step::PutManifest(..)
+        | Step::DeleteManifest(..)
+        | Step::Install
+        | Step::InstallHost { .. }
+        | Step::AddHosts
+        | Step::Cancel
+        | Step::DeleteCluster => return Ok(ask(ctx, world, step).await),
+    }
+    Ok(Ok(()))
+}
+
+/// The part of a step that the hub does.
+async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
+    let (Some(id), hub) = (world.id, &ctx.hub) else {
+        return Ok(());
+    };
+    let settings = |error: ClientError| Setback::Hub(error.into());
+    let manifests = |error: ClientError| Setback::Manifests(error.into());
+    match step {
+        Step::Create(wish) => {
+            hub.put_cluster(id, wish).await.map_err(settings)?;
+            world.told_pull_secret(ctx, &wish.pull_secret);
+        }
+        Step::Import(wish) => drop(hub.put_imported_cluster(id, wish).await.map_err(settings)?),
+        Step::Update(wish) => {
+            hub.update_cluster(id, wish).await.map_err(settings)?;
+            wish.pull_secret
+                .iter()
+                .for_each(|secret| world.told_pull_secret(ctx, secret));
+        }
+        Step::Override(text) => {
+            let body = InstallConfigOverrides(text.clone());
+            hub.override_install_config(id, &body).await.map_err(settings)?;
+        }
+        Step::Ignore(wish) => hub.ignore_validations(id, wish).await.map_err(settings)?,
+        Step::PutManifest(file, content) => {
+            let body = CreateManifest {
+                folder: Some(ManifestFolder::Openshift),
+                file_name: file.clone(),
+                content: BASE64_STANDARD.encode(content),
+            };
+            hub.create_manifest(id, &body).await.map_err(manifests)?;
+        }
+        Step::DeleteManifest(folder, file) => {
+            let query = ManifestQuery {
+                folder: Some(*folder),
+                file_name: file.clone(),
+            };
+            gone(hub.delete_manifest(id, &query).await).map_err(manifests)?;
+        }
+        Step::Install => drop(hub.install_cluster(id).await.map_err(not_now)?),
+        Step::InstallHost { infra_env, host } => {
+            drop(hub.install_host(*infra_env, *host).await.map_err(not_now)?)
+        }
+        Step::AddHosts => drop(hub.allow_add_hosts(id).await.map_err(not_now)?),
+        Step::Cancel => drop(hub.cancel_cluster(id).await.map_err(not_now)?),
+        Step::DeleteCluster => {
+            ctx.told.forget(id);
+            gone(hub.delete_cluster(id).await).map_err(not_now)?;
+        }
+        Step::PatchDeployment(_)
+        | Step::PatchInstall(_)
+        | Step::Status(_)
+        | Step::DeleteInstall
+        | Step::LabelSecret(..)
+        | Step::LabelConfigMap(..)
+        | Step::PutSecret(_)
+        | Step::Tell(_)
+        | Step::UnbindAgent(_)
+        | Step::DeleteAgent(_)
+        | Step::ManifestsAreDone
+        | Step::PausePool(_) => {}
+    }
+    Ok(())
+}
+
+/// A verb that does not go together with the state of things is tried again; what else went wrong is shown.
+fn not_now(error: ClientError) -> Setback {
+    match Trouble::from(error) {
+        Trouble::Conflict(text) => {
+            tracing::info!(%text, "the hub does not do it now");
+            Setback::NotNow(text)
+        }
+        trouble @ (Trouble::Internal(_) | Trouble::Input(_)) => Setback::Hub(trouble),
+    }
+}
+
+/// What is not there any more is deleted.
+fn gone(answer: Result<(), ClientError>) -> Result<(), ClientError> {
+    match answer {
+        Ok(()) | Err(ClientError::NotFound(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The very object that was seen, and no other of its name.
+async fn delete(api: &Api<DynamicObject>, object: &impl Resource) -> Result<(), Error> {
+    let seen = Preconditions {
+        uid: object.meta().uid.clone(),
+        resource_version: None,
+    };
+    let params = DeleteParams::default().preconditions(seen);
+    match api
+        .delete(object.meta().name.as_deref().unwrap_or_default(), &params)
+        .await
+        .map_err(Error::from)
+    {
+        Ok(_) | Err(Error::Gone) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+async fn put_secret(ctx: &Context, wish: &plan::NewSecret) -> Result<(), Error> {
+    let api: Api<Secret> = Api::namespaced(ctx.kube.clone(), &wish.key.namespace);
+    let bytes = wish
+        .values
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), ByteString(value.0.clone().into_bytes())));
+    let secret = json!({
+        "metadata": { "name": wish.key.name, "labels": wish.labels, "ownerReferences": [wish.owner] },
+        "data": bytes.collect::<std::collections::BTreeMap<_, _>>(),
+    });
+    if wish.exists {
+        let params = PatchParams {
+            field_manager: Some(WRITER.0.into()),
+            ..PatchParams::default()
+        };
+        api.patch(&wish.key.name, &params, &Patch::Merge(&secret)).await?;
+    } else {
+        let secret: Secret = serde_json::from_value(secret).map_err(kube::Error::SerdeError)?;
+        api.create(&Default::default(), &secret).await?;
+    }
+    Ok(())
+}
+
+/// The pool of workers inside the cluster.
+fn worker_pool(client: kube::Client) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("machineconfiguration.openshift.io", "v1", "MachineConfigPool");
+    Api::all_with(client, &ApiResource::from_gvk(&kind))
+}
+
+const WORKERS: &str = "worker";
+
+/// `None` when the cluster cannot be asked, or has no such pool.
+async fn pool_is_paused(ctx: &Context, key: &Key) -> Option<bool> {
+    let client = ctx.spoke(key).await.ok()?;
+    let pool = worker_pool(client).get_opt(WORKERS).await.ok()??;
+    Some(pool.data["spec"]["paused"].as_bool().unwrap_or(false))
+}
+
+async fn pause_pool(ctx: &Context, key: &Key, pause: bool) -> Result<(), String> {
+    let client = ctx.spoke(key).await.map_err(|error| error.to_string())?;
+    let patch = json!({ "spec": { "paused": pause } });
+    let params = PatchParams::default();
+    let done = worker_pool(client)
+        .patch(WORKERS, &params, &Patch::Merge(&patch))
+        .await;
+    done.map(drop).map_err(|error| crate::error::chain(&error))
+}

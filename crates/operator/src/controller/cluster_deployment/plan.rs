@@ -1,0 +1,420 @@
+//! What is to be done about a cluster. Pure: the world in, steps out.
+
+mod adoption;
+mod condition;
+mod credential;
+mod leave;
+pub mod manifest;
+mod network;
+pub mod pool;
+pub mod stage;
+mod status;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod wish;
+
+use super::world::{Row, Setback, World};
+use crate::crd::agent_cluster_install::{condition as type_, reason};
+use crate::crd::condition::{Finding, find_install};
+use crate::crd::keys::{annotation, finalizer, has_finalizer};
+use crate::crd::{AgentClusterInstall, ClusterDeployment};
+use crate::error::Trouble;
+use crate::key::Key;
+use crate::runtime::event::News;
+use crate::runtime::secret::Found;
+pub use credential::NewSecret;
+use kube::ResourceExt;
+use muster_contract::v2::cluster_request::{CreateCluster, ImportCluster, UpdateCluster};
+use muster_contract::v2::manifest::ManifestFolder;
+use muster_contract::v2::validation::SetIgnoredValidations;
+use serde_json::Value;
+use stage::{Kind, Stage};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tally::Tally;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plan {
+    pub steps: Vec<Step>,
+    pub then: Then,
+}
+
+/// One write.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Metadata of the ClusterDeployment, and the two fields that somebody has to fill in where there is no Hive.
+    PatchDeployment(Value),
+    /// Metadata of the AgentClusterInstall, and the credentials in its spec.
+    PatchInstall(Value),
+    /// Status of the AgentClusterInstall.
+    Status(Value),
+    DeleteInstall,
+    LabelSecret(Key, BTreeMap<String, String>),
+    LabelConfigMap(Key, BTreeMap<String, String>),
+    PutSecret(Box<NewSecret>),
+    Tell(News),
+    UnbindAgent(Key),
+    DeleteAgent(Key),
+    Create(Box<CreateCluster>),
+    Import(Box<ImportCluster>),
+    Update(Box<UpdateCluster>),
+    Override(String),
+    Ignore(SetIgnoredValidations),
+    PutManifest(String, String),
+    DeleteManifest(ManifestFolder, String),
+    /// From now on the hub is known to have the manifests.
+    ManifestsAreDone,
+    Install,
+    InstallHost {
+        infra_env: Uuid,
+        host: Uuid,
+    },
+    /// The installed cluster takes on more hosts.
+    AddHosts,
+    Cancel,
+    DeleteCluster,
+    /// Whether the cluster's own machinery may reboot workers.
+    PausePool(bool),
+}
+
+/// What follows the steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Then {
+    /// The steps change what the next ones depend on.
+    Look,
+    #[default]
+    Rest,
+    After(Duration),
+}
+
+/// Why the hub cannot be given what is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Flaw {
+    /// Only a change of the objects helps.
+    Input(String),
+    /// Something that is not watched may help.
+    Missing(String),
+}
+
+/// Failures of the hub, and things that are not there yet, go by.
+const SOON: Duration = Duration::from_secs(10);
+/// Manifests that are wrong stay wrong for longer.
+const LATER: Duration = Duration::from_secs(60);
+/// A preparation that failed is not begun again at once.
+const AFTER_FAILURE: Duration = Duration::from_secs(60);
+
+pub fn plan(world: &World) -> Plan {
+    match (&world.deployment, &world.install) {
+        (Some(deployment), Some(install)) => both(world, deployment, install),
+        (Some(deployment), None) => alone(world, deployment),
+        (None, Some(install)) => orphan(world, install),
+        (None, None) => Plan::default(),
+    }
+}
+
+fn both(world: &World, deployment: &ClusterDeployment, install: &AgentClusterInstall) -> Plan {
+    if install.metadata.deletion_timestamp.is_some() {
+        return leave::with_install(world, install);
+    }
+    if deployment.metadata.deletion_timestamp.is_some() {
+        // The ClusterDeployment stays until the other is really gone, which is watched.
+        return Plan::of(vec![Step::DeleteInstall], Then::Rest);
+    }
+    if let Some(rival) = &world.rival {
+        let text = format!(
+            "ClusterDeployment {rival} has the same id; remove the annotation {} here",
+            annotation::CLUSTER_ID
+        );
+        return flawed(world, install, &Flaw::Input(text));
+    }
+    if let Some(step) = adoption::step(world, deployment, install) {
+        return Plan::of(vec![step], Then::Look);
+    }
+    if let Some(why) = &world.blind {
+        return blind(world, install, why);
+    }
+    if let Some(setback) = &world.setback {
+        return set_back(world, install, setback);
+    }
+    match wanted(world, install) {
+        Ok(plan) => plan,
+        Err(flaw) => flawed(world, install, &flaw),
+    }
+}
+
+/// Nobody says how the cluster is to be installed. That is none of our business, unless there was an installation.
+fn alone(world: &World, deployment: &ClusterDeployment) -> Plan {
+    let leaving = deployment.metadata.deletion_timestamp.is_some();
+    if leaving && has_finalizer(deployment, finalizer::CLUSTER_DEPLOYMENT) {
+        return leave::with_deployment(world, deployment);
+    }
+    Plan::default()
+}
+
+/// The ClusterDeployment is not there yet, or not any more.
+fn orphan(world: &World, install: &AgentClusterInstall) -> Plan {
+    if install.metadata.deletion_timestamp.is_some() {
+        return leave::with_install(world, install);
+    }
+    let text = format!(
+        "There is no ClusterDeployment {:?} here; create it.",
+        world.key.name
+    );
+    let synced = Finding::new(type_::SPEC_SYNCED, false, reason::INPUT_ERROR, text);
+    Plan::of(status::of_orphan(world, install, synced), Then::Rest)
+}
+
+/// First the hub gets what is wanted, then what follows from the state of the cluster is done; a world in which nothing
+/// of that is left is shown.
+fn wanted(world: &World, install: &AgentClusterInstall) -> Result<Plan, Flaw> {
+    let wish = wish::wish(world, install)?;
+    let mut steps = labels(world, install);
+    let Some(row) = &world.row else {
+        steps.push(match is_installed(world) {
+            true => Step::Import(Box::new(wish::import(world, &wish)?)),
+            false => Step::Create(Box::new(wish::create(world, &wish)?)),
+        });
+        return Ok(Plan::of(steps, Then::Look));
+    };
+    steps.extend(settings(world, install, row, &wish)?);
+    if steps.is_empty() {
+        steps.extend(credential::steps(world, install, row));
+    }
+    if steps.is_empty() {
+        steps.extend(verbs(world, install, row));
+    }
+    if !steps.is_empty() {
+        return Ok(Plan::of(steps, Then::Look));
+    }
+    let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
+    let then = wait_after_failure(world, install, row).map_or(Then::Rest, Then::After);
+    Ok(Plan::of(status::of_cluster(world, install, synced), then))
+}
+
+/// Settings that the hub takes in the state the cluster is in.
+fn settings(
+    world: &World,
+    install: &AgentClusterInstall,
+    row: &Row,
+    wish: &wish::Wish,
+) -> Result<Vec<Step>, Flaw> {
+    if !row.stage().takes_settings() {
+        return Ok(Vec::new());
+    }
+    if let Some(update) = wish::difference(row, wish, world.pull_secret_is_known) {
+        return Ok(vec![Step::Update(Box::new(update))]);
+    }
+    if row.kind() != Kind::New {
+        return Ok(Vec::new());
+    }
+    let mut steps = Vec::new();
+    let overrides = manifest::overrides(world, install)?;
+    if overrides != row.view.install_config_overrides {
+        steps.push(Step::Override(overrides));
+    }
+    let of_cluster = manifest::ignored(install, annotation::IGNORED_CLUSTER_VALIDATIONS);
+    let of_host = manifest::ignored(install, annotation::IGNORED_HOST_VALIDATIONS);
+    let now = (
+        &row.view.ignored_cluster_validations,
+        &row.view.ignored_host_validations,
+    );
+    if now != (&of_cluster, &of_host) {
+        steps.push(Step::Ignore(SetIgnoredValidations {
+            cluster_validation_ids: Some(of_cluster),
+            host_validation_ids: Some(of_host),
+        }));
+    }
+    steps.extend(manifest::steps(row, &manifest::wanted(world, install)?));
+    Ok(steps)
+}
+
+/// What is started because the time has come.
+fn verbs(world: &World, install: &AgentClusterInstall, row: &Row) -> Vec<Step> {
+    match (row.kind(), row.stage()) {
+        (Kind::New, Stage::Ready) if starts(world, install, row) => vec![Step::Install],
+        (Kind::New, Stage::Installed) => vec![Step::AddHosts],
+        (Kind::AddsHosts, Stage::AddingHosts) => more_hosts(world, row),
+        (Kind::New | Kind::AddsHosts | Kind::Other, _) => Vec::new(),
+    }
+}
+
+fn starts(world: &World, install: &AgentClusterInstall, row: &Row) -> bool {
+    let needs = &install.spec.provision_requirements;
+    condition::can_start(needs, &Tally::of(world, row))
+        && !is_held(world)
+        && wait_after_failure(world, install, row).is_none()
+}
+
+/// How long an installation that could start waits, because the last one failed before it began.
+fn wait_after_failure(world: &World, install: &AgentClusterInstall, row: &Row) -> Option<Duration> {
+    let failed = row.view.last_installation_preparation.status == "failed";
+    let since = row
+        .view
+        .status_updated_at
+        .0
+        .filter(|_| failed && row.stage() == Stage::Ready)?;
+    let gone_by = Duration::try_from(world.now.duration_since(since)).unwrap_or_default();
+    let can_start = condition::can_start(&install.spec.provision_requirements, &Tally::of(world, row));
+    AFTER_FAILURE
+        .checked_sub(gone_by)
+        .filter(|left| can_start && !left.is_zero())
+}
+
+/// Hosts that join the running cluster, each for itself.
+fn more_hosts(world: &World, row: &Row) -> Vec<Step> {
+    let waits = |member: &&super::world::Member| {
+        tally::is_known(member)
+            && member
+                .agent
+                .as_ref()
+                .is_some_and(|agent| tally::is_approved(agent))
+    };
+    let install = |member: &super::world::Member| Step::InstallHost {
+        infra_env: member.host.infra_env_id,
+        host: member.host.id,
+    };
+    let pause =
+        pool::wanted(world).filter(|wanted| world.pool_is_paused.is_some_and(|paused| paused != *wanted));
+    let hosts = row.hosts.iter().filter(waits).map(install);
+    hosts.chain(pause.map(Step::PausePool)).collect()
+}
+
+/// What is used is watched from now on, and part of backups.
+fn labels(world: &World, install: &AgentClusterInstall) -> Vec<Step> {
+    let spec = &install.spec;
+    let here = |name: &str| Key::new(&world.key.namespace, name);
+    let pull_secret = world
+        .deployment
+        .as_ref()
+        .and_then(|deployment| deployment.spec.pull_secret_ref.as_ref());
+    let ca = spec
+        .ignition_endpoint
+        .as_ref()
+        .and_then(|endpoint| endpoint.ca_certificate_reference.as_ref());
+    let secrets = [
+        (
+            pull_secret.map(|reference| here(&reference.name)),
+            &world.pull_secret,
+        ),
+        (ca.map(Key::from), &world.ignition_ca),
+    ];
+    let mirrors = (
+        spec.mirror_registry_ref.as_ref().map(Key::from),
+        world.mirrors.as_ref(),
+    );
+    let manifests = world
+        .config_maps
+        .iter()
+        .map(|(name, found)| (Some(here(name)), Some(found)));
+    let missing = |key: Option<Key>, found: Option<&Found>| {
+        let labels = found
+            .map(|found| found.missing_labels.clone())
+            .unwrap_or_default();
+        key.filter(|_| !labels.is_empty()).map(|key| (key, labels))
+    };
+    let secrets = secrets
+        .into_iter()
+        .filter_map(|(key, found)| missing(key, found.as_ref()));
+    let maps = manifests
+        .chain([mirrors])
+        .filter_map(|(key, found)| missing(key, found));
+    let secrets = secrets.map(|(key, labels)| Step::LabelSecret(key, labels));
+    secrets
+        .chain(maps.map(|(key, labels)| Step::LabelConfigMap(key, labels)))
+        .collect()
+}
+
+/// The objects, or something they name, are not in order.
+fn flawed(world: &World, install: &AgentClusterInstall, flaw: &Flaw) -> Plan {
+    let (reason, text, then) = match flaw {
+        Flaw::Input(text) => (reason::INPUT_ERROR, text, Then::Rest),
+        Flaw::Missing(text) => (reason::BACKEND_ERROR, text, Then::After(SOON)),
+    };
+    let synced = Finding::new(type_::SPEC_SYNCED, false, reason, text);
+    // A cluster that is unseen is not absent.
+    let steps = match world.blind {
+        None => status::of_cluster(world, install, synced),
+        Some(_) => status::only(world, install, synced),
+    };
+    Plan::of(steps, then)
+}
+
+/// The hub is away. What was in order is not called wrong for that.
+fn blind(world: &World, install: &AgentClusterInstall, why: &str) -> Plan {
+    let conditions = install
+        .status
+        .as_ref()
+        .map(|status| status.conditions.as_slice())
+        .unwrap_or_default();
+    let synced =
+        find_install(conditions, type_::SPEC_SYNCED).is_some_and(|condition| condition.status == "True");
+    let finding = Finding::new(type_::SPEC_SYNCED, false, reason::BACKEND_ERROR, why);
+    let steps = if synced {
+        Vec::new()
+    } else {
+        status::only(world, install, finding)
+    };
+    Plan::of(steps, Then::After(SOON))
+}
+
+/// The hub did not do what it was asked.
+fn set_back(world: &World, install: &AgentClusterInstall, setback: &Setback) -> Plan {
+    let show = |trouble: &Trouble, then: Option<Duration>| {
+        let (flaw, usual) = match trouble {
+            Trouble::Internal(text) => (Flaw::Missing(text.clone()), Then::After(SOON)),
+            Trouble::Conflict(text) | Trouble::Input(text) => (Flaw::Input(text.clone()), Then::Rest),
+        };
+        Plan {
+            then: then.map_or(usual, Then::After),
+            ..flawed(world, install, &flaw)
+        }
+    };
+    match setback {
+        Setback::Hub(trouble) => show(trouble, None),
+        Setback::Manifests(trouble) => show(trouble, Some(LATER)),
+        Setback::NotNow(_) => {
+            let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
+            Plan::of(status::of_cluster(world, install, synced), Then::After(SOON))
+        }
+    }
+}
+
+/// By the word of Hive, by our own, or by credentials that only an installed cluster has.
+fn is_installed(world: &World) -> bool {
+    let deployment = world
+        .deployment
+        .as_ref()
+        .is_some_and(|deployment| deployment.spec.installed);
+    let status = world.install.as_ref().and_then(|install| install.status.as_ref());
+    let conditions = status
+        .map(|status| status.conditions.as_slice())
+        .unwrap_or_default();
+    let completed = find_install(conditions, type_::COMPLETED);
+    let completed = completed
+        .is_some_and(|condition| condition.status == "True" && condition.reason == reason::COMPLETED);
+    let password = world
+        .metadata()
+        .is_some_and(|metadata| metadata.admin_password_secret_ref.is_some());
+    deployment || completed || password
+}
+
+/// Somebody does not want the installation to start yet.
+fn is_held(world: &World) -> bool {
+    let install = world
+        .install
+        .as_ref()
+        .is_some_and(|install| install.spec.hold_installation);
+    let pause = world
+        .deployment
+        .as_ref()
+        .and_then(|deployment| deployment.annotations().get(annotation::HIVE_PAUSE));
+    install || pause.is_some_and(|pause| matches!(pause.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"))
+}
+
+impl Plan {
+    fn of(steps: Vec<Step>, then: Then) -> Self {
+        Self { steps, then }
+    }
+}

@@ -1,0 +1,208 @@
+//! A cluster goes, its hosts return or go with it.
+
+use super::*;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+fn leaving(status: &str) -> World {
+    let mut world = with_row(json!({}), status);
+    let mut install = install(json!({}));
+    install.metadata.deletion_timestamp = Some(Time(now()));
+    world.install = Some(Arc::new(install));
+    world
+}
+
+fn plan(world: &World) -> Plan {
+    super::super::plan(world)
+}
+
+fn lend(world: &mut World, agent: &Agent, pool: Option<InfraEnv>) {
+    world
+        .row
+        .as_mut()
+        .unwrap()
+        .hosts
+        .push(member(agent, "worker", "installed"));
+    world.agents.push((Arc::new(agent.clone()), pool.map(Arc::new)));
+}
+
+#[test]
+fn toy_20_the_cluster_deployment_stays_until_the_install_is_really_gone() {
+    let mut world = with_row(json!({}), "installed");
+    let mut going = deployment();
+    going.metadata.deletion_timestamp = Some(Time(now()));
+    world.deployment = Some(Arc::new(going));
+    assert_eq!(plan(&world), Plan::of(vec![Step::DeleteInstall], Then::Rest));
+    let mut gone = AgentClusterInstall::clone(world.install.as_ref().unwrap());
+    gone.metadata.deletion_timestamp = Some(Time(now()));
+    world.install = Some(Arc::new(gone));
+    assert_eq!(plan(&world).steps, [Step::DeleteCluster]);
+    world.row = None;
+    assert!(matches!(plan(&world).steps.as_slice(), [Step::PatchInstall(_)]));
+    world.install = None;
+    let last = plan(&world).steps;
+    let [Step::PatchDeployment(patch)] = last.as_slice() else {
+        panic!("{last:?}")
+    };
+    assert_eq!(patch["metadata"]["finalizers"], json!([]));
+}
+
+#[test]
+fn r7_an_installation_is_cancelled_before_anything_else() {
+    for busy in [
+        "preparing-for-installation",
+        "installing",
+        "installing-pending-user-action",
+        "finalizing",
+        "error",
+    ] {
+        let mut world = leaving(busy);
+        lend(&mut world, &agent(100), Some(pool(None)));
+        assert_eq!(plan(&world), Plan::of(vec![Step::Cancel], Then::Look), "{busy}");
+    }
+}
+
+#[test]
+fn early_bound_agents_go_with_the_cluster_and_late_bound_ones_return() {
+    let key = |number| Key::new("pool", Uuid::from_u128(number).to_string());
+    let mut world = leaving("installed");
+    lend(&mut world, &agent(1), Some(pool(Some("blue"))));
+    lend(&mut world, &agent(2), Some(pool(None)));
+    lend(&mut world, &agent(3), Some(pool(Some("red"))));
+    lend(&mut world, &agent(4), None);
+    let steps = [
+        Step::DeleteAgent(key(1)),
+        Step::UnbindAgent(key(2)),
+        Step::UnbindAgent(key(3)),
+        Step::UnbindAgent(key(4)),
+    ];
+    assert_eq!(plan(&world).steps, steps);
+}
+
+#[test]
+fn toy_02_hosts_of_a_preserved_cluster_never_return_to_the_pool() {
+    let mut world = leaving("adding-hosts");
+    let mut preserved = deployment();
+    preserved.spec.preserve_on_delete = true;
+    world.deployment = Some(Arc::new(preserved));
+    lend(&mut world, &agent(1), Some(pool(None)));
+    assert_eq!(
+        plan(&world).steps,
+        [Step::DeleteAgent(Key::new(
+            "pool",
+            Uuid::from_u128(1).to_string()
+        ))]
+    );
+}
+
+#[test]
+fn an_agent_that_still_shows_the_installation_is_waited_for_because_the_api_would_refuse() {
+    let mut world = leaving("cancelled");
+    let mut busy = agent(1);
+    busy.status.as_mut().unwrap().debug_info.state = "installing-in-progress".into();
+    lend(&mut world, &busy, Some(pool(None)));
+    assert_eq!(plan(&world).steps, []);
+    busy.status.as_mut().unwrap().kind = "AddToExistingClusterHost".into();
+    world.agents[0].0 = Arc::new(busy);
+    assert_eq!(
+        plan(&world).steps.len(),
+        1,
+        "hosts that join a running cluster may go at any time"
+    );
+}
+
+#[test]
+fn the_cluster_goes_only_after_the_last_agent_took_its_host_back() {
+    let mut world = leaving("installed");
+    world
+        .row
+        .as_mut()
+        .unwrap()
+        .hosts
+        .push(member(&agent(1), "worker", "installed"));
+    assert_eq!(
+        plan(&world),
+        Plan::of(Vec::new(), Then::After(LATER)),
+        "its Agent has not told the hub yet"
+    );
+    world.row.as_mut().unwrap().hosts[0].agent = None;
+    assert_eq!(
+        plan(&world).steps,
+        [Step::DeleteCluster],
+        "a host without an Agent is the hub's own business"
+    );
+}
+
+#[test]
+fn a_hub_that_is_away_or_refuses_delays_the_deletion_and_loses_nothing() {
+    let blind = World {
+        row: None,
+        blind: Some("gone fishing".into()),
+        ..leaving("installed")
+    };
+    let refused = World {
+        setback: Some(Setback::NotNow("installing".into())),
+        ..leaving("installed")
+    };
+    for world in [blind, refused] {
+        let plan = plan(&world);
+        assert_eq!(plan.then, Then::After(SOON));
+        assert!(
+            matches!(plan.steps.as_slice(), [Step::Tell(news)] if news.warning),
+            "{plan:?}"
+        );
+    }
+}
+
+#[test]
+fn a_copy_that_never_had_a_cluster_takes_none_with_it() {
+    let mut world = leaving("installed");
+    world.rival = Some(Key::new("clusters", "older"));
+    assert!(matches!(plan(&world).steps.as_slice(), [Step::PatchInstall(_)]));
+}
+
+#[test]
+fn an_install_without_its_cluster_deployment_says_so_and_can_go() {
+    let mut world = World {
+        deployment: None,
+        ..world(json!({}))
+    };
+    let said = plan(&world);
+    let install = shown(&world, &said);
+    says(&install, type_::SPEC_SYNCED, Truth::False, "InputError");
+    for type_ in [
+        type_::VALIDATED,
+        type_::REQUIREMENTS_MET,
+        type_::COMPLETED,
+        type_::FAILED,
+        type_::STOPPED,
+    ] {
+        says(&install, type_, Truth::Unknown, "NotAvailable");
+    }
+    rests(world.clone(), &said);
+    let mut going = install;
+    going.metadata.deletion_timestamp = Some(Time(now()));
+    world.install = Some(Arc::new(going));
+    world.row = Some(row("installed"));
+    assert_eq!(
+        plan(&world).steps,
+        [Step::DeleteCluster],
+        "the cluster of a ClusterDeployment that was removed by force"
+    );
+    world.row = None;
+    assert!(matches!(plan(&world).steps.as_slice(), [Step::PatchInstall(_)]));
+}
+
+#[test]
+fn a_cluster_deployment_of_somebody_else_is_left_alone() {
+    let mut foreign = deployment();
+    foreign.metadata.finalizers = None;
+    let mut world = World {
+        install: None,
+        ..world(json!({}))
+    };
+    world.deployment = Some(Arc::new(foreign.clone()));
+    assert_eq!(plan(&world), Plan::default());
+    foreign.metadata.deletion_timestamp = Some(Time(now()));
+    world.deployment = Some(Arc::new(foreign));
+    assert_eq!(plan(&world), Plan::default());
+}

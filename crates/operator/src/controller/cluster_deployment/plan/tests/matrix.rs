@@ -1,0 +1,279 @@
+//! Chapter 1.5.1 of the facts: every state of the cluster, every condition.
+
+use super::*;
+
+const TYPES: [&str; 5] = [
+    type_::REQUIREMENTS_MET,
+    type_::VALIDATED,
+    type_::COMPLETED,
+    type_::FAILED,
+    type_::STOPPED,
+];
+
+/// RequirementsMet, Validated, Completed, Failed, Stopped.
+fn conditions(status: &str, spec: Value) -> Vec<(String, String)> {
+    let world = manned(with_row(spec, status));
+    let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
+    let plan = Plan::of(
+        status::of_cluster(&world, world.install.as_ref().unwrap(), synced),
+        Then::Rest,
+    );
+    let install = shown(&world, &plan);
+    TYPES.iter().map(|type_| said(&install, type_)).collect()
+}
+
+fn expect(status: &str, expected: [(&str, &str); 5]) {
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(status, reason)| ((*status).into(), (*reason).into()))
+        .collect();
+    assert_eq!(conditions(status, json!({})), expected, "{status}");
+}
+
+#[test]
+fn toy_12_conditions_follow_the_matrix_of_the_cluster_and_not_that_of_agents() {
+    let (no, not_failed, not_stopped) = (
+        ("False", "InstallationNotStarted"),
+        ("False", "InstallationNotFailed"),
+        ("False", "InstallationNotStopped"),
+    );
+    let passing = ("True", "ValidationsPassing");
+    expect(
+        "insufficient",
+        [
+            ("False", "ClusterNotReady"),
+            ("False", "ValidationsFailing"),
+            no,
+            not_failed,
+            not_stopped,
+        ],
+    );
+    expect(
+        "pending-for-input",
+        [
+            ("False", "ClusterNotReady"),
+            ("False", "ValidationsUserPending"),
+            no,
+            not_failed,
+            not_stopped,
+        ],
+    );
+    expect(
+        "ready",
+        [("True", "ClusterIsReady"), passing, no, not_failed, not_stopped],
+    );
+    for busy in [
+        "preparing-for-installation",
+        "installing",
+        "finalizing",
+        "installing-pending-user-action",
+    ] {
+        let progress = ("False", "InstallationInProgress");
+        expect(
+            busy,
+            [
+                ("True", "ClusterAlreadyInstalling"),
+                passing,
+                progress,
+                not_failed,
+                not_stopped,
+            ],
+        );
+    }
+    let (done, stopped) = (
+        ("True", "InstallationCompleted"),
+        ("True", "ClusterInstallationStopped"),
+    );
+    expect("installed", [stopped, passing, done, not_failed, done]);
+    expect(
+        "adding-hosts",
+        [
+            ("True", "ClusterAlreadyInstalling"),
+            passing,
+            done,
+            not_failed,
+            done,
+        ],
+    );
+    let failed = ("True", "InstallationFailed");
+    expect(
+        "error",
+        [stopped, passing, ("False", "InstallationFailed"), failed, failed],
+    );
+    let unknown = ("Unknown", "UnknownStatus");
+    expect(
+        "cancelled",
+        [
+            unknown,
+            passing,
+            unknown,
+            not_failed,
+            ("True", "InstallationCancelled"),
+        ],
+    );
+    expect(
+        "something-new",
+        [unknown, passing, unknown, not_failed, not_stopped],
+    );
+}
+
+#[test]
+fn without_findings_nothing_is_known_about_the_checks_unless_hosts_are_added() {
+    let validated = |status: &str| {
+        let mut world = with_row(json!({}), status);
+        world.row.as_mut().unwrap().view.validations_info = String::new();
+        said(
+            &shown(
+                &world,
+                &flawed(&world, world.install.as_ref().unwrap(), &Flaw::Input("x".into())),
+            ),
+            type_::VALIDATED,
+        )
+    };
+    assert_eq!(
+        validated("ready"),
+        ("Unknown".into(), "ValidationsUnknown".into())
+    );
+    assert_eq!(
+        validated("adding-hosts"),
+        ("True".into(), "ValidationsPassing".into())
+    );
+}
+
+#[test]
+fn a_ready_cluster_that_is_held_says_so_and_no_other_does() {
+    let held = json!({ "holdInstallation": true });
+    assert_eq!(
+        conditions("ready", held.clone())[2],
+        ("False".into(), "InstallationOnHold".into())
+    );
+    assert_eq!(
+        conditions("insufficient", held)[2],
+        ("False".into(), "InstallationNotStarted".into())
+    );
+}
+
+#[test]
+fn failing_checks_are_told_in_their_own_words_and_pending_ones_too() {
+    let world = with_row(json!({}), "insufficient");
+    let plan = super::super::plan(&world);
+    let install = shown(&world, &plan);
+    let validated = find_install(&install.status.as_ref().unwrap().conditions, type_::VALIDATED).unwrap();
+    assert!(
+        validated.message.ends_with("no name,no time"),
+        "{}",
+        validated.message
+    );
+    rests(world, &plan);
+}
+
+#[test]
+fn agents_are_too_few_then_unsynced_then_unapproved_then_enough() {
+    let requirements = |world: &World| {
+        let row = world.row.as_ref().unwrap();
+        let install = world.install.as_ref().unwrap();
+        let findings = condition::findings(world, row, &install.spec.provision_requirements);
+        findings[0].reason.clone()
+    };
+    let mut world = with_row(json!({}), "ready");
+    let mut unapproved = agent(100);
+    unapproved.spec.approved = false;
+    say(&mut unapproved, "SpecSynced", false);
+    enlist(&mut world, &unapproved, "master", "known");
+    assert_eq!(requirements(&world), "InsufficientAgents");
+    for (number, role) in (101..).zip(["master", "master", "worker", "worker"]) {
+        enlist(&mut world, &agent(number), role, "known");
+    }
+    assert_eq!(requirements(&world), "UnsyncedAgents");
+    say(&mut unapproved, "SpecSynced", true);
+    world.agents[0].0 = Arc::new(unapproved.clone());
+    world.row.as_mut().unwrap().hosts[0].agent = Some(Arc::new(unapproved));
+    assert_eq!(requirements(&world), "UnapprovedAgents");
+    world.row.as_mut().unwrap().hosts[0].agent = Some(Arc::new(agent(100)));
+    assert_eq!(requirements(&world), "ClusterIsReady");
+    enlist(&mut world, &agent(105), "worker", "known");
+    assert_eq!(
+        requirements(&world),
+        "InsufficientAgents",
+        "one too many is not exactly what is wanted"
+    );
+}
+
+#[test]
+fn the_last_preparation_is_told_in_sentences() {
+    let told = |status: &str| {
+        let mut world = with_row(json!({}), "insufficient");
+        let last = &mut world.row.as_mut().unwrap().view.last_installation_preparation;
+        (last.status, last.reason) = (status.to_owned().into(), "no files".into());
+        let plan = super::super::plan(&world);
+        said(&shown(&world, &plan), type_::LAST_PREPARATION_FAILED)
+    };
+    let said = |status: &str, reason: &str| (status.to_owned(), reason.to_owned());
+    assert_eq!(
+        told(""),
+        said(
+            "False",
+            "Cluster preparation has never been performed for this cluster"
+        )
+    );
+    assert_eq!(
+        told("not_started"),
+        said(
+            "False",
+            "Cluster preparation has never been performed for this cluster"
+        )
+    );
+    assert_eq!(
+        told("success"),
+        said("False", "There is no failing prior preparation attempt")
+    );
+    assert_eq!(
+        told("failed"),
+        said("True", "The last installation preparation failed")
+    );
+}
+
+#[test]
+fn the_status_shows_what_the_hub_knows_and_counts_hosts() {
+    let mut world = manned(with_row(json!({ "holdInstallation": true }), "ready"));
+    let row = world.row.as_mut().unwrap();
+    row.hosts[0].host.status = "insufficient".into();
+    row.hosts[4].host.logs_collected_at = muster_contract::time::DateMs(Some(now()));
+    row.view.machine_networks = serde_json::from_value(json!([{ "cidr": "192.0.2.0/24" }])).unwrap();
+    row.view.api_vips = serde_json::from_value(json!([{ "ip": "192.0.2.5" }])).unwrap();
+    let plan = super::super::plan(&world);
+    let install = shown(&world, &plan);
+    let status = install.status.as_ref().unwrap();
+    let counts = (
+        status.control_plane_agents_discovered,
+        status.control_plane_agents_ready,
+        status.worker_agents_ready,
+    );
+    assert_eq!(counts, (Some(3), Some(2), Some(2)));
+    assert_eq!(
+        (status.api_vip.as_str(), status.machine_network[0].cidr.as_str()),
+        ("192.0.2.5", "192.0.2.0/24")
+    );
+    let debug = &status.debug_info;
+    let debug = (
+        debug.events_url.as_str(),
+        debug.logs_url.as_str(),
+        debug.state.as_str(),
+        debug.state_info.as_str(),
+    );
+    assert_eq!(
+        debug,
+        ("http://hub/events", "http://hub/logs", "ready", "as it is")
+    );
+    assert_eq!(
+        (
+            status.platform_type.as_str(),
+            status.validations_info["network"].len()
+        ),
+        ("BareMetal", 3)
+    );
+    says(&install, type_::SPEC_SYNCED, Truth::True, "SyncOK");
+    let synced = find_install(&status.conditions, type_::SPEC_SYNCED).unwrap();
+    assert_eq!(synced.message, "SyncOK");
+    rests(world, &plan);
+}

@@ -1,0 +1,393 @@
+//! What the hub is asked for, and when it is asked again.
+
+use super::*;
+use muster_contract::v2::cluster_setting::{LoadBalancerType, PlatformType, RoleSet};
+
+fn create(spec: Value) -> CreateCluster {
+    let plan = super::super::plan(&world(spec));
+    match plan.steps.as_slice() {
+        [Step::Create(wish)] => *wish.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The change for a cluster that is as `row` shows it.
+fn change(spec: Value) -> Option<UpdateCluster> {
+    change_of(with_row(spec, "insufficient"))
+}
+
+fn change_of(world: World) -> Option<UpdateCluster> {
+    super::super::plan(&world)
+        .steps
+        .into_iter()
+        .find_map(|step| match step {
+            Step::Update(change) => Some(*change),
+            _ => None,
+        })
+}
+
+#[test]
+fn a_new_cluster_gets_name_release_size_and_platform() {
+    let wish = create(json!({}));
+    assert_eq!(
+        (wish.name.as_str(), wish.base_dns_domain.as_deref()),
+        ("blue", Some("example.com"))
+    );
+    assert_eq!(
+        (wish.openshift_version.as_str(), wish.ocp_release_image.as_deref()),
+        ("4.21.28", Some(IMAGE))
+    );
+    assert_eq!(wish.cpu_architecture.map(|arch| arch.word()), Some("x86_64"));
+    assert_eq!(
+        (wish.control_plane_count, wish.user_managed_networking),
+        (Some(3), Some(false))
+    );
+    assert_eq!(
+        wish.platform.map(|platform| platform.r#type),
+        Some(PlatformType::Baremetal)
+    );
+    assert_eq!(wish.hyperthreading, Some(RoleSet::All));
+    assert_eq!(
+        (
+            wish.disk_encryption,
+            wish.ignition_endpoint,
+            wish.load_balancer,
+            wish.http_proxy
+        ),
+        (None, None, None, None)
+    );
+    assert_eq!(
+        (wish.machine_networks, wish.api_vips),
+        (None, None),
+        "what is not said is left to the hub"
+    );
+}
+
+#[test]
+fn one_host_has_platform_none_and_manages_its_own_network() {
+    let one = |extra: Value| {
+        let mut spec = json!({ "provisionRequirements": { "controlPlaneAgents": 1 } });
+        spec.as_object_mut()
+            .unwrap()
+            .extend(extra.as_object().unwrap().clone());
+        let wish = create(spec);
+        (wish.platform.unwrap().r#type, wish.user_managed_networking)
+    };
+    assert_eq!(one(json!({})), (PlatformType::None, Some(true)));
+    assert_eq!(
+        one(json!({ "platformType": "BareMetal" })),
+        (PlatformType::None, Some(true))
+    );
+    assert_eq!(
+        one(json!({ "platformType": "External" })),
+        (PlatformType::External, Some(true))
+    );
+    let three = |extra: Value| {
+        let wish = create(extra);
+        (wish.platform.unwrap().r#type, wish.user_managed_networking)
+    };
+    assert_eq!(
+        three(json!({ "platformType": "None" })),
+        (PlatformType::None, Some(true))
+    );
+    assert_eq!(
+        three(json!({ "networking": { "userManagedNetworking": true } })),
+        (PlatformType::None, Some(true))
+    );
+    assert_eq!(
+        three(json!({ "platformType": "VSphere" })),
+        (PlatformType::Vsphere, Some(false))
+    );
+}
+
+#[test]
+fn everything_that_is_said_reaches_the_hub() {
+    let wish = create(json!({
+        "networking": { "machineNetwork": [{ "cidr": "192.0.2.0/24" }], "serviceNetwork": ["172.31.0.0/16"],
+            "clusterNetwork": [{ "cidr": "10.132.0.0/14", "hostPrefix": 24 }], "networkType": "OVNKubernetes" },
+        "apiVIPs": ["192.0.2.5"], "ingressVIP": "192.0.2.6", "sshPublicKey": " ssh-ed25519 key\n",
+        "ntpSources": ["a", "b"], "proxy": { "httpProxy": "http://p:1" }, "mastersSchedulable": true,
+        "controlPlane": { "name": "master", "hyperthreading": "Disabled" },
+        "compute": [{ "name": "worker", "hyperthreading": "Enabled" }],
+        "diskEncryption": { "enableOn": "masters", "mode": "tang", "tangServers": "[]" },
+        "loadBalancer": { "type": "UserManaged" }, "ignitionEndpoint": { "url": "https://hub/x" },
+    }));
+    assert_eq!(
+        wish.machine_networks.unwrap()[0].cidr.as_deref(),
+        Some("192.0.2.0/24")
+    );
+    assert_eq!(wish.cluster_networks.unwrap()[0].host_prefix, Some(24));
+    let vip =
+        |vips: &Option<Vec<muster_contract::v2::network::Vip>>| vips.as_ref().unwrap()[0].ip.clone().unwrap();
+    assert_eq!(
+        (vip(&wish.api_vips), vip(&wish.ingress_vips)),
+        ("192.0.2.5".into(), "192.0.2.6".into())
+    );
+    assert_eq!(
+        (wish.ssh_public_key.as_deref(), wish.ntp_sources.as_deref()),
+        (Some("ssh-ed25519 key"), Some("a,b"))
+    );
+    assert_eq!(
+        (wish.http_proxy.as_deref(), wish.schedulable_masters),
+        (Some("http://p:1"), Some(true))
+    );
+    assert_eq!(wish.hyperthreading, Some(RoleSet::Workers));
+    assert_eq!(wish.disk_encryption.unwrap().enable_on, Some(RoleSet::Masters));
+    assert_eq!(
+        wish.load_balancer.unwrap().r#type,
+        Some(LoadBalancerType::UserManaged)
+    );
+    assert_eq!(
+        wish.ignition_endpoint.unwrap().url.as_deref(),
+        Some("https://hub/x")
+    );
+}
+
+#[test]
+fn a_cluster_that_is_as_wanted_is_not_asked_for_again_and_hub_defaults_are_not_fought() {
+    assert_eq!(change(json!({})), None);
+    let told = World {
+        pull_secret_is_known: false,
+        ..with_row(json!({}), "insufficient")
+    };
+    let change = change_of(told).unwrap();
+    assert_eq!(
+        change,
+        UpdateCluster {
+            pull_secret: Some("{}".into()),
+            ..UpdateCluster::default()
+        }
+    );
+}
+
+#[test]
+fn changes_reach_the_hub_and_so_does_what_is_taken_away() {
+    let size = change(json!({ "provisionRequirements": { "controlPlaneAgents": 5 } })).unwrap();
+    assert_eq!(
+        (size.control_plane_count, size.user_managed_networking),
+        (Some(5), Some(false)),
+        "they go together"
+    );
+    let mut world = with_row(json!({}), "ready");
+    let view = &mut world.row.as_mut().unwrap().view;
+    view.http_proxy = "http://p:1".into();
+    view.ignition_endpoint =
+        serde_json::from_value(json!({ "url": "https://hub/x", "ca_certificate": "QQ==" })).unwrap();
+    view.disk_encryption = serde_json::from_value(json!({ "enable_on": "all", "mode": "tpmv2" })).unwrap();
+    let change = change_of(world).unwrap();
+    assert_eq!(change.http_proxy.as_deref(), Some(""));
+    let endpoint = change.ignition_endpoint.unwrap();
+    assert_eq!(
+        (endpoint.url.as_deref(), endpoint.ca_certificate.as_deref()),
+        (Some(""), Some(""))
+    );
+    assert_eq!(change.disk_encryption.unwrap().enable_on, Some(RoleSet::None));
+}
+
+#[test]
+fn settings_are_left_alone_while_the_cluster_installs_and_most_of_them_afterwards() {
+    let spec = json!({ "sshPublicKey": "new", "provisionRequirements": { "controlPlaneAgents": 5 } });
+    assert_eq!(change_of(with_row(spec.clone(), "installing")), None);
+    let change = change_of(with_row(spec, "adding-hosts")).unwrap();
+    assert_eq!(
+        change,
+        UpdateCluster {
+            ssh_public_key: Some("new".into()),
+            ..UpdateCluster::default()
+        }
+    );
+}
+
+#[test]
+fn what_is_missing_is_named_and_told_apart_from_what_is_wrong() {
+    let synced = |world: &World| {
+        let plan = super::super::plan(world);
+        (said(&shown(world, &plan), type_::SPEC_SYNCED).1, plan.then)
+    };
+    let mut no_set = world(json!({}));
+    no_set.image_set = None;
+    assert_eq!(synced(&no_set), ("BackendError".into(), Then::After(SOON)));
+    let mut no_release = world(json!({ "imageSetRef": null }));
+    no_release.image_set = None;
+    assert_eq!(synced(&no_release), ("InputError".into(), Then::Rest));
+    let mut no_secret = world(json!({}));
+    no_secret.pull_secret = None;
+    assert_eq!(synced(&no_secret), ("BackendError".into(), Then::After(SOON)));
+    let mut no_key = world(json!({}));
+    no_key.pull_secret = Some(found(&[("other", "hunter2")]));
+    assert_eq!(synced(&no_key), ("InputError".into(), Then::Rest));
+    let mut bad_image = world(json!({}));
+    bad_image.release = Some(Err(Trouble::Input("tells no version".into())));
+    assert_eq!(synced(&bad_image), ("InputError".into(), Then::Rest));
+    let shown = shown(&no_secret, &super::super::plan(&no_secret));
+    for type_ in [
+        type_::VALIDATED,
+        type_::REQUIREMENTS_MET,
+        type_::COMPLETED,
+        type_::FAILED,
+        type_::STOPPED,
+    ] {
+        says(&shown, type_, Truth::Unknown, "NotAvailable");
+    }
+    rests(no_secret.clone(), &super::super::plan(&no_secret));
+}
+
+#[test]
+fn an_installed_cluster_needs_neither_release_nor_pull_secret() {
+    let mut world = world(json!({ "imageSetRef": null }));
+    world.image_set = None;
+    let mut installed = deployment();
+    installed.spec.installed = true;
+    installed.spec.pull_secret_ref = None;
+    installed.spec.cluster_metadata = serde_json::from_value(json!({
+        "clusterID": Uuid::from_u128(77), "infraID": "x", "adminKubeconfigSecretRef": { "name": "k" } }))
+    .unwrap();
+    world.deployment = Some(Arc::new(installed.clone()));
+    world.pull_secret = None;
+    let plan = super::super::plan(&world);
+    let [Step::Import(wish)] = plan.steps.as_slice() else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(
+        (wish.api_vip_dnsname.as_str(), wish.openshift_version.as_deref()),
+        ("api.blue.example.com", None)
+    );
+    assert_eq!(wish.openshift_cluster_id, Uuid::from_u128(77));
+    world.row = Some(row("adding-hosts"));
+    world.pull_secret_is_known = true;
+    let plan = super::super::plan(&world);
+    says(&shown(&world, &plan), type_::SPEC_SYNCED, Truth::True, "SyncOK");
+    rests(world, &plan);
+}
+
+#[test]
+fn credentials_of_an_installed_cluster_prove_that_it_is_one_after_a_restore_without_status() {
+    let metadata = json!({ "clusterMetadata": { "clusterID": Uuid::from_u128(77), "infraID": ID,
+        "adminKubeconfigSecretRef": { "name": "k" }, "adminPasswordSecretRef": { "name": "p" } } });
+    let plan = super::super::plan(&world(metadata));
+    assert!(matches!(plan.steps.as_slice(), [Step::Import(_)]), "{plan:?}");
+}
+
+#[test]
+fn overrides_of_people_and_mirrors_are_put_together() {
+    let spec = json!({ "mirrorRegistryRef": { "namespace": "clusters", "name": "mirrors" } });
+    let mut world = with_row(spec, "insufficient");
+    let conf = "[[registry]]\nlocation = \"quay.io/release\"\n[[registry.mirror]]\nlocation = \"local:5000/release\"\n";
+    world.mirrors = Some(found(&[("registries.conf", conf), ("ca-bundle.crt", "PEM\n")]));
+    let mut install = AgentClusterInstall::clone(world.install.as_ref().unwrap());
+    install.annotations_mut().insert(
+        annotation::INSTALL_CONFIG_OVERRIDES.into(),
+        r#"{"fips":true}"#.into(),
+    );
+    world.install = Some(Arc::new(install));
+    let overrides = |world: &World| {
+        super::super::plan(world)
+            .steps
+            .into_iter()
+            .find_map(|step| match step {
+                Step::Override(text) => Some(text),
+                _ => None,
+            })
+    };
+    let text = overrides(&world).unwrap();
+    let all: Value = serde_json::from_str(&text).unwrap();
+    let source = json!([{ "source": "quay.io/release", "mirrors": ["local:5000/release"] }]);
+    assert_eq!(
+        all,
+        json!({ "fips": true, "imageDigestSources": source, "additionalTrustBundle": "PEM" })
+    );
+    world.row.as_mut().unwrap().view.install_config_overrides = text;
+    assert_eq!(overrides(&world), None);
+    world.mirrors = Some(found(&[("registries.conf", "what = [")]));
+    let plan = super::super::plan(&world);
+    says(
+        &shown(&world, &plan),
+        type_::SPEC_SYNCED,
+        Truth::False,
+        "InputError",
+    );
+}
+
+#[test]
+fn ignored_checks_are_sent_as_lists_and_no_annotation_leaves_them_to_the_hub() {
+    let mut install = install(json!({}));
+    let key = annotation::IGNORED_CLUSTER_VALIDATIONS;
+    assert_eq!(manifest::ignored(&install, key), "");
+    for (text, sent) in [("", "[]"), ("a, b", r#"["a","b"]"#), (r#"["a"]"#, r#"["a"]"#)] {
+        install.annotations_mut().insert(key.into(), text.into());
+        assert_eq!(manifest::ignored(&install, key), sent);
+    }
+    let mut world = with_row(json!({}), "insufficient");
+    world.install = Some(Arc::new(install));
+    let plan = super::super::plan(&world);
+    let ignore = SetIgnoredValidations {
+        cluster_validation_ids: Some(r#"["a"]"#.into()),
+        host_validation_ids: Some(String::new()),
+    };
+    assert_eq!(plan.steps, [Step::Ignore(ignore)]);
+}
+
+#[test]
+fn manifests_become_those_of_the_config_maps() {
+    use crate::controller::cluster_deployment::world::Manifest;
+    use muster_contract::v2::manifest::ManifestFolder::{Manifests, Openshift};
+    let mut world = with_row(
+        json!({ "manifestsConfigMapRefs": [{ "name": "one" }, { "name": "two" }] }),
+        "ready",
+    );
+    let plan = |world: &World| super::super::plan(world);
+    says(
+        &shown(&world, &plan(&world)),
+        type_::SPEC_SYNCED,
+        Truth::False,
+        "BackendError",
+    );
+    world
+        .config_maps
+        .insert("one".into(), found(&[("a.yaml", "1"), ("b.yaml", "2")]));
+    world.config_maps.insert("two".into(), found(&[("c.yaml", "3")]));
+    let kept = |folder, content: &str| Manifest {
+        folder,
+        content: content.into(),
+    };
+    let kept = [
+        ("a.yaml", kept(Openshift, "1")),
+        ("b.yaml", kept(Openshift, "old")),
+        ("d.yaml", kept(Manifests, "4")),
+    ];
+    let kept = kept
+        .into_iter()
+        .map(|(name, manifest)| (name.to_owned(), manifest))
+        .collect();
+    world.row.as_mut().unwrap().manifests = Some(kept);
+    let put = |file: &str, content: &str| Step::PutManifest(file.into(), content.into());
+    let steps = [
+        Step::DeleteManifest(Manifests, "d.yaml".into()),
+        put("b.yaml", "2"),
+        put("c.yaml", "3"),
+        Step::ManifestsAreDone,
+    ];
+    assert_eq!(plan(&world).steps, steps);
+    world.config_maps.insert("two".into(), found(&[("a.yaml", "3")]));
+    says(
+        &shown(&world, &plan(&world)),
+        type_::SPEC_SYNCED,
+        Truth::False,
+        "InputError",
+    );
+}
+
+#[test]
+fn a_label_becomes_tags_that_the_hub_takes() {
+    let mut world = world(json!({}));
+    let mut install = AgentClusterInstall::clone(world.install.as_ref().unwrap());
+    install
+        .labels_mut()
+        .insert(crate::crd::keys::label::CONSUMER.into(), "team-a.b".into());
+    world.install = Some(Arc::new(install));
+    let plan = super::super::plan(&world);
+    let [Step::Create(wish)] = plan.steps.as_slice() else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(wish.tags.as_deref(), Some("team_a_b"));
+}

@@ -1,0 +1,165 @@
+//! Whose clusters a change concerns. All keys are those of ClusterDeployments, also of such that are not there.
+
+use super::plan::manifest;
+use crate::crd::agent::condition;
+use crate::crd::condition::find_service;
+use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, ClusterImageSet};
+use crate::key::Key;
+use crate::runtime::context::index;
+use crate::runtime::hook::Hooks;
+use crate::runtime::{Change, Context};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
+use muster_contract::v1::change::{Change as HubChange, ChangeKind};
+use std::sync::Arc;
+
+pub fn wire(hooks: &mut Hooks) {
+    hooks.cluster_deployment.push(itself);
+    hooks.agent_cluster_install.push(by_install);
+    hooks.cluster_image_set.push(by_image_set);
+    hooks.agent.push(by_agent);
+    hooks.secret.push(by_secret);
+    hooks.config_map.push(by_config_map);
+    hooks.hub.push(by_hub);
+    hooks.everything.push(all);
+}
+
+fn itself(ctx: &Context, change: &Change<ClusterDeployment>) {
+    ctx.queues.cluster_deployment.wake(change.key.clone());
+    // Two with the same id: when one goes, the other may have it.
+    for deployment in change.before.iter().filter(|_| change.after.is_none()) {
+        let id = crate::crd::keys::hub_id(&**deployment, crate::crd::keys::annotation::CLUSTER_ID);
+        for other in id.iter().flat_map(|id| {
+            ctx.mirrors
+                .cluster_deployments
+                .by(index::CLUSTER_ID, &id.to_string())
+        }) {
+            ctx.queues.cluster_deployment.wake(Key::of(&*other));
+        }
+    }
+}
+
+fn by_install(ctx: &Context, change: &Change<AgentClusterInstall>) {
+    change.objects().for_each(|install| wake(ctx, install));
+}
+
+fn by_image_set(ctx: &Context, change: &Change<ClusterImageSet>) {
+    let uses = |install: &AgentClusterInstall| {
+        let reference = install.spec.image_set_ref.as_ref();
+        reference.is_some_and(|reference| reference.name == change.key.name)
+    };
+    those(ctx, uses);
+}
+
+/// Agents change often; only what the cluster looks at counts.
+fn by_agent(ctx: &Context, change: &Change<Agent>) {
+    if change.before.as_deref().map(facts) == change.after.as_deref().map(facts) {
+        return;
+    }
+    for agent in change.objects() {
+        if let Some(cluster) = &agent.spec.cluster_deployment_name {
+            ctx.queues.cluster_deployment.wake(cluster.into());
+        }
+    }
+    if change
+        .after
+        .as_deref()
+        .is_none_or(|agent| agent.spec.cluster_deployment_name.is_none())
+    {
+        those_leaving(ctx);
+    }
+}
+
+fn facts(agent: &Agent) -> impl PartialEq {
+    let status = agent.status.clone().unwrap_or_default();
+    let condition = |type_| find_service(&status.conditions, type_).map(|condition| condition.status.clone());
+    (
+        agent.spec.cluster_deployment_name.clone(),
+        (agent.spec.approved, agent.metadata.deletion_timestamp.is_some()),
+        (
+            agent.spec.machine_config_pool.clone(),
+            agent.spec.node_labels.is_empty(),
+        ),
+        (
+            condition(condition::SPEC_SYNCED),
+            condition(condition::REQUIREMENTS_MET),
+        ),
+        (
+            status.debug_info.state,
+            status.progress.map(|progress| progress.current_stage),
+        ),
+        agent.labels().get(crate::crd::keys::label::INFRA_ENV).cloned(),
+    )
+}
+
+fn by_secret(ctx: &Context, change: &Change<Secret>) {
+    for deployment in ctx.mirrors.cluster_deployments.all() {
+        let pull_secret = deployment.spec.pull_secret_ref.as_ref();
+        let here = deployment.namespace().as_deref() == Some(&change.key.namespace);
+        if here && pull_secret.is_some_and(|reference| reference.name == change.key.name) {
+            ctx.queues.cluster_deployment.wake(Key::of(&*deployment));
+        }
+    }
+    those(ctx, |install| {
+        let endpoint = install.spec.ignition_endpoint.as_ref();
+        let ca = endpoint.and_then(|endpoint| endpoint.ca_certificate_reference.as_ref());
+        ca.is_some_and(|ca| Key::from(ca) == change.key)
+    });
+}
+
+fn by_config_map(ctx: &Context, change: &Change<ConfigMap>) {
+    those(ctx, |install| {
+        let here = install.namespace().as_deref() == Some(&change.key.namespace);
+        let manifests = here && manifest::config_maps(&install.spec).contains(&change.key.name);
+        let mirrors = install.spec.mirror_registry_ref.as_ref();
+        manifests || mirrors.is_some_and(|mirrors| Key::from(mirrors) == change.key)
+    });
+}
+
+fn by_hub(ctx: &Context, change: &HubChange) {
+    let cluster = match change.kind {
+        ChangeKind::Cluster => Some(change.id),
+        ChangeKind::Host => change.cluster_id,
+        ChangeKind::InfraEnv => return,
+    };
+    match cluster {
+        Some(id) => {
+            for deployment in ctx
+                .mirrors
+                .cluster_deployments
+                .by(index::CLUSTER_ID, &id.to_string())
+            {
+                ctx.queues.cluster_deployment.wake(Key::of(&*deployment));
+            }
+        }
+        // A host that left does not say whom; clusters that wait for that are few.
+        None => those_leaving(ctx),
+    }
+}
+
+fn all(ctx: &Context) {
+    for deployment in ctx.mirrors.cluster_deployments.all() {
+        ctx.queues.cluster_deployment.wake(Key::of(&*deployment));
+    }
+    those(ctx, |_| true);
+}
+
+fn those_leaving(ctx: &Context) {
+    for install in ctx.mirrors.agent_cluster_installs.by(index::INSTALL_LEAVING, "") {
+        wake(ctx, &install);
+    }
+}
+
+fn those(ctx: &Context, concerned: impl Fn(&AgentClusterInstall) -> bool) {
+    let all: Vec<Arc<AgentClusterInstall>> = ctx.mirrors.agent_cluster_installs.all();
+    all.iter()
+        .filter(|install| concerned(install))
+        .for_each(|install| wake(ctx, install));
+}
+
+fn wake(ctx: &Context, install: &AgentClusterInstall) {
+    let namespace = install.namespace().unwrap_or_default();
+    ctx.queues
+        .cluster_deployment
+        .wake(Key::new(namespace, &install.spec.cluster_deployment_ref.name));
+}

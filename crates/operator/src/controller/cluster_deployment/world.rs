@@ -1,0 +1,476 @@
+//! What a decision about a cluster may look at.
+
+use super::plan::stage::{Kind, Stage};
+use super::plan::{manifest, pool};
+use crate::crd::keys::{self, annotation, data};
+use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, ClusterImageSet, InfraEnv};
+use crate::error::{Error, Trouble};
+use crate::key::Key;
+use crate::runtime::context::index;
+use crate::runtime::secret::Found;
+use crate::runtime::{Context, clock};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use muster_contract::v1::link::ClusterLinks;
+use muster_contract::v1::release::ReleaseView;
+use muster_contract::v2::cluster::{ClusterView, CredentialsView};
+use muster_contract::v2::cluster_request::CredentialFile;
+use muster_contract::v2::host::{ClusterHostsQuery, HostView};
+use muster_contract::v2::manifest::{ManifestFolder, ManifestQuery, ManifestsQuery};
+use muster_contract::{ClientError, Secret};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use uuid::Uuid;
+
+#[derive(Debug, Clone)]
+pub struct World {
+    /// Of the ClusterDeployment, also when there is none.
+    pub key: Key,
+    pub deployment: Option<Arc<ClusterDeployment>>,
+    /// The AgentClusterInstall that the ClusterDeployment names and that names it.
+    pub install: Option<Arc<AgentClusterInstall>>,
+    /// The hub's id of the cluster.
+    pub id: Option<Uuid>,
+    /// An older ClusterDeployment that claims the same id.
+    pub rival: Option<Key>,
+    pub pull_secret: Option<Found>,
+    /// The hub was told this pull secret before.
+    pub pull_secret_is_known: bool,
+    pub image_set: Option<Arc<ClusterImageSet>>,
+    /// What the hub says of the image set's release; asked only before there is a cluster.
+    pub release: Option<Result<ReleaseView, Trouble>>,
+    /// What `mirrorRegistryRef` names.
+    pub mirrors: Option<Found>,
+    /// What `ignitionEndpoint.caCertificateReference` names.
+    pub ignition_ca: Option<Found>,
+    /// Those of the named ConfigMaps with manifests that are there.
+    pub config_maps: BTreeMap<String, Found>,
+    /// Credentials of the cluster as they are kept already; read only when they are to be written.
+    pub kept: Kept,
+    /// Agents that want to be bound to this cluster, each with its InfraEnv.
+    pub agents: Vec<(Arc<Agent>, Option<Arc<InfraEnv>>)>,
+    /// Whether the running cluster's pool of workers is paused; read only while hosts join that care.
+    pub pool_is_paused: Option<bool>,
+    /// As the hub has it.
+    pub row: Option<Row>,
+    /// Why the hub cannot be seen; nothing is known of the cluster then.
+    pub blind: Option<String>,
+    /// What became of the last step.
+    pub setback: Option<Setback>,
+    pub now: Timestamp,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Row {
+    pub view: ClusterView,
+    pub hosts: Vec<Member>,
+    pub links: ClusterLinks,
+    /// Manifests of users, by name; read only when they may not be as wanted.
+    pub manifests: Option<BTreeMap<String, Manifest>>,
+    pub credentials: Credentials,
+}
+
+/// A host of the cluster.
+#[derive(Debug, Clone, Default)]
+pub struct Member {
+    pub host: HostView,
+    pub agent: Option<Arc<Agent>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    pub folder: ManifestFolder,
+    pub content: Vec<u8>,
+}
+
+/// How to get into the cluster; read only while that is of use.
+#[derive(Debug, Clone, Default)]
+pub struct Credentials {
+    pub kubeconfig: Option<Secret>,
+    pub login: Option<Login>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Login {
+    pub username: String,
+    pub password: Secret,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    pub kubeconfig: Option<Found>,
+    pub password: Option<Found>,
+}
+
+/// A step that did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Setback {
+    /// The hub does not take what is wanted.
+    Hub(Trouble),
+    /// The hub does not take the manifests.
+    Manifests(Trouble),
+    /// The cluster is in another state than it was a moment ago.
+    NotNow(String),
+}
+
+/// What is remembered in `Told`.
+const PULL_SECRET: &str = "pull-secret";
+const MANIFESTS: &str = "manifests";
+const POOL: &str = "worker-pool";
+
+impl World {
+    /// `install` is asked for by name where the ClusterDeployment is gone and cannot name it.
+    pub async fn read(
+        ctx: &Context,
+        key: &Key,
+        orphan: Option<&Key>,
+        setback: Option<Setback>,
+    ) -> Result<Option<Self>, Error> {
+        let deployment = ctx.mirrors.cluster_deployments.get(key);
+        let install = match (&deployment, orphan) {
+            (Some(deployment), _) => install_of(ctx, deployment),
+            (None, Some(orphan)) => ctx.mirrors.agent_cluster_installs.get(orphan),
+            (None, None) => None,
+        };
+        if deployment.is_none() && install.is_none() {
+            return Ok(None);
+        }
+        let id = match (&deployment, &install) {
+            (Some(deployment), _) => keys::hub_id(&**deployment, annotation::CLUSTER_ID),
+            (None, install) => install.as_ref().and_then(|install| noted_id(install)),
+        };
+        let mut world = Self {
+            rival: deployment
+                .as_ref()
+                .zip(id)
+                .and_then(|(deployment, id)| rival(ctx, deployment, id)),
+            key: key.clone(),
+            deployment,
+            install,
+            id,
+            pull_secret: None,
+            pull_secret_is_known: false,
+            image_set: None,
+            release: None,
+            mirrors: None,
+            ignition_ca: None,
+            config_maps: BTreeMap::new(),
+            kept: Kept::default(),
+            agents: agents(ctx, key),
+            pool_is_paused: None,
+            row: None,
+            blind: None,
+            setback,
+            now: clock::now(),
+        };
+        world.read_kube(ctx).await?;
+        if let Err(error) = world.read_hub(ctx).await {
+            world.blind = Some(error.to_string());
+        }
+        world.read_kept(ctx).await?;
+        world.read_pool(ctx).await;
+        Ok(Some(world))
+    }
+
+    async fn read_kube(&mut self, ctx: &Context) -> Result<(), Error> {
+        let (Some(deployment), Some(install)) = (&self.deployment, &self.install) else {
+            return Ok(());
+        };
+        if self.is_leaving() {
+            return Ok(());
+        }
+        let here = |name: &str| Key::new(&self.key.namespace, name);
+        if let Some(reference) = &deployment.spec.pull_secret_ref {
+            self.pull_secret = ctx.secret(&here(&reference.name)).await?;
+            let value = self
+                .pull_secret
+                .as_ref()
+                .and_then(|secret| secret.value(data::PULL_SECRET));
+            let known = |value, id| ctx.told.knows(id, PULL_SECRET, value);
+            self.pull_secret_is_known = value.zip(self.id).is_some_and(|(value, id)| known(value, id));
+        }
+        let spec = &install.spec;
+        if let Some(reference) = &spec.image_set_ref {
+            self.image_set = ctx.mirrors.cluster_image_sets.get(&Key::new("", &reference.name));
+        }
+        if let Some(reference) = &spec.mirror_registry_ref {
+            self.mirrors = ctx.config_map(&reference.into()).await?;
+        }
+        let ca = spec
+            .ignition_endpoint
+            .as_ref()
+            .and_then(|endpoint| endpoint.ca_certificate_reference.as_ref());
+        if let Some(reference) = ca {
+            self.ignition_ca = ctx.secret(&reference.into()).await?;
+        }
+        for name in manifest::config_maps(spec) {
+            if let Some(found) = ctx.config_map(&here(&name)).await? {
+                self.config_maps.insert(name, found);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_hub(&mut self, ctx: &Context) -> Result<(), ClientError> {
+        let Some(id) = self.id.filter(|_| self.rival.is_none()) else {
+            return Ok(());
+        };
+        let Some(view) = found(ctx.hub.cluster_without_hosts(id).await)? else {
+            if let Some(set) = &self.image_set {
+                self.release = Some(told(ctx.hub.release_of_image(&set.spec.release_image).await)?);
+            }
+            return Ok(());
+        };
+        let hosts = ctx.hub.cluster_hosts(id, &ClusterHostsQuery::default()).await?;
+        let member = |host: HostView| Member {
+            agent: agent_of(ctx, &host),
+            host,
+        };
+        let mut row = Row {
+            view,
+            hosts: hosts.into_iter().map(member).collect(),
+            links: ctx.hub.cluster_links(id).await?,
+            manifests: None,
+            credentials: Credentials::default(),
+        };
+        if !self.is_leaving() {
+            if row.kind() == Kind::New && row.stage().takes_settings() && !self.manifests_are_known(ctx) {
+                row.manifests = Some(manifests(ctx, id).await?);
+            }
+            row.credentials = self.credentials(ctx, id, &row).await?;
+        }
+        self.row = Some(row);
+        Ok(())
+    }
+
+    /// Early a kubeconfig that is good for the API, at the end everything.
+    async fn credentials(&self, ctx: &Context, id: Uuid, row: &Row) -> Result<Credentials, ClientError> {
+        let mut found = Credentials::default();
+        if row.kind() != Kind::New {
+            return Ok(found);
+        }
+        let file = |name| async move { text(made(ctx.hub.credential_file(id, name).await)?) };
+        match row.stage() {
+            Stage::Installing | Stage::Finalizing if self.metadata().is_none() => {
+                found.kubeconfig = file(CredentialFile::KubeconfigNoingress).await?;
+            }
+            Stage::Installed => {
+                found.kubeconfig = file(CredentialFile::Kubeconfig).await?;
+                found.login = made(ctx.hub.credentials(id).await)?.map(login);
+            }
+            Stage::Installing
+            | Stage::Finalizing
+            | Stage::Insufficient
+            | Stage::PendingForInput
+            | Stage::Ready
+            | Stage::Preparing
+            | Stage::PendingUserAction
+            | Stage::AddingHosts
+            | Stage::Error
+            | Stage::Cancelled
+            | Stage::Other => {}
+        }
+        Ok(found)
+    }
+
+    async fn read_kept(&mut self, ctx: &Context) -> Result<(), Error> {
+        let Some(row) = &self.row else { return Ok(()) };
+        if row.credentials.kubeconfig.is_some() {
+            self.kept.kubeconfig = ctx.secret(&self.kubeconfig_key()).await?;
+        }
+        if row.credentials.login.is_some() {
+            self.kept.password = ctx.secret(&self.password_key()).await?;
+        }
+        Ok(())
+    }
+
+    /// The cluster itself is asked only while hosts join whose labels need it to hold still, and once after that.
+    async fn read_pool(&mut self, ctx: &Context) {
+        let adds_hosts = self.row.as_ref().is_some_and(|row| row.kind() == Kind::AddsHosts);
+        let Some(wanted) = pool::wanted(self).filter(|_| adds_hosts && !self.is_leaving()) else {
+            return;
+        };
+        let known = self
+            .id
+            .filter(|id| ctx.told.knows(*id, POOL, &wanted.to_string()));
+        if known.is_none() {
+            self.pool_is_paused = super::pool_is_paused(ctx, &self.key).await;
+        }
+        if let Some(id) = self.id.filter(|_| self.pool_is_paused == Some(wanted)) {
+            ctx.told.remember(id, POOL, &wanted.to_string());
+        }
+    }
+
+    pub fn kubeconfig_key(&self) -> Key {
+        Key::new(&self.key.namespace, format!("{}-admin-kubeconfig", self.key.name))
+    }
+
+    pub fn password_key(&self) -> Key {
+        Key::new(&self.key.namespace, format!("{}-admin-password", self.key.name))
+    }
+
+    /// What the object says of the installed cluster.
+    pub fn metadata(&self) -> Option<&crate::crd::agent_cluster_install::ClusterMetadata> {
+        self.install.as_ref()?.spec.cluster_metadata.as_ref()
+    }
+
+    /// Either of the two objects is to be deleted, and with them the cluster.
+    pub fn is_leaving(&self) -> bool {
+        let deployment = self.deployment.as_ref().map(|deployment| &deployment.metadata);
+        let install = self.install.as_ref().map(|install| &install.metadata);
+        deployment
+            .iter()
+            .chain(&install)
+            .any(|meta| meta.deletion_timestamp.is_some())
+    }
+
+    /// The hub has this pull secret from now on.
+    pub fn told_pull_secret(&self, ctx: &Context, secret: &Secret) {
+        if let Some(id) = self.id {
+            ctx.told.remember(id, PULL_SECRET, &secret.0);
+        }
+    }
+
+    /// The hub has the manifests as they are wanted.
+    pub fn told_manifests(&self, ctx: &Context) {
+        if let Some(id) = self.id {
+            ctx.told
+                .remember(id, MANIFESTS, &manifest::fingerprint(&self.config_maps));
+        }
+    }
+
+    fn manifests_are_known(&self, ctx: &Context) -> bool {
+        let known = |id| {
+            ctx.told
+                .knows(id, MANIFESTS, &manifest::fingerprint(&self.config_maps))
+        };
+        self.id.is_some_and(known)
+    }
+}
+
+impl Setback {
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Hub(trouble) | Self::Manifests(trouble) => trouble.text(),
+            Self::NotNow(text) => text,
+        }
+    }
+}
+
+impl Row {
+    pub fn stage(&self) -> Stage {
+        Stage::of(&self.view.status)
+    }
+
+    pub fn kind(&self) -> Kind {
+        Kind::of(&self.view.kind)
+    }
+}
+
+/// Each must name the other: otherwise two ClusterDeployments could share one installation.
+fn install_of(ctx: &Context, deployment: &ClusterDeployment) -> Option<Arc<AgentClusterInstall>> {
+    let name = deployment.install_name()?;
+    let key = Key::new(deployment.namespace().unwrap_or_default(), name);
+    let install = ctx.mirrors.agent_cluster_installs.get(&key)?;
+    (install.spec.cluster_deployment_ref.name == deployment.name_any()).then_some(install)
+}
+
+fn noted_id(install: &AgentClusterInstall) -> Option<Uuid> {
+    install.annotations().get(annotation::CLUSTER_ID)?.parse().ok()
+}
+
+/// Of several objects with one id, copied with their annotations, the oldest has the right to it.
+fn rival(ctx: &Context, deployment: &ClusterDeployment, id: Uuid) -> Option<Key> {
+    let age = |of: &ClusterDeployment| (of.creation_timestamp(), Key::of(of));
+    let others = ctx
+        .mirrors
+        .cluster_deployments
+        .by(index::CLUSTER_ID, &id.to_string());
+    let older = others.iter().filter(|other| age(other) < age(deployment));
+    older
+        .min_by_key(|other| age(other))
+        .map(|other| Key::of(&**other))
+}
+
+fn agents(ctx: &Context, key: &Key) -> Vec<(Arc<Agent>, Option<Arc<InfraEnv>>)> {
+    let agents = ctx
+        .mirrors
+        .agents
+        .by(index::AGENT_CLUSTER, &key.to_string())
+        .into_iter();
+    agents
+        .map(|agent| {
+            let namespace = agent.namespace().unwrap_or_default();
+            let name = agent.labels().get(keys::label::INFRA_ENV);
+            let infra_env = name.and_then(|name| ctx.mirrors.infra_envs.get(&Key::new(namespace, name)));
+            (agent, infra_env)
+        })
+        .collect()
+}
+
+/// The object that stands for a host of the hub.
+fn agent_of(ctx: &Context, host: &HostView) -> Option<Arc<Agent>> {
+    let infra_envs = ctx
+        .mirrors
+        .infra_envs
+        .by(index::INFRA_ENV_ID, &host.infra_env_id.to_string());
+    infra_envs.iter().find_map(|infra_env| {
+        let namespace = infra_env.namespace().unwrap_or_default();
+        ctx.mirrors.agents.get(&Key::new(namespace, host.id.to_string()))
+    })
+}
+
+async fn manifests(ctx: &Context, id: Uuid) -> Result<BTreeMap<String, Manifest>, ClientError> {
+    let mut all = BTreeMap::new();
+    for view in ctx.hub.manifests(id, &ManifestsQuery::default()).await? {
+        let folder: ManifestFolder = view.folder.parse().unwrap_or_default();
+        let query = ManifestQuery {
+            folder: Some(folder),
+            file_name: view.file_name.clone(),
+        };
+        if let Some(content) = found(ctx.hub.manifest_file(id, &query).await)? {
+            all.insert(view.file_name, Manifest { folder, content });
+        }
+    }
+    Ok(all)
+}
+
+fn login(view: CredentialsView) -> Login {
+    Login {
+        username: view.username,
+        password: view.password.into(),
+    }
+}
+
+fn text(bytes: Option<Vec<u8>>) -> Result<Option<Secret>, ClientError> {
+    let text =
+        |bytes| String::from_utf8(bytes).map_err(|_| ClientError::Decode("a kubeconfig is no text".into()));
+    Ok(bytes.map(text).transpose()?.map(Secret))
+}
+
+fn found<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(ClientError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What cannot be had in the state the cluster is in is not there.
+fn made<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
+    match answer {
+        Err(ClientError::Refused { status: 409, .. }) => Ok(None),
+        answer => found(answer),
+    }
+}
+
+/// A refusal is an answer, too.
+fn told<T>(answer: Result<T, ClientError>) -> Result<Result<T, Trouble>, ClientError> {
+    match answer {
+        Ok(found) => Ok(Ok(found)),
+        Err(error) => match Trouble::from(error.clone()) {
+            Trouble::Internal(_) => Err(error),
+            trouble @ (Trouble::Conflict(_) | Trouble::Input(_)) => Ok(Err(trouble)),
+        },
+    }
+}

@@ -1,0 +1,109 @@
+//! What the object says about its image.
+
+use super::{Flaw, Step, World};
+use crate::controller::infra_env::world::Row;
+use crate::crd::condition::{Finding, Truth, find_service, set_service};
+use crate::crd::infra_env::{BootArtifacts, IMAGE_CREATED, InfraEnvDebugInfo, InfraEnvStatus, reason};
+use crate::crd::keys::label;
+use crate::runtime::event::News;
+use crate::runtime::{clock, merge};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::ResourceExt;
+
+pub fn available(world: &World, row: &Row) -> (InfraEnvStatus, Finding) {
+    let links = &row.links;
+    let boot_order = world.infra_env.spec.ipxe_script_type == "BootOrderControl";
+    let ipxe_script = if boot_order {
+        &links.ipxe_boot_order_script
+    } else {
+        &links.ipxe_script
+    };
+    let has_network = !row.view.static_network_config.is_empty();
+    let status = InfraEnvStatus {
+        iso_download_url: links.iso.clone(),
+        // The content of the image follows the settings, so it is as old as they are.
+        created_time: row.view.updated_at.0.map(clock::time),
+        debug_info: Some(InfraEnvDebugInfo {
+            events_url: links.events.clone(),
+            static_network_download_url: if has_network {
+                links.static_network.clone()
+            } else {
+                String::new()
+            },
+        }),
+        boot_artifacts: Some(BootArtifacts {
+            initrd: links.initrd.clone(),
+            rootfs: links.rootfs.clone(),
+            kernel: links.kernel.clone(),
+            ipxe_script: ipxe_script.clone(),
+            discovery_ignition_url: links.discovery_ignition.clone(),
+        }),
+        ..blank(world)
+    };
+    (
+        status,
+        finding(Truth::True, reason::AVAILABLE, "The image can be downloaded."),
+    )
+}
+
+/// The links stay as they are.
+pub fn in_preparation(world: &World, text: &str) -> (InfraEnvStatus, Finding) {
+    let message = format!("The image is being prepared: {text}");
+    (now(world), finding(Truth::True, reason::IN_PREPARATION, &message))
+}
+
+/// There is no image, so there is no link to it.
+pub fn flawed(world: &World, flaw: &Flaw) -> (InfraEnvStatus, Finding) {
+    let status = InfraEnvStatus {
+        iso_download_url: String::new(),
+        created_time: None,
+        ..now(world)
+    };
+    let finding = match flaw {
+        Flaw::NoCluster(text) => finding(Truth::Unknown, reason::MISSING_CLUSTER, text),
+        Flaw::Input(text) | Flaw::Missing(text) => finding(Truth::False, reason::FAILED, text),
+    };
+    (status, finding)
+}
+
+/// The steps from the status there is to the one there should be, none when they are the same.
+pub fn steps(world: &World, (mut status, finding): (InfraEnvStatus, Finding)) -> Vec<Step> {
+    let before = world.infra_env.status.clone().unwrap_or_default();
+    status.conditions.clone_from(&before.conditions);
+    let was = find_service(&before.conditions, IMAGE_CREATED).map(|condition| condition.status.clone());
+    let news = (was.as_deref() != Some(finding.status.word())).then(|| News {
+        warning: finding.status == Truth::False,
+        reason: finding.reason.clone(),
+        note: finding.message.clone(),
+    });
+    set_service(&mut status.conditions, finding, world.now);
+    let patch = merge::diff(&before, &status).map(Step::Status);
+    patch.into_iter().chain(news.map(Step::Tell)).collect()
+}
+
+pub fn reason_now(world: &World) -> Option<&str> {
+    let status = world.infra_env.status.as_ref()?;
+    find_service(&status.conditions, IMAGE_CREATED).map(|condition| condition.reason.as_str())
+}
+
+fn finding(status: Truth, reason: &str, message: &str) -> Finding {
+    Finding::new(IMAGE_CREATED, status, reason, message)
+}
+
+fn blank(world: &World) -> InfraEnvStatus {
+    let own_name = [(label::INFRA_ENV.to_owned(), world.infra_env.name_any())];
+    InfraEnvStatus {
+        agent_label_selector: Some(LabelSelector {
+            match_labels: Some(own_name.into()),
+            match_expressions: None,
+        }),
+        ..InfraEnvStatus::default()
+    }
+}
+
+fn now(world: &World) -> InfraEnvStatus {
+    InfraEnvStatus {
+        agent_label_selector: blank(world).agent_label_selector,
+        ..world.infra_env.status.clone().unwrap_or_default()
+    }
+}

@@ -1,0 +1,283 @@
+//! What the hub is to have, and what that changes about what it has.
+
+use super::{Cluster, Flaw, Told, World, network};
+use crate::crd::infra_env::InfraEnvSpec;
+use crate::crd::keys::data;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use kube::ResourceExt;
+use muster_contract::Secret;
+use muster_contract::v2::infra_env::{
+    CpuArchitecture, CreateInfraEnv, ImageType, InfraEnvView, KernelArgument, KernelArgumentOperation, Proxy,
+    StaticNetworkConfig, UpdateInfraEnv,
+};
+use serde_json::{Value, json};
+use std::str::FromStr;
+
+/// Where hosts look for registries to use instead of others.
+const REGISTRIES_CONF: &str = "/etc/containers/registries.conf";
+
+pub fn wish(world: &World) -> Result<CreateInfraEnv, Flaw> {
+    let spec = &world.infra_env.spec;
+    let cluster_id = cluster(world, spec)?;
+    Ok(CreateInfraEnv {
+        name: world.infra_env.name_any(),
+        pull_secret: pull_secret(world)?,
+        cluster_id,
+        openshift_version: world.version().map(str::to_owned),
+        cpu_architecture: Some(architecture(spec)?),
+        os_stream: None,
+        image_type: Some(image_type(spec)?),
+        ssh_authorized_key: Some(spec.ssh_authorized_key.clone()),
+        proxy: Some(proxy(spec)),
+        additional_ntp_sources: Some(spec.additional_ntp_sources.join(",")),
+        ntp_sources: Some(spec.ntp_sources.join(",")),
+        static_network_config: Some(networks(world)?),
+        kernel_arguments: Some(kernel_arguments(spec)?),
+        ignition_config_override: Some(ignition(world)?),
+        additional_trust_bundle: Some(trust_bundle(world)),
+        network_discovery_delay_seconds: spec.network_discovery_delay_seconds,
+        rendezvous_ip: None,
+    })
+}
+
+fn cluster(world: &World, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, Flaw> {
+    let chooses = !spec.os_image_version.is_empty() && world.row.is_some();
+    let name = spec
+        .cluster_ref
+        .as_ref()
+        .map(|reference| crate::key::Key::from(reference).to_string());
+    let name = name.unwrap_or_default();
+    match &world.cluster {
+        Cluster::NotWanted => Ok(None),
+        Cluster::Absent => Err(Flaw::NoCluster(format!(
+            "There is no ClusterDeployment {name} yet."
+        ))),
+        Cluster::NotInHub => Err(Flaw::NoCluster(format!(
+            "ClusterDeployment {name} is not known to the hub yet; it needs an AgentClusterInstall that is in order."
+        ))),
+        Cluster::Found { installed: false, .. } if chooses => Err(Flaw::Input(format!(
+            "osImageVersion cannot be chosen before the cluster of ClusterDeployment {name} is installed."
+        ))),
+        Cluster::Found { id, .. } => Ok(Some(*id)),
+    }
+}
+
+fn pull_secret(world: &World) -> Result<Secret, Flaw> {
+    let name = &world.infra_env.spec.pull_secret_ref.name;
+    let Some(secret) = &world.pull_secret else {
+        return Err(Flaw::Missing(format!(
+            "There is no Secret {name:?} with the pull secret."
+        )));
+    };
+    match secret.value(data::PULL_SECRET) {
+        Some(value) => Ok(value.into()),
+        None => Err(Flaw::Missing(format!(
+            "Secret {name:?} has no key {:?}.",
+            data::PULL_SECRET
+        ))),
+    }
+}
+
+fn architecture(spec: &InfraEnvSpec) -> Result<CpuArchitecture, Flaw> {
+    match spec.cpu_architecture.as_str() {
+        "" => Ok(CpuArchitecture::default()),
+        word => parse("cpuArchitecture", word),
+    }
+}
+
+fn image_type(spec: &InfraEnvSpec) -> Result<ImageType, Flaw> {
+    match (spec.image_type.as_str(), spec.cpu_architecture.as_str()) {
+        // There is no minimal image for these machines.
+        ("", "s390x") => Ok(ImageType::FullIso),
+        ("", _) => Ok(ImageType::MinimalIso),
+        (word, _) => parse("imageType", word),
+    }
+}
+
+fn kernel_arguments(spec: &InfraEnvSpec) -> Result<Vec<KernelArgument>, Flaw> {
+    let argument = |argument: &crate::crd::infra_env::KernelArgument| {
+        let operation = match argument.operation.as_str() {
+            "" => KernelArgumentOperation::default(),
+            word => parse("kernelArguments", word)?,
+        };
+        Ok(KernelArgument {
+            operation: Some(operation),
+            value: Some(argument.value.clone()),
+        })
+    };
+    spec.kernel_arguments.iter().map(argument).collect()
+}
+
+fn parse<T: FromStr<Err = String>>(field: &str, word: &str) -> Result<T, Flaw> {
+    word.parse()
+        .map_err(|error| Flaw::Input(format!("{field}: {error}")))
+}
+
+/// All three, also when empty: what was taken out of the object is taken out of the hub.
+fn proxy(spec: &InfraEnvSpec) -> Proxy {
+    let wanted = spec.proxy.clone().unwrap_or_default();
+    Proxy {
+        http_proxy: Some(wanted.http_proxy),
+        https_proxy: Some(wanted.https_proxy),
+        no_proxy: Some(wanted.no_proxy),
+    }
+}
+
+fn networks(world: &World) -> Result<Vec<StaticNetworkConfig>, Flaw> {
+    let mut networks = Vec::new();
+    for config in &world.networks {
+        if network::chooses(&world.infra_env, config).map_err(Flaw::Input)? {
+            networks.push(network::wire(config));
+        }
+    }
+    Ok(networks)
+}
+
+/// Certificates of the object, and of the mirrors it uses.
+fn trust_bundle(world: &World) -> String {
+    let own = world.infra_env.spec.additional_trust_bundle.trim();
+    let mirrors = world
+        .mirrors
+        .as_ref()
+        .and_then(|map| map.value(data::CA_BUNDLE))
+        .unwrap_or_default();
+    [own, mirrors.trim()]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The override of the object; mirrors are one more file in it.
+fn ignition(world: &World) -> Result<String, Flaw> {
+    let own = world.infra_env.spec.ignition_config_override.clone();
+    let Some(reference) = &world.infra_env.spec.mirror_registry_ref else {
+        return Ok(own);
+    };
+    let Some(map) = &world.mirrors else {
+        return Err(Flaw::Missing(format!(
+            "There is no ConfigMap {}/{}.",
+            reference.namespace, reference.name
+        )));
+    };
+    let Some(registries) = map.value(data::REGISTRIES_CONF) else {
+        let text = format!(
+            "ConfigMap {}/{} has no {}.",
+            reference.namespace,
+            reference.name,
+            data::REGISTRIES_CONF
+        );
+        return Err(Flaw::Missing(text));
+    };
+    let mut config = match own.as_str() {
+        "" => json!({ "ignition": { "version": "3.1.0" } }),
+        text => serde_json::from_str(text)
+            .map_err(|error| Flaw::Input(format!("ignitionConfigOverride: {error}")))?,
+    };
+    add_file(&mut config, REGISTRIES_CONF, registries)
+        .ok_or_else(|| Flaw::Input("ignitionConfigOverride: storage.files is not a list".into()))?;
+    Ok(config.to_string())
+}
+
+fn add_file(config: &mut Value, path: &str, content: &str) -> Option<()> {
+    let storage = config
+        .as_object_mut()?
+        .entry("storage")
+        .or_insert_with(|| json!({}));
+    let files = storage
+        .as_object_mut()?
+        .entry("files")
+        .or_insert_with(|| json!([]));
+    let source = format!(
+        "data:text/plain;charset=utf-8;base64,{}",
+        BASE64_STANDARD.encode(content)
+    );
+    files.as_array_mut()?.push(json!({
+        "path": path, "mode": 0o644, "overwrite": true, "contents": { "source": source },
+    }));
+    Some(())
+}
+
+/// What is to be changed about the hub's InfraEnv; nothing when it is as wanted.
+pub fn difference(now: &InfraEnvView, wish: &CreateInfraEnv, told: Told) -> Option<UpdateInfraEnv> {
+    let text = |now: &str, wish: &Option<String>| wish.clone().filter(|wish| wish != now);
+    let some = |wish: &Option<String>| wish.clone().filter(|wish| !wish.is_empty());
+    let image_type = wish.image_type.filter(|wish| wish.word() != now.r#type);
+    let delay = wish.network_discovery_delay_seconds.unwrap_or_default();
+    let update = UpdateInfraEnv {
+        pull_secret: (!told.pull_secret).then(|| wish.pull_secret.clone()),
+        // The hub shows the image it chose for the version, which may have another number.
+        openshift_version: wish.openshift_version.clone().filter(|_| !told.version),
+        // Cannot be emptied once it is set.
+        ssh_authorized_key: text(&now.ssh_authorized_key, &some(&wish.ssh_authorized_key)),
+        os_stream: None,
+        image_type,
+        proxy: wish
+            .proxy
+            .clone()
+            .filter(|wish| !same_proxy(now.proxy.as_ref(), wish)),
+        additional_ntp_sources: text(&now.additional_ntp_sources, &wish.additional_ntp_sources),
+        ntp_sources: text(&now.ntp_sources, &wish.ntp_sources),
+        static_network_config: wish
+            .static_network_config
+            .clone()
+            .filter(|wish| !same_networks(&now.static_network_config, wish)),
+        kernel_arguments: wish
+            .kernel_arguments
+            .clone()
+            .filter(|wish| !same_arguments(now.kernel_arguments.as_deref(), wish)),
+        ignition_config_override: text(&now.ignition_config_override, &wish.ignition_config_override),
+        additional_trust_bundle: text(now.additional_trust_bundle.trim(), &wish.additional_trust_bundle),
+        network_discovery_delay_seconds: (now.network_discovery_delay_seconds.unwrap_or_default() != delay)
+            .then_some(delay),
+        rendezvous_ip: None,
+    };
+    (update != UpdateInfraEnv::default()).then_some(update)
+}
+
+fn same_proxy(now: Option<&Proxy>, wish: &Proxy) -> bool {
+    let words = |proxy: &Proxy| {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        [
+            text(&proxy.http_proxy),
+            text(&proxy.https_proxy),
+            text(&proxy.no_proxy),
+        ]
+    };
+    words(&now.cloned().unwrap_or_default()) == words(wish)
+}
+
+/// The hub keeps them sorted and with MACs in lower case.
+fn same_networks(now: &str, wish: &[StaticNetworkConfig]) -> bool {
+    let now: Vec<StaticNetworkConfig> = match now {
+        "" => Vec::new(),
+        text => serde_json::from_str(text).unwrap_or_default(),
+    };
+    sorted(&now) == sorted(wish)
+}
+
+fn sorted(networks: &[StaticNetworkConfig]) -> Vec<(String, Vec<(String, String)>)> {
+    let plain = |network: &StaticNetworkConfig| {
+        let interfaces = network.mac_interface_map.iter().flatten();
+        let mut interfaces: Vec<_> = interfaces
+            .map(|entry| {
+                let name = entry.logical_nic_name.clone().unwrap_or_default();
+                (entry.mac_address.to_lowercase(), name)
+            })
+            .collect();
+        interfaces.sort();
+        (network.network_yaml.clone().unwrap_or_default(), interfaces)
+    };
+    let mut all: Vec<_> = networks.iter().map(plain).collect();
+    all.sort();
+    all
+}
+
+fn same_arguments(now: Option<&str>, wish: &[KernelArgument]) -> bool {
+    let now: Vec<KernelArgument> = match now {
+        None | Some("") => Vec::new(),
+        Some(text) => serde_json::from_str(text).unwrap_or_default(),
+    };
+    now == wish
+}

@@ -1,0 +1,229 @@
+//! What a decision about an InfraEnv may look at.
+
+use crate::crd::keys::{self, annotation};
+use crate::crd::{ClusterDeployment, InfraEnv, NMStateConfig};
+use crate::error::{Error, Trouble};
+use crate::key::Key;
+use crate::runtime::context::index;
+use crate::runtime::secret::Found;
+use crate::runtime::{Context, clock};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use muster_contract::v1::link::InfraEnvLinks;
+use muster_contract::v2::infra_env::InfraEnvView;
+use muster_contract::{ClientError, Secret};
+use std::sync::Arc;
+use uuid::Uuid;
+
+#[derive(Debug, Clone)]
+pub struct World {
+    pub infra_env: Arc<InfraEnv>,
+    /// The hub's id.
+    pub id: Uuid,
+    /// An older object that claims the same id.
+    pub rival: Option<Key>,
+    pub cluster: Cluster,
+    pub pull_secret: Option<Found>,
+    pub told: Told,
+    /// What `mirrorRegistryRef` names.
+    pub mirrors: Option<Found>,
+    /// All of the namespace.
+    pub networks: Vec<Arc<NMStateConfig>>,
+    /// As the hub has it.
+    pub row: Option<Row>,
+    /// Those of the InfraEnv; read only when it is to be deleted.
+    pub hosts: Vec<Uuid>,
+    /// What the hub said to the last step, or why it cannot be asked.
+    pub trouble: Option<Trouble>,
+    pub now: Timestamp,
+}
+
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub view: InfraEnvView,
+    pub links: InfraEnvLinks,
+}
+
+/// What the hub was told before, of that which it does not show, or shows in other words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Told {
+    pub pull_secret: bool,
+    pub version: bool,
+}
+
+/// The cluster that `clusterRef` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cluster {
+    /// None is named.
+    NotWanted,
+    /// There is no such ClusterDeployment.
+    Absent,
+    /// The hub does not have it yet.
+    NotInHub,
+    Found {
+        id: Uuid,
+        version: String,
+        installed: bool,
+    },
+}
+
+/// Names under which is remembered what the hub was told.
+const PULL_SECRET: &str = "pull-secret";
+const VERSION: &str = "version";
+
+impl World {
+    /// `None` when the object is gone or has no id.
+    pub async fn read(ctx: &Context, key: &Key, trouble: Option<Trouble>) -> Result<Option<Self>, Error> {
+        let Some(infra_env) = ctx.mirrors.infra_envs.get(key) else {
+            return Ok(None);
+        };
+        let Some(id) = keys::hub_id(&*infra_env, annotation::INFRA_ENV_ID) else {
+            return Ok(None);
+        };
+        let mut world = Self {
+            id,
+            rival: rival(ctx, &infra_env, id),
+            cluster: Cluster::NotWanted,
+            pull_secret: None,
+            told: Told::default(),
+            mirrors: None,
+            networks: ctx
+                .mirrors
+                .nmstate_configs
+                .by(index::NMSTATE_NAMESPACE, &key.namespace),
+            row: None,
+            hosts: Vec::new(),
+            trouble,
+            now: clock::now(),
+            infra_env,
+        };
+        let deployment = world.read_kube(ctx).await?;
+        if let Err(error) = world.read_hub(ctx, deployment.as_deref()).await {
+            world.trouble.get_or_insert(error.into());
+        }
+        world.told = world.was_told(ctx);
+        Ok(Some(world))
+    }
+
+    /// Gives back the ClusterDeployment that `clusterRef` names.
+    async fn read_kube(&mut self, ctx: &Context) -> Result<Option<Arc<ClusterDeployment>>, Error> {
+        if self.is_deleting() {
+            return Ok(None);
+        }
+        let pull_secret = Key::new(self.key().namespace, &self.infra_env.spec.pull_secret_ref.name);
+        self.pull_secret = ctx.secret(&pull_secret).await?;
+        if let Some(reference) = &self.infra_env.spec.mirror_registry_ref {
+            self.mirrors = ctx.config_map(&reference.into()).await?;
+        }
+        match &self.infra_env.spec.cluster_ref {
+            Some(reference) => ctx.mirrors.cluster_deployments.find(&reference.into()).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn read_hub(
+        &mut self,
+        ctx: &Context,
+        deployment: Option<&ClusterDeployment>,
+    ) -> Result<(), ClientError> {
+        if let Some(view) = found(ctx.hub.infra_env(self.id).await)? {
+            let links = ctx.hub.infra_env_links(self.id).await?;
+            self.row = Some(Row { view, links });
+        }
+        if self.is_deleting() {
+            let hosts = if self.row.is_some() {
+                ctx.hub.hosts(self.id).await?
+            } else {
+                Vec::new()
+            };
+            self.hosts = hosts.into_iter().map(|host| host.id).collect();
+            return Ok(());
+        }
+        self.cluster = self.read_cluster(ctx, deployment).await?;
+        Ok(())
+    }
+
+    async fn read_cluster(
+        &self,
+        ctx: &Context,
+        deployment: Option<&ClusterDeployment>,
+    ) -> Result<Cluster, ClientError> {
+        if self.infra_env.spec.cluster_ref.is_none() {
+            return Ok(Cluster::NotWanted);
+        }
+        let Some(deployment) = deployment else {
+            return Ok(Cluster::Absent);
+        };
+        let Some(id) = keys::hub_id(deployment, annotation::CLUSTER_ID) else {
+            return Ok(Cluster::NotInHub);
+        };
+        Ok(match found(ctx.hub.cluster(id).await)? {
+            Some(cluster) => Cluster::Found {
+                id,
+                version: cluster.openshift_version,
+                installed: deployment.spec.installed,
+            },
+            None => Cluster::NotInHub,
+        })
+    }
+
+    pub fn key(&self) -> Key {
+        Key::of(&*self.infra_env)
+    }
+
+    pub fn is_deleting(&self) -> bool {
+        self.infra_env.metadata.deletion_timestamp.is_some()
+    }
+
+    /// Which operating system hosts are to boot: the one that is asked for, else that of the cluster's release.
+    pub fn version(&self) -> Option<&str> {
+        let asked = Some(self.infra_env.spec.os_image_version.as_str()).filter(|version| !version.is_empty());
+        match &self.cluster {
+            Cluster::Found { version, .. } => asked.or(Some(version)),
+            Cluster::NotWanted | Cluster::Absent | Cluster::NotInHub => asked,
+        }
+    }
+
+    fn was_told(&self, ctx: &Context) -> Told {
+        let pull_secret = self
+            .pull_secret
+            .as_ref()
+            .and_then(|secret| secret.value(keys::data::PULL_SECRET));
+        let knows =
+            |what, value: Option<&str>| value.is_none_or(|value| ctx.told.knows(self.id, what, value));
+        Told {
+            pull_secret: knows(PULL_SECRET, pull_secret),
+            version: knows(VERSION, self.version()),
+        }
+    }
+
+    /// The hub knows these from now on.
+    pub fn remember(&self, ctx: &Context, pull_secret: Option<&Secret>, version: Option<&String>) {
+        pull_secret
+            .iter()
+            .for_each(|secret| ctx.told.remember(self.id, PULL_SECRET, &secret.0));
+        version
+            .iter()
+            .for_each(|version| ctx.told.remember(self.id, VERSION, version));
+    }
+}
+
+/// Of several objects with one id, copied with their annotations, the oldest has the right to it; of two made in the same
+/// second the one that was taken care of already.
+fn rival(ctx: &Context, infra_env: &InfraEnv, id: Uuid) -> Option<Key> {
+    let age = |of: &InfraEnv| (of.creation_timestamp(), of.finalizers().is_empty(), Key::of(of));
+    let others = ctx.mirrors.infra_envs.by(index::INFRA_ENV_ID, &id.to_string());
+    let older = others
+        .iter()
+        .filter(|other| age(other) < age(infra_env))
+        .min_by_key(|other| age(other));
+    older.map(|other| Key::of(&**other))
+}
+
+fn found<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(ClientError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,161 @@
+//! What is known of an Agent's host, besides its hardware.
+
+use super::inventory::Inventory;
+use crate::crd::condition::ServiceCondition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What is known of the host.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentStatus {
+    /// The host starts the cluster's control plane for the others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bootstrap: bool,
+    /// The role the host has, or is suggested to get.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub role: String,
+    /// `Host`, or `AddToExistingClusterHost` for one that joins an installed cluster.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// The host's hardware and network.
+    #[serde(default)]
+    pub inventory: Inventory,
+    /// How far the installation is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<HostProgress>,
+    /// The NTP servers the host knows and how it gets on with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ntp_sources: Vec<NtpSource>,
+    /// SpecSynced, Connected, RequirementsMet, Validated, Installed and Bound.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ServiceCondition>,
+    /// Links and words for a closer look.
+    #[serde(default)]
+    pub debug_info: DebugInfo,
+    /// The checks of the host by category.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub validations_info: BTreeMap<String, Vec<ValidationResult>>,
+    /// The disk the system is installed to.
+    #[serde(
+        default,
+        rename = "installation_disk_id",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub installation_disk_id: String,
+    /// Where the Node of a host that left its cluster is still to be removed.
+    #[serde(default, rename = "deprovision_info", skip_serializing_if = "Option::is_none")]
+    pub deprovision_info: Option<DeprovisionInfo>,
+    /// Certificates that were approved for the Node of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub csr_status: Option<CsrStatus>,
+}
+
+/// How far the installation is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostProgress {
+    /// What the host does now.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub current_stage: String,
+    /// All stages of this host, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub progress_stages: Vec<String>,
+    /// More about the stage.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub progress_info: String,
+    /// Per cent that are done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installation_percentage: Option<i64>,
+    /// When the stage began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage_start_time: Option<Time>,
+    /// When the stage was last reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage_update_time: Option<Time>,
+}
+
+/// An NTP server as the host sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NtpSource {
+    /// Name or address of the server.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source_name: String,
+    /// synced, combined, not_combined, error, variable or unreachable.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source_state: String,
+}
+
+/// Links and words for a closer look.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DebugInfo {
+    /// What happened.
+    #[serde(default, rename = "eventsURL", skip_serializing_if = "String::is_empty")]
+    pub events_url: String,
+    /// The logs that were collected.
+    #[serde(default, rename = "logsURL", skip_serializing_if = "String::is_empty")]
+    pub logs_url: String,
+    /// The hub's word for the state.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub state: String,
+    /// Why it is in that state.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub state_info: String,
+}
+
+/// The result of one check.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ValidationResult {
+    /// Which check.
+    pub id: String,
+    /// success, failure, pending, error or disabled.
+    pub status: String,
+    /// What was found.
+    pub message: String,
+}
+
+/// Where the Node of a host that left its cluster is still to be removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeprovisionInfo {
+    /// Name of the cluster's ClusterDeployment.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cluster_name: String,
+    /// Namespace of the cluster's ClusterDeployment.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cluster_namespace: String,
+    /// Name of the Node.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub node_name: String,
+    /// What is waited for, or what went wrong.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// Certificates that were approved for the Node of a host.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CsrStatus {
+    /// The requests that were approved.
+    #[serde(default, rename = "approvedCSRs", skip_serializing_if = "Vec::is_empty")]
+    pub approved_csrs: Vec<ApprovedCsr>,
+    /// When requests were looked for last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_approval_attempt: Option<Time>,
+}
+
+/// A request for a certificate that was approved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovedCsr {
+    /// Name of the CertificateSigningRequest.
+    pub name: String,
+    /// `client` or `serving`.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// When it was approved.
+    pub approved_at: Time,
+}

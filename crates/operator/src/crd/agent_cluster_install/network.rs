@@ -1,0 +1,44 @@
+//! The networks of a cluster.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The networks of a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Networking {
+    /// Networks of the hosts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machine_network: Vec<MachineNetworkEntry>,
+    /// Networks of pods; 10.128.0.0/14 with /23 per host when left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cluster_network: Vec<ClusterNetworkEntry>,
+    /// Networks of services; 172.30.0.0/16 when left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub service_network: Vec<String>,
+    /// The network plug-in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("enum" = ["OpenShiftSDN", "OVNKubernetes", "CiscoACI", "Cilium", "Calico", "None"]))]
+    pub network_type: String,
+    /// Load balancers and DNS are somebody else's work. Left out, it follows from platform and size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_managed_networking: Option<bool>,
+}
+
+/// A network of hosts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineNetworkEntry {
+    /// The network, such as 192.0.2.0/24.
+    pub cidr: String,
+}
+
+/// A network of pods.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterNetworkEntry {
+    /// The network, such as 10.128.0.0/14.
+    pub cidr: String,
+    /// Length of the prefix each host gets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_prefix: Option<i32>,
+}

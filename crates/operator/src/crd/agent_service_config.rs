@@ -1,0 +1,122 @@
+//! `AgentServiceConfig`: settings of the service as a whole. Only the object named `agent` counts.
+
+use super::condition::ServiceCondition;
+use super::reference::LocalRef;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Settings of the service.
+#[derive(Debug, Clone, Default, PartialEq, CustomResource, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "agent-install.openshift.io",
+    version = "v1beta1",
+    kind = "AgentServiceConfig",
+    plural = "agentserviceconfigs",
+    status = "AgentServiceConfigStatus",
+    derive = "Default",
+    derive = "PartialEq",
+    doc = "AgentServiceConfig holds settings of the service as a whole. Only the object named agent is read."
+)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentServiceConfigSpec {
+    /// Room for files, as a claim for a volume.
+    #[schemars(with = "super::schema::Anything")]
+    pub filesystem_storage: serde_json::Value,
+    /// Room for the database, as a claim for a volume.
+    #[schemars(with = "super::schema::Anything")]
+    pub database_storage: serde_json::Value,
+    /// Room for base images, as a claim for a volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "super::schema::Anything")]
+    pub image_storage: Option<serde_json::Value>,
+    /// ConfigMap with `registries.conf` and, if needed, `ca-bundle.crt` for all clusters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mirror_registry_ref: Option<LocalRef>,
+    /// Operating systems that hosts can boot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub os_images: Vec<OsImage>,
+    /// Images that collect facts of broken clusters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub must_gather_images: Vec<MustGatherImage>,
+    /// Serve what iPXE fetches over plain HTTP.
+    #[serde(default, rename = "iPXEHTTPRoute", skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("enum" = ["enabled", "disabled"]))]
+    pub ipxe_http_route: String,
+    /// Registries for which a pull secret needs no credentials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unauthenticated_registries: Vec<String>,
+    /// ConfigMap with the authority behind the servers that operating system images come from.
+    #[serde(default, rename = "OSImageCACertRef", skip_serializing_if = "Option::is_none")]
+    pub os_image_ca_cert_ref: Option<LocalRef>,
+    /// Secret with headers and query parameters for the download of operating system images.
+    #[serde(
+        default,
+        rename = "OSImageAdditionalParamsRef",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub os_image_additional_params_ref: Option<LocalRef>,
+    /// Names under which the service is reached where there are no Routes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ingress: Option<Ingress>,
+}
+
+/// An operating system that hosts can boot.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OsImage {
+    /// The OpenShift version it belongs to.
+    pub openshift_version: String,
+    /// The version of the operating system.
+    pub version: String,
+    /// Where the live image is.
+    pub url: String,
+    /// Where the root file system is. Deprecated: it is taken from the image.
+    #[serde(default, rename = "rootFSUrl", skip_serializing_if = "String::is_empty")]
+    pub root_fs_url: String,
+    /// Processor architecture.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cpu_architecture: String,
+}
+
+/// An image that collects facts of broken clusters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MustGatherImage {
+    /// The OpenShift version it is for.
+    pub openshift_version: String,
+    /// Processor architecture.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("enum" = ["x86_64", "aarch64", "arm64", "ppc64le", "s390x", "multi"]))]
+    pub cpu_architecture: String,
+    /// What it is about.
+    pub name: String,
+    /// The image.
+    pub url: String,
+}
+
+/// Names under which the service is reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ingress {
+    /// Name of the hub.
+    pub assisted_service_hostname: String,
+    /// Name of the image service.
+    pub image_service_hostname: String,
+    /// Class of the Ingress objects.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub class_name: String,
+}
+
+/// What became of the settings.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentServiceConfigStatus {
+    /// ReconcileCompleted, DeploymentsHealthy and LocalClusterManaged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ServiceCondition>,
+    /// Annotations that cannot be changed any more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub immutable_annotations: BTreeMap<String, String>,
+}

@@ -1,0 +1,172 @@
+//! Machine and Cluster of Cluster API: the parts that are read here, in any version.
+
+use kube::api::ApiResource;
+use kube::core::{GroupVersionKind, Object};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub const GROUP: &str = "cluster.x-k8s.io";
+/// Newest first. Owner references are accepted with any of them.
+pub const VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
+
+pub type Machine = Object<MachineSpec, MachineStatus>;
+pub type Cluster = Object<ClusterSpec, Value>;
+
+pub fn machines(version: &str) -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, version, "Machine"), "machines")
+}
+
+pub fn clusters(version: &str) -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, version, "Cluster"), "clusters")
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineSpec {
+    #[serde(default)]
+    pub bootstrap: Bootstrap,
+    #[serde(flatten)]
+    pub rest: serde_json::Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bootstrap {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_secret_name: Option<String>,
+    #[serde(flatten)]
+    pub rest: serde_json::Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineStatus {
+    #[serde(default)]
+    pub conditions: Vec<MachineCondition>,
+    /// Where newer versions keep the conditions of older ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<Deprecated>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Deprecated {
+    #[serde(default)]
+    pub v1beta1: DeprecatedConditions,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeprecatedConditions {
+    #[serde(default)]
+    pub conditions: Vec<MachineCondition>,
+}
+
+/// Reasons may be missing and severities present in older versions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineCondition {
+    #[serde(rename = "type")]
+    pub type_: String,
+    pub status: String,
+    #[serde(default)]
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterSpec {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub infrastructure_ref: Option<ForeignRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_plane_ref: Option<ForeignRef>,
+    #[serde(flatten)]
+    pub rest: serde_json::Map<String, Value>,
+}
+
+/// Older versions write `apiVersion` and `namespace`, newer ones `apiGroup`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForeignRef {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_group: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+    #[serde(default)]
+    pub kind: String,
+    #[serde(default)]
+    pub name: String,
+}
+
+impl ForeignRef {
+    pub fn group(&self) -> &str {
+        let from_version = || {
+            self.api_version
+                .as_deref()?
+                .split_once('/')
+                .map(|(group, _)| group)
+        };
+        self.api_group
+            .as_deref()
+            .or_else(from_version)
+            .unwrap_or_default()
+    }
+}
+
+impl MachineStatus {
+    /// In this version's conditions first, then in those of the older one.
+    pub fn condition(&self, type_: &str) -> Option<&MachineCondition> {
+        let older = self.deprecated.iter().flat_map(|old| &old.v1beta1.conditions);
+        self.conditions
+            .iter()
+            .chain(older)
+            .find(|condition| condition.type_ == type_)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn references_of_both_versions_tell_their_group() {
+        let older: ForeignRef = serde_json::from_value(
+            json!({"apiVersion": "controlplane.example.com/v1beta1", "kind": "K", "name": "n", "namespace": "x"}),
+        )
+        .unwrap();
+        let newer: ForeignRef =
+            serde_json::from_value(json!({"apiGroup": "controlplane.example.com", "kind": "K", "name": "n"}))
+                .unwrap();
+        assert_eq!(
+            (older.group(), newer.group()),
+            ("controlplane.example.com", "controlplane.example.com")
+        );
+    }
+
+    #[test]
+    fn the_hook_is_found_where_either_version_puts_it() {
+        let status: MachineStatus = serde_json::from_value(json!({
+            "conditions": [{"type": "Deleting", "status": "True", "reason": "WaitingForPreTerminateHook"}],
+            "deprecated": {"v1beta1": {"conditions": [
+                {"type": "PreTerminateDeleteHookSucceeded", "status": "False", "severity": "Info"}]}}
+        }))
+        .unwrap();
+        assert_eq!(
+            status.condition("Deleting").unwrap().reason,
+            "WaitingForPreTerminateHook"
+        );
+        assert_eq!(
+            status
+                .condition("PreTerminateDeleteHookSucceeded")
+                .unwrap()
+                .status,
+            "False"
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_here_survives() {
+        let spec =
+            json!({"clusterName": "c", "bootstrap": {"dataSecretName": "d", "configRef": {"name": "x"}}});
+        let read: MachineSpec = serde_json::from_value(spec.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), spec);
+    }
+}

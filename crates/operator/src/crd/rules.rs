@@ -1,0 +1,253 @@
+//! What the API server itself checks (CEL): the rules that elsewhere are kept by webhooks, and so hold without one.
+
+/// A rule at a place of a kind's schema.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub kind: &'static str,
+    /// Names of properties from the root to the place.
+    pub path: &'static [&'static str],
+    pub rule: String,
+    pub message: &'static str,
+    /// The rule speaks of `oldSelf` and is to be checked at creation too, when there is none.
+    pub on_create: bool,
+}
+
+/// Statuses in which a host of a new cluster cannot be given to another.
+const INSTALLING: &str = "['preparing-for-installation', 'preparing-failed', 'preparing-successful', 'installing', \
+    'installing-in-progress', 'installing-pending-user-action']";
+
+/// What may change in an AgentClusterInstall after the installation has begun.
+const FREE_WHILE_INSTALLING: [&str; 2] = ["clusterMetadata", "ignitionEndpoint"];
+
+/// All but the one that forbids changing an InfraEnv's cluster, which some set-ups need to leave out.
+pub fn always() -> Vec<Rule> {
+    let mut rules = infra_env();
+    rules.extend(agent());
+    rules.extend(agent_cluster_install());
+    rules.extend(agent_classification());
+    rules
+}
+
+/// Hosts of an InfraEnv go to the cluster it was made for.
+pub fn cluster_ref_stays() -> Rule {
+    rule(
+        "InfraEnv",
+        &["spec"],
+        same("clusterRef"),
+        "clusterRef cannot be set, changed or removed after creation",
+    )
+}
+
+fn infra_env() -> Vec<Rule> {
+    let architecture = |who: &str| {
+        format!(
+            "(has({who}.cpuArchitecture) && {who}.cpuArchitecture != '' ? {who}.cpuArchitecture : 'x86_64')"
+        )
+    };
+    let both = "(has(self.clusterRef) && has(self.osImageVersion) && self.osImageVersion != '')";
+    vec![
+        rule(
+            "InfraEnv",
+            &["spec"],
+            format!("{} == {}", architecture("self"), architecture("oldSelf")),
+            "cpuArchitecture cannot be changed",
+        ),
+        Rule {
+            on_create: true,
+            ..rule(
+                "InfraEnv",
+                &["spec"],
+                format!("oldSelf.hasValue() || !{both}"),
+                "give either clusterRef or osImageVersion, not both",
+            )
+        },
+    ]
+}
+
+fn agent() -> Vec<Rule> {
+    let disks = |who: &str| {
+        format!(
+            "(has({who}.installation_disk_id) && {who}.installation_disk_id != '' \
+             && has({who}.installation_disk_path) && {who}.installation_disk_path != '')"
+        )
+    };
+    let installs = format!(
+        "(has(oldSelf.status) && has(oldSelf.status.debugInfo) && has(oldSelf.status.debugInfo.state) \
+         && oldSelf.status.debugInfo.state in {INSTALLING})"
+    );
+    let same_cluster = "(has(self.spec.clusterDeploymentName) ? (has(oldSelf.spec.clusterDeploymentName) \
+         && self.spec.clusterDeploymentName == oldSelf.spec.clusterDeploymentName) \
+         : !has(oldSelf.spec.clusterDeploymentName))";
+    let leaves_day_2 = "(!has(self.spec.clusterDeploymentName) && has(oldSelf.status.kind) \
+         && oldSelf.status.kind == 'AddToExistingClusterHost')";
+    vec![
+        // Speaks of the old object, so that it is not checked at creation: a restored Agent must not be refused.
+        rule(
+            "Agent",
+            &["spec"],
+            format!("!{} || {}", disks("self"), disks("oldSelf")),
+            "give either installation_disk_id or installation_disk_path, not both",
+        ),
+        rule(
+            "Agent",
+            &[],
+            format!("!{installs} || {same_cluster} || {leaves_day_2}"),
+            "clusterDeploymentName cannot be changed while the host is being installed",
+        ),
+    ]
+}
+
+fn agent_cluster_install() -> Vec<Rule> {
+    let single_node = "(self.provisionRequirements.controlPlaneAgents == 1 && (!has(self.provisionRequirements.workerAgents) \
+         || self.provisionRequirements.workerAgents == 0))";
+    let managed = |value: &str| {
+        format!(
+            "(has(self.networking.userManagedNetworking) && self.networking.userManagedNetworking == {value})"
+        )
+    };
+    let platform = |name: &str| format!("(has(self.platformType) && self.platformType == '{name}')");
+    vec![
+        rule(
+            "AgentClusterInstall",
+            &["spec"],
+            "!has(oldSelf.imageSetRef) || (has(self.imageSetRef) && self.imageSetRef == oldSelf.imageSetRef)"
+                .into(),
+            "imageSetRef cannot be changed",
+        ),
+        rule(
+            "AgentClusterInstall",
+            &["spec"],
+            format!("!({single_node} && {})", managed("false")),
+            "a cluster of one host has user managed networking",
+        ),
+        rule(
+            "AgentClusterInstall",
+            &["spec"],
+            format!("!({} && {})", platform("None"), managed("false")),
+            "platform None needs user managed networking",
+        ),
+        rule(
+            "AgentClusterInstall",
+            &["spec"],
+            format!(
+                "!({} && {} && !{single_node})",
+                platform("BareMetal"),
+                managed("true")
+            ),
+            "platform BareMetal manages its network itself",
+        ),
+        rule(
+            "AgentClusterInstall",
+            &["spec", "external", "platformName"],
+            "oldSelf == 'Unknown' || self == oldSelf".into(),
+            "the name of the platform can be set once",
+        ),
+        rule(
+            "AgentClusterInstall",
+            &[],
+            frozen(),
+            "the installation has begun: only clusterMetadata and ignitionEndpoint can be changed, and \
+             provisionRequirements after its end",
+        ),
+    ]
+}
+
+/// Once an installation has begun, most of the spec stays as it is.
+fn frozen() -> String {
+    let began = |reasons: &str| {
+        format!(
+            "(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, \
+             c.type == 'Completed' && has(c.reason) && c.reason in {reasons}))"
+        )
+    };
+    let fields = [
+        "clusterDeploymentRef",
+        "imageSetRef",
+        "networking",
+        "sshPublicKey",
+        "ntpSources",
+        "controlPlane",
+        "arbiter",
+        "compute",
+        "apiVIP",
+        "apiVIPs",
+        "ingressVIP",
+        "ingressVIPs",
+        "holdInstallation",
+        "diskEncryption",
+        "proxy",
+        "platformType",
+        "external",
+        "mastersSchedulable",
+        "manifestsConfigMapRef",
+        "manifestsConfigMapRefs",
+        "mirrorRegistryRef",
+        "loadBalancer",
+    ];
+    debug_assert!(fields.iter().all(|field| !FREE_WHILE_INSTALLING.contains(field)));
+    let same = fields
+        .map(|field| same_of("self.spec", "oldSelf.spec", field))
+        .join(" && ");
+    let installing = began("['InstallationInProgress']");
+    let any = began("['InstallationInProgress', 'InstallationCompleted', 'InstallationFailed']");
+    format!(
+        "!{any} || ({same} && (!{installing} || self.spec.provisionRequirements == oldSelf.spec.provisionRequirements))"
+    )
+}
+
+fn agent_classification() -> Vec<Rule> {
+    let name = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
+    vec![
+        rule(
+            "AgentClassification",
+            &["spec"],
+            same("labelKey"),
+            "labelKey cannot be changed",
+        ),
+        rule(
+            "AgentClassification",
+            &["spec"],
+            same("labelValue"),
+            "labelValue cannot be changed",
+        ),
+        rule(
+            "AgentClassification",
+            &["spec", "labelKey"],
+            format!("self.matches('^{name}$')"),
+            "labelKey must be a legal name of a label",
+        ),
+        rule(
+            "AgentClassification",
+            &["spec", "labelValue"],
+            format!("self == '' || self.matches('^{name}$')"),
+            "labelValue must be a legal value of a label",
+        ),
+        rule(
+            "AgentClassification",
+            &["spec", "labelValue"],
+            "!self.startsWith('QUERYERROR')".into(),
+            "labelValue cannot begin with QUERYERROR",
+        ),
+    ]
+}
+
+fn same(field: &str) -> String {
+    same_of("self", "oldSelf", field)
+}
+
+/// A field that may be absent is the same in both objects.
+fn same_of(new: &str, old: &str, field: &str) -> String {
+    format!(
+        "(has({new}.{field}) ? (has({old}.{field}) && {new}.{field} == {old}.{field}) : !has({old}.{field}))"
+    )
+}
+
+fn rule(kind: &'static str, path: &'static [&'static str], rule: String, message: &'static str) -> Rule {
+    Rule {
+        kind,
+        path,
+        rule,
+        message,
+        on_create: false,
+    }
+}

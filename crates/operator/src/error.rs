@@ -1,0 +1,78 @@
+//! Why a look at an object ended early. One variant per thing that is done about it.
+
+use muster_contract::ClientError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Somebody else wrote first. Never shown to people: the object is looked at again at once.
+    #[error("the object was changed meanwhile")]
+    Conflict,
+    /// The object is gone; its deletion is a change of its own.
+    #[error("the object is gone")]
+    Gone,
+    #[error("the Kubernetes API refused or failed")]
+    Kube(#[source] Box<kube::Error>),
+    #[error("the hub refused or failed")]
+    Hub(#[from] ClientError),
+    #[error("the controller broke down; its message is in the log")]
+    Panic,
+    #[error("the operator cannot start: {0}")]
+    Start(String),
+}
+
+impl From<kube::Error> for Error {
+    fn from(error: kube::Error) -> Self {
+        match &error {
+            kube::Error::Api(status) if status.code == 409 => Self::Conflict,
+            kube::Error::Api(status) if status.code == 404 => Self::Gone,
+            _ => Self::Kube(Box::new(error)),
+        }
+    }
+}
+
+/// What the hub says to a request that it does not carry out, as conditions tell it (0.5 of the facts: three classes).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// The hub is not there or not well: try again.
+    Internal(String),
+    /// It does not go together with the state of things: try again after a while.
+    Conflict(String),
+    /// The request is wrong: wait until it is changed.
+    Input(String),
+}
+
+impl Trouble {
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Internal(text) | Self::Conflict(text) | Self::Input(text) => text,
+        }
+    }
+}
+
+impl From<ClientError> for Trouble {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Unreachable(_) | ClientError::Server(_) | ClientError::Decode(_) => {
+                Self::Internal(error.to_string())
+            }
+            ClientError::Refused { status: 409, .. } => Self::Conflict(error.to_string()),
+            ClientError::Refused { .. } | ClientError::NotFound(_) | ClientError::BadInput(_) => {
+                Self::Input(error.to_string())
+            }
+        }
+    }
+}
+
+/// Every cause once, for the log.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let more = inner.to_string();
+        if !text.ends_with(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,179 @@
+//! The operator: Kubernetes objects on one side, the hub on the other.
+//!
+//! It watches objects (`runtime::mirror`) and follows the hub's feed (`runtime::feed`). Both wake keys on the queues of
+//! controllers, and each controller looks at the world, makes a plan and applies it. Nothing is remembered but in the
+//! objects and in the hub.
+
+pub mod connection;
+pub mod controller;
+pub mod crd;
+pub mod error;
+pub mod key;
+pub mod options;
+pub mod runtime;
+
+pub use connection::Connection;
+pub use error::Error;
+pub use key::Key;
+pub use options::{Election, Options};
+
+use controller::Group;
+use muster_contract::HubClient;
+use runtime::context::{Mirrors, Queues};
+use runtime::event::Recorder;
+use runtime::hook::Hooks;
+use runtime::metrics::Metrics;
+use runtime::work::{self, Job};
+use runtime::{Context, feed, lease, metrics};
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+/// Works until `stop`; looks that have begun are finished.
+pub async fn run(
+    options: Options,
+    connection: Connection,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let me = identity();
+    let ctx = Arc::new(context(&options, connection, &me).await?);
+    // Ends with this function, whatever happens.
+    let mut background = JoinSet::new();
+    if let Some(address) = options.metrics {
+        let listener = tokio::net::TcpListener::bind(address).await;
+        let listener =
+            listener.map_err(|error| Error::Start(format!("cannot listen on {address}: {error}")))?;
+        background.spawn(metrics::serve(ctx.clone(), listener));
+    }
+    let watching = ctx.clone();
+    background.spawn(async move { watching.watch().await });
+    let following = ctx.clone();
+    background.spawn(async move { feed::follow(&following).await });
+    let (stopping, stopped) = watch::channel(false);
+    let work = async {
+        let mut all = JoinSet::new();
+        for group in Group::ALL {
+            all.spawn(lead(
+                ctx.clone(),
+                group,
+                options.clone(),
+                me.clone(),
+                stopped.clone(),
+            ));
+        }
+        all.join_all().await;
+    };
+    tokio::select! {
+        () = async { stop.await; stopping.send_replace(true); std::future::pending().await } => {}
+        () = work => {}
+    }
+    Ok(())
+}
+
+async fn context(options: &Options, connection: Connection, me: &str) -> Result<Context, Error> {
+    let Connection { kube, requests } = connection;
+    let capi = capi_version(&kube).await?;
+    let mut hooks = Hooks::default();
+    for controller in &options.controllers.0 {
+        controller.wire(&mut hooks);
+    }
+    Ok(Context {
+        hub: HubClient::new(&options.hub_url)?,
+        mirrors: Mirrors::new(&kube, &options.namespaces, capi),
+        queues: Queues::default(),
+        hooks,
+        recorder: Recorder::new(kube.clone(), me),
+        metrics: Metrics::new(requests),
+        told: Default::default(),
+        spokes: Default::default(),
+        reclaim_image: options.reclaim_image.clone(),
+        retry: options.retry,
+        kube,
+    })
+}
+
+/// The newest version of Cluster API that the server has; the oldest known one when it has none.
+async fn capi_version(kube: &kube::Client) -> Result<&'static str, Error> {
+    let groups = kube.list_api_groups().await?;
+    let group = groups
+        .groups
+        .into_iter()
+        .find(|group| group.name == crd::capi::GROUP);
+    let served: Vec<String> = group
+        .into_iter()
+        .flat_map(|group| group.versions)
+        .map(|version| version.version)
+        .collect();
+    let known = crd::capi::VERSIONS.into_iter();
+    let newest = known
+        .clone()
+        .find(|version| served.iter().any(|served| served == version));
+    Ok(newest.or_else(|| known.last()).unwrap_or("v1beta1"))
+}
+
+/// Works as long as this operator is the one that acts; waits to become it again.
+async fn lead(
+    ctx: Arc<Context>,
+    group: Group,
+    options: Options,
+    me: String,
+    mut stop: watch::Receiver<bool>,
+) {
+    let jobs: Vec<Job> = options
+        .controllers
+        .0
+        .iter()
+        .filter(|one| one.group() == group)
+        .map(|one| one.job())
+        .collect();
+    if jobs.is_empty() {
+        // The sender lives as long as this.
+        let _ = stop.wait_for(|stop| *stop).await;
+        return;
+    }
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => return,
+        () = ctx.mirrors.ready() => ctx.metrics.mirrors_are_ready(),
+    }
+    let Election::On { namespace, terms } = options.election else {
+        ctx.metrics.leads(true);
+        ctx.wake_everything();
+        return work_all(ctx, &jobs, stop).await;
+    };
+    let namespace = namespace.unwrap_or_else(|| ctx.kube.default_namespace().to_owned());
+    let election = lease::Election::new(ctx.kube.clone(), &namespace, group.lease(), &me, terms);
+    loop {
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return,
+            () = election.win() => {}
+        }
+        ctx.metrics.leads(true);
+        ctx.wake_everything();
+        let stopped = tokio::select! {
+            () = work_all(ctx.clone(), &jobs, stop.clone()) => true,
+            () = election.keep() => false,
+        };
+        ctx.metrics.leads(false);
+        if stopped {
+            return election.release().await;
+        }
+        jobs.iter().for_each(|job| (job.queue)(&ctx).abandon());
+    }
+}
+
+async fn work_all(ctx: Arc<Context>, jobs: &[Job], stop: watch::Receiver<bool>) {
+    let mut all = JoinSet::new();
+    for job in jobs {
+        all.spawn(work::run(ctx.clone(), *job, stop.clone()));
+    }
+    all.join_all().await;
+}
+
+/// A new one at every start: nobody takes this operator for its predecessor.
+fn identity() -> String {
+    let pod = std::env::var("HOSTNAME").unwrap_or_else(|_| "muster-operator".into());
+    format!("{pod}_{}", Uuid::new_v4())
+}

@@ -1,0 +1,306 @@
+//! Everything a controller may use, in one place.
+
+use super::event::Recorder;
+use super::hook::Hooks;
+use super::metrics::Metrics;
+use super::mirror::{Change, Kind, Mirror, Scope};
+use super::queue::Queue;
+use super::spoke::Spokes;
+use super::told::Told;
+use crate::crd::{
+    Agent, AgentClassification, AgentCluster, AgentClusterInstall, AgentMachine, ClusterDeployment,
+    ClusterImageSet, InfraEnv, NMStateConfig, capi, keys,
+};
+use crate::key::Key;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::ApiResource;
+use kube::{Resource, ResourceExt};
+use muster_contract::HubClient;
+use std::time::Duration;
+
+pub struct Context {
+    pub kube: kube::Client,
+    pub hub: HubClient,
+    pub mirrors: Mirrors,
+    pub queues: Queues,
+    pub hooks: Hooks,
+    pub recorder: Recorder,
+    pub metrics: Metrics,
+    pub told: Told,
+    /// Clients of clusters that were installed.
+    pub spokes: Spokes,
+    /// With what hosts are fetched back from the inside of their clusters; absent: not at all.
+    pub reclaim_image: Option<String>,
+    /// How long after a failure an object is looked at again.
+    pub retry: Duration,
+}
+
+/// One queue per controller.
+#[derive(Debug, Default)]
+pub struct Queues {
+    pub infra_env: Queue,
+    pub agent: Queue,
+    pub cluster_deployment: Queue,
+    pub agent_classification: Queue,
+    pub agent_label: Queue,
+    /// InfraEnvs whose hosts are called out.
+    pub agent_arrival: Queue,
+    pub agent_cluster: Queue,
+    pub agent_machine: Queue,
+}
+
+impl Queues {
+    pub fn lengths(&self) -> [(&'static str, usize); 8] {
+        [
+            ("infra-env", self.infra_env.len()),
+            ("agent", self.agent.len()),
+            ("cluster-deployment", self.cluster_deployment.len()),
+            ("agent-classification", self.agent_classification.len()),
+            ("agent-label", self.agent_label.len()),
+            ("agent-arrival", self.agent_arrival.len()),
+            ("agent-cluster", self.agent_cluster.len()),
+            ("agent-machine", self.agent_machine.len()),
+        ]
+    }
+}
+
+/// Names of indexes, each beside the kind it belongs to.
+pub mod index {
+    /// InfraEnv: the hub's id.
+    pub const INFRA_ENV_ID: &str = "infra-env-id";
+    /// InfraEnv: `namespace/name` of its ClusterDeployment.
+    pub const INFRA_ENV_CLUSTER: &str = "infra-env-cluster";
+    /// InfraEnv: its namespace.
+    pub const INFRA_ENV_NAMESPACE: &str = "infra-env-namespace";
+    /// NMStateConfig: its namespace.
+    pub const NMSTATE_NAMESPACE: &str = "nmstate-namespace";
+    /// ClusterDeployment: the hub's id of its cluster.
+    pub const CLUSTER_ID: &str = "cluster-id";
+    /// Agent: `namespace/name` of the ClusterDeployment it wants to be bound to.
+    pub const AGENT_CLUSTER: &str = "agent-cluster";
+    /// Agent: `namespace/name` of its InfraEnv.
+    pub const AGENT_INFRA_ENV: &str = "agent-infra-env";
+    /// Agent: `namespace/name` of the Secret with its ignition token.
+    pub const AGENT_TOKEN: &str = "agent-token";
+    /// Agent: name of the AgentMachine that reserved it.
+    pub const AGENT_MACHINE: &str = "agent-machine";
+    /// Agent, AgentClassification: namespace.
+    pub const AGENT_NAMESPACE: &str = "agent-namespace";
+    pub const CLASSIFICATION_NAMESPACE: &str = "classification-namespace";
+    /// AgentClusterInstall: `namespace/name` of its ClusterDeployment.
+    pub const INSTALL_CLUSTER: &str = "install-cluster";
+    /// AgentClusterInstall: those that are to be deleted, all under the empty text.
+    pub const INSTALL_LEAVING: &str = "install-leaving";
+    /// AgentMachine: `namespace/name` of its Agent.
+    pub const MACHINE_AGENT: &str = "machine-agent";
+    /// ClusterDeployment: name of the AgentCluster it stands for.
+    pub const AGENT_CLUSTER_LABEL: &str = "agent-cluster-label";
+}
+
+/// Copies of everything that is read.
+pub struct Mirrors {
+    pub infra_envs: Mirror<InfraEnv>,
+    pub agents: Mirror<Agent>,
+    pub nmstate_configs: Mirror<NMStateConfig>,
+    pub agent_classifications: Mirror<AgentClassification>,
+    pub agent_cluster_installs: Mirror<AgentClusterInstall>,
+    pub cluster_deployments: Mirror<ClusterDeployment>,
+    pub cluster_image_sets: Mirror<ClusterImageSet>,
+    pub agent_machines: Mirror<AgentMachine>,
+    pub agent_clusters: Mirror<AgentCluster>,
+    pub machines: Mirror<capi::Machine>,
+    pub clusters: Mirror<capi::Cluster>,
+    /// Only those with the label that says so.
+    pub secrets: Mirror<Secret>,
+    /// Only those with the label that says so.
+    pub config_maps: Mirror<ConfigMap>,
+}
+
+impl Mirrors {
+    /// `capi` is the version of Cluster API that the server has.
+    pub fn new(kube: &kube::Client, namespaces: &[String], capi: &str) -> Self {
+        let everywhere = Scope::default();
+        let here = Scope {
+            namespaces: namespaces.to_vec(),
+            labels: None,
+        };
+        let labelled = Scope {
+            labels: Some(format!("{}=true", keys::label::WATCH)),
+            ..here.clone()
+        };
+        Self {
+            infra_envs: mirror(kube, &here)
+                .index(index::INFRA_ENV_ID, infra_env_id)
+                .index(index::INFRA_ENV_CLUSTER, infra_env_cluster)
+                .index(index::INFRA_ENV_NAMESPACE, namespace_of),
+            agents: mirror(kube, &here)
+                .index(index::AGENT_CLUSTER, agent_cluster)
+                .index(index::AGENT_INFRA_ENV, agent_infra_env)
+                .index(index::AGENT_TOKEN, agent_token)
+                .index(index::AGENT_MACHINE, agent_machine)
+                .index(index::AGENT_NAMESPACE, namespace_of),
+            nmstate_configs: mirror(kube, &here).index(index::NMSTATE_NAMESPACE, namespace_of),
+            agent_classifications: mirror(kube, &here).index(index::CLASSIFICATION_NAMESPACE, namespace_of),
+            agent_cluster_installs: mirror(kube, &here)
+                .index(index::INSTALL_CLUSTER, install_cluster)
+                .index(index::INSTALL_LEAVING, install_leaving),
+            cluster_deployments: mirror(kube, &here)
+                .index(index::CLUSTER_ID, cluster_id)
+                .index(index::AGENT_CLUSTER_LABEL, agent_cluster_label),
+            cluster_image_sets: mirror(kube, &everywhere),
+            agent_machines: mirror(kube, &here).index(index::MACHINE_AGENT, machine_agent),
+            agent_clusters: mirror(kube, &here),
+            machines: Mirror::new(kube.clone(), capi::machines(capi), here.clone()),
+            clusters: Mirror::new(kube.clone(), capi::clusters(capi), here),
+            secrets: mirror(kube, &labelled),
+            config_maps: mirror(kube, &labelled),
+        }
+    }
+
+    pub async fn ready(&self) {
+        self.infra_envs.ready().await;
+        self.agents.ready().await;
+        self.nmstate_configs.ready().await;
+        self.agent_classifications.ready().await;
+        self.agent_cluster_installs.ready().await;
+        self.cluster_deployments.ready().await;
+        self.cluster_image_sets.ready().await;
+        self.agent_machines.ready().await;
+        self.agent_clusters.ready().await;
+        self.machines.ready().await;
+        self.clusters.ready().await;
+        self.secrets.ready().await;
+        self.config_maps.ready().await;
+    }
+}
+
+fn mirror<K: Kind<DynamicType = ()>>(kube: &kube::Client, scope: &Scope) -> Mirror<K> {
+    Mirror::new(kube.clone(), ApiResource::erase::<K>(&()), scope.clone())
+}
+
+impl Context {
+    /// Watches everything, and passes each change on. Ends when it is dropped.
+    pub async fn watch(&self) {
+        let (mirrors, hooks) = (&self.mirrors, &self.hooks);
+        tokio::join!(
+            mirrors
+                .infra_envs
+                .run(|change| self.tell(&hooks.infra_env, change)),
+            mirrors.agents.run(|change| self.tell(&hooks.agent, change)),
+            mirrors
+                .nmstate_configs
+                .run(|change| self.tell(&hooks.nmstate_config, change)),
+            mirrors
+                .agent_classifications
+                .run(|change| self.tell(&hooks.agent_classification, change)),
+            mirrors
+                .agent_cluster_installs
+                .run(|change| self.tell(&hooks.agent_cluster_install, change)),
+            mirrors
+                .cluster_deployments
+                .run(|change| self.tell(&hooks.cluster_deployment, change)),
+            mirrors
+                .cluster_image_sets
+                .run(|change| self.tell(&hooks.cluster_image_set, change)),
+            mirrors
+                .agent_machines
+                .run(|change| self.tell(&hooks.agent_machine, change)),
+            mirrors
+                .agent_clusters
+                .run(|change| self.tell(&hooks.agent_cluster, change)),
+            mirrors.machines.run(|change| self.tell(&hooks.machine, change)),
+            mirrors.clusters.run(|change| self.tell(&hooks.cluster, change)),
+            mirrors.secrets.run(|change| self.tell(&hooks.secret, change)),
+            mirrors
+                .config_maps
+                .run(|change| self.tell(&hooks.config_map, change)),
+        );
+    }
+
+    pub fn tell<K>(&self, hooks: &[fn(&Context, &Change<K>)], change: &Change<K>) {
+        for hook in hooks {
+            hook(self, change);
+        }
+    }
+
+    pub fn wake_everything(&self) {
+        for hook in &self.hooks.everything {
+            hook(self);
+        }
+    }
+}
+
+fn infra_env_id(infra_env: &InfraEnv) -> Vec<String> {
+    let id = keys::hub_id(infra_env, keys::annotation::INFRA_ENV_ID);
+    id.iter().map(ToString::to_string).collect()
+}
+
+fn infra_env_cluster(infra_env: &InfraEnv) -> Vec<String> {
+    let cluster = infra_env.spec.cluster_ref.iter();
+    cluster.map(|cluster| Key::from(cluster).to_string()).collect()
+}
+
+fn namespace_of<K: Resource>(object: &K) -> Vec<String> {
+    object.meta().namespace.iter().cloned().collect()
+}
+
+fn cluster_id(cluster: &ClusterDeployment) -> Vec<String> {
+    let id = keys::hub_id(cluster, keys::annotation::CLUSTER_ID);
+    id.iter().map(ToString::to_string).collect()
+}
+
+fn agent_cluster(agent: &Agent) -> Vec<String> {
+    let cluster = agent.spec.cluster_deployment_name.iter();
+    cluster.map(|cluster| Key::from(cluster).to_string()).collect()
+}
+
+fn agent_infra_env(agent: &Agent) -> Vec<String> {
+    let namespace = agent.namespace().unwrap_or_default();
+    let name = agent.labels().get(keys::label::INFRA_ENV).into_iter();
+    name.map(|name| Key::new(&namespace, name).to_string()).collect()
+}
+
+fn agent_token(agent: &Agent) -> Vec<String> {
+    let token = agent.spec.ignition_endpoint_token_reference.iter();
+    token.map(|token| Key::from(token).to_string()).collect()
+}
+
+fn agent_machine(agent: &Agent) -> Vec<String> {
+    agent
+        .labels()
+        .get(keys::label::AGENT_MACHINE)
+        .into_iter()
+        .cloned()
+        .collect()
+}
+
+fn install_cluster(install: &AgentClusterInstall) -> Vec<String> {
+    let namespace = install.namespace().unwrap_or_default();
+    vec![Key::new(namespace, &install.spec.cluster_deployment_ref.name).to_string()]
+}
+
+fn install_leaving(install: &AgentClusterInstall) -> Vec<String> {
+    install
+        .metadata
+        .deletion_timestamp
+        .iter()
+        .map(|_| String::new())
+        .collect()
+}
+
+fn machine_agent(machine: &AgentMachine) -> Vec<String> {
+    let agent = machine
+        .status
+        .iter()
+        .filter_map(|status| status.agent_ref.as_ref());
+    agent.map(|agent| Key::from(agent).to_string()).collect()
+}
+
+fn agent_cluster_label(cluster: &ClusterDeployment) -> Vec<String> {
+    cluster
+        .labels()
+        .get(keys::label::AGENT_CLUSTER)
+        .into_iter()
+        .cloned()
+        .collect()
+}

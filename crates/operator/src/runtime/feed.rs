@@ -1,0 +1,62 @@
+//! Follows the hub's feed of changes and wakes what they concern. The hub never waits for it.
+
+use super::Context;
+use muster_contract::ClientError;
+use muster_contract::v1::change::Change;
+use std::time::Duration;
+
+/// One question; proxies in between cut off much longer ones.
+const WAIT_SECONDS: u32 = 25;
+/// A hub that is away is asked again this often.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Never ends.
+pub async fn follow(ctx: &Context) {
+    loop {
+        let from = head(ctx).await;
+        // What changed before `from` was not seen: so everything is looked at.
+        ctx.wake_everything();
+        from_there(ctx, from).await;
+    }
+}
+
+/// The newest place in the feed.
+async fn head(ctx: &Context) -> i64 {
+    loop {
+        match ctx.hub.hub_status().await {
+            Ok(status) => return status.newest_change,
+            Err(error) => away(ctx, &error).await,
+        }
+    }
+}
+
+/// Until the feed no longer reaches back to where this is.
+async fn from_there(ctx: &Context, after: i64) {
+    let mut feed = ctx.hub.follow(after);
+    loop {
+        match feed.next(WAIT_SECONDS).await {
+            Ok(page) => {
+                ctx.metrics.hub_is_there(true);
+                ctx.metrics.fed(page.changes.len());
+                page.changes.iter().for_each(|change| tell(ctx, change));
+            }
+            Err(ClientError::Refused { status: 410, .. }) => {
+                tracing::warn!("the hub's feed does not reach back far enough; everything is read anew");
+                return;
+            }
+            Err(error) => away(ctx, &error).await,
+        }
+    }
+}
+
+fn tell(ctx: &Context, change: &Change) {
+    for hook in &ctx.hooks.hub {
+        hook(ctx, change);
+    }
+}
+
+async fn away(ctx: &Context, error: &ClientError) {
+    tracing::debug!(%error, "the feed cannot be read; it is tried again");
+    ctx.metrics.hub_is_there(false);
+    tokio::time::sleep(RETRY).await;
+}

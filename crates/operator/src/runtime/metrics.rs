@@ -1,0 +1,199 @@
+//! Counters of the operator, and the small server that shows them together with its health.
+
+use super::Context;
+use super::work::Next;
+use crate::error::Error;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+#[derive(Debug, Default)]
+pub struct Metrics {
+    looks: Mutex<BTreeMap<&'static str, Looks>>,
+    requests: Arc<Requests>,
+    fed: AtomicU64,
+    hub_is_there: AtomicBool,
+    mirrors_are_ready: AtomicBool,
+    leads: AtomicBool,
+}
+
+/// Looks of one controller.
+#[derive(Debug, Default, Clone, Copy)]
+struct Looks {
+    done: u64,
+    conflicts: u64,
+    failures: u64,
+    micros: u128,
+}
+
+/// Requests to the Kubernetes API by what they do. Watches are counted when they begin.
+#[derive(Debug, Default)]
+pub struct Requests(Mutex<BTreeMap<&'static str, u64>>);
+
+impl Requests {
+    pub fn count(&self, method: &http::Method) {
+        let word = match *method {
+            http::Method::GET => "get",
+            http::Method::POST => "post",
+            http::Method::PUT => "put",
+            http::Method::PATCH => "patch",
+            http::Method::DELETE => "delete",
+            _ => "other",
+        };
+        *self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(word)
+            .or_default() += 1;
+    }
+
+    pub fn snapshot(&self) -> BTreeMap<&'static str, u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// All but reads.
+    pub fn writes(&self) -> u64 {
+        self.snapshot()
+            .iter()
+            .filter(|(method, _)| **method != "get")
+            .map(|(_, count)| count)
+            .sum()
+    }
+}
+
+impl Metrics {
+    pub fn new(requests: Arc<Requests>) -> Self {
+        Self {
+            requests,
+            ..Self::default()
+        }
+    }
+
+    pub fn looked(&self, controller: &'static str, took: Duration, outcome: &Result<Next, Error>) {
+        let mut all = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        let looks = all.entry(controller).or_default();
+        looks.done += 1;
+        looks.micros += took.as_micros();
+        match outcome {
+            Ok(_) | Err(Error::Gone) => {}
+            Err(Error::Conflict) => looks.conflicts += 1,
+            Err(Error::Kube(_) | Error::Hub(_) | Error::Panic | Error::Start(_)) => looks.failures += 1,
+        }
+    }
+
+    pub fn fed(&self, changes: usize) {
+        self.fed.fetch_add(changes as u64, Ordering::Relaxed);
+    }
+
+    pub fn hub_is_there(&self, there: bool) {
+        self.hub_is_there.store(there, Ordering::Relaxed);
+    }
+
+    pub fn mirrors_are_ready(&self) {
+        self.mirrors_are_ready.store(true, Ordering::Relaxed);
+    }
+
+    pub fn leads(&self, leads: bool) {
+        self.leads.store(leads, Ordering::Relaxed);
+    }
+
+    /// In the text format of Prometheus.
+    fn text(&self, queues: &[(&str, usize)]) -> String {
+        let mut text = String::new();
+        let mut line = |words: std::fmt::Arguments<'_>| {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{words}");
+        };
+        line(format_args!("# TYPE muster_operator_looks_total counter"));
+        let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (name, looks) in &looks {
+            line(format_args!(
+                "muster_operator_looks_total{{controller=\"{name}\"}} {}",
+                looks.done
+            ));
+        }
+        line(format_args!("# TYPE muster_operator_look_failures_total counter"));
+        for (name, looks) in &looks {
+            line(format_args!(
+                "muster_operator_look_failures_total{{controller=\"{name}\"}} {}",
+                looks.failures
+            ));
+        }
+        line(format_args!(
+            "# TYPE muster_operator_look_conflicts_total counter"
+        ));
+        for (name, looks) in &looks {
+            line(format_args!(
+                "muster_operator_look_conflicts_total{{controller=\"{name}\"}} {}",
+                looks.conflicts
+            ));
+        }
+        line(format_args!("# TYPE muster_operator_look_seconds_total counter"));
+        for (name, looks) in &looks {
+            let seconds =
+                Duration::from_micros(u64::try_from(looks.micros).unwrap_or(u64::MAX)).as_secs_f64();
+            line(format_args!(
+                "muster_operator_look_seconds_total{{controller=\"{name}\"}} {seconds}"
+            ));
+        }
+        line(format_args!("# TYPE muster_operator_queue_length gauge"));
+        for (name, length) in queues {
+            line(format_args!(
+                "muster_operator_queue_length{{controller=\"{name}\"}} {length}"
+            ));
+        }
+        line(format_args!("# TYPE muster_operator_kube_requests_total counter"));
+        for (method, count) in self.requests.snapshot() {
+            line(format_args!(
+                "muster_operator_kube_requests_total{{method=\"{method}\"}} {count}"
+            ));
+        }
+        let flag = |flag: &AtomicBool| u8::from(flag.load(Ordering::Relaxed));
+        line(format_args!("# TYPE muster_operator_hub_changes_total counter"));
+        line(format_args!(
+            "muster_operator_hub_changes_total {}",
+            self.fed.load(Ordering::Relaxed)
+        ));
+        line(format_args!("# TYPE muster_operator_hub_up gauge"));
+        line(format_args!(
+            "muster_operator_hub_up {}",
+            flag(&self.hub_is_there)
+        ));
+        line(format_args!("# TYPE muster_operator_leads gauge"));
+        line(format_args!("muster_operator_leads {}", flag(&self.leads)));
+        text
+    }
+}
+
+/// Serves `/metrics`, `/healthz` and `/readyz` until it is dropped.
+pub async fn serve(ctx: Arc<Context>, listener: TcpListener) {
+    let router = Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(async || "ok"))
+        .route("/readyz", get(ready))
+        .with_state(ctx);
+    if let Err(error) = axum::serve(listener, router).await {
+        tracing::error!(%error, "metrics are not served any more");
+    }
+}
+
+async fn metrics(State(ctx): State<Arc<Context>>) -> String {
+    ctx.metrics.text(&ctx.queues.lengths())
+}
+
+/// A standby is ready, too: it would act at once.
+async fn ready(State(ctx): State<Arc<Context>>) -> (StatusCode, &'static str) {
+    if ctx.metrics.mirrors_are_ready.load(Ordering::Relaxed) {
+        (StatusCode::OK, "ok")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "objects are still being read")
+    }
+}

@@ -1,0 +1,345 @@
+//! A copy of all objects of one kind, kept fresh by a watch, found by key and by index.
+//!
+//! What the operator writes itself is taken over from the answer at once, so that the next look does not decide on an
+//! object from before its own write.
+
+use crate::error::{Error, chain};
+use crate::key::Key;
+use futures_util::TryStreamExt;
+use kube::api::{Api, ApiResource, DynamicObject};
+use kube::core::Resource;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event, watcher};
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How often a kind that is not installed is looked for.
+const ABSENT_RETRY: Duration = Duration::from_secs(30);
+
+/// What can be mirrored.
+pub trait Kind: Resource + DeserializeOwned + Send + Sync + 'static {}
+impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Kind for K {}
+
+/// The values an object is found by.
+pub type IndexBy<K> = fn(&K) -> Vec<String>;
+
+/// Which objects of a kind are mirrored.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// Empty: all namespaces, or a kind without namespaces.
+    pub namespaces: Vec<String>,
+    /// A selector over labels; absent: all.
+    pub labels: Option<String>,
+}
+
+pub struct Mirror<K> {
+    kube: kube::Client,
+    resource: ApiResource,
+    scope: Scope,
+    indexes: Vec<(&'static str, IndexBy<K>)>,
+    state: RwLock<State<K>>,
+    /// How many watches have not brought their first list yet.
+    waiting: watch::Sender<usize>,
+}
+
+struct State<K> {
+    objects: HashMap<Key, Arc<K>>,
+    found: HashMap<(&'static str, String), BTreeSet<Key>>,
+    /// Deleted objects and their last version: an answer to a write that arrives after the deletion is too late.
+    gone: HashMap<Key, String>,
+}
+
+/// An object came, changed or went.
+#[derive(Debug)]
+pub struct Change<K> {
+    pub key: Key,
+    pub before: Option<Arc<K>>,
+    pub after: Option<Arc<K>>,
+}
+
+impl<K> Change<K> {
+    /// As it was and as it is: who was concerned before may be concerned by the change, too.
+    pub fn objects(&self) -> impl Iterator<Item = &K> {
+        self.before.iter().chain(&self.after).map(Arc::as_ref)
+    }
+}
+
+impl<K: Kind> Mirror<K> {
+    pub fn new(kube: kube::Client, resource: ApiResource, scope: Scope) -> Self {
+        let watches = scope.namespaces.len().max(1);
+        Self {
+            kube,
+            resource,
+            scope,
+            indexes: Vec::new(),
+            state: RwLock::new(State {
+                objects: HashMap::new(),
+                found: HashMap::new(),
+                gone: HashMap::new(),
+            }),
+            waiting: watch::Sender::new(watches),
+        }
+    }
+
+    pub fn index(mut self, name: &'static str, by: IndexBy<K>) -> Self {
+        self.indexes.push((name, by));
+        self
+    }
+
+    pub fn get(&self, key: &Key) -> Option<Arc<K>> {
+        self.read().objects.get(key).cloned()
+    }
+
+    pub fn all(&self) -> Vec<Arc<K>> {
+        self.read().objects.values().cloned().collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.read().objects.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Those an index finds, in the order of their keys.
+    pub fn by(&self, index: &'static str, value: &str) -> Vec<Arc<K>> {
+        let state = self.read();
+        let keys = state.found.get(&(index, value.to_owned()));
+        let keys = keys.into_iter().flatten();
+        keys.filter_map(|key| state.objects.get(key).cloned()).collect()
+    }
+
+    /// From the mirror if the object can be in it, else from the API.
+    pub async fn find(&self, key: &Key) -> Result<Option<Arc<K>>, Error> {
+        if let Some(object) = self.get(key) {
+            return Ok(Some(object));
+        }
+        if self.scope.labels.is_none() && self.covers(&key.namespace) {
+            return Ok(None);
+        }
+        let found = self.api(&key.namespace).get_opt(&key.name).await?;
+        Ok(found.and_then(|object| parse(object)).map(Arc::new))
+    }
+
+    /// The untyped API: what comes back is parsed behind a boundary, and patches need no more.
+    pub fn api(&self, namespace: &str) -> Api<DynamicObject> {
+        match namespace {
+            "" => Api::all_with(self.kube.clone(), &self.resource),
+            namespace => Api::namespaced_with(self.kube.clone(), namespace, &self.resource),
+        }
+    }
+
+    pub fn resource(&self) -> &ApiResource {
+        &self.resource
+    }
+
+    fn covers(&self, namespace: &str) -> bool {
+        self.scope.namespaces.is_empty() || self.scope.namespaces.iter().any(|ours| ours == namespace)
+    }
+
+    /// Waits until every watch has brought its first list.
+    pub async fn ready(&self) {
+        // The sender lives as long as the mirror.
+        let _ = self.waiting.subscribe().wait_for(|left| *left == 0).await;
+    }
+
+    /// Watches until it is dropped, telling `tell` about every change.
+    pub async fn run(&self, tell: impl Fn(&Change<K>) + Send + Sync) {
+        let namespaces = match self.scope.namespaces.as_slice() {
+            [] => vec![""],
+            some => some.iter().map(String::as_str).collect(),
+        };
+        let watches = namespaces
+            .into_iter()
+            .map(|namespace| self.follow(namespace, &tell));
+        futures_util::future::join_all(watches).await;
+    }
+
+    async fn follow(&self, namespace: &str, tell: &(impl Fn(&Change<K>) + Send + Sync)) {
+        let mut first = true;
+        let mut arrived = || {
+            if std::mem::take(&mut first) {
+                self.waiting.send_modify(|left| *left -= 1);
+            }
+        };
+        loop {
+            let config = watcher::Config {
+                label_selector: self.scope.labels.clone(),
+                ..watcher::Config::default()
+            };
+            let mut events = std::pin::pin!(watcher(self.api(namespace), config).default_backoff());
+            let mut listed = HashSet::new();
+            loop {
+                match events.try_next().await {
+                    Ok(Some(Event::Init)) => listed.clear(),
+                    Ok(Some(Event::InitApply(object))) => {
+                        listed.insert(Key::of(&object));
+                        self.put(object, tell);
+                    }
+                    Ok(Some(Event::InitDone)) => {
+                        self.keep_only(namespace, &listed, tell);
+                        listed.clear();
+                        arrived();
+                    }
+                    Ok(Some(Event::Apply(object))) => self.put(object, tell),
+                    Ok(Some(Event::Delete(object))) => {
+                        self.remove(&Key::of(&object), object.metadata.resource_version, tell);
+                    }
+                    Ok(None) => break,
+                    Err(error) if is_absent(&error) => {
+                        tracing::debug!(kind = %self.resource.kind, "this kind is not installed or not allowed");
+                        self.keep_only(namespace, &HashSet::new(), tell);
+                        arrived();
+                        tokio::time::sleep(ABSENT_RETRY).await;
+                        break;
+                    }
+                    Err(error) => {
+                        tracing::warn!(kind = %self.resource.kind, error = %chain(&error), "a watch was cut off");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes over what the API answered to a write. Gives the object back as it is now.
+    pub fn took(&self, object: DynamicObject, tell: impl Fn(&Change<K>)) {
+        self.put(object, &tell);
+    }
+
+    fn put(&self, object: DynamicObject, tell: &impl Fn(&Change<K>)) {
+        let key = Key::of(&object);
+        let version = object.metadata.resource_version.clone();
+        let Some(object) = parse::<K>(object) else { return };
+        let change = {
+            let mut state = self.write();
+            let before = state.objects.get(&key).cloned();
+            let last = state.gone.get(&key);
+            if last.is_some_and(|last| !is_newer(version.as_deref(), Some(last))) {
+                return;
+            }
+            state.gone.remove(&key);
+            if let Some(before) = &before
+                && !is_newer(version.as_deref(), before.meta().resource_version.as_deref())
+            {
+                return;
+            }
+            let after = Arc::new(object);
+            if let Some(before) = &before {
+                self.unfile(&mut state, &key, before);
+            }
+            self.file(&mut state, &key, &after);
+            state.objects.insert(key.clone(), after.clone());
+            Change {
+                key,
+                before,
+                after: Some(after),
+            }
+        };
+        tell(&change);
+    }
+
+    fn remove(&self, key: &Key, version: Option<String>, tell: &impl Fn(&Change<K>)) {
+        let change = {
+            let mut state = self.write();
+            if let Some(version) = version {
+                state.gone.insert(key.clone(), version);
+            }
+            let Some(before) = state.objects.remove(key) else {
+                return;
+            };
+            self.unfile(&mut state, key, &before);
+            Change {
+                key: key.clone(),
+                before: Some(before),
+                after: None,
+            }
+        };
+        tell(&change);
+    }
+
+    /// After a new list: what is not on it went while nobody watched.
+    fn keep_only(&self, namespace: &str, listed: &HashSet<Key>, tell: &impl Fn(&Change<K>)) {
+        let mine = |key: &&Key| namespace.is_empty() || key.namespace == namespace;
+        self.write().gone.retain(|key, _| !mine(&key));
+        let gone: Vec<Key> = {
+            let state = self.read();
+            state
+                .objects
+                .keys()
+                .filter(mine)
+                .filter(|key| !listed.contains(*key))
+                .cloned()
+                .collect()
+        };
+        for key in gone {
+            self.remove(&key, None, tell);
+        }
+    }
+
+    fn file(&self, state: &mut State<K>, key: &Key, object: &K) {
+        for (name, by) in &self.indexes {
+            for value in by(object) {
+                state.found.entry((name, value)).or_default().insert(key.clone());
+            }
+        }
+    }
+
+    fn unfile(&self, state: &mut State<K>, key: &Key, object: &K) {
+        for (name, by) in &self.indexes {
+            for value in by(object) {
+                let place = (*name, value);
+                if let Some(keys) = state.found.get_mut(&place) {
+                    keys.remove(key);
+                    if keys.is_empty() {
+                        state.found.remove(&place);
+                    }
+                }
+            }
+        }
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, State<K>> {
+        // Nothing panics while it is held.
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, State<K>> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One bad object must not hide the others.
+pub fn parse<K: Kind>(mut object: DynamicObject) -> Option<K> {
+    object.metadata.managed_fields = None;
+    let key = Key::of(&object);
+    match object.try_parse() {
+        Ok(object) => Some(object),
+        Err(error) => {
+            tracing::warn!(%key, %error, "an object cannot be read and is passed over");
+            None
+        }
+    }
+}
+
+/// Versions are numbers that grow, as the API promises; texts that are not are taken as newer.
+fn is_newer(new: Option<&str>, old: Option<&str>) -> bool {
+    let number = |text: Option<&str>| text?.parse::<u64>().ok();
+    match (number(new), number(old)) {
+        (Some(new), Some(old)) => new > old,
+        _ => new != old,
+    }
+}
+
+fn is_absent(error: &watcher::Error) -> bool {
+    let (watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause)) = error else {
+        return false;
+    };
+    matches!(cause, kube::Error::Api(status) if matches!(status.code, 403 | 404))
+}
+
+#[cfg(test)]
+mod tests;

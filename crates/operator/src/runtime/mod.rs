@@ -1,0 +1,22 @@
+//! What all controllers stand on: mirrors of objects, queues of keys, the hub's feed, patches, leases, metrics.
+
+pub mod clock;
+pub mod context;
+pub mod event;
+pub mod feed;
+pub mod hook;
+pub mod lease;
+pub mod merge;
+pub mod metrics;
+pub mod mirror;
+pub mod patch;
+pub mod queue;
+pub mod secret;
+pub mod spoke;
+pub mod told;
+pub mod work;
+
+pub use context::Context;
+pub use mirror::{Change, Mirror};
+pub use queue::Queue;
+pub use work::Next;

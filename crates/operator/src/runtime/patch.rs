@@ -1,0 +1,116 @@
+//! Writing objects: merge patches of what differs, guarded where two writers could meet.
+
+use super::mirror::{Kind, Mirror};
+use super::{Context, hook::Hook};
+use crate::error::Error;
+use crate::key::Key;
+use kube::Resource;
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+/// One writer of objects: a controller's name as it appears beside the fields it owns.
+#[derive(Debug, Clone, Copy)]
+pub struct Writer(pub &'static str);
+
+impl Writer {
+    fn params(self) -> PatchParams {
+        PatchParams {
+            field_manager: Some(self.0.into()),
+            ..PatchParams::default()
+        }
+    }
+}
+
+impl Context {
+    /// Changes spec or metadata of an object as it was seen: `Error::Conflict` if it is another one by now.
+    pub async fn patch<K: Kind>(
+        &self,
+        writer: Writer,
+        (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
+        object: &K,
+        patch: &Value,
+    ) -> Result<(), Error> {
+        let key = Key::of(object);
+        let mut patch = patch.clone();
+        patch["metadata"]["resourceVersion"] = json!(object.meta().resource_version);
+        let api = mirror.api(&key.namespace);
+        let answer = api
+            .patch(&key.name, &writer.params(), &Patch::Merge(&patch))
+            .await?;
+        self.took(mirror, hooks, answer);
+        Ok(())
+    }
+
+    /// Makes an object: `Error::Conflict` if there is one already.
+    pub async fn create<K: Kind + serde::Serialize>(
+        &self,
+        writer: Writer,
+        (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
+        object: &K,
+    ) -> Result<K, Error> {
+        let mut wire = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
+        let resource = mirror.resource();
+        wire["apiVersion"] = json!(resource.api_version);
+        wire["kind"] = json!(resource.kind);
+        let wire: DynamicObject = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
+        let params = PostParams {
+            field_manager: Some(writer.0.into()),
+            ..PostParams::default()
+        };
+        let api = mirror.api(&Key::of(object).namespace);
+        let answer = api.create(&params, &wire).await?;
+        self.took(mirror, hooks, answer.clone());
+        let made = answer.try_parse().map_err(|_| Error::Gone)?;
+        Ok(made)
+    }
+
+    /// Changes the status of an object. Only its controller writes it, so nothing is guarded.
+    pub async fn patch_status<K: Kind>(
+        &self,
+        writer: Writer,
+        (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
+        key: &Key,
+        status: &Value,
+    ) -> Result<(), Error> {
+        let patch = json!({ "status": status });
+        let api = mirror.api(&key.namespace);
+        let answer = api
+            .patch_status(&key.name, &writer.params(), &Patch::Merge(&patch))
+            .await?;
+        self.took(mirror, hooks, answer);
+        Ok(())
+    }
+
+    /// Adds labels to an object that many may write; nothing else of it is touched.
+    pub async fn label<K: Kind>(
+        &self,
+        writer: Writer,
+        (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
+        key: &Key,
+        labels: &std::collections::BTreeMap<String, String>,
+    ) -> Result<(), Error> {
+        let patch = json!({ "metadata": { "labels": labels } });
+        let api = mirror.api(&key.namespace);
+        let answer = api
+            .patch(&key.name, &writer.params(), &Patch::Merge(&patch))
+            .await?;
+        self.took(mirror, hooks, answer);
+        Ok(())
+    }
+
+    fn took<K: Kind>(&self, mirror: &Mirror<K>, hooks: &[Hook<K>], answer: DynamicObject) {
+        let gone = answer.metadata.deletion_timestamp.is_some()
+            && answer.metadata.finalizers.as_ref().is_none_or(Vec::is_empty);
+        // The last finalizer is off: the object is gone, which the watch tells.
+        if !gone {
+            mirror.took(answer, |change| self.tell(hooks, change));
+        }
+    }
+}
+
+/// The list of finalizers with one more, or without one. Lists are replaced whole; the guard keeps others' changes.
+pub fn finalizers(object: &impl Resource, add: Option<&str>, drop: Option<&str>) -> Value {
+    let now = object.meta().finalizers.iter().flatten().map(String::as_str);
+    let kept = now.filter(|name| Some(*name) != drop && Some(*name) != add);
+    json!(kept.chain(add).collect::<Vec<_>>())
+}

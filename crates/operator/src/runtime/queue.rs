@@ -1,0 +1,201 @@
+//! A queue of keys: each waits at most once, and is handed to one worker at a time.
+
+use crate::key::Key;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+#[derive(Debug, Default)]
+pub struct Queue {
+    state: Mutex<State>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// In the order in which they are due.
+    due: BTreeSet<(Instant, Key)>,
+    when: HashMap<Key, Instant>,
+    /// With a worker. Woken meanwhile, they also wait in `when`, but are not handed out before the worker is done.
+    busy: HashSet<Key>,
+}
+
+impl Queue {
+    /// Asks for a look at the object; many wakes before it are one.
+    pub fn wake(&self, key: Key) {
+        self.wake_at(key, Instant::now());
+    }
+
+    pub fn wake_after(&self, key: Key, delay: Duration) {
+        self.wake_at(key, Instant::now() + delay);
+    }
+
+    /// The earliest of several times counts.
+    fn wake_at(&self, key: Key, at: Instant) {
+        let mut state = self.state();
+        match state.when.get(&key).copied() {
+            Some(earlier) if earlier <= at => return,
+            Some(later) => {
+                state.due.remove(&(later, key.clone()));
+            }
+            None => {}
+        }
+        state.when.insert(key.clone(), at);
+        if !state.busy.contains(&key) {
+            state.due.insert((at, key));
+            self.news.notify_one();
+        }
+    }
+
+    /// The next key that is due; it is the caller's until `done`.
+    pub async fn next(&self) -> Key {
+        loop {
+            // Made before the look, so that no wake falls between the two.
+            let news = self.news.notified();
+            let first = {
+                let mut state = self.state();
+                match state.due.first().cloned() {
+                    Some((at, key)) if at <= Instant::now() => {
+                        state.due.remove(&(at, key.clone()));
+                        state.when.remove(&key);
+                        state.busy.insert(key.clone());
+                        if !state.due.is_empty() {
+                            self.news.notify_one();
+                        }
+                        return key;
+                    }
+                    first => first.map(|(at, _)| at),
+                }
+            };
+            match first {
+                Some(at) => tokio::select! {
+                    () = news => {}
+                    () = tokio::time::sleep_until(at) => {}
+                },
+                None => news.await,
+            }
+        }
+    }
+
+    /// The worker is done with it.
+    pub fn done(&self, key: &Key) {
+        let mut state = self.state();
+        state.busy.remove(key);
+        if let Some(at) = state.when.get(key).copied() {
+            state.due.insert((at, key.clone()));
+            self.news.notify_one();
+        }
+    }
+
+    /// All workers were stopped in the middle: what they had is looked at again.
+    pub fn abandon(&self) {
+        let mut state = self.state();
+        for key in std::mem::take(&mut state.busy) {
+            let at = *state.when.entry(key.clone()).or_insert_with(Instant::now);
+            state.due.insert((at, key));
+        }
+        self.news.notify_one();
+    }
+
+    /// How many keys wait, now or later, or are with a worker.
+    pub fn len(&self) -> usize {
+        let state = self.state();
+        state.when.len()
+            + state
+                .busy
+                .iter()
+                .filter(|key| !state.when.contains_key(*key))
+                .count()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held; and if it did, the sets would still be good.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key::new("n", name)
+    }
+
+    #[tokio::test]
+    async fn many_wakes_are_one_look() {
+        let queue = Queue::default();
+        for _ in 0..3 {
+            queue.wake(key("a"));
+        }
+        assert_eq!(queue.next().await, key("a"));
+        queue.done(&key("a"));
+        assert!(queue.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_key_woken_while_it_is_looked_at_is_looked_at_once_more_and_not_twice_at_a_time() {
+        let queue = Queue::default();
+        queue.wake(key("a"));
+        let first = queue.next().await;
+        queue.wake(key("a"));
+        let mut second = std::pin::pin!(queue.next());
+        tokio::select! {
+            biased;
+            key = &mut second => panic!("{key} is handed out twice"),
+            () = std::future::ready(()) => {}
+        }
+        queue.done(&first);
+        assert_eq!(second.await, key("a"));
+    }
+
+    #[tokio::test]
+    async fn the_earliest_time_counts_and_keys_come_in_order() {
+        let queue = Queue::default();
+        let start = Instant::now();
+        queue.wake_after(key("late"), Duration::from_secs(2000));
+        queue.wake_after(key("soon"), Duration::from_millis(20));
+        queue.wake_after(key("late"), Duration::from_millis(10));
+        queue.wake_after(key("late"), Duration::from_secs(1000));
+        assert_eq!(queue.next().await, key("late"));
+        assert!(start.elapsed() >= Duration::from_millis(10));
+        assert_eq!(queue.next().await, key("soon"));
+        assert!(start.elapsed() >= Duration::from_millis(20));
+        assert!(queue.len() == 2, "both are with a worker, neither waits");
+    }
+
+    #[tokio::test]
+    async fn what_a_stopped_worker_had_is_looked_at_again() {
+        let queue = Queue::default();
+        queue.wake(key("a"));
+        assert_eq!(queue.next().await, key("a"));
+        queue.abandon();
+        assert_eq!(queue.next().await, key("a"));
+    }
+
+    #[tokio::test]
+    async fn several_workers_share_what_is_there() {
+        let queue = std::sync::Arc::new(Queue::default());
+        let workers: Vec<_> = (0..2)
+            .map(|_| {
+                let queue = queue.clone();
+                tokio::spawn(async move { queue.next().await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        queue.wake(key("a"));
+        queue.wake(key("b"));
+        let mut found = Vec::new();
+        for worker in workers {
+            found.push(worker.await.unwrap());
+        }
+        found.sort();
+        assert_eq!(found, [key("a"), key("b")]);
+    }
+}

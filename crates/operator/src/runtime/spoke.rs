@@ -1,0 +1,145 @@
+//! Clients of the clusters that were installed: made from the kubeconfig that each cluster leaves behind.
+
+use super::Context;
+use super::patch::Writer;
+use crate::crd::ClusterDeployment;
+use crate::crd::keys::{data, label};
+use crate::error::chain;
+use crate::key::Key;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config, ResourceExt};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Why a cluster cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoSpoke {
+    /// There is none: the cluster was never installed, or is gone.
+    #[error("there is no kubeconfig of the cluster")]
+    NoKubeconfig,
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Clients that were made before, with a hash of the kubeconfig each was made from.
+#[derive(Default)]
+pub struct Spokes {
+    hasher: RandomState,
+    known: Mutex<HashMap<Key, (u64, Client)>>,
+}
+
+const WRITER: Writer = Writer("muster-spoke");
+
+/// A cluster that does not answer must not keep its hosts' objects waiting for long.
+const CONNECT: Duration = Duration::from_secs(5);
+const READ: Duration = Duration::from_secs(20);
+
+impl Context {
+    /// A client of the cluster of a ClusterDeployment, which may be gone already.
+    pub async fn spoke(&self, cluster: &Key) -> Result<Client, NoSpoke> {
+        let failed = |error: crate::error::Error| NoSpoke::Failed(chain(&error));
+        let deployment = self
+            .mirrors
+            .cluster_deployments
+            .find(cluster)
+            .await
+            .map_err(failed)?;
+        let key = Key::new(&cluster.namespace, secret_name(cluster, deployment.as_deref()));
+        let secret = self
+            .secret(&key)
+            .await
+            .map_err(failed)?
+            .ok_or(NoSpoke::NoKubeconfig)?;
+        let text = secret
+            .value(data::KUBECONFIG)
+            .filter(|text| !text.trim().is_empty());
+        let text = text.ok_or(NoSpoke::NoKubeconfig)?;
+        let hosted =
+            deployment.is_some_and(|deployment| deployment.labels().contains_key(label::AGENT_CLUSTER));
+        let server = hosted.then(|| format!("https://kube-apiserver.{}.svc:6443", cluster.namespace));
+        if !secret.missing_labels.is_empty() {
+            let secrets = (&self.mirrors.secrets, self.hooks.secret.as_slice());
+            self.label(WRITER, secrets, &key, &secret.missing_labels)
+                .await
+                .map_err(failed)?;
+        }
+        self.spokes.client(cluster, text, server).await
+    }
+}
+
+/// What the ClusterDeployment says, else the name it is known to have.
+fn secret_name(cluster: &Key, deployment: Option<&ClusterDeployment>) -> String {
+    let metadata = deployment.and_then(|deployment| deployment.spec.cluster_metadata.as_ref());
+    let named = metadata.map(|metadata| metadata.admin_kubeconfig_secret_ref.name.clone());
+    named
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| format!("{}-admin-kubeconfig", cluster.name))
+}
+
+impl Spokes {
+    async fn client(
+        &self,
+        cluster: &Key,
+        kubeconfig: &str,
+        server: Option<String>,
+    ) -> Result<Client, NoSpoke> {
+        let hash = self.hasher.hash_one((kubeconfig, &server));
+        let known = self
+            .known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(cluster)
+            .cloned();
+        if let Some((_, client)) = known.filter(|(known, _)| *known == hash) {
+            return Ok(client);
+        }
+        let client = make(kubeconfig, server).await.map_err(NoSpoke::Failed)?;
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(cluster.clone(), (hash, client.clone()));
+        Ok(client)
+    }
+}
+
+/// The causes never quote the kubeconfig: it holds credentials.
+async fn make(kubeconfig: &str, server: Option<String>) -> Result<Client, String> {
+    let unreadable = |_| "the kubeconfig of the cluster cannot be read".to_owned();
+    let mut file = Kubeconfig::from_yaml(kubeconfig).map_err(unreadable)?;
+    if let Some(server) = server {
+        for cluster in &mut file.clusters {
+            if let Some(cluster) = &mut cluster.cluster {
+                cluster.server = Some(server.clone());
+            }
+        }
+    }
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(|_| "the kubeconfig of the cluster cannot be used".to_owned())?;
+    config.connect_timeout = Some(CONNECT);
+    config.read_timeout = Some(READ);
+    Client::try_from(config).map_err(|_| "the kubeconfig of the cluster cannot be used".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd::agent_cluster_install::ClusterMetadata;
+
+    #[test]
+    fn the_kubeconfig_is_the_one_that_is_named_and_else_that_of_the_usual_name() {
+        let key = Key::new("clusters", "blue");
+        assert_eq!(secret_name(&key, None), "blue-admin-kubeconfig");
+        let mut deployment = ClusterDeployment::default();
+        assert_eq!(secret_name(&key, Some(&deployment)), "blue-admin-kubeconfig");
+        let mut metadata = ClusterMetadata::default();
+        metadata.admin_kubeconfig_secret_ref.name = "other".into();
+        deployment.spec.cluster_metadata = Some(metadata);
+        assert_eq!(secret_name(&key, Some(&deployment)), "other");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_not_quoted() {
+        let told = make("token: hunter2", None).await.err().unwrap_or_default();
+        assert!(!told.is_empty() && !told.contains("hunter2"), "{told}");
+    }
+}

@@ -1,0 +1,49 @@
+//! What the hub was told last of things it does not show: secrets. Kept in memory as hashes with a key of this process.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+use uuid::Uuid;
+
+#[derive(Debug, Default)]
+pub struct Told {
+    hasher: RandomState,
+    hashes: Mutex<HashMap<(Uuid, &'static str), u64>>,
+}
+
+impl Told {
+    /// The hub has this value; false also when nobody remembers, and it is told once more.
+    pub fn knows(&self, id: Uuid, what: &'static str, value: &str) -> bool {
+        let hash = self.hasher.hash_one(value);
+        self.hashes().get(&(id, what)) == Some(&hash)
+    }
+
+    pub fn remember(&self, id: Uuid, what: &'static str, value: &str) {
+        let hash = self.hasher.hash_one(value);
+        self.hashes().insert((id, what), hash);
+    }
+
+    pub fn forget(&self, id: Uuid) {
+        self.hashes().retain(|(of, _), _| *of != id);
+    }
+
+    fn hashes(&self) -> std::sync::MutexGuard<'_, HashMap<(Uuid, &'static str), u64>> {
+        self.hashes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_value_told_last_is_known() {
+        let (told, id) = (Told::default(), Uuid::nil());
+        assert!(!told.knows(id, "pull-secret", "a"));
+        told.remember(id, "pull-secret", "a");
+        assert!(told.knows(id, "pull-secret", "a"));
+        assert!(!told.knows(id, "pull-secret", "b"));
+        told.forget(id);
+        assert!(!told.knows(id, "pull-secret", "a"));
+    }
+}

@@ -1,0 +1,83 @@
+//! The loop of a controller: take a key, look at the object, and look again when that is due.
+
+use super::{Context, Queue};
+use crate::error::{Error, chain};
+use crate::key::Key;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// The watch needs a moment to bring the newer object.
+const CONFLICT: Duration = Duration::from_millis(20);
+
+/// When an object is to be looked at next, if nothing changes before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Next {
+    /// Only when something changes.
+    #[default]
+    Rest,
+    After(Duration),
+}
+
+pub type Reconcile = for<'a> fn(&'a Context, &'a Key) -> BoxFuture<'a, Result<Next, Error>>;
+
+/// A controller as the runtime sees it.
+#[derive(Clone, Copy)]
+pub struct Job {
+    pub name: &'static str,
+    pub queue: fn(&Context) -> &Queue,
+    pub reconcile: Reconcile,
+    /// How many objects are looked at at the same time.
+    pub width: usize,
+}
+
+/// Works until `stop` becomes true; looks that have begun are finished.
+pub async fn run(ctx: Arc<Context>, job: Job, stop: watch::Receiver<bool>) {
+    let mut workers = JoinSet::new();
+    for _ in 0..job.width {
+        workers.spawn(worker(ctx.clone(), job, stop.clone()));
+    }
+    while let Some(ended) = workers.join_next().await {
+        if let Err(error) = ended {
+            tracing::error!(controller = job.name, %error, "a worker broke down");
+        }
+    }
+}
+
+async fn worker(ctx: Arc<Context>, job: Job, mut stop: watch::Receiver<bool>) {
+    let queue = (job.queue)(&ctx);
+    loop {
+        let key = tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return,
+            key = queue.next() => key,
+        };
+        look(&ctx, job, queue, key).await;
+    }
+}
+
+async fn look(ctx: &Context, job: Job, queue: &Queue, key: Key) {
+    let started = Instant::now();
+    // A mistake in the code that one object brings to light must not keep the others waiting.
+    let outcome = AssertUnwindSafe((job.reconcile)(ctx, &key)).catch_unwind().await;
+    let outcome = outcome.unwrap_or(Err(Error::Panic));
+    ctx.metrics.looked(job.name, started.elapsed(), &outcome);
+    let next = match outcome {
+        Ok(next) => next,
+        // Not worth a word: the newer object is looked at instead.
+        Err(Error::Conflict) => Next::After(CONFLICT),
+        Err(Error::Gone) => Next::Rest,
+        Err(error) => {
+            tracing::warn!(controller = job.name, %key, error = %chain(&error), "a look failed; it is repeated");
+            Next::After(ctx.retry)
+        }
+    };
+    queue.done(&key);
+    if let Next::After(delay) = next {
+        queue.wake_after(key, delay);
+    }
+}

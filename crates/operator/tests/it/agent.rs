@@ -1,0 +1,660 @@
+//! Agents: rows of the acceptance matrix and mistakes that are easily made.
+
+use crate::lent::{machine, says, stage, state, word};
+use crate::world::World;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::events::v1::Event;
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use muster_contract::v2::cluster_setting::ReleaseArchitecture;
+use muster_operator::crd::infra_env::AgentApproval;
+use muster_operator::crd::keys::{annotation, finalizer, label};
+use muster_operator::crd::reference::ClusterRef;
+use muster_operator::crd::{Agent, InfraEnv};
+use serde_json::json;
+use uuid::Uuid;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l2_a_host_that_boots_the_image_gets_an_agent() {
+    let mut world = World::start().await;
+    let change =
+        |infra_env: &mut InfraEnv| drop(infra_env.spec.agent_labels.insert("zone".into(), "north".into()));
+    let pool = world.pool_of("lab", change).await;
+    let name = world.free_host(pool).await;
+    let agent = world
+        .agent_when(&name, "synced", |agent| {
+            says(agent, "SpecSynced") == word("True", "SyncOK")
+        })
+        .await;
+    assert!(
+        !agent.spec.approved && agent.spec.role.is_empty() && agent.spec.cluster_deployment_name.is_none()
+    );
+    assert_eq!(says(&agent, "Bound"), word("False", "Unbound"));
+    assert_eq!(says(&agent, "Connected"), word("True", "AgentIsConnected"));
+    assert_eq!(
+        says(&agent, "RequirementsMet"),
+        word("False", "AgentIsNotApproved")
+    );
+    assert_eq!(says(&agent, "Validated"), word("True", "ValidationsPassing"));
+    assert_eq!(agent.labels()[label::INFRA_ENV], "lab");
+    assert_eq!(
+        (
+            &*agent.labels()["zone"],
+            &*agent.labels()[label::CPU_ARCHITECTURE]
+        ),
+        ("north", "x86_64")
+    );
+    assert_eq!(agent.finalizers(), [finalizer::AGENT]);
+    let infra_env: InfraEnv = world.get(&world.pool, "lab").await;
+    assert_eq!(agent.owner_references()[0].uid, infra_env.uid().unwrap());
+    let status = agent.status.clone().unwrap();
+    assert_eq!(status.inventory.hostname, machine(pool, 0).hostname());
+    assert!(status.inventory.interfaces[0].ip_v4_addresses[0].contains('/'));
+    assert!(status.debug_info.events_url.contains(&name));
+    let noted = agent.annotations();
+    assert_eq!(noted[annotation::AGENT_STATE], "known-unbound");
+    assert!(
+        noted[annotation::AGENT_INVENTORY].contains("hostname")
+            && noted.contains_key(annotation::AGENT_STAGE)
+    );
+    let events: Api<Event> = world.api(&world.pool);
+    let told = events.list(&ListParams::default()).await.unwrap().items;
+    assert!(
+        told.iter()
+            .any(|event| event.reason.as_deref() == Some("Registered")),
+        "people are told"
+    );
+    world.assert_settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l2_an_infra_env_can_approve_its_agents_at_once_and_later() {
+    let world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.silent_host(pool).await;
+    assert!(!world.agent(&name).await.spec.approved);
+    let approve = json!({ "spec": { "agentApproval": AgentApproval { auto_approve: true } } });
+    world
+        .patch::<InfraEnv>(&world.pool, "lab", approve)
+        .await
+        .unwrap();
+    world
+        .agent_when(&name, "approved", |agent| agent.spec.approved)
+        .await;
+    let second = world.silent_host(pool).await;
+    assert!(world.agent(&second).await.spec.approved);
+    let id: Uuid = second.parse().unwrap();
+    world
+        .until("the hub knows", async || {
+            world.hub.host_rows(id).await.unwrap().hosts[0].approved
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l2_hosts_that_registered_while_nobody_listened_get_their_agents_too() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    world.stop_operator().await;
+    let host = Uuid::new_v4();
+    world.register(pool, host).await;
+    world.start_operator().await;
+    world.agent_in(&host.to_string(), "discovering-unbound").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l3_a_free_agent_is_bound_to_a_cluster_in_another_namespace() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.free_host(pool).await;
+    let free = world.agent(&name).await.status.unwrap().validations_info;
+    let cluster = world.new_cluster("blue", |_| ()).await;
+    world.want(&name, Some("blue")).await.unwrap();
+    let agent = world
+        .agent_when(&name, "bound", |agent| {
+            says(agent, "Bound") == word("True", "Bound")
+        })
+        .await;
+    assert_eq!(
+        agent.labels()[label::CLUSTER_DEPLOYMENT_NAMESPACE],
+        world.clusters
+    );
+    let host = world.hub.host(pool, name.parse().unwrap()).await.unwrap();
+    assert_eq!(host.cluster_id, Some(cluster));
+    let agent = world.agent_in(&name, "known").await;
+    let lent = agent.status.unwrap().validations_info;
+    let ids =
+        |checks: &std::collections::BTreeMap<String, Vec<muster_operator::crd::agent::ValidationResult>>| {
+            checks
+                .values()
+                .flatten()
+                .filter(|check| check.status != "disabled")
+                .map(|check| check.id.clone())
+                .collect::<Vec<_>>()
+        };
+    assert!(
+        ids(&lent).len() > ids(&free).len(),
+        "checks that depend on the cluster start only now"
+    );
+    world.assert_settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l4_an_agent_waits_for_a_cluster_that_is_missing() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.free_host(pool).await;
+    world.want(&name, Some("blue")).await.unwrap();
+    let waits = |agent: &Agent| says(agent, "SpecSynced") == word("False", "BackendError");
+    world.agent_when(&name, "waiting", waits).await;
+    world.new_cluster("blue", |_| ()).await;
+    world.agent_in(&name, "known").await;
+    world
+        .agent_when(&name, "synced", |agent| {
+            says(agent, "SpecSynced") == word("True", "SyncOK")
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l5_an_agent_that_is_not_ready_is_bound_as_soon_as_it_is() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    world.new_cluster("blue", |_| ()).await;
+    let id = machine(pool, 0).id();
+    world.register(pool, id).await;
+    let name = id.to_string();
+    world.agent_in(&name, "discovering-unbound").await;
+    world.want(&name, Some("blue")).await.unwrap();
+    let waits = |agent: &Agent| says(agent, "SpecSynced") == word("False", "BackendError");
+    let agent = world.agent_when(&name, "waiting", waits).await;
+    assert_eq!(
+        agent.labels()[label::CLUSTER_DEPLOYMENT_NAMESPACE],
+        world.clusters,
+        "found by others already"
+    );
+    world.fleet(pool, 1, |config| config.first_index = 0);
+    world.agent_in(&name, "known").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l6_a_cluster_of_another_architecture_does_not_take_the_agent() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.free_host(pool).await;
+    world
+        .new_cluster("arm", |wish| {
+            wish.cpu_architecture = Some(ReleaseArchitecture::Arm64)
+        })
+        .await;
+    world.want(&name, Some("arm")).await.unwrap();
+    let refused = |agent: &Agent| says(agent, "SpecSynced") == word("False", "InputError");
+    let agent = world.agent_when(&name, "refused", refused).await;
+    assert_eq!(state(&agent), "known-unbound");
+    world.assert_settled().await;
+    let events = world.hub.host_rows(name.parse().unwrap()).await.unwrap();
+    assert_eq!(events.hosts[0].host.cluster_id, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l7_what_people_wrote_survives_the_return_and_is_given_to_the_host_again() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.free_host(pool).await;
+    world.new_cluster("blue", |_| ()).await;
+    world.want(&name, Some("blue")).await.unwrap();
+    let agent = world.agent_in(&name, "known").await;
+    let disk = agent.status.unwrap().inventory.disks[0].id.clone();
+    let wish = json!({ "spec": {
+        "hostname": "chosen", "role": "worker", "installation_disk_id": disk, "approved": true,
+        "installerArgs": "[\"--append-karg\", \"a=b\"]", "nodeLabels": { "zone": "north" },
+    }});
+    let wish = if disk.is_empty() { json!({}) } else { wish };
+    world.change_agent(&name, wish).await.unwrap();
+    let id: Uuid = name.parse().unwrap();
+    let row = async || world.hub.host_rows(id).await.unwrap().hosts.remove(0);
+    world
+        .until("the host is called so", async || {
+            row().await.given_name == "chosen"
+        })
+        .await;
+    world
+        .until("and is a worker", async || row().await.host.role == "worker")
+        .await;
+    assert!(row().await.host.node_labels.contains("north"));
+    world.want(&name, None).await.unwrap();
+    world
+        .agent_when(&name, "free", |agent| state(agent).ends_with("-unbound"))
+        .await;
+    let agent = world.agent_in(&name, "known-unbound").await;
+    assert_eq!(
+        (agent.spec.hostname.as_str(), agent.spec.role.as_str()),
+        ("chosen", "worker")
+    );
+    world
+        .until("the free host is called so", async || {
+            row().await.given_name == "chosen"
+        })
+        .await;
+    world
+        .until("and is to be a worker", async || {
+            row().await.host.role == "worker"
+        })
+        .await;
+    world
+        .until("with its arguments", async || {
+            row().await.host.installer_args.contains("a=b")
+        })
+        .await;
+    let agent = world
+        .agent_when(&name, "synced", |agent| says(agent, "SpecSynced").0 == "True")
+        .await;
+    assert_eq!(agent.labels()[label::CLUSTER_DEPLOYMENT_NAMESPACE], "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l8_toy_09_a_move_goes_through_a_new_registration_and_never_shows_a_failure() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.free_host(pool).await;
+    world.new_cluster("blue", |_| ()).await;
+    let green = world.new_cluster("green", |_| ()).await;
+    world.want(&name, Some("blue")).await.unwrap();
+    world.agent_in(&name, "known").await;
+    let id: Uuid = name.parse().unwrap();
+    let before = world.hub.host(pool, id).await.unwrap();
+    world.want(&name, Some("green")).await.unwrap();
+    let moved = |agent: &Agent| {
+        assert_ne!(says(agent, "SpecSynced").0, "False", "{agent:?}");
+        state(agent) == "known" && agent.annotations()[annotation::AGENT_STATE] == "known"
+    };
+    let api = world.api::<Agent>(&world.pool);
+    world
+        .until("it is there, registered anew", async || {
+            let is_known = moved(&api.get(&name).await.unwrap());
+            let host = world.hub.host(pool, id).await.unwrap();
+            is_known && host.cluster_id == Some(green) && host.registered_at > before.registered_at
+        })
+        .await;
+}
+
+/// Bound to a new cluster that is being installed, slowly.
+async fn installing(world: &mut World, pool: Uuid) -> (String, Uuid) {
+    world.fleet(pool, 1, |config| {
+        config.first_index = 0;
+        config.install_time = Some(std::time::Duration::from_secs(600));
+    });
+    let name = machine(pool, 0).id().to_string();
+    world.agent_in(&name, "known-unbound").await;
+    let cluster = world.new_cluster("blue", |_| ()).await;
+    world.want(&name, Some("blue")).await.unwrap();
+    world.agent_in(&name, "known").await;
+    let ignition = json!({ "ignition": { "version": "3.4.0" } }).to_string();
+    world
+        .hub
+        .upload_ignition(cluster, "master", ignition.into_bytes())
+        .await
+        .unwrap();
+    let ready = async || world.hub.cluster(cluster).await.unwrap().status == "ready";
+    world.until("the cluster is ready", ready).await;
+    world.hub.install_cluster(cluster).await.unwrap();
+    world
+        .agent_when(&name, "installing", |agent| {
+            state(agent).starts_with("installing")
+        })
+        .await;
+    (name, cluster)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l9_toy_10_a_host_of_a_new_cluster_stays_in_it_while_it_is_installed() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let (name, cluster) = installing(&mut world, pool).await;
+    world.new_cluster("green", |_| ()).await;
+    for wanted in [None, Some("green")] {
+        let refused = world.want(&name, wanted).await.unwrap_err();
+        assert!(
+            matches!(&refused, kube::Error::Api(status) if (400..500).contains(&status.code)),
+            "{refused}"
+        );
+    }
+    // Somebody gets past the API server's check all the same.
+    world.stop_operator().await;
+    let api = world.api::<Agent>(&world.pool);
+    let innocent = json!({ "status": { "debugInfo": { "state": "known" } } });
+    api.patch_status(&name, &PatchParams::default(), &Patch::Merge(innocent))
+        .await
+        .unwrap();
+    world.want(&name, None).await.unwrap();
+    world.start_operator().await;
+    let refused =
+        |agent: &Agent| says(agent, "SpecSynced") == word("False", "InputError") && state(agent) != "known";
+    let agent = world.agent_when(&name, "refused", refused).await;
+    assert_eq!(agent.status.unwrap().deprovision_info, None);
+    assert_eq!(
+        world
+            .hub
+            .host(pool, name.parse().unwrap())
+            .await
+            .unwrap()
+            .cluster_id,
+        Some(cluster)
+    );
+    world.operator().idle().await;
+    let writes = world.operator().requests.writes();
+    world.hub.hub_status().await.unwrap();
+    world.operator().idle().await;
+    assert_eq!(
+        world.operator().requests.writes(),
+        writes,
+        "it does not go round in circles"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l11_hosts_of_an_infra_env_with_a_cluster_stay_in_it() {
+    let world = World::start().await;
+    let cluster = world.new_cluster("blue", |_| ()).await;
+    let clusters = world.clusters.clone();
+    let bound = |infra_env: &mut InfraEnv| {
+        infra_env.spec.cluster_ref = Some(ClusterRef {
+            name: "blue".into(),
+            namespace: clusters,
+        });
+    };
+    let pool = world.pool_of("early", bound).await;
+    let host = Uuid::new_v4();
+    world.register(pool, host).await;
+    let name = host.to_string();
+    let agent = world.agent_in(&name, "discovering").await;
+    assert_eq!(agent.spec.cluster_deployment_name.unwrap().name, "blue");
+    world.want(&name, None).await.unwrap();
+    let refused = |agent: &Agent| says(agent, "SpecSynced") == word("False", "InputError");
+    world.agent_when(&name, "refused", refused).await;
+    assert_eq!(
+        world.hub.host(pool, host).await.unwrap().cluster_id,
+        Some(cluster)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l13_a_free_host_is_judged_by_its_hardware_alone() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.free_host(pool).await;
+    let checks = world.agent(&name).await.status.unwrap().validations_info;
+    let asked: Vec<&str> = checks
+        .values()
+        .flatten()
+        .filter(|check| check.status != "disabled")
+        .map(|check| check.id.as_str())
+        .collect();
+    assert!(
+        asked.contains(&"has-inventory") && asked.contains(&"has-min-memory"),
+        "{asked:?}"
+    );
+    assert!(
+        !asked.contains(&"machine-cidr-defined") && !asked.contains(&"api-vip-connected"),
+        "{asked:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r10_with_its_infra_env_an_agent_goes_too() {
+    let world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.silent_host(pool).await;
+    world
+        .api::<InfraEnv>(&world.pool)
+        .delete("lab", &DeleteParams::default())
+        .await
+        .unwrap();
+    world.gone::<InfraEnv>(&world.pool, "lab").await;
+    world.gone::<Agent>(&world.pool, &name).await;
+    assert_eq!(
+        world
+            .hub
+            .host_rows(name.parse().unwrap())
+            .await
+            .unwrap()
+            .hosts
+            .len(),
+        0
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_agent_takes_its_host_out_of_the_hub() {
+    let world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.silent_host(pool).await;
+    world
+        .api::<Agent>(&world.pool)
+        .delete(&name, &DeleteParams::default())
+        .await
+        .unwrap();
+    world.gone::<Agent>(&world.pool, &name).await;
+    assert_eq!(
+        world
+            .hub
+            .host_rows(name.parse().unwrap())
+            .await
+            .unwrap()
+            .hosts
+            .len(),
+        0
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_01_an_agent_whose_host_the_hub_forgot_stays_and_gets_its_host_back() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.silent_host(pool).await;
+    let wish = json!({ "spec": { "hostname": "chosen", "approved": true } });
+    world.change_agent(&name, wish).await.unwrap();
+    let id: Uuid = name.parse().unwrap();
+    world.hub.delete_host(pool, id).await.unwrap();
+    let lost =
+        |agent: &Agent| says(agent, "Bound") == word("Unknown", "NotAvailable") && state(agent).is_empty();
+    let agent = world.agent_when(&name, "lost", lost).await;
+    assert_eq!(agent.spec.hostname, "chosen");
+    world.assert_settled().await;
+    world.register(pool, id).await;
+    let agent = world.agent_in(&name, "discovering-unbound").await;
+    assert!(agent.spec.approved && agent.spec.hostname == "chosen");
+    let row = async || world.hub.host_rows(id).await.unwrap().hosts.remove(0);
+    world
+        .until("it is given everything again", async || {
+            let row = row().await;
+            row.given_name == "chosen" && row.approved
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_11_in_the_same_infra_env_the_spec_stays_and_in_another_it_goes() {
+    let world = World::start().await;
+    let (pool, other) = (
+        world.pool_of("lab", |_| ()).await,
+        world.pool_of("other", |_| ()).await,
+    );
+    let name = world.silent_host(pool).await;
+    let id: Uuid = name.parse().unwrap();
+    let wish = json!({ "metadata": { "labels": { "mine": "yes" } },
+        "spec": { "hostname": "chosen", "approved": true, "role": "worker" } });
+    world.change_agent(&name, wish).await.unwrap();
+    world.register(pool, id).await;
+    world.operator().idle().await;
+    let agent = world.agent(&name).await;
+    assert!(agent.spec.approved && agent.spec.hostname == "chosen" && agent.labels()["mine"] == "yes");
+    world.register(other, id).await;
+    let moved = |agent: &Agent| {
+        agent
+            .labels()
+            .get(label::INFRA_ENV)
+            .is_some_and(|name| name == "other")
+    };
+    let agent = world.agent_when(&name, "at home elsewhere", moved).await;
+    assert!(!agent.spec.approved && agent.spec.hostname.is_empty() && agent.spec.role.is_empty());
+    assert_eq!(agent.labels().get("mine"), None);
+    assert_eq!(agent.owner_references().len(), 1);
+    let rows = async || world.hub.host_rows(id).await.unwrap().hosts;
+    world
+        .until("only the new host is left", async || rows().await.len() == 1)
+        .await;
+    assert_eq!(rows().await[0].host.infra_env_id, other);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_14_a_token_is_read_once_labelled_and_followed_from_then_on() {
+    let world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.silent_host(pool).await;
+    let secret = |token: &str| Secret {
+        metadata: crate::world::named("token"),
+        string_data: Some([("ignition-token".to_owned(), token.to_owned())].into()),
+        ..Secret::default()
+    };
+    world.create(&world.clusters, &secret("one")).await;
+    let reference = json!({ "namespace": world.clusters, "name": "token" });
+    world
+        .change_agent(
+            &name,
+            json!({ "spec": { "ignitionEndpointTokenReference": reference } }),
+        )
+        .await
+        .unwrap();
+    let id: Uuid = name.parse().unwrap();
+    let row = async || world.hub.host(pool, id).await.unwrap();
+    world
+        .until("the host has it", async || {
+            row().await.ignition_endpoint_token_set
+        })
+        .await;
+    let labelled = |secret: &Secret| {
+        secret
+            .labels()
+            .get(label::WATCH)
+            .is_some_and(|value| value == "true")
+    };
+    world
+        .when::<Secret>(&world.clusters, "token", "labelled", labelled)
+        .await;
+    let before = row().await.updated_at;
+    let rotated = json!({ "stringData": { "ignition-token": "two" } });
+    world
+        .patch::<Secret>(&world.clusters, "token", rotated)
+        .await
+        .unwrap();
+    world
+        .until("the host has the new one", async || {
+            row().await.updated_at > before
+        })
+        .await;
+    world
+        .change_agent(
+            &name,
+            json!({ "spec": { "ignitionEndpointTokenReference": null } }),
+        )
+        .await
+        .unwrap();
+    world
+        .until("the host has none", async || {
+            !row().await.ignition_endpoint_token_set
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_13_a_disk_that_the_host_does_not_have_is_never_replaced_by_another() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.free_host(pool).await;
+    let hint = json!({ "spec": { "installation_disk_path": "/dev/not-found-by-hints" } });
+    world.change_agent(&name, hint).await.unwrap();
+    let refused = |agent: &Agent| says(agent, "SpecSynced") == word("False", "InputError");
+    world.agent_when(&name, "refused", refused).await;
+    world.assert_settled().await;
+    world
+        .change_agent(&name, json!({ "spec": { "installation_disk_path": null } }))
+        .await
+        .unwrap();
+    world
+        .agent_when(&name, "synced", |agent| says(agent, "SpecSynced").0 == "True")
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_taken_out_of_an_agent_is_taken_from_its_host() {
+    let world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.silent_host(pool).await;
+    let id: Uuid = name.parse().unwrap();
+    let row = async || world.hub.host_rows(id).await.unwrap().hosts.remove(0);
+    let wish = json!({ "spec": {
+        "hostname": "chosen", "role": "master", "machineConfigPool": "infra", "nodeLabels": { "zone": "north" },
+        "ignitionConfigOverrides": "{\"ignition\": {\"version\": \"3.2.0\"}}", "approved": true,
+        "ignitionEndpointHTTPHeaders": { "X-Test": "1" },
+    }});
+    world.change_agent(&name, wish).await.unwrap();
+    world
+        .until("the host has it all", async || {
+            let row = row().await;
+            row.given_name == "chosen"
+                && row.host.role == "master"
+                && row.host.machine_config_pool_name == "infra"
+                && row.host.node_labels.contains("north")
+                && !row.host.ignition_config_overrides.is_empty()
+                && row.ignition_headers_set
+                && row.approved
+        })
+        .await;
+    let empty = json!({ "spec": {
+        "hostname": null, "role": "", "machineConfigPool": null, "nodeLabels": null, "ignitionConfigOverrides": null,
+        "ignitionEndpointHTTPHeaders": null, "approved": false,
+    }});
+    world.change_agent(&name, empty).await.unwrap();
+    world
+        .until("the host has nothing of it", async || {
+            let row = row().await;
+            row.given_name.is_empty()
+                && row.host.role == "auto-assign"
+                && row.host.machine_config_pool_name.is_empty()
+                && row.host.node_labels.is_empty()
+                && row.host.ignition_config_overrides.is_empty()
+                && !row.ignition_headers_set
+                && !row.approved
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_return_nobody_can_choose_the_host_before_its_last_owner_has_let_go() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.free_host(pool).await;
+    world.new_cluster("blue", |_| ()).await;
+    world.want(&name, Some("blue")).await.unwrap();
+    world.agent_in(&name, "known").await;
+    world.want(&name, None).await.unwrap();
+    let selectable = |agent: &Agent| {
+        let is = |type_: &str| says(agent, type_).0 == "True";
+        says(agent, "Bound").0 == "False" && is("Connected") && is("Validated")
+    };
+    let back = world
+        .agent_when(&name, "free", |agent| state(agent).ends_with("-unbound"))
+        .await;
+    assert!(!selectable(&back), "{back:?}");
+    let started = std::time::Instant::now();
+    world
+        .agent_when(&name, "offered", |agent| {
+            selectable(agent) && stage(agent).is_empty()
+        })
+        .await;
+    assert!(
+        started.elapsed().as_secs() >= 4,
+        "whoever waits for its release asks every five seconds"
+    );
+}

@@ -1,0 +1,106 @@
+//! Labels that queries give to Agents.
+
+use crate::world::World;
+use kube::ResourceExt;
+use kube::api::DeleteParams;
+use muster_operator::crd::agent_classification::{AgentClassificationSpec, QUERY_ERRORS};
+use muster_operator::crd::condition::find_service;
+use muster_operator::crd::keys::finalizer;
+use muster_operator::crd::{Agent, AgentClassification};
+use serde_json::json;
+
+const SIZE: &str = "agentclassification.agent-install.openshift.io/size";
+
+fn classification(name: &str, value: &str, query: &str) -> AgentClassification {
+    let spec = AgentClassificationSpec {
+        label_key: "size".into(),
+        label_value: value.into(),
+        query: query.into(),
+    };
+    AgentClassification::new(name, spec)
+}
+
+fn label(agent: &Agent) -> Option<&str> {
+    agent.labels().get(SIZE).map(String::as_str)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_are_labelled_by_what_they_are_and_lose_the_label_with_its_reason() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.free_host(pool).await;
+    let large = classification(
+        "large",
+        "large",
+        ".cpu.count >= 2 and ([.disks[] | .sizeBytes] | add > 0)",
+    );
+    world.create(&world.pool, &large).await;
+    world
+        .agent_when(&name, "labelled", |agent| label(agent) == Some("large"))
+        .await;
+    let counted = |classification: &AgentClassification| {
+        let status = classification.status.clone().unwrap_or_default();
+        let errors = find_service(&status.conditions, QUERY_ERRORS).map(|found| found.status.clone());
+        status.matched_count == Some(1) && status.error_count == Some(0) && errors.as_deref() == Some("False")
+    };
+    let shown = world
+        .when::<AgentClassification>(&world.pool, "large", "counted", counted)
+        .await;
+    assert_eq!(shown.finalizers(), [finalizer::AGENT_CLASSIFICATION]);
+    world.assert_settled().await;
+    let never = json!({ "spec": { "query": ".cpu.count > 100000" } });
+    world
+        .patch::<AgentClassification>(&world.pool, "large", never)
+        .await
+        .unwrap();
+    world
+        .agent_when(&name, "not labelled", |agent| label(agent).is_none())
+        .await;
+    let broken = json!({ "spec": { "query": ".cpu.count.nothing" } });
+    world
+        .patch::<AgentClassification>(&world.pool, "large", broken)
+        .await
+        .unwrap();
+    world
+        .agent_when(&name, "marked", |agent| label(agent) == Some("QUERYERROR-large"))
+        .await;
+    let failing = |classification: &AgentClassification| {
+        let status = classification.status.clone().unwrap_or_default();
+        let errors = find_service(&status.conditions, QUERY_ERRORS);
+        status.error_count == Some(1) && errors.is_some_and(|found| found.reason == "HasQueryErrors")
+    };
+    world
+        .when::<AgentClassification>(&world.pool, "large", "failing", failing)
+        .await;
+    world
+        .api::<AgentClassification>(&world.pool)
+        .delete("large", &DeleteParams::default())
+        .await
+        .unwrap();
+    world.gone::<AgentClassification>(&world.pool, "large").await;
+    world
+        .agent_when(&name, "clean", |agent| label(agent).is_none())
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_a_label_is_refused_and_label_and_value_stay() {
+    let world = World::start().await;
+    let api = world.api::<AgentClassification>(&world.pool);
+    for (name, value) in [("a", "QUERYERROR-x"), ("b", "not legal")] {
+        let refused = api
+            .create(&Default::default(), &classification(name, value, "true"))
+            .await;
+        assert!(refused.is_err(), "{value}");
+    }
+    world
+        .create(&world.pool, &classification("c", "fine", "true"))
+        .await;
+    let change = json!({ "spec": { "labelValue": "other" } });
+    assert!(
+        world
+            .patch::<AgentClassification>(&world.pool, "c", change)
+            .await
+            .is_err()
+    );
+}

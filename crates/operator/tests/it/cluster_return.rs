@@ -1,0 +1,206 @@
+//! Clusters that go, and what becomes of their hosts: rows R of the acceptance matrix.
+
+use crate::described::{one_host, state, three_hosts};
+use crate::lent::{self, machine, word};
+use crate::world::World;
+use kube::ResourceExt;
+use kube::api::DeleteParams;
+use muster_operator::crd::keys::finalizer;
+use muster_operator::crd::reference::ClusterRef;
+use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
+use serde_json::json;
+use uuid::Uuid;
+
+fn is_free(agent: &Agent) -> bool {
+    agent.spec.cluster_deployment_name.is_none()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r1_agents_of_an_early_bound_cluster_go_with_it() {
+    let mut world = World::start().await;
+    world.describe("blue", three_hosts()).await;
+    let clusters = world.clusters.clone();
+    let early = |infra_env: &mut InfraEnv| {
+        infra_env.spec.cluster_ref = Some(ClusterRef {
+            name: "blue".into(),
+            namespace: clusters.clone(),
+        });
+    };
+    let pool = world.pool_of("lab", early).await;
+    world.fleet(pool, 1, |config| config.first_index = 0);
+    let name = machine(pool, 0).id().to_string();
+    world.agent_in(&name, "known").await;
+    let id = world.cluster_id("blue").await;
+    world.delete_deployment("blue").await;
+    world.cluster_is_gone("blue", id).await;
+    world.gone::<Agent>(&world.pool, &name).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r2_late_bound_agents_of_a_cluster_that_was_never_installed_return_to_the_pool() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let host = world.free_hosts(pool, 1).await.remove(0);
+    world.describe("blue", three_hosts()).await;
+    world.want(&host, Some("blue")).await.unwrap();
+    world.agent_in(&host, "known").await;
+    let id = world.cluster_id("blue").await;
+    world.delete_deployment("blue").await;
+    world.cluster_is_gone("blue", id).await;
+    let agent = world.agent_in(&host, "known-unbound").await;
+    assert!(is_free(&agent));
+    assert_eq!(lent::says(&agent, "Bound"), word("False", "Unbound"));
+    world.operator().idle().await;
+    world.assert_settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r3_hosts_of_an_installed_cluster_wait_for_somebody_to_boot_them() {
+    let mut world = World::start().await;
+    let (_, host) = world.installed("blue").await;
+    let id = world.cluster_id("blue").await;
+    world.delete_deployment("blue").await;
+    world.cluster_is_gone("blue", id).await;
+    let waits = |agent: &Agent| lent::says(agent, "Bound") == word("False", "UnbindingPendingUserAction");
+    let agent = world.agent_when(&host, "waiting for somebody", waits).await;
+    assert!(is_free(&agent));
+    assert!(agent.spec.approved, "what people wrote stays");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r7_an_installation_that_runs_is_cancelled_first() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    world.fleet(pool, 1, |config| {
+        config.first_index = 0;
+        config.return_boots = None;
+        config.install_time = Some(std::time::Duration::from_secs(600));
+    });
+    let host = machine(pool, 0).id().to_string();
+    world.agent_in(&host, "known-unbound").await;
+    world.describe("blue", one_host()).await;
+    world.approve(&host).await;
+    world.want(&host, Some("blue")).await.unwrap();
+    world.install_in("blue", "installing").await;
+    world.agent_in(&host, "installing-in-progress").await;
+    let id = world.cluster_id("blue").await;
+    world.delete_deployment("blue").await;
+    world.cluster_is_gone("blue", id).await;
+    let waits = |agent: &Agent| is_free(agent) && lent::says(agent, "Bound").0 == "False";
+    world.agent_when(&host, "on its way back", waits).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r8_toy_02_hosts_of_a_preserved_cluster_are_left_alone_and_never_lent_again() {
+    let mut world = World::start().await;
+    let (_, host) = world.installed("blue").await;
+    let preserve = json!({ "spec": { "preserveOnDelete": true } });
+    world
+        .patch::<ClusterDeployment>(&world.clusters, "blue", preserve)
+        .await
+        .unwrap();
+    world.operator().idle().await;
+    let id = world.cluster_id("blue").await;
+    world.delete_deployment("blue").await;
+    world.cluster_is_gone("blue", id).await;
+    world.gone::<Agent>(&world.pool, &host).await;
+    let rows = world.hub.host_rows(host.parse::<Uuid>().unwrap()).await.unwrap();
+    assert!(rows.hosts.is_empty(), "the hub does not know it any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r9_without_its_install_a_cluster_goes_and_the_deployment_stays() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let host = world.free_hosts(pool, 1).await.remove(0);
+    world.describe("blue", three_hosts()).await;
+    world.want(&host, Some("blue")).await.unwrap();
+    world.agent_in(&host, "known").await;
+    let id = world.cluster_id("blue").await;
+    world
+        .api::<AgentClusterInstall>(&world.clusters)
+        .delete("blue", &DeleteParams::default())
+        .await
+        .unwrap();
+    world.gone::<AgentClusterInstall>(&world.clusters, "blue").await;
+    assert!(world.hub.cluster(id).await.is_err());
+    let agent = world.agent_in(&host, "known-unbound").await;
+    assert!(is_free(&agent));
+    let deployment: ClusterDeployment = world.get(&world.clusters, "blue").await;
+    assert!(deployment.metadata.deletion_timestamp.is_none());
+    world.install("blue", three_hosts()).await;
+    let install = world.install_in("blue", "insufficient").await;
+    assert_eq!(state(&install), "insufficient", "it can be described again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_20_the_deployment_stays_as_long_as_somebody_holds_the_install() {
+    let world = World::start().await;
+    world.describe("blue", one_host()).await;
+    world.install_in("blue", "insufficient").await;
+    let theirs =
+        json!({ "metadata": { "finalizers": [finalizer::AGENT_CLUSTER_INSTALL, "example.com/theirs"] } });
+    world.change_install("blue", theirs).await;
+    let id = world.cluster_id("blue").await;
+    world.delete_deployment("blue").await;
+    let ours_is_off = |install: &AgentClusterInstall| install.finalizers() == ["example.com/theirs"];
+    world.install_when("blue", "let go by us", ours_is_off).await;
+    world.operator().idle().await;
+    let deployment: ClusterDeployment = world.get(&world.clusters, "blue").await;
+    assert!(deployment.metadata.deletion_timestamp.is_some());
+    assert_eq!(deployment.finalizers(), [finalizer::CLUSTER_DEPLOYMENT]);
+    world
+        .change_install("blue", json!({ "metadata": { "finalizers": null } }))
+        .await;
+    world.cluster_is_gone("blue", id).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_that_was_killed_in_the_middle_finishes_the_deletion() {
+    let mut world = World::start().await;
+    let (_, host) = world.installed("blue").await;
+    let id = world.cluster_id("blue").await;
+    world.stop_operator().await;
+    world.delete_deployment("blue").await;
+    world.start_operator().await;
+    world.stop_operator().await;
+    world.start_operator().await;
+    world.cluster_is_gone("blue", id).await;
+    world.agent_when(&host, "free", is_free).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_install_without_its_deployment_can_be_deleted() {
+    let world = World::start().await;
+    world.describe("blue", one_host()).await;
+    world.install_in("blue", "insufficient").await;
+    let id = world.cluster_id("blue").await;
+    // By force: without waiting for anybody.
+    let force = json!({ "metadata": { "finalizers": null } });
+    let orphan = json!({ "metadata": { "ownerReferences": null } });
+    let mut stopped = world;
+    stopped.stop_operator().await;
+    let world = stopped;
+    world.change_install("blue", orphan).await;
+    world
+        .patch::<ClusterDeployment>(&world.clusters, "blue", force)
+        .await
+        .unwrap();
+    world.delete_deployment("blue").await;
+    world.gone::<ClusterDeployment>(&world.clusters, "blue").await;
+    let mut world = world;
+    world.start_operator().await;
+    world
+        .install_says("blue", "SpecSynced", "False", "InputError")
+        .await;
+    world
+        .api::<AgentClusterInstall>(&world.clusters)
+        .delete("blue", &DeleteParams::default())
+        .await
+        .unwrap();
+    world.gone::<AgentClusterInstall>(&world.clusters, "blue").await;
+    assert!(
+        world.hub.cluster(id).await.is_err(),
+        "and the hub's cluster goes with it"
+    );
+}
