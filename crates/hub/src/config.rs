@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const INSTALLER_TIME: Duration = Duration::from_secs(600);
 /// About forty live images.
-const IMAGE_CACHE_BYTES: u64 = 50 << 30;
+pub const IMAGE_CACHE_BYTES: u64 = 50 << 30;
 const SHORTEST_SILENCE: SignedDuration = SignedDuration::from_secs(2);
 
 /// As given by a person.
@@ -40,6 +40,10 @@ pub struct Config {
     pub openshift_install: Option<String>,
     /// How long a host may be silent before it counts as disconnected; absent: three minutes.
     pub disconnect_after: Option<Duration>,
+    /// Where base images of discovery are kept; absent: in the data directory.
+    pub image_cache: Option<PathBuf>,
+    /// The longest time agents wait between two polls; absent: a minute, or two where nothing is to be done.
+    pub agent_poll: Option<Duration>,
     /// How much the base images of discovery may take on disk, all together.
     pub image_cache_bytes: u64,
 }
@@ -59,7 +63,19 @@ impl Default for Config {
             upgrade_agents: true,
             openshift_install: None,
             disconnect_after: None,
+            agent_poll: None,
+            image_cache: None,
             image_cache_bytes: IMAGE_CACHE_BYTES,
+        }
+    }
+}
+
+impl Config {
+    /// The directory of base images.
+    pub fn image_cache(&self) -> PathBuf {
+        match &self.image_cache {
+            Some(directory) => directory.clone(),
+            None => self.data_dir.join("base-images"),
         }
     }
 }
@@ -75,6 +91,8 @@ pub struct Settings {
     pub requirements: Requirements,
     pub checks: checks::Settings,
     pub timers: Timers,
+    /// Agents are never told to wait longer than this before they poll again.
+    pub longest_poll_seconds: i64,
     pub cluster_timers: cluster::event::Timers,
     pub disabled_steps: BTreeSet<String>,
     pub default_ntp: String,
@@ -133,6 +151,7 @@ impl Settings {
             requirements,
             checks,
             timers: timers(config.disconnect_after)?,
+            longest_poll_seconds: longest_poll(config.agent_poll)?,
             cluster_timers: cluster::event::Timers::default(),
             disabled_steps: BTreeSet::new(),
             default_ntp: String::new(),
@@ -180,6 +199,15 @@ impl Settings {
     }
 }
 
+/// Agents count whole seconds, and none would make them ask without a pause.
+fn longest_poll(given: Option<Duration>) -> anyhow::Result<i64> {
+    let Some(limit) = given else { return Ok(i64::MAX) };
+    if limit < Duration::from_secs(1) {
+        anyhow::bail!("agents need a second between two polls at least, not {limit:?}");
+    }
+    Ok(i64::try_from(limit.as_secs())?)
+}
+
 /// The usual limits, but with another silence; the bootstrap host keeps what it is given on top.
 fn timers(disconnect_after: Option<Duration>) -> anyhow::Result<Timers> {
     let usual = Timers::default();
@@ -195,4 +223,23 @@ fn timers(disconnect_after: Option<Duration>) -> anyhow::Result<Timers> {
         bootstrap_silence: silence + (usual.bootstrap_silence - usual.silence),
         ..usual
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_poll_as_often_as_they_are_told_but_not_without_a_pause() {
+        let asked = |agent_poll| {
+            let config = Config {
+                agent_poll,
+                ..Config::default()
+            };
+            Settings::new(&config, String::new()).map(|settings| settings.longest_poll_seconds)
+        };
+        assert_eq!(asked(Some(Duration::from_secs(5))).unwrap(), 5);
+        assert_eq!(asked(None).unwrap(), i64::MAX);
+        assert!(asked(Some(Duration::from_millis(500))).is_err());
+    }
 }

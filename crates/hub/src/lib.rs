@@ -27,10 +27,11 @@ use muster_domain::cluster::Cluster;
 use muster_domain::host::event::Around;
 use muster_domain::host::{Host, Phase, deadline};
 use muster_domain::{ClusterId, HostKey};
+use muster_image::Images;
 use muster_store::Store;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use tokio::sync::{Notify, watch};
 
 /// Cheap to clone; everything behind it is shared.
@@ -58,6 +59,19 @@ pub struct Inner {
     pub files_bell: Notify,
     /// The newest change, for everyone who waits on the feed.
     pub newest_change: watch::Sender<i64>,
+    /// Set once the hub serves images itself.
+    images: OnceLock<Images>,
+}
+
+/// For what the hub itself owns.
+#[derive(Clone)]
+pub struct WeakHub(Weak<Inner>);
+
+impl WeakHub {
+    /// `None` when the hub is gone.
+    pub fn get(&self) -> Option<Hub> {
+        self.0.upgrade().map(Hub)
+    }
 }
 
 impl std::ops::Deref for Hub {
@@ -101,9 +115,24 @@ impl Hub {
             outbox_bell: Notify::new(),
             files_bell: Notify::new(),
             newest_change: watch::Sender::new(newest),
+            images: OnceLock::new(),
         }));
         worker::load::everything(&hub).await?;
         Ok(hub)
+    }
+
+    pub fn weak(&self) -> WeakHub {
+        WeakHub(Arc::downgrade(&self.0))
+    }
+
+    /// The images this hub serves; `None` while it serves none.
+    pub fn images(&self) -> Option<&Images> {
+        self.images.get()
+    }
+
+    /// From now on these are shown to people and metrics. The first ones stay.
+    pub fn set_images(&self, images: Images) {
+        self.images.set(images).ok();
     }
 
     pub fn ring_outbox(&self) {

@@ -77,7 +77,9 @@ impl Desk<'_> {
             })
             .collect();
         StepsView {
-            next_instruction_seconds: orders.next_poll_seconds,
+            next_instruction_seconds: orders
+                .next_poll_seconds
+                .min(self.hub.settings.longest_poll_seconds),
             post_step_action: match orders.after {
                 After::Continue => PostStepAction::Continue,
                 After::Exit => PostStepAction::Exit,
@@ -365,7 +367,7 @@ fn upgrade(hub: &Hub, slot: &Slot, host: &Host) -> Option<StepsView> {
     }
     let args = vec![json!({ "agent_image": wanted }).to_string()];
     Some(StepsView {
-        next_instruction_seconds: 60,
+        next_instruction_seconds: 60.min(hub.settings.longest_poll_seconds),
         post_step_action: PostStepAction::Continue,
         instructions: Some(vec![view(Step::UpgradeAgent, args)]),
     })

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::http::v2::downloads::{boot_script, initrd_of};
 use crate::usecase::infra_env_create::ignition_of;
-use crate::{Error, Hub};
+use crate::{Error, Hub, WeakHub};
 use axum::Router;
 use futures_util::future::BoxFuture;
 use muster_domain::InfraEnvId;
@@ -17,17 +17,14 @@ use std::time::SystemTime;
 
 /// Nothing is fetched yet: base images come when the first machine asks.
 pub fn open(hub: &Hub, config: &Config) -> std::io::Result<Images> {
-    let depot = Depot::open(&config.data_dir.join("base-images"), config.image_cache_bytes)?;
+    let depot = Depot::open(&config.image_cache(), config.image_cache_bytes)?;
     let settings = Settings {
         base_url: hub.settings.image_service_url.clone(),
         ..Settings::default()
     };
-    Ok(Images::new(
-        depot,
-        catalog(hub),
-        Arc::new(FromHub(hub.clone())),
-        settings,
-    ))
+    let images = Images::new(depot, catalog(hub), Arc::new(FromHub(hub.weak())), settings);
+    hub.set_images(images.clone());
+    Ok(images)
 }
 
 pub fn routes(images: &Images) -> Router {
@@ -40,19 +37,28 @@ fn catalog(hub: &Hub) -> Catalog {
         cpu_architecture: image.cpu_architecture.clone(),
         url: image.url.clone(),
         version: image.version.clone(),
-        sha256: None,
+        sha256: image.sha256.clone(),
     });
     Catalog {
         images: images.collect(),
     }
 }
 
-struct FromHub(Hub);
+/// The hub owns the images, so the images must not own the hub.
+struct FromHub(WeakHub);
 
 impl FromHub {
+    fn hub(&self) -> Result<Hub, SourceError> {
+        self.0.get().ok_or_else(|| SourceError {
+            status: 503,
+            text: "the hub is stopping".to_owned(),
+        })
+    }
+
     fn infra_env(&self, id: &str) -> Result<Arc<InfraEnv>, SourceError> {
         let id: Option<InfraEnvId> = id.parse().ok().map(InfraEnvId);
-        let found = id.and_then(|id| self.0.index.infra_env(id));
+        let hub = self.hub()?;
+        let found = id.and_then(|id| hub.index.infra_env(id));
         found.ok_or_else(|| SourceError::missing("there is no such InfraEnv"))
     }
 
@@ -62,7 +68,7 @@ impl FromHub {
             Form::Full => ImageType::FullIso,
             Form::Minimal => ImageType::MinimalIso,
         };
-        let ignition = ignition_of(&self.0, &infra_env, image_type).map_err(|error| unmade(&error))?;
+        let ignition = ignition_of(&self.hub()?, &infra_env, image_type).map_err(|error| unmade(&error))?;
         let payload = Payload {
             ignition: ignition.into(),
             ramdisk: match ask.form {
@@ -113,6 +119,6 @@ impl PayloadSource for FromHub {
     }
 
     fn script<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<String, SourceError>> {
-        Box::pin(async { Ok(boot_script(&self.0, &*self.infra_env(name)?)) })
+        Box::pin(async { Ok(boot_script(&self.hub()?, &*self.infra_env(name)?)) })
     }
 }

@@ -63,8 +63,13 @@ fn parts() -> Vec<utoipa::openapi::OpenApi> {
         v1::plan::Doc::openapi(),
         v1::explain::Doc::openapi(),
         v1::hosts::Doc::openapi(),
+        v1::host_detail::Doc::openapi(),
+        v1::downloads::Doc::openapi(),
         v1::ignition::Doc::openapi(),
         v1::changes::Doc::openapi(),
+        v1::chosen::Doc::openapi(),
+        v1::links::Doc::openapi(),
+        v1::releases::Doc::openapi(),
         v1::status::Doc::openapi(),
         Words::openapi(),
     ]

@@ -7,6 +7,7 @@ use crate::usecase::cluster_look::cluster_commit;
 use crate::usecase::cluster_update::{Given, apply};
 use muster_contract::v2::cluster_request::{CreateCluster, UpdateCluster};
 use muster_contract::v2::cluster_setting::{HighAvailabilityMode, ReleaseArchitecture};
+use muster_domain::catalog::Release;
 use muster_domain::cluster::{
     Cluster, ClusterNetwork, DiskEncryption, Gates, IgnitionEndpoint, IgnitionSource, Install, Kind,
     Operator, Phase, Platform, lifecycle,
@@ -25,7 +26,18 @@ const SERVICES_V4: &str = "172.30.0.0/16";
 const SERVICES_V6: &str = "fd02::/112";
 
 pub async fn cluster_create(hub: &Hub, wish: &CreateCluster, ask: &Ask) -> Result<Arc<Cluster>, Error> {
-    let cluster = new_cluster(hub, wish, ask)?;
+    cluster_create_as(hub, ClusterId(Uuid::new_v4()), wish, ask).await
+}
+
+/// Under an id that the caller chose; stale if it is taken.
+pub async fn cluster_create_as(
+    hub: &Hub,
+    id: ClusterId,
+    wish: &CreateCluster,
+    ask: &Ask,
+) -> Result<Arc<Cluster>, Error> {
+    let mut cluster = new_cluster(hub, wish, ask)?;
+    cluster.id = id;
     let text = format!("Cluster {} was created.", cluster.name);
     let entry = cluster.entry("cluster_registration_succeeded", Severity::Info, text);
     let row = cluster_commit(hub, cluster, vec![entry], ask.request_id).await?;
@@ -43,10 +55,7 @@ fn new_cluster(hub: &Hub, wish: &CreateCluster, ask: &Ask) -> Result<Cluster, Er
     )?;
     let word = wish.cpu_architecture.map(ReleaseArchitecture::word);
     let architecture = image::cpu_architecture(word, &image::CLUSTER_ARCHITECTURES)?;
-    let release = hub
-        .settings
-        .catalog
-        .release(&wish.openshift_version, &architecture)?;
+    let release = release(hub, wish, &architecture)?;
     let mode = wish.high_availability_mode.map(HighAvailabilityMode::word);
     let count = control_plane::control_plane(wish.control_plane_count, mode, &release.version)?;
     let mut cluster = blank(hub, ask);
@@ -74,6 +83,19 @@ fn new_cluster(hub: &Hub, wish: &CreateCluster, ask: &Ask) -> Result<Cluster, Er
     }
     default_networks(&mut cluster);
     Ok(cluster)
+}
+
+/// Whoever names an image that is a release of this version means that one, listed here or not.
+fn release(hub: &Hub, wish: &CreateCluster, architecture: &str) -> Result<Release, Error> {
+    let catalog = &hub.settings.catalog;
+    let named = wish
+        .ocp_release_image
+        .as_deref()
+        .and_then(|image| catalog.release_of_image(image).ok());
+    match named.filter(|release| release.version == wish.openshift_version) {
+        Some(release) => Ok(release),
+        None => Ok(catalog.release(&wish.openshift_version, architecture)?.clone()),
+    }
 }
 
 /// A cluster of which nothing is known yet.

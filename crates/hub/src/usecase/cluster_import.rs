@@ -6,13 +6,25 @@ use crate::turn::Ask;
 use crate::usecase::cluster_create::blank;
 use crate::usecase::cluster_look::cluster_commit;
 use muster_contract::v2::cluster_request::ImportCluster;
-use muster_domain::Severity;
 use muster_domain::cluster::{Cluster, DiskEncryption, Kind, Phase, lifecycle};
 use muster_domain::input::name;
+use muster_domain::{ClusterId, Severity};
 use std::sync::Arc;
+use uuid::Uuid;
 
 pub async fn cluster_import(hub: &Hub, wish: &ImportCluster, ask: &Ask) -> Result<Arc<Cluster>, Error> {
-    let cluster = imported(hub, wish, ask)?;
+    cluster_import_as(hub, ClusterId(Uuid::new_v4()), wish, ask).await
+}
+
+/// Under an id that the caller chose; stale if it is taken.
+pub async fn cluster_import_as(
+    hub: &Hub,
+    id: ClusterId,
+    wish: &ImportCluster,
+    ask: &Ask,
+) -> Result<Arc<Cluster>, Error> {
+    let mut cluster = imported(hub, wish, ask)?;
+    cluster.id = id;
     let text = format!("Cluster {} was imported; hosts can be added to it.", cluster.name);
     let entry = cluster.entry("cluster_registration_succeeded", Severity::Info, text);
     cluster_commit(hub, cluster, vec![entry], ask.request_id).await

@@ -3,15 +3,14 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
+use crate::usecase::infra_env_network::{fits_the_image_type, network_text, networks_of};
 use flate2::{Compression, write::GzEncoder};
 use muster_contract::v2::infra_env::{self as wire, CreateInfraEnv};
 use muster_domain::infra_env::{ImageType, InfraEnv, Proxy};
 use muster_domain::input::kernel_arguments::{KernelArgument, kernel_arguments};
-use muster_domain::input::static_network::{MacInterface, StaticNetwork, static_network};
 use muster_domain::input::{Invalid, ignition, image, name, ntp, proxy, pull_secret, ssh_key, trust_bundle};
 use muster_domain::render::cpio::{self, Entry as File, cpio};
 use muster_domain::render::ignition::{AGENT_START_TIMEOUT_SECONDS, Discovery, EMBED_AREA_BYTES, discovery};
-use muster_domain::render::static_network as files;
 use muster_domain::{ClusterId, Entry, InfraEnvId, Severity};
 use muster_store::{Commit, InfraEnvWrite};
 use std::io::Write;
@@ -19,7 +18,17 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 pub async fn infra_env_create(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<Arc<InfraEnv>, Error> {
-    let infra_env = new_infra_env(hub, wish, ask)?;
+    infra_env_create_as(hub, InfraEnvId(Uuid::new_v4()), wish, ask).await
+}
+
+/// Under an id that the caller chose; stale if it is taken.
+pub async fn infra_env_create_as(
+    hub: &Hub,
+    id: InfraEnvId,
+    wish: &CreateInfraEnv,
+    ask: &Ask,
+) -> Result<Arc<InfraEnv>, Error> {
+    let infra_env = new_infra_env(hub, id, wish, ask)?;
     fits_the_image(hub, &infra_env)?;
     let text = format!("InfraEnv {} was created.", infra_env.name);
     let entry = Entry::new("infra_env_registered", Severity::Info, text).of_infra_env(infra_env.id);
@@ -38,7 +47,7 @@ pub fn image_news(infra_env: &InfraEnv) -> Entry {
     entry
 }
 
-fn new_infra_env(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<InfraEnv, Error> {
+fn new_infra_env(hub: &Hub, id: InfraEnvId, wish: &CreateInfraEnv, ask: &Ask) -> Result<InfraEnv, Error> {
     name::infra_env_name(&wish.name)?;
     let word = wish.cpu_architecture.map(wire::CpuArchitecture::word);
     let cpu_architecture = image::cpu_architecture(word, &image::IMAGE_ARCHITECTURES)?;
@@ -52,7 +61,7 @@ fn new_infra_env(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<InfraEnv
     let image_type = wish.image_type.map_or(ImageType::FullIso, image_type);
     let now = hub.now();
     let mut infra_env = InfraEnv {
-        id: InfraEnvId(Uuid::new_v4()),
+        id,
         revision: 0,
         name: wish.name.clone(),
         pull_secret: wish.pull_secret.0.clone(),
@@ -122,7 +131,7 @@ pub fn agrees(infra_env: &InfraEnv) -> Result<(), Error> {
     infra_env
         .network_discovery_delay_seconds
         .map_or(Ok(()), image::network_discovery_delay)?;
-    Ok(())
+    fits_the_image_type(infra_env)
 }
 
 pub fn image_type(word: wire::ImageType) -> ImageType {
@@ -157,30 +166,6 @@ pub fn put_proxy(proxy: &mut Proxy, wanted: &wire::Proxy) {
     put(&mut proxy.no, &wanted.no_proxy);
 }
 
-/// The stored JSON text; an empty list is an empty text.
-pub fn network_text(items: &[wire::StaticNetworkConfig]) -> Result<String, Invalid> {
-    if items.is_empty() {
-        return Ok(String::new());
-    }
-    let plain: Vec<StaticNetwork> = items
-        .iter()
-        .map(|item| StaticNetwork {
-            network_yaml: item.network_yaml.clone().unwrap_or_default(),
-            mac_interface_map: item
-                .mac_interface_map
-                .iter()
-                .flatten()
-                .map(|entry| MacInterface {
-                    mac_address: entry.mac_address.clone(),
-                    logical_nic_name: entry.logical_nic_name.clone().unwrap_or_default(),
-                })
-                .collect(),
-        })
-        .collect();
-    let sorted = static_network(&plain)?;
-    Ok(serde_json::to_string(&sorted).expect("plain texts always serialise"))
-}
-
 /// The stored JSON text; an empty list clears.
 pub fn kernel_text(items: &[wire::KernelArgument]) -> Result<Option<String>, Invalid> {
     let plain: Vec<KernelArgument> = items
@@ -204,7 +189,7 @@ pub fn token_key() -> String {
 
 /// The Ignition config hosts of this InfraEnv boot with.
 pub fn ignition_of(hub: &Hub, infra_env: &InfraEnv, image_type: ImageType) -> Result<String, Error> {
-    let networks = files::from_json(&infra_env.static_network_config);
+    let networks = networks_of(infra_env);
     let input = Discovery {
         service_url: &hub.settings.base_url,
         infra_env: infra_env.id,

@@ -4,9 +4,10 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
 use crate::usecase::infra_env_create::{
-    agrees, fits_the_image, image_news, image_type, infra_env_commit, kernel_text, keys, network_text,
-    override_text, put_proxy, token_key,
+    agrees, fits_the_image, image_news, image_type, infra_env_commit, kernel_text, keys, override_text,
+    put_proxy, token_key,
 };
+use crate::usecase::infra_env_network::network_text;
 use muster_contract::v2::infra_env::UpdateInfraEnv;
 use muster_domain::InfraEnvId;
 use muster_domain::infra_env::InfraEnv;

@@ -15,13 +15,18 @@ struct House {
     url: String,
     iso: String,
     http: reqwest::Client,
-    _stop: oneshot::Sender<()>,
+    stop: oneshot::Sender<()>,
+    task: tokio::task::JoinHandle<()>,
     dir: tempfile::TempDir,
 }
 
 impl House {
     async fn start() -> House {
-        let dir = tempfile::tempdir().unwrap();
+        House::start_in(tempfile::tempdir().unwrap(), 0, None).await
+    }
+
+    /// On what an earlier one left in this directory.
+    async fn start_in(dir: tempfile::TempDir, port: u16, sha256: Option<&str>) -> House {
         let iso = dir.path().join("base.iso");
         let packed = concat!(
             env!("CARGO_MANIFEST_DIR"),
@@ -32,18 +37,23 @@ impl House {
         lzma_rust2::XzReader::new(packed, true)
             .read_to_end(&mut bytes)
             .unwrap();
-        std::fs::write(&iso, bytes).unwrap();
+        // Larger than all buffers between hub and client, so that a slow client really is behind.
+        bytes.extend((0..32 << 20).map(|n: u32| n.wrapping_mul(2_654_435_761).to_le_bytes()[3]));
+        if !iso.exists() {
+            std::fs::write(&iso, bytes).unwrap();
+        }
         let iso = iso.to_string_lossy().into_owned();
-        let images = json!([{ "openshift_version": "4.20", "cpu_architecture": "x86_64", "url": iso, "version": "build-1" }]);
+        let images = json!([{ "openshift_version": "4.20", "cpu_architecture": "x86_64", "url": iso,
+            "version": "build-1", "sha256": sha256 }]);
         let config = Config {
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            listen: SocketAddr::from(([127, 0, 0, 1], port)),
             data_dir: dir.path().join("data"),
             os_images: Some(images.to_string()),
             ..Config::default()
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let (tell, told) = oneshot::channel();
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let until = async { drop(stopped.await) };
             serve::run(config, until, |address| tell.send(address).unwrap())
                 .await
@@ -53,9 +63,34 @@ impl House {
             url: format!("http://{}", told.await.unwrap()),
             iso,
             http: reqwest::Client::new(),
-            _stop: stop,
+            stop,
+            task,
             dir,
         }
+    }
+
+    /// Stopped, and started again on the same address.
+    async fn restarted(self) -> House {
+        let port = self.url.rsplit(':').next().unwrap().parse().unwrap();
+        drop(self.stop);
+        self.task.await.unwrap();
+        House::start_in(self.dir, port, None).await
+    }
+
+    async fn patch(&self, infra_env: &Value, wish: Value) {
+        let id = infra_env["id"].as_str().unwrap();
+        let url = format!("{}{}/infra-envs/{id}", self.url, muster_contract::v2::BASE);
+        let reply = self.http.patch(url).json(&wish).send().await.unwrap();
+        assert_eq!(reply.status(), 201);
+    }
+
+    async fn range(&self, url: &str, range: &str, if_range: &str) -> reqwest::Response {
+        let request = self.http.get(url).header("Range", range);
+        let request = match if_range {
+            "" => request,
+            etag => request.header("If-Range", etag),
+        };
+        request.send().await.unwrap()
     }
 
     async fn infra_env(&self, wish: Value) -> Value {
@@ -163,4 +198,171 @@ async fn a_service_beside_the_hub_gives_the_same_image() {
     assert!(house.get(&format!("{beside}/i/{id}.iso")).await == (200, image));
     let missing = format!("{beside}/byid/{}/4.20/x86_64/full.iso", uuid::Uuid::new_v4());
     assert_eq!(house.get(&missing).await.0, 404);
+}
+
+fn etag(reply: &reqwest::Response) -> String {
+    reply.headers()["etag"].to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_change_in_the_middle_of_a_download_is_never_mixed_into_it() {
+    let house = House::start().await;
+    let made = house.infra_env(json!({})).await;
+    let link = made["download_url"].as_str().unwrap();
+    let old = house.get(link).await.1;
+    let mut slow = house.http.get(link).send().await.unwrap();
+    let old_etag = etag(&slow);
+    let mut body = slow.chunk().await.unwrap().unwrap().to_vec();
+    assert!(body.len() < old.len());
+    house.patch(&made, json!({ "ignition_config_override": r#"{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/etc/new"}]}}"# })).await;
+    let new = house.http.get(link).send().await.unwrap();
+    assert_ne!(etag(&new), old_etag);
+    let new_etag = etag(&new);
+    let new = new.bytes().await.unwrap();
+    assert!(new != old);
+    // The reply that was on its way ends as it began.
+    while let Some(piece) = slow.chunk().await.unwrap() {
+        body.extend_from_slice(&piece);
+    }
+    assert!(body == old);
+    // One that broke off starts anew, for what it began with is gone.
+    let resumed = house.range(link, "bytes=200000-", &old_etag).await;
+    assert_eq!(
+        (resumed.status().as_u16(), etag(&resumed)),
+        (200, new_etag.clone())
+    );
+    assert!(resumed.bytes().await.unwrap() == new);
+    let resumed = house.range(link, "bytes=200000-", &new_etag).await;
+    assert_eq!(resumed.status(), 206);
+    assert!(resumed.bytes().await.unwrap() == new[200_000..]);
+}
+
+#[tokio::test]
+async fn a_download_goes_on_after_the_hub_was_restarted() {
+    let house = House::start().await;
+    let made = house
+        .infra_env(json!({ "image_type": "minimal-iso",
+        "proxy": { "http_proxy": "http://p.example.com:1" } }))
+        .await;
+    for link in [
+        made["download_url"].as_str().unwrap().to_owned(),
+        format!("{}/i/{}.iso", house.url, made["id"].as_str().unwrap()),
+    ] {
+        assert_eq!(house.get(&link).await.0, 200);
+    }
+    let full = made["download_url"]
+        .as_str()
+        .unwrap()
+        .replace("minimal.iso", "full.iso");
+    let before = house.http.get(&full).send().await.unwrap();
+    let (tag, whole) = (etag(&before), before.bytes().await.unwrap());
+    let house = house.restarted().await;
+    let rest = house.range(&full, "bytes=1000000-", &tag).await;
+    assert_eq!(rest.status(), 206, "the same image under the same name");
+    assert!(rest.bytes().await.unwrap() == whole[1_000_000..]);
+}
+
+#[tokio::test]
+async fn a_base_image_with_another_checksum_is_not_served_and_the_reply_says_why() {
+    let sum = "0123456789abcdef".repeat(4);
+    let house = House::start_in(tempfile::tempdir().unwrap(), 0, Some(&sum)).await;
+    let made = house.infra_env(json!({})).await;
+    let (status, text) = house.get(made["download_url"].as_str().unwrap()).await;
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(status, 503, "{text}");
+    assert!(text.contains("checksum") && text.contains(&sum), "{text}");
+    let told = house.downloads(&made).await;
+    assert_eq!(told["base_image"]["state"], "failed");
+    assert!(
+        told["base_image"]["why"].as_str().unwrap().contains(&sum),
+        "{told}"
+    );
+}
+
+impl House {
+    async fn downloads(&self, infra_env: &Value) -> Value {
+        let base = format!("{}{}", self.url, muster_contract::v1::BASE);
+        let url = format!(
+            "{base}/infra-envs/{}/downloads",
+            infra_env["id"].as_str().unwrap()
+        );
+        let reply = self.http.get(url).send().await.unwrap();
+        assert_eq!(reply.status(), 200);
+        reply.json().await.unwrap()
+    }
+
+    /// A host of this InfraEnv at the address all our clients have.
+    async fn host(&self, infra_env: &Value, name: &str) -> uuid::Uuid {
+        let id = uuid::Uuid::new_v4();
+        let base = format!("{}{}", self.url, muster_contract::v2::BASE);
+        let hosts = format!("{base}/infra-envs/{}/hosts", infra_env["id"].as_str().unwrap());
+        let body = json!({ "host_id": id, "discovery_agent_version": "test" });
+        let reply = self.http.post(&hosts).json(&body).send().await.unwrap();
+        assert_eq!(reply.status(), 201);
+        let inventory = json!({ "hostname": name, "interfaces": [{ "name": "eth0",
+            "mac_address": "52:54:00:aa:00:01", "ipv4_addresses": ["127.0.0.1/8"], "ipv6_addresses": [] }] });
+        let reply = json!({ "step_type": "inventory", "step_id": "inventory-1", "exit_code": 0,
+            "output": inventory.to_string() });
+        let path = format!("{hosts}/{id}/instructions");
+        let reply = self.http.post(path).json(&reply).send().await.unwrap();
+        assert_eq!(reply.status(), 204);
+        id
+    }
+}
+
+#[tokio::test]
+async fn everybody_can_see_how_far_a_host_has_read() {
+    let house = House::start().await;
+    let made = house.infra_env(json!({})).await;
+    let before = house.downloads(&made).await;
+    assert_eq!(
+        before,
+        json!({ "downloads": [], "base_image": { "version": "build-1",
+        "cpu_architecture": "x86_64", "state": "absent", "done_bytes": 0 } })
+    );
+    let link = made["download_url"].as_str().unwrap();
+    let total = house.http.head(link).send().await.unwrap().headers()["content-length"]
+        .to_str()
+        .unwrap()
+        .parse::<u64>()
+        .unwrap();
+    let part = house.range(link, &format!("bytes=0-{}", total * 2 / 5), "").await;
+    part.bytes().await.unwrap();
+    // The root file system is nobody's and everybody's; whoever has an image of ours fetched it for us.
+    let rootfs = format!("{}/boot-artifacts/rootfs?version=build-1&arch=x86_64", house.url);
+    assert_eq!(house.get(&rootfs).await.0, 200);
+    let id = house.host(&made, "worker-7").await;
+    let told = house.downloads(&made).await;
+    let list = told["downloads"].as_array().unwrap();
+    assert_eq!(list.len(), 2, "{told}");
+    let image = list.iter().find(|one| one["file"] == "full.iso").unwrap();
+    assert_eq!(
+        (image["percent"].as_u64(), image["total_bytes"].as_u64()),
+        (Some(40), Some(total))
+    );
+    assert_eq!(
+        (image["host_name"].as_str(), image["client"].as_str()),
+        (Some("worker-7"), Some("127.0.0.1"))
+    );
+    assert_eq!(image["host_id"], id.to_string());
+    assert_eq!(told["base_image"]["state"], "ready");
+    let metrics = String::from_utf8(house.get(&format!("{}/metrics", house.url)).await.1).unwrap();
+    let value = |name: &str| {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().parse::<u64>().unwrap()
+    };
+    assert!(value("muster_image_bytes_total ") > total * 2 / 5);
+    assert_eq!(value("muster_image_downloads "), 0);
+    assert_eq!(
+        value("muster_base_image_state{version=\"build-1\",architecture=\"x86_64\",state=\"ready\"} "),
+        1
+    );
+    assert!(value("muster_base_image_bytes{version=\"build-1\",architecture=\"x86_64\"} ") > 1 << 20);
+    let other = format!(
+        "{}{}/infra-envs/{}/downloads",
+        house.url,
+        muster_contract::v1::BASE,
+        uuid::Uuid::new_v4()
+    );
+    assert_eq!(house.get(&other).await.0, 404);
 }

@@ -18,6 +18,7 @@ mod install_files;
 mod installation;
 mod logs;
 mod manifests;
+mod networks;
 mod openapi;
 mod operators;
 mod place;

@@ -380,3 +380,116 @@ async fn the_hub_tells_how_it_is() {
             .contains(r#"route="none",status="4xx"} 1"#)
     );
 }
+
+#[tokio::test]
+async fn the_release_of_an_image_is_told_and_a_cluster_can_be_made_of_it_though_it_is_not_listed() {
+    let door = Door::open().await;
+    let image = "registry.example.com:5000/ocp/release:4.20.7-x86_64";
+    let release = door.get(&format!("{V1}/releases?image={image}")).await;
+    let told = json!({ "version": "4.20.7", "cpu_architecture": "x86_64", "image": image });
+    assert_eq!((release.status, release.body), (StatusCode::OK, told));
+    let unknown = door
+        .get(&format!(
+            "{V1}/releases?image=registry.example.com/release@sha256:01"
+        ))
+        .await;
+    assert_eq!(unknown.status, StatusCode::BAD_REQUEST, "{}", unknown.text);
+
+    let wish = json!({ "name": "alpha", "openshift_version": "4.20.7", "ocp_release_image": image,
+        "pull_secret": crate::door::PULL_SECRET });
+    let id = Uuid::from_u128(7);
+    let path = format!("{V1}/clusters/{id}");
+    let put = || door.ask(Method::PUT, &path, Some(&wish));
+    let made = put().await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    assert_eq!(
+        (&made.body["openshift_version"], &made.body["ocp_release_image"]),
+        (&json!("4.20.7"), &json!(image))
+    );
+    assert_eq!(put().await.status, StatusCode::OK, "asking twice makes one");
+
+    let links = door.get(&format!("{V1}/clusters/{id}/links")).await.body;
+    assert!(
+        links["events"]
+            .as_str()
+            .unwrap()
+            .ends_with(&format!("/events?cluster_id={id}")),
+        "{links}"
+    );
+    assert!(
+        links["logs"]
+            .as_str()
+            .unwrap()
+            .ends_with(&format!("/clusters/{id}/logs")),
+        "{links}"
+    );
+    let nowhere = door.get(&format!("{V1}/clusters/{}/links", Uuid::nil())).await;
+    assert_eq!(nowhere.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_host_is_found_by_its_id_alone_in_every_infra_env_that_knows_it() {
+    let door = Door::open().await;
+    let (one, two) = (door.infra_env("one").await, door.infra_env("two").await);
+    let host = door.worker(one, 1).await;
+    door.register(two, host).await;
+    let found = door.get(&format!("{V1}/hosts/{host}")).await.body;
+    let mut pools: Vec<&str> = found["hosts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| text(row, "infra_env_id"))
+        .collect();
+    pools.sort();
+    let mut wanted = [one.to_string(), two.to_string()];
+    wanted.sort();
+    assert_eq!(pools, wanted);
+    assert!(
+        text(&found["hosts"][0], "events_url").ends_with(&format!("/events?host_id={host}")),
+        "{found}"
+    );
+    let nobody = door.get(&format!("{V1}/hosts/{}", Uuid::new_v4())).await;
+    assert_eq!(
+        (nobody.status, nobody.body),
+        (StatusCode::OK, json!({ "hosts": [] }))
+    );
+}
+
+#[tokio::test]
+async fn approval_and_following_stay_and_a_name_can_be_taken_away() {
+    let door = Door::open().await;
+    let pool = door.infra_env("pool").await;
+    let host = door.worker(pool, 1).await;
+    let reported =
+        door.get(&format!("{V1}/hosts/{host}")).await.body["hosts"][0]["requested_hostname"].clone();
+    let v2 = format!("{V2}/infra-envs/{pool}/hosts/{host}");
+    let v1 = format!("{V1}/infra-envs/{pool}/hosts/{host}");
+    let named = door
+        .ask(Method::PATCH, &v2, Some(&json!({ "host_name": "chosen" })))
+        .await;
+    assert_eq!(named.status, StatusCode::CREATED, "{}", named.text);
+    let change = json!({ "approved": true, "followed": true });
+    let changed = door.ask(Method::PATCH, &v1, Some(&change)).await;
+    assert_eq!(changed.status, StatusCode::OK, "{}", changed.text);
+    assert_eq!(
+        (text(&changed.body, "given_name"), &changed.body["approved"]),
+        ("chosen", &json!(true))
+    );
+    let cleared = door
+        .ask(Method::PATCH, &v1, Some(&json!({ "clear": ["hostname"] })))
+        .await;
+    assert_eq!(cleared.body["given_name"], Value::Null);
+    assert_eq!(cleared.body["requested_hostname"], reported);
+    assert_eq!(
+        (&cleared.body["approved"], &cleared.body["followed"]),
+        (&json!(true), &json!(true))
+    );
+    let unknown = door
+        .ask(Method::PATCH, &v1, Some(&json!({ "clear": ["everything"] })))
+        .await;
+    assert_eq!(unknown.status, StatusCode::BAD_REQUEST);
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}

@@ -1,11 +1,16 @@
 //! Muster's own API: one file per matter. Errors are problem details.
 
 pub mod changes;
+pub mod chosen;
+pub mod downloads;
 pub mod explain;
+pub mod host_detail;
 pub mod hosts;
 pub mod ignition;
 pub mod input;
+pub mod links;
 pub mod plan;
+pub mod releases;
 pub mod status;
 
 use crate::Hub;
@@ -14,9 +19,14 @@ use axum::Router;
 pub fn routes() -> Router<Hub> {
     Router::new()
         .merge(changes::routes())
+        .merge(chosen::routes())
+        .merge(downloads::routes())
         .merge(explain::routes())
+        .merge(host_detail::routes())
         .merge(hosts::routes())
         .merge(ignition::routes())
+        .merge(links::routes())
         .merge(plan::routes())
+        .merge(releases::routes())
         .merge(status::routes())
 }

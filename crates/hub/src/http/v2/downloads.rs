@@ -7,6 +7,7 @@ use crate::http::body::Args;
 use crate::http::problem::{Problem, json};
 use crate::http::v2::infra_envs::find;
 use crate::usecase::infra_env_create::{gzipped, ignition_of, image_type};
+use crate::usecase::infra_env_network::networks_of;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -69,7 +70,7 @@ async fn files(
         InfraEnvFile::DiscoveryIgn => ("discovery.ign".to_owned(), ignition_of(&hub, &infra_env, kind)?),
         InfraEnvFile::IpxeScript => (format!("{id}-ipxe-script"), script(&hub, &infra_env, &query)?),
         InfraEnvFile::StaticNetworkConfig => {
-            let networks = static_network::from_json(&infra_env.static_network_config);
+            let networks = networks_of(&infra_env);
             (
                 format!("{id}-static-network-config"),
                 static_network::listing(&networks),
@@ -206,7 +207,7 @@ async fn initrd(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, 
 
 /// The archive for the initrd, or `None` when there is nothing to add.
 pub fn initrd_of(infra_env: &InfraEnv) -> Option<Vec<u8>> {
-    let networks = static_network::from_json(&infra_env.static_network_config);
+    let networks = networks_of(infra_env);
     let delay = infra_env.network_discovery_delay_seconds.unwrap_or_default();
     let input = MinimalInitrd {
         static_network: &networks,

@@ -1,0 +1,148 @@
+//! How far machines have read the images of an InfraEnv.
+
+use super::input::V1;
+use crate::Hub;
+use crate::error::Error;
+use crate::http::ask::Ids;
+use crate::http::problem::{ProblemV1, json};
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
+use muster_contract::v1::download::{BaseImageView, DownloadView, DownloadsView};
+use muster_contract::v1::problem::Problem;
+use muster_domain::catalog::OsImage;
+use muster_domain::infra_env::InfraEnv;
+use muster_domain::{HostId, InfraEnvId};
+use muster_image::Images;
+use muster_image::serve::progress::Progress;
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use uuid::Uuid;
+
+#[derive(utoipa::OpenApi)]
+#[openapi(paths(downloads))]
+pub struct Doc;
+
+pub fn routes() -> Router<Hub> {
+    Router::new().route("/infra-envs/{infra_env_id}/downloads", get(downloads))
+}
+
+/// Show how far machines have read the images of an InfraEnv
+///
+/// One entry for each client and file, as this hub has sent them since it started, and the base image they are made of.
+/// With several hubs each tells of its own clients; a separate image service tells under its own `/progress`.
+#[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/downloads", operation_id = "listDownloads",
+    tag = "muster", params(("infra_env_id" = Uuid, Path)),
+    responses((status = 200, description = "Who has read how much", body = DownloadsView),
+        (status = 400, description = "The id is no UUID", body = Problem),
+        (status = 404, description = "No such InfraEnv", body = Problem)))]
+async fn downloads(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
+    let id = InfraEnvId(id);
+    let infra_env = hub
+        .index
+        .infra_env(id)
+        .ok_or_else(|| Error::missing("InfraEnv", id))?;
+    let view = match hub.images() {
+        Some(images) => view(&hub, images, &infra_env),
+        None => DownloadsView::default(),
+    };
+    Ok(json(StatusCode::OK, &view))
+}
+
+fn view(hub: &Hub, images: &Images, infra_env: &InfraEnv) -> DownloadsView {
+    let os = hub
+        .settings
+        .catalog
+        .os_image(Some(&infra_env.openshift_version), &infra_env.cpu_architecture)
+        .ok();
+    let hosts = hosts_by_address(hub, infra_env);
+    let list = read(images, infra_env, os);
+    DownloadsView {
+        downloads: list.into_iter().map(|one| told(one, &hosts)).collect(),
+        base_image: os.map(|os| base(images, os)),
+    }
+}
+
+/// Images of this InfraEnv, and what its machines fetched beside them: a root file system is the same for everybody, so
+/// only the client tells for whom it was.
+fn read(images: &Images, infra_env: &InfraEnv, os: Option<&OsImage>) -> Vec<Progress> {
+    let mut list = images.progress(Some(&infra_env.id.to_string()));
+    let clients: HashSet<IpAddr> = list.iter().map(|one| one.reader.client).collect();
+    if let Some(os) = os {
+        let shared = images.progress(Some(&format!("{}/{}", os.version, os.cpu_architecture)));
+        let theirs = shared
+            .into_iter()
+            .filter(|one| clients.contains(&one.reader.client));
+        list.extend(theirs);
+    }
+    list.sort_by_key(|one| one.idle_seconds);
+    list
+}
+
+fn hosts_by_address(hub: &Hub, infra_env: &InfraEnv) -> HashMap<IpAddr, (HostId, String)> {
+    let mut found = HashMap::new();
+    let keys = hub.index.hosts_of_infra_env(infra_env.id);
+    for slot in keys.into_iter().filter_map(|key| hub.index.slot(key)) {
+        let host = slot.row();
+        let addresses = host.digest.nics.iter().flat_map(|nic| &nic.addresses);
+        for address in addresses {
+            let plain = address.split('/').next().unwrap_or_default();
+            if let Ok(address) = plain.parse() {
+                found.insert(address, (host.id, host.name()));
+            }
+        }
+    }
+    found
+}
+
+fn told(progress: Progress, hosts: &HashMap<IpAddr, (HostId, String)>) -> DownloadView {
+    let Progress {
+        reader,
+        total_bytes,
+        read_bytes,
+        sent_bytes,
+        percent,
+        streams,
+        idle_seconds,
+    } = progress;
+    // Clients of version 4 on a socket of version 6 are the same machines.
+    let host = hosts.get(&reader.client.to_canonical());
+    DownloadView {
+        client: reader.client.to_canonical().to_string(),
+        file: reader.artifact.into(),
+        host_id: host.map(|(id, _)| id.0),
+        host_name: host.map(|(_, name)| name.clone()),
+        total_bytes,
+        read_bytes,
+        sent_bytes,
+        percent,
+        streams,
+        idle_seconds,
+    }
+}
+
+fn base(images: &Images, os: &OsImage) -> BaseImageView {
+    let list = images.depot().list();
+    let known = list
+        .into_iter()
+        .find(|status| status.version == os.version && status.architecture == os.cpu_architecture);
+    let Some(known) = known else {
+        // Nobody has asked for it yet.
+        return BaseImageView {
+            version: os.version.clone(),
+            cpu_architecture: os.cpu_architecture.clone(),
+            state: "absent".into(),
+            ..BaseImageView::default()
+        };
+    };
+    BaseImageView {
+        version: known.version,
+        cpu_architecture: known.architecture,
+        state: known.state.into(),
+        done_bytes: known.done_bytes,
+        total_bytes: known.total_bytes,
+        why: known.why,
+    }
+}
