@@ -9,8 +9,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// Names under which deployments of the reference service already keep these settings.
-const ALIASES: [(&str, &str); 3] = [
+/// Names under which deployments of the reference service already keep these settings, and one directory for all that
+/// is fetched for images.
+const ALIASES: [(&str, &str); 4] = [
+    ("cache-dir", "MUSTER_IMAGE_CACHE"),
     ("os-images", "OS_IMAGES"),
     ("release-images", "RELEASE_IMAGES"),
     ("hw-requirements", "HW_VALIDATOR_REQUIREMENTS"),

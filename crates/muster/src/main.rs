@@ -9,6 +9,7 @@ mod names;
 mod output;
 mod plan;
 mod resolve;
+mod size;
 mod wait;
 
 /// The hub and simulated fleets allocate all the time from all threads.

@@ -1,14 +1,16 @@
 //! `muster infra-env`: where hosts arrive, and the images they boot from.
 
-use crate::age::since;
+use crate::age::{since, span};
 use crate::exit::{Failure, Outcome};
 use crate::input::{self, word_parser};
 use crate::names::Names;
 use crate::output::{self, Column, Format, OutputArgs, Shown, col, short, wide};
 use crate::plan::{self, DryRunArgs};
 use crate::resolve;
+use crate::size::size;
 use clap::{Args, Subcommand};
 use muster_contract::client::HubClient;
+use muster_contract::v1::download::{BaseImageView, DownloadView};
 use muster_contract::v1::plan::{PlanRequest, Verb};
 use muster_contract::v2::cluster_request::ClustersQuery;
 use muster_contract::v2::infra_env::*;
@@ -50,6 +52,17 @@ enum InfraEnvVerb {
         dry_run: DryRunArgs,
     },
     Download(DownloadArgs),
+    /// Show how far machines have read the images of an InfraEnv
+    #[command(after_help = "\
+Examples:
+  muster infra-env downloads lab
+  muster infra-env downloads lab -o wide
+  muster infra-env downloads lab -o json")]
+    Downloads {
+        /// Id, beginning of the id, or name
+        #[arg(value_name = "INFRA-ENV")]
+        infra_env: String,
+    },
 }
 
 /// Settings that can be given at creation and changed later.
@@ -187,6 +200,38 @@ impl Shown for InfraEnvView {
     }
 }
 
+impl Shown for DownloadView {
+    const COLUMNS: &'static [Column] = &[
+        col("HOST"),
+        col("CLIENT"),
+        col("FILE"),
+        col("READ"),
+        col("SIZE"),
+        col("LAST"),
+        wide("STREAMS"),
+        wide("READ BYTES"),
+        wide("SENT"),
+    ];
+
+    fn cells(&self, _: &Names) -> Vec<String> {
+        vec![
+            self.host_name.clone().unwrap_or_else(|| "-".into()),
+            self.client.clone(),
+            self.file.to_string(),
+            format!("{} %", self.percent),
+            size(self.total_bytes),
+            span(i64::try_from(self.idle_seconds).unwrap_or(i64::MAX)),
+            self.streams.to_string(),
+            self.read_bytes.to_string(),
+            size(self.sent_bytes),
+        ]
+    }
+
+    fn handle(&self) -> String {
+        format!("{}/{}", self.client, self.file)
+    }
+}
+
 pub async fn run(hub: &HubClient, args: InfraEnvArgs) -> Outcome {
     let format = args.output.output;
     match args.verb {
@@ -202,6 +247,7 @@ pub async fn run(hub: &HubClient, args: InfraEnvArgs) -> Outcome {
         InfraEnvVerb::Update(args) => update(hub, args, format).await,
         InfraEnvVerb::Delete { infra_env, dry_run } => delete(hub, &infra_env, dry_run.dry_run, format).await,
         InfraEnvVerb::Download(args) => download(hub, args).await,
+        InfraEnvVerb::Downloads { infra_env } => downloads(hub, &infra_env, format).await,
     }
 }
 
@@ -318,6 +364,35 @@ async fn download(hub: &HubClient, args: DownloadArgs) -> Outcome {
         Download::ImageUrl => (hub.image_url(id).await?.url + "\n").into_bytes(),
     };
     output::save(args.file.as_deref(), &bytes)
+}
+
+async fn downloads(hub: &HubClient, wanted: &str, format: Format) -> Outcome {
+    let id = resolve::infra_env(hub, wanted).await?.id;
+    let view = hub.downloads(id).await?;
+    match format {
+        Format::Json | Format::Yaml => output::data(format, &view),
+        Format::Name => output::list(format, &view.downloads, &Names::none()),
+        Format::Table | Format::Wide => {
+            output::list(format, &view.downloads, &Names::none())?;
+            let base = view.base_image.as_ref().map(base_image);
+            output::print(&base.unwrap_or_default())
+        }
+    }
+}
+
+fn base_image(base: &BaseImageView) -> String {
+    let state = match (base.state.as_ref(), base.total_bytes, &base.why) {
+        ("fetching", Some(total), _) => format!("fetching, {} of {}", size(base.done_bytes), size(total)),
+        ("fetching", None, _) => format!("fetching, {} so far", size(base.done_bytes)),
+        ("absent", _, _) => "not fetched yet; it comes when the first machine asks".to_owned(),
+        ("failed", _, Some(why)) => format!("failed, {why}"),
+        (state, Some(total), _) => format!("{state}, {}", size(total)),
+        (state, None, _) => state.to_owned(),
+    };
+    format!(
+        "\nbase image {} ({}): {state}\n",
+        base.version, base.cpu_architecture
+    )
 }
 
 impl Settings {

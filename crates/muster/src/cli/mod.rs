@@ -6,7 +6,9 @@ mod completion;
 mod event;
 mod generate;
 mod host;
+mod image;
 mod infra_env;
+mod operator;
 mod reference;
 mod serve;
 mod sim;
@@ -68,11 +70,13 @@ pub struct Global {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Serve(serve::ServeArgs),
+    Operator(operator::OperatorArgs),
     Sim(sim::SimArgs),
     InfraEnv(infra_env::InfraEnvArgs),
     Host(host::HostArgs),
     Cluster(cluster::ClusterArgs),
     Event(event::EventArgs),
+    Image(image::ImageArgs),
     Changes(changes::ChangesArgs),
     Status(status::StatusArgs),
     Completion(completion::CompletionArgs),
@@ -105,10 +109,12 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Gen(args) => generate::run(args),
         Command::ExitCodes => crate::output::print(&format!("{CODES}\n")),
         Command::Serve(args) => threads()?.block_on(serve::run(args)),
+        Command::Operator(args) => operator::run(&global.hub, args),
         Command::Sim(args) => threads()?.block_on(sim::run(&global.client()?, args)),
         Command::InfraEnv(args) => one_thread()?.block_on(infra_env::run(&global.client()?, args)),
         Command::Host(args) => one_thread()?.block_on(host::run(&global.client()?, args)),
         Command::Cluster(args) => one_thread()?.block_on(cluster::run(&global.client()?, args)),
+        Command::Image(args) => image::run(&global.hub, args),
         Command::Event(args) => one_thread()?.block_on(event::run(&global.client()?, args)),
         Command::Changes(args) => one_thread()?.block_on(changes::run(&global.client()?, args)),
         Command::Status(args) => one_thread()?.block_on(status::run(&global.client()?, args)),

@@ -2,12 +2,14 @@
 
 use crate::age::parse_span;
 use crate::exit::{Failure, Outcome};
+use crate::size::parse_size;
 use crate::{input, output};
 use muster_hub::Config;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
 /// Run the hub
@@ -21,8 +23,11 @@ Examples:
   muster serve
   muster serve --listen 0.0.0.0:8090 --data-dir /var/lib/muster --base-url http://hub.example.com:8090
   muster serve --database postgres://muster@db.example.com/muster
-  muster serve --os-images os-images.json
+  muster serve --os-images os-images.json --image-cache /srv/images --image-cache-size 20GiB
   muster serve --openshift-install '/opt/openshift/{version}/openshift-install'
+
+`--kube` runs the Kubernetes operator, too; the flags below it are those of
+`muster operator run`.
 
 OS_IMAGES, RELEASE_IMAGES and HW_VALIDATOR_REQUIREMENTS are read too, when the
 variables with MUSTER_ before the flag's name are not set.")]
@@ -51,18 +56,32 @@ pub struct ServeArgs {
     /// Hardware requirements per version, as JSON or a file with it
     #[arg(long, value_name = "FILE|JSON")]
     hw_requirements: Option<String>,
+    /// Where base images are kept once fetched; `base-images` in the data directory when absent
+    #[arg(long, value_name = "DIR")]
+    image_cache: Option<PathBuf>,
+    /// How much base images may take on disk; the least recently used go first
+    #[arg(long, value_name = "SIZE", default_value = "50GiB", value_parser = parse_size)]
+    image_cache_size: u64,
     /// The openshift-install program that makes clusters' files; {version} in the path becomes the release
     #[arg(long, value_name = "PATH")]
     openshift_install: Option<String>,
     /// How long a host may be silent before it counts as disconnected; three minutes when absent
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     disconnect_after: Option<Duration>,
+    /// How long agents wait at most before they ask for work again; a minute or two when absent
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    agent_poll: Option<Duration>,
     /// How the log is written
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
     /// What is logged, such as `info` or `muster_hub=debug`
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
+    /// Run the Kubernetes operator, too, in this process
+    #[arg(long)]
+    kube: bool,
+    #[command(flatten)]
+    operator: super::operator::KubeArgs,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -83,11 +102,51 @@ pub async fn run(args: ServeArgs) -> Outcome {
         release_images: input::json_opt("--release-images", args.release_images)?,
         hw_requirements: input::json_opt("--hw-requirements", args.hw_requirements)?,
         openshift_install: args.openshift_install,
+        image_cache: args.image_cache,
+        image_cache_bytes: args.image_cache_size,
         disconnect_after: args.disconnect_after,
+        agent_poll: args.agent_poll,
         ..Config::default()
     };
     let stop = stop_signal()?;
+    if args.kube {
+        return with_operator(config, args.operator, stop).await;
+    }
     Ok(muster_hub::serve::run(config, stop, tell).await?)
+}
+
+/// Hub and operator in one process. The operator ends first: what it has begun needs the hub.
+async fn with_operator(
+    config: Config,
+    operator: super::operator::KubeArgs,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Outcome {
+    let (ready, address) = oneshot::channel();
+    let (end_hub, hub_ends) = oneshot::channel::<()>();
+    let hub = muster_hub::serve::run(config, async { drop(hub_ends.await) }, |address| {
+        tell(address);
+        // Nobody listens only when everything has ended.
+        let _ = ready.send(address);
+    });
+    let operator = async move {
+        let Ok(address) = address.await else { return Ok(()) };
+        let done = operator.run(&reachable(address), stop).await;
+        drop(end_hub);
+        done
+    };
+    let (hub, operator) = tokio::join!(hub, operator);
+    hub?;
+    operator
+}
+
+/// A hub that listens everywhere is reached here.
+fn reachable(address: SocketAddr) -> String {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::from(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, address.port()))
 }
 
 /// The one line others wait for.

@@ -122,4 +122,37 @@ fn three_masters_are_installed_cancelled_reset_and_installed_again() {
     hub.until("host list --free --status known-unbound -o name", |out| {
         out.lines().count() == 4
     });
+    hub.ok("cluster create next --api-vip 10.64.0.5 --ingress-vip 10.64.0.6");
+    for host in &hosts {
+        hub.ok(&format!("host bind {host} --cluster next --wait --timeout 1m"));
+    }
+    hub.ok("cluster wait next --for ready --timeout 1m");
+    assert_eq!(hub.ok("cluster hosts next -o name").lines().count(), 4);
+}
+
+#[test]
+fn a_deleted_cluster_takes_early_bound_hosts_with_it_and_gives_late_bound_ones_back() {
+    let hub = Hub::start();
+    let pool = hub.ok("infra-env create pool -o name");
+    let _free = hub.sim_with(pool.trim(), "4", &PACE);
+    let late = free_hosts(&hub).remove(0);
+
+    hub.ok("cluster create edge");
+    let private = hub.ok("infra-env create private --cluster edge -o name");
+    let _early = hub.sim_with(private.trim(), "2", &["--seed", "7"]);
+    hub.until("cluster hosts edge -o name", |out| out.lines().count() == 2);
+    hub.ok(&format!("host bind {late} --cluster edge --wait --timeout 1m"));
+
+    let plan = hub.ok("cluster delete edge --dry-run");
+    assert_eq!(plan.matches("delete the host").count(), 2, "{plan}");
+    assert_eq!(plan.matches("return to its pool").count(), 1, "{plan}");
+    hub.ok("cluster delete edge --wait --timeout 1m");
+    hub.until("host list --free --status known-unbound -o name", |out| {
+        out.lines().count() == 4 && out.contains(&late)
+    });
+    assert_eq!(
+        hub.ok("host list -o name").lines().count(),
+        4,
+        "the early-bound are gone"
+    );
 }

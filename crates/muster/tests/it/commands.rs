@@ -224,3 +224,28 @@ fn ignition_of_a_host_is_sent_alone_when_nothing_else_is_changed() {
         "{changes:?}"
     );
 }
+
+#[test]
+fn one_sees_how_far_each_machine_has_read_its_image() {
+    let told = r#"{"downloads":[
+        {"client":"192.0.2.7","file":"full.iso","host_id":"{c}","host_name":"worker-0","total_bytes":1288490188,
+         "read_bytes":515396075,"sent_bytes":515396075,"percent":40,"streams":1,"idle_seconds":0},
+        {"client":"192.0.2.9","file":"full.iso","total_bytes":1288490188,"read_bytes":1288490188,
+         "sent_bytes":2576980376,"percent":100,"streams":0,"idle_seconds":125}],
+        "base_image":{"version":"9.6.1","cpu_architecture":"x86_64","state":"fetching","done_bytes":104857600,
+         "total_bytes":1288490188}}"#;
+    let hub = Canned::start(&[("GET {v1}/infra-envs/{env}/downloads", 200, told)]);
+    let form = |format| ok(&hub, &["infra-env", "downloads", "lab", "-o", format]).out;
+    insta::assert_snapshot!(form("table"), @r"
+    HOST      CLIENT     FILE      READ   SIZE     LAST
+    worker-0  192.0.2.7  full.iso  40 %   1.2 GiB  0s
+    -         192.0.2.9  full.iso  100 %  1.2 GiB  2m
+
+    base image 9.6.1 (x86_64): fetching, 100 MiB of 1.2 GiB
+    ");
+    assert!(form("wide").contains("2.4 GiB"));
+    assert_eq!(form("name"), "192.0.2.7/full.iso\n192.0.2.9/full.iso\n");
+    let json: serde_json::Value = serde_json::from_str(&form("json")).unwrap();
+    assert_eq!(json["downloads"][0]["percent"], 40);
+    assert_eq!(json["downloads"][0]["host_id"], HOST_C);
+}

@@ -13,6 +13,7 @@ fn help_lists_the_nouns_and_leaves_out_what_is_internal() {
         "host",
         "cluster",
         "event",
+        "image",
         "changes",
         "status",
         "completion",
@@ -106,6 +107,9 @@ fn every_command_that_does_something_has_examples() {
         "infra-env update",
         "infra-env delete",
         "infra-env download",
+        "image build",
+        "image inspect",
+        "image serve",
     ] {
         let mut args: Vec<&str> = verb.split(' ').collect();
         args.push("--help");

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on shall say where")]
 
+mod agent;
 mod bad_input;
 mod canned;
 mod cluster_files;
@@ -11,6 +12,7 @@ mod config;
 mod durability;
 mod exit_codes;
 mod help;
+mod image;
 mod installs;
 mod ledger;
 mod machines;

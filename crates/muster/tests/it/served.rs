@@ -96,9 +96,13 @@ pub struct Served {
 impl Served {
     /// Returns when the hub says that it is ready.
     pub fn start(place: &Place) -> Self {
+        Self::start_with(place, &[])
+    }
+
+    pub fn start_with(place: &Place, flags: &[&str]) -> Self {
         let data = place.directory.path().join("data");
         let mut serve = command(&["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data-dir"]);
-        serve.arg(data);
+        serve.arg(data).args(flags);
         if let Some(postgres) = &place.postgres {
             serve.args(["--database", &postgres.url]);
         }

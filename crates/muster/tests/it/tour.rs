@@ -21,7 +21,8 @@ impl Drop for Running {
 pub struct Hub {
     process: Running,
     url: String,
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
+    flags: Vec<String>,
 }
 
 impl Hub {
@@ -31,14 +32,31 @@ impl Hub {
 
     pub fn start_with(flags: &[&str]) -> Self {
         let data = tempfile::tempdir().unwrap();
+        let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let (process, url) = Self::serve(&data, "127.0.0.1:0", &flags);
+        Self {
+            process,
+            url,
+            data,
+            flags,
+        }
+    }
+
+    /// `kill -9`, and once more with the same data at the same address.
+    pub fn restart(&mut self) {
+        self.kill();
+        let listen = self.url.strip_prefix("http://").unwrap();
+        (self.process, self.url) = Self::serve(&self.data, listen, &self.flags);
+    }
+
+    pub fn kill(&mut self) {
+        self.process.0.kill().unwrap();
+        self.process.0.wait().unwrap();
+    }
+
+    fn serve(data: &tempfile::TempDir, listen: &str, flags: &[String]) -> (Running, String) {
         let dir = data.path().join("data");
-        let mut serve = command(&[
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--data-dir",
-            dir.to_str().unwrap(),
-        ]);
+        let mut serve = command(&["serve", "--listen", listen, "--data-dir", dir.to_str().unwrap()]);
         let mut child = serve
             .args(flags)
             // What makes the files of installations looks for programs of its own.
@@ -56,11 +74,11 @@ impl Hub {
             .strip_prefix("muster is ready at ")
             .unwrap()
             .to_owned();
-        Self {
-            process: Running(child),
-            url,
-            _data: data,
-        }
+        (Running(child), url)
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     fn sim(&self, infra_env: &str, hosts: &str) -> Running {

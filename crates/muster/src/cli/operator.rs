@@ -1,0 +1,151 @@
+//! `muster operator`: the hub's hosts and clusters as Kubernetes objects.
+
+use super::serve::{LogFormat, start_log, stop_signal};
+use crate::exit::{Failure, Outcome};
+use crate::output;
+use muster_operator::controller::Chosen;
+use muster_operator::crd::{self, ClusterRefs};
+use muster_operator::{Connection, Election, Options};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Run the Kubernetes operator, or print what a cluster needs for it
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  muster operator crds | kubectl apply --server-side -f -
+  muster operator run --hub http://127.0.0.1:8090"
+)]
+pub struct OperatorArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    Run(RunArgs),
+    Crds(CrdsArgs),
+}
+
+/// Run the operator
+///
+/// Keeps InfraEnvs, Agents and clusters in Kubernetes and in the hub the same. Of several
+/// operators only one acts; another takes over when it is gone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  muster operator run
+  muster operator run --kubeconfig ~/.kube/config --hub http://hub.example.com:8090
+  muster operator run --controllers infra-env --no-leader-election
+  muster operator run --metrics 0.0.0.0:8080")]
+pub struct RunArgs {
+    #[command(flatten)]
+    kube: KubeArgs,
+    /// How the log is written
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+    /// What is logged, such as `info` or `muster_operator=debug`
+    #[arg(long, value_name = "FILTER", default_value = "info")]
+    log: String,
+}
+
+/// How the operator finds its cluster and what it does there; the same for `serve --kube`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct KubeArgs {
+    /// How to reach the cluster; $KUBECONFIG, ~/.kube/config or the pod's own account when absent
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Which controllers run, by name; with a minus before each, all others do
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true, default_value = "")]
+    controllers: Chosen,
+    /// Only objects of this namespace (may be repeated); all namespaces when absent
+    #[arg(long, value_name = "NAME")]
+    namespace: Vec<String>,
+    /// Act without asking whether another operator does
+    #[arg(long)]
+    no_leader_election: bool,
+    /// Where operators agree who acts; the namespace of the kubeconfig or pod when absent
+    #[arg(long, value_name = "NAME")]
+    lease_namespace: Option<String>,
+    /// Serve the operator's metrics and health here
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+}
+
+/// Print the definitions of the operator's kinds
+///
+/// As YAML, for `kubectl apply --server-side`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  muster operator crds | kubectl apply --server-side -f -
+  muster operator crds --hive    for clusters without Hive")]
+pub struct CrdsArgs {
+    /// ClusterDeployment and ClusterImageSet, too: for clusters in which Hive does not run
+    #[arg(long)]
+    hive: bool,
+    /// Let the cluster of an InfraEnv be changed after its creation
+    #[arg(long)]
+    allow_cluster_ref_changes: bool,
+}
+
+pub fn run(hub: &str, args: OperatorArgs) -> Outcome {
+    match args.verb {
+        Verb::Crds(args) => print_crds(&args),
+        Verb::Run(args) => super::threads()?.block_on(run_operator(hub, args)),
+    }
+}
+
+fn print_crds(args: &CrdsArgs) -> Outcome {
+    let refs = if args.allow_cluster_ref_changes {
+        ClusterRefs::Free
+    } else {
+        ClusterRefs::Fixed
+    };
+    let mut definitions = crd::own(refs);
+    if args.hive {
+        definitions.extend(crd::hive());
+    }
+    output::print(&crd::yaml(&definitions))
+}
+
+async fn run_operator(hub: &str, args: RunArgs) -> Outcome {
+    start_log(&args.log, args.log_format)?;
+    let stop = stop_signal()?;
+    args.kube.run(hub, stop).await
+}
+
+impl KubeArgs {
+    /// Runs an operator for a hub until `stop`.
+    pub async fn run(self, hub: &str, stop: impl Future<Output = ()>) -> Outcome {
+        let connection = Connection::open(self.kubeconfig.as_deref())
+            .await
+            .map_err(failed)?;
+        let election = if self.no_leader_election {
+            Election::Off
+        } else {
+            Election::On {
+                namespace: self.lease_namespace,
+                terms: Default::default(),
+            }
+        };
+        let options = Options {
+            hub_url: hub.to_owned(),
+            controllers: self.controllers,
+            namespaces: self.namespace,
+            election,
+            metrics: self.metrics,
+            ..Options::default()
+        };
+        muster_operator::run(options, connection, stop)
+            .await
+            .map_err(failed)
+    }
+}
+
+fn failed(error: muster_operator::Error) -> Failure {
+    Failure::other(muster_operator::error::chain(&error))
+        .next("check --kubeconfig, and that the account may do what deploy/manifests/clusterrole.yaml says")
+}
