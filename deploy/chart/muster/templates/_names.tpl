@@ -1,0 +1,86 @@
+{{/* The name of everything, cut to what a label may hold. */}}
+{{- define "muster.name" -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "muster.account" -}}
+{{- default (include "muster.name" .) .Values.serviceAccount.name -}}
+{{- end -}}
+
+{{- define "muster.selector" -}}
+app.kubernetes.io/name: muster
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "muster.labels" -}}
+{{ include "muster.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- define "muster.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{- define "muster.inside" -}}
+http://{{ include "muster.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.service.port }}
+{{- end -}}
+
+{{- define "muster.base-url" -}}
+{{- default (include "muster.inside" .) .Values.hub.baseUrl -}}
+{{- end -}}
+
+{{/* All of them when none is named. */}}
+{{- define "muster.controllers" -}}
+{{- with .Values.operator.controllers -}}
+- --controllers={{ join "," . }}
+{{- end -}}
+{{- end -}}
+
+{{- define "muster.claim" -}}
+{{- default (include "muster.name" .) .Values.persistence.existingClaim -}}
+{{- end -}}
+
+{{/* What both kinds of pods share. OpenShift chooses the group of volumes itself. */}}
+{{- define "muster.pod-security" -}}
+runAsNonRoot: true
+{{- if not (.Capabilities.APIVersions.Has "security.openshift.io/v1") }}
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+{{- end }}
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- define "muster.container-security" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{- define "muster.placement" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end -}}
