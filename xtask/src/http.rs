@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use ureq::Agent;
+use ureq::typestate::WithBody;
+use ureq::{Agent, RequestBuilder};
 
 /// Long enough for a busy machine, short enough that a hanging server is noticed.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -32,10 +33,18 @@ pub fn get(url: &str) -> Result<Value> {
 }
 
 pub fn post(url: &str, body: &Value) -> Result<Value> {
-    let request = agent().post(url).header("Content-Type", "application/json");
+    send("POST", agent().post(url), url, body)
+}
+
+pub fn patch(url: &str, body: &Value) -> Result<Value> {
+    send("PATCH", agent().patch(url), url, body)
+}
+
+fn send(verb: &str, request: RequestBuilder<WithBody>, url: &str, body: &Value) -> Result<Value> {
+    let request = request.header("Content-Type", "application/json");
     let mut reply = request
         .send(body.to_string())
-        .with_context(|| format!("POST {url}"))?;
+        .with_context(|| format!("{verb} {url}"))?;
     let text = reply
         .body_mut()
         .read_to_string()

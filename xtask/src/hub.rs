@@ -86,6 +86,12 @@ impl Hub {
         Ok(())
     }
 
+    /// Ends the hub as a power failure would, and waits until it is gone.
+    pub fn kill(mut self) -> Result<()> {
+        process::signal(self.service.pid(), Signal::KILL)?;
+        wait::until("the hub's sudden end", START_LIMIT, || self.service.ended()).map(drop)
+    }
+
     /// Lets the hub run on; gives its process id.
     pub fn detach(self) -> u32 {
         self.service.detach()

@@ -4,6 +4,9 @@ mod bench;
 mod generated;
 mod http;
 mod hub;
+mod image;
+mod kube;
+mod port;
 mod postgres;
 mod process;
 mod project;
@@ -28,6 +31,7 @@ use clap::{Parser, Subcommand};
   cargo xtask up           Muster with a small simulated fleet, on http://127.0.0.1:8090
   cargo xtask test         all checks, as CI runs them
   cargo xtask gen          rewrite the generated documents
+  cargo xtask image        the container image as an archive
 
 Missing tools are installed by package name (apt-get, pip in a virtual environment).
 Compiled code and tools are kept in ${XDG_CACHE_HOME:-~/.cache}/muster.")]
@@ -46,8 +50,10 @@ enum Chore {
     Bin,
     /// Check the formatting, the lints and every test, starting the servers they need
     Test(test::Test),
-    /// Write the generated documents: OpenAPI, CLI reference, states of hosts and clusters
+    /// Write the generated documents: OpenAPI, CLI reference, states, CRDs, manifests
     Gen(generated::Gen),
+    /// Build the container image and write it as an archive
+    Image(image::Args),
     /// Replay recordings against a hub and print the differences exchange by exchange
     Replay(replay::Args),
     /// Measure
@@ -75,6 +81,7 @@ fn run(cli: &Cli) -> Result<bool> {
         Chore::Bin => println!("{}", project::programs().display()),
         Chore::Test(args) => return test::command(args),
         Chore::Gen(args) => generated::command(args)?,
+        Chore::Image(args) => image::command(args)?,
         Chore::Replay(args) => replay::run(args)?,
         Chore::Bench(bench) => bench::command(bench)?,
     }

@@ -1,7 +1,6 @@
 //! A private PostgreSQL server on loopback, gone with its guard.
 
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::{process, tools, wait};
+use crate::{port, process, tools, wait};
 
 /// Usually well under two seconds.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -47,7 +46,7 @@ impl Postgres {
             .args(["--username=postgres", "--auth=trust", "--encoding=UTF8"]);
         process::output(initdb.args(["--locale=C", "--no-sync"]).current_dir(home.path()))?;
 
-        let port = free_port()?;
+        let port = port::free()?;
         let log = home.path().join("log");
         let mut command = user.command(&bin.join("postgres"));
         command
@@ -122,14 +121,6 @@ fn settings(durability: Durability) -> Vec<&'static str> {
         ]);
     }
     settings
-}
-
-/// A port nobody uses right now.
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")
-        .context("no free port on loopback")?
-        .local_addr()?
-        .port())
 }
 
 /// Who runs the server: PostgreSQL refuses to run as root.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::process;
+use crate::{process, tools};
 
 /// A cold build of everything on two slow cores takes a good part of this.
 const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -87,6 +87,26 @@ pub fn build(profile: Profile) -> Result<PathBuf> {
     }
     process::run(&mut command, BUILD_LIMIT)?;
     Ok(binary(profile))
+}
+
+/// Builds the `muster` binary so that it needs nothing of the machine it runs on, for container images.
+pub fn build_static(profile: Profile) -> Result<PathBuf> {
+    let triple = tools::ensure_static_target()?;
+    let mut command = cargo();
+    command.args([
+        "build",
+        "--package",
+        "muster",
+        "--bin",
+        "muster",
+        "--target",
+        &triple,
+    ]);
+    if profile == Profile::Release {
+        command.arg("--release");
+    }
+    process::run(&mut command, BUILD_LIMIT)?;
+    Ok(target().join(triple).join(profile.directory()).join("muster"))
 }
 
 /// Talks to our own servers on loopback must not take a detour through a proxy named in the environment.

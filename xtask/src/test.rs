@@ -1,12 +1,16 @@
 //! `cargo xtask test`: every check there is, with the servers they need.
 
 mod clients;
+mod deploy;
 mod fuzz;
 mod house;
+mod kube;
+mod oracle;
 mod packages;
 mod report;
 mod suites;
 mod tour;
+mod vm;
 
 use std::time::Instant;
 
@@ -15,7 +19,7 @@ use anyhow::{Result, bail};
 use crate::{process, tools};
 use house::{House, Scope};
 use report::{Outcome, Report};
-use suites::{SUITES, Suite};
+use suites::{ON_REQUEST, SUITES, Suite};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -34,7 +38,7 @@ pub struct Test {
 /// Runs the suites; `false` when one failed.
 pub fn command(args: &Test) -> Result<bool> {
     if args.list {
-        for suite in SUITES {
+        for suite in SUITES.iter().chain(ON_REQUEST) {
             println!("{:<14} {}", suite.name, suite.about);
         }
         return Ok(true);
@@ -65,13 +69,17 @@ pub fn command(args: &Test) -> Result<bool> {
 
 fn choose(only: &[String]) -> Result<Vec<&'static Suite>> {
     for name in only {
-        if !SUITES.iter().any(|suite| suite.name == name) {
+        if !SUITES.iter().chain(ON_REQUEST).any(|suite| suite.name == name) {
             bail!("there is no suite {name:?}; `cargo xtask test --list` names them all");
         }
     }
+    if only.is_empty() {
+        return Ok(SUITES.iter().collect());
+    }
     Ok(SUITES
         .iter()
-        .filter(|suite| only.is_empty() || only.iter().any(|name| suite.name == name))
+        .chain(ON_REQUEST)
+        .filter(|suite| only.iter().any(|name| suite.name == name))
         .collect())
 }
 

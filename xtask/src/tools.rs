@@ -1,7 +1,13 @@
 //! What the chores need beyond cargo: found, or installed by package name when it is missing.
 
+pub mod agent;
 mod apt;
+mod coreos;
+mod go;
+mod helm;
+mod kube;
 mod python;
+pub mod qemu;
 mod server;
 
 use std::path::PathBuf;
@@ -11,6 +17,7 @@ use anyhow::{Context, Result};
 
 use crate::{process, project};
 
+pub use kube::Kube;
 pub use python::Python;
 
 /// This machine cannot provide something, and nothing we may do would change that. Suites that need it are skipped.
@@ -57,7 +64,62 @@ pub fn ensure_postgres() -> Result<PathBuf> {
     server::ensure_postgres()
 }
 
+/// The tool of CoreOS for its own images.
+pub fn ensure_coreos_installer() -> Result<PathBuf> {
+    coreos::ensure()
+}
+
 /// A Python environment with the clients of the test suites.
 pub fn ensure_python() -> Result<Python> {
     python::ensure()
+}
+
+/// A Kubernetes API server, etcd, the controller manager and `kubectl`.
+pub fn ensure_kube() -> Result<Kube> {
+    kube::ensure()
+}
+
+pub fn ensure_helm() -> Result<PathBuf> {
+    helm::ensure()
+}
+
+/// Builds container images without a daemon.
+pub fn ensure_buildah() -> Result<()> {
+    ensure_program("buildah", "--version", "buildah")
+}
+
+pub fn ensure_openssl() -> Result<()> {
+    ensure_program("openssl", "version", "openssl")
+}
+
+/// The dialect of Lua that Argo CD speaks.
+pub fn ensure_lua() -> Result<()> {
+    ensure_program("lua5.1", "-v", "lua5.1")
+}
+
+/// What makes a program that needs no library of the machine it runs on; gives the name of the target.
+pub fn ensure_static_target() -> Result<String> {
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let mut rustc = Command::new("rustc");
+    let sysroot = process::output(rustc.current_dir(project::root()).args(["--print", "sysroot"]))?;
+    let sysroot = PathBuf::from(String::from_utf8_lossy(&sysroot).trim());
+    if !sysroot.join("lib/rustlib").join(&target).exists() {
+        println!("installing the target {target} with rustup");
+        let mut rustup = Command::new("rustup");
+        process::output(
+            rustup
+                .current_dir(project::root())
+                .args(["target", "add", &target]),
+        )
+        .with_context(|| format!("the target {target} is missing"))?;
+    }
+    ensure_program("musl-gcc", "--version", "musl-tools")?;
+    Ok(target)
+}
+
+fn ensure_program(program: &str, probe: &str, package: &str) -> Result<()> {
+    if process::succeeds(Command::new(program).arg(probe)) {
+        return Ok(());
+    }
+    apt::install(&[package])
 }

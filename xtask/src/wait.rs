@@ -10,7 +10,17 @@ use crate::process;
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// Asks `probe` again and again until it has an answer, fails, or `limit` has passed.
-pub fn until<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+pub fn until<T>(what: &str, limit: Duration, probe: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    until_every(PAUSE, what, limit, probe)
+}
+
+/// The same with another pause, for probes that cost something.
+pub fn until_every<T>(
+    every: Duration,
+    what: &str,
+    limit: Duration,
+    mut probe: impl FnMut() -> Result<Option<T>>,
+) -> Result<T> {
     let started = Instant::now();
     loop {
         if let Some(answer) = probe()? {
@@ -22,7 +32,7 @@ pub fn until<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Result<O
         if started.elapsed() > limit {
             bail!("waited {} s for {what} in vain", limit.as_secs());
         }
-        pause(PAUSE);
+        pause(every);
     }
 }
 

@@ -1,6 +1,7 @@
-//! `cargo xtask bench`: how many hosts a hub can look after, measured.
+//! `cargo xtask bench`: how many hosts a hub can look after, and what serving images takes, measured.
 
 mod fleet;
+mod image;
 mod load;
 mod meter;
 mod reference;
@@ -17,6 +18,8 @@ use clap::{Subcommand, ValueEnum};
 pub enum Bench {
     /// Load a release build of the hub with hosts and print what it takes
     Hub(HubBench),
+    /// Let many clients read an image from a release build of the hub, and a plain file server beside it
+    Image(image::ImageBench),
 }
 
 #[derive(clap::Args)]
@@ -64,5 +67,6 @@ pub enum Database {
 pub fn command(bench: &Bench) -> Result<()> {
     match bench {
         Bench::Hub(args) => run::hub(args),
+        Bench::Image(args) => image::run(args),
     }
 }

@@ -52,7 +52,7 @@ fn walk(args: &HubBench, hosts: u32, server: Option<&Postgres>) -> Result<Sheet>
     let database = url.as_deref().zip(server.map(Postgres::pid));
     let name = if server.is_some() { "PostgreSQL" } else { "SQLite" };
     eprintln!("{hosts} hosts, {name}");
-    let mut sheet = Sheet::new(hosts, name);
+    let mut sheet = Sheet::of_fleet(hosts, name);
     let binary = project::binary(project::Profile::Release);
     let walk = Walk {
         args,

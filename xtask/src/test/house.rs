@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::packages::Built;
 use super::suites::LIMIT;
+use crate::kube::Cluster;
 use crate::postgres::{Durability, Postgres};
 use crate::process;
 use crate::project::{self, Profile};
@@ -15,6 +16,7 @@ pub struct House {
     scope: Scope,
     built: Option<Built>,
     postgres: Option<Postgres>,
+    kube: Option<Cluster>,
     python: Option<Python>,
     binary: Option<PathBuf>,
 }
@@ -32,6 +34,7 @@ impl House {
             scope,
             built: None,
             postgres: None,
+            kube: None,
             python: None,
             binary: None,
         }
@@ -55,6 +58,11 @@ impl House {
     /// One PostgreSQL server for the whole run; each test makes databases of its own in it.
     pub fn postgres(&mut self) -> Result<&Postgres> {
         provide(&mut self.postgres, || Postgres::start(Durability::Relaxed))
+    }
+
+    /// One API server for the whole run; each test makes a namespace of its own in it.
+    pub fn kube(&mut self) -> Result<&Cluster> {
+        provide(&mut self.kube, Cluster::start)
     }
 
     pub fn python(&mut self) -> Result<&Python> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::house::House;
-use super::{clients, fuzz, tour};
+use super::{clients, deploy, fuzz, kube, oracle, tour, vm};
 use crate::{generated, process, project, replay, tools};
 
 /// A cold build on two cores is in here; a suite that hangs still ends before CI gives up on the whole.
@@ -58,6 +58,13 @@ impl Suite {
     }
 }
 
+/// What takes too long for every run: only when it is named.
+pub const ON_REQUEST: &[Suite] = &[Suite {
+    name: "container",
+    about: "the container image; only when named, its static program compiles for long",
+    kind: Kind::Own(|_| deploy::container()),
+}];
+
 pub const SUITES: &[Suite] = &[
     Suite {
         name: "fmt",
@@ -96,8 +103,8 @@ pub const SUITES: &[Suite] = &[
     },
     Suite {
         name: "image",
-        about: "discovery images: formats of every era, byte ranges, serving",
-        kind: Kind::Package("muster-image"),
+        about: "discovery images: formats of every era, byte ranges, serving, building",
+        kind: Kind::Own(images),
     },
     Suite {
         name: "agent",
@@ -125,9 +132,24 @@ pub const SUITES: &[Suite] = &[
         kind: Kind::Own(|_| generated::check()),
     },
     Suite {
+        name: "kube",
+        about: "the operator on a real Kubernetes API server, under the role it ships with",
+        kind: Kind::Own(kube::run),
+    },
+    Suite {
+        name: "deploy",
+        about: "the chart with a real Helm, health checks of Argo CD",
+        kind: Kind::Own(|_| deploy::run()),
+    },
+    Suite {
         name: "replay",
         about: "recorded exchanges of the reference get the same status, keys and types",
         kind: Kind::Own(play_recordings),
+    },
+    Suite {
+        name: "oracle",
+        about: "coreos-installer reads in our images what we meant to write, for every era of the format",
+        kind: Kind::Own(oracle::run),
     },
     Suite {
         name: "aicli",
@@ -143,6 +165,11 @@ pub const SUITES: &[Suite] = &[
         name: "tour",
         about: "README's five-minute tour, as pasted",
         kind: Kind::Own(tour::run),
+    },
+    Suite {
+        name: "vm",
+        about: "machines in QEMU: discovered, lent, installed, returned; ISO, virtual media, iPXE, UEFI, faults",
+        kind: Kind::Own(vm::run),
     },
 ];
 
@@ -160,6 +187,14 @@ fn lint() -> Result<()> {
 
 fn examples() -> Result<()> {
     process::run(project::cargo().args(["test", "--workspace", "--doc"]), LIMIT)
+}
+
+/// Where the programs that build images cannot be had, the tests that need them are left out; on CI that is a failure.
+fn images(house: &mut House) -> Result<()> {
+    if let Err(error) = tools::qemu::ensure_builders() {
+        println!("images cannot be built here: {error:#}");
+    }
+    house.tests("muster-image", &[])
 }
 
 /// All of the project's recordings, each against a fresh hub.

@@ -28,6 +28,25 @@ pub fn install(packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Installs those that are not there yet.
+pub fn ensure(packages: &[&str]) -> Result<()> {
+    let missing: Vec<&str> = packages
+        .iter()
+        .copied()
+        .filter(|name| !is_installed(name))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    install(&missing)
+}
+
+fn is_installed(package: &str) -> bool {
+    let mut query = Command::new("dpkg-query");
+    query.args(["--show", "--showformat=${db:Status-Status}", package]);
+    process::output(&mut query).is_ok_and(|status| status == b"installed")
+}
+
 fn try_install(packages: &[&str]) -> Result<bool> {
     let mut command = as_root(&[
         "env",

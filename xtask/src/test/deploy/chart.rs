@@ -1,0 +1,301 @@
+//! The chart with a real Helm: linted, rendered with all values people choose from, installed, upgraded, removed.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use crate::kube::Cluster;
+use crate::{process, project, tools};
+
+const NAMESPACE: &str = "muster";
+
+/// An object of ours, which must outlive the release that brought its kind.
+const INFRA_ENV: &str = "\
+apiVersion: agent-install.openshift.io/v1beta1
+kind: InfraEnv
+metadata: {name: rack-1, namespace: muster}
+spec: {pullSecretRef: {name: pull-secret}}
+";
+
+/// Values that must be refused, and a word of the refusal.
+const REFUSED: &[(&str, &str)] = &[
+    ("replicas=2", "existingSecret"),
+    ("operator.mode=sometimes", "mode"),
+    ("hub.baseURL=http://hub.example.com", "baseURL"),
+    ("hub.baseUrl=hub.example.com", "baseUrl"),
+    ("ingress.enabled=true", "host"),
+    ("persistence.size=large", "size"),
+];
+
+pub fn run() -> Result<()> {
+    let helm = Helm {
+        program: tools::ensure_helm()?,
+        chart: project::root().join("deploy/chart/muster"),
+        config: None,
+    };
+    let choices = choices(&helm.chart)?;
+    helm.ask(&["lint", "--strict", helm.chart()?])?;
+    for values in &choices {
+        helm.ask(&["lint", "--strict", helm.chart()?, "--values", values])?;
+    }
+    for (values, word) in REFUSED {
+        refuses(&helm, values, word)?;
+    }
+    let cluster = Cluster::start()?;
+    let helm = Helm {
+        config: Some(cluster.admin.clone()),
+        ..helm
+    };
+    install(&helm, &cluster)?;
+    for values in &choices {
+        upgrade(&helm, &cluster, values).with_context(|| format!("with {values}"))?;
+    }
+    uninstall(&helm, &cluster)
+}
+
+struct Helm {
+    program: PathBuf,
+    chart: PathBuf,
+    config: Option<PathBuf>,
+}
+
+impl Helm {
+    fn chart(&self) -> Result<&str> {
+        self.chart.to_str().context("the clone has a strange name")
+    }
+
+    fn command(&self, words: &[&str]) -> Result<Command> {
+        // Helm keeps its own files under these; a test must not touch those of its user.
+        let home = project::cache().join("helm-home");
+        fs::create_dir_all(&home)?;
+        let mut command = Command::new(&self.program);
+        project::without_proxy(&mut command)
+            .env("HELM_CACHE_HOME", home.join("cache"))
+            .env("HELM_CONFIG_HOME", home.join("config"))
+            .env("HELM_DATA_HOME", home.join("data"))
+            .env("HELM_NAMESPACE", NAMESPACE)
+            .args(words);
+        if let Some(config) = &self.config {
+            command.env("KUBECONFIG", config);
+        }
+        Ok(command)
+    }
+
+    fn ask(&self, words: &[&str]) -> Result<String> {
+        let done = self.command(words)?.stdin(Stdio::null()).output();
+        let done = done.context("cannot start helm")?;
+        let said = format!(
+            "{}{}",
+            String::from_utf8_lossy(&done.stdout),
+            String::from_utf8_lossy(&done.stderr)
+        );
+        ensure!(
+            done.status.success(),
+            "`helm {}` failed:\n{said}",
+            words.join(" ")
+        );
+        Ok(said)
+    }
+}
+
+/// The files with values the chart's authors thought of.
+fn choices(chart: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(chart.join("ci"))?;
+    let mut files = entries
+        .map(|entry| Ok(entry?.path().display().to_string()))
+        .collect::<Result<Vec<_>>>()?;
+    files.sort();
+    ensure!(!files.is_empty(), "the chart has no values to try");
+    Ok(files)
+}
+
+fn refuses(helm: &Helm, values: &str, word: &str) -> Result<()> {
+    let words = ["template", "muster", helm.chart()?, "--set", values];
+    let Err(refusal) = helm.ask(&words) else {
+        bail!("the chart accepts {values}");
+    };
+    let said = refusal.to_string();
+    ensure!(
+        said.contains(word),
+        "{values} is refused without naming {word}: {said}"
+    );
+    Ok(())
+}
+
+fn install(helm: &Helm, cluster: &Cluster) -> Result<()> {
+    let label = "pod-security.kubernetes.io/enforce=restricted";
+    cluster.ask(&["create", "namespace", NAMESPACE])?;
+    cluster.ask(&["label", "namespace", NAMESPACE, label])?;
+    // No pods will run here, so there is nothing to wait for.
+    let notes = helm.ask(&["install", "muster", helm.chart()?])?;
+    ensure!(
+        notes.contains("hub.baseUrl is not set"),
+        "the notes do not warn:\n{notes}"
+    );
+    cluster.await_kinds()?;
+    admits_pods(cluster)?;
+    may(
+        cluster,
+        &["create", "agents.agent-install.openshift.io", "--namespace=rack"],
+        true,
+    )?;
+    may(
+        cluster,
+        &[
+            "patch",
+            "agents.agent-install.openshift.io",
+            "--subresource=status",
+        ],
+        true,
+    )?;
+    may(
+        cluster,
+        &["create", "leases.coordination.k8s.io", "--namespace=muster"],
+        true,
+    )?;
+    may(
+        cluster,
+        &["create", "leases.coordination.k8s.io", "--namespace=kube-system"],
+        false,
+    )?;
+    may(cluster, &["delete", "secrets"], false)?;
+    may(cluster, &["get", "pods"], false)?;
+    may(
+        cluster,
+        &["create", "clusterrolebindings.rbac.authorization.k8s.io"],
+        false,
+    )?;
+    feed(cluster, &["apply", "-f", "-"], INFRA_ENV)
+}
+
+/// Pods as the Deployments would make them pass the strictest rules Kubernetes has built in.
+fn admits_pods(cluster: &Cluster) -> Result<()> {
+    let list: Value = serde_json::from_str(&cluster.ask(&[
+        "get",
+        "deployments",
+        "--namespace",
+        NAMESPACE,
+        "--output=json",
+    ])?)?;
+    let deployments = list["items"].as_array().context("no list")?;
+    ensure!(!deployments.is_empty(), "the release has no Deployment");
+    for deployment in deployments {
+        let template = &deployment["spec"]["template"];
+        let name = &deployment["metadata"]["name"];
+        let pod = json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": NAMESPACE, "labels": template["metadata"]["labels"]},
+            "spec": template["spec"],
+        });
+        let words = ["create", "--dry-run=server", "-f", "-"];
+        feed(cluster, &words, &pod.to_string()).with_context(|| format!("a pod of {name}"))?;
+    }
+    Ok(())
+}
+
+/// Whether the release's account may do something.
+fn may(cluster: &Cluster, wish: &[&str], wanted: bool) -> Result<()> {
+    let account = format!("--as=system:serviceaccount:{NAMESPACE}:muster");
+    let mut asked = cluster.kubectl();
+    asked.args(["auth", "can-i", "--quiet", &account]).args(wish);
+    let allowed = process::succeeds(&mut asked);
+    ensure!(
+        allowed == wanted,
+        "the operator's account {} {}",
+        if allowed { "may" } else { "may not" },
+        wish.join(" ")
+    );
+    Ok(())
+}
+
+fn upgrade(helm: &Helm, cluster: &Cluster, values: &str) -> Result<()> {
+    helm.ask(&[
+        "upgrade",
+        "muster",
+        helm.chart()?,
+        "--reset-values",
+        "--values",
+        values,
+    ])?;
+    admits_pods(cluster)?;
+    let hub = |path: &str| {
+        let path = format!("--output=jsonpath={path}");
+        cluster.ask(&["get", "deployment", "muster", "--namespace", NAMESPACE, &path])
+    };
+    let given: Value = serde_norway::from_str(&fs::read_to_string(values)?)?;
+    let secret = given["database"]["existingSecret"].as_str().unwrap_or_default();
+    let from = hub(
+        "{.spec.template.spec.containers[0].env[?(@.name==\"MUSTER_DATABASE\")].valueFrom.secretKeyRef.name}",
+    )?;
+    ensure!(from == secret, "the database's address comes from {from:?}");
+    let claim = hub("{.spec.template.spec.volumes[*].persistentVolumeClaim.claimName}")?;
+    ensure!(
+        claim.is_empty() != secret.is_empty(),
+        "with database {secret:?} the hub mounts {claim:?}"
+    );
+    let replicas = given["replicas"].as_u64().unwrap_or(1).to_string();
+    ensure!(
+        hub("{.spec.replicas}")? == replicas,
+        "the hub does not have {replicas} replicas"
+    );
+    // The data of SQLite is there whatever the release looks like now.
+    let claims = cluster.ask(&["get", "pvc", "--namespace", NAMESPACE, "--output=name"])?;
+    ensure!(
+        claims.contains("persistentvolumeclaim/muster"),
+        "the volume is gone"
+    );
+    Ok(())
+}
+
+/// The programs and their rights go; kinds, objects and data stay.
+fn uninstall(helm: &Helm, cluster: &Cluster) -> Result<()> {
+    helm.ask(&["uninstall", "muster"])?;
+    let left = cluster.ask(&[
+        "get",
+        "deployments,services,serviceaccounts,roles,rolebindings,configmaps,ingresses,pdb",
+        "--namespace",
+        NAMESPACE,
+        "--selector=app.kubernetes.io/instance=muster",
+        "--output=name",
+    ])?;
+    ensure!(left.is_empty(), "left behind: {left}");
+    let wide = cluster.ask(&[
+        "get",
+        "clusterroles,clusterrolebindings",
+        "--selector=app.kubernetes.io/instance=muster",
+        "--output=name",
+    ])?;
+    ensure!(wide.is_empty(), "left behind: {wide}");
+    cluster.ask(&["get", "infraenv", "rack-1", "--namespace", NAMESPACE])?;
+    cluster.ask(&["get", "pvc", "muster", "--namespace", NAMESPACE])?;
+    Ok(())
+}
+
+/// `kubectl` with something to read.
+fn feed(cluster: &Cluster, words: &[&str], text: &str) -> Result<()> {
+    let mut command = cluster.kubectl();
+    command
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().context("cannot start kubectl")?;
+    child
+        .stdin
+        .take()
+        .context("no way to talk to kubectl")?
+        .write_all(text.as_bytes())?;
+    let done = child.wait_with_output()?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    ensure!(
+        done.status.success(),
+        "`kubectl {}` failed: {said}",
+        words.join(" ")
+    );
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! The container image: what is in it, who it runs as, and that a hub runs from it.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
+
+use crate::image::Image;
+use crate::project::Profile;
+use crate::tools::Unavailable;
+use crate::{http, hub, port, process, wait};
+
+/// The number in the Dockerfile: nobody in particular.
+const USER: u32 = 65532;
+
+/// What the image may take beyond its only file: a manifest and some names.
+const ROOM_BYTES: u64 = 64 << 10;
+
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+pub fn run() -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Unavailable("looking into an image without a container engine needs root".into()).into());
+    }
+    // The program people deploy is optimised; that takes minutes more and changes nothing we look at here.
+    let image = Image::build(Profile::Dev, "muster:test")?;
+    let user = image.ask(&[
+        "inspect",
+        "--type",
+        "image",
+        "--format",
+        "{{.OCIv1.Config.User}}",
+        &image.name,
+    ])?;
+    ensure!(user == format!("{USER}:{USER}"), "the image runs as {user:?}");
+    let container = image.ask(&["from", &image.name])?;
+    let root = image.ask(&["mount", &container])?;
+    let done = look(&image, Path::new(&root)).and_then(|()| serve(Path::new(&root)));
+    image.ask(&["umount", &container])?;
+    done
+}
+
+fn look(image: &Image, root: &Path) -> Result<()> {
+    let mut files = Vec::new();
+    list(root, root, &mut files)?;
+    ensure!(
+        files == ["muster"],
+        "there is more in the image than the program: {files:?}"
+    );
+    let archive = tempfile::tempdir()?;
+    let layout = format!("oci:{}:test", archive.path().join("layout").display());
+    image.ask(&["push", "--disable-compression", &image.name, &layout])?;
+    let bytes = size(archive.path())?;
+    println!("the image takes {} MiB, without compression", bytes >> 20);
+    ensure!(
+        bytes <= image.program_bytes + ROOM_BYTES,
+        "the image takes {bytes} bytes, its program only {}",
+        image.program_bytes
+    );
+    let version = process::output(inside(root).args(["/muster", "--version"]))?;
+    let version = String::from_utf8_lossy(&version);
+    ensure!(
+        version.starts_with("muster "),
+        "the program in the image says {version:?}"
+    );
+    Ok(())
+}
+
+/// A hub in that root, as a user who owns nothing in it but what a pod would mount.
+fn serve(root: &Path) -> Result<()> {
+    let data = root.join("var/lib/muster");
+    fs::create_dir_all(&data)?;
+    std::os::unix::fs::chown(&data, Some(USER), Some(USER))?;
+    let port = port::free()?;
+    let log = tempfile::NamedTempFile::new()?;
+    let mut command = inside(root);
+    command
+        .args(["/muster", "serve", "--data-dir", "/var/lib/muster", "--listen"])
+        .arg(format!("127.0.0.1:{port}"))
+        .stdout(File::create(log.path())?)
+        .stderr(log.reopen()?);
+    let mut hub = process::Service::start("the hub of the image", &mut command, Signal::TERM)?;
+    wait::until("the hub of the image", START_LIMIT, || {
+        if let Some(status) = hub.ended()? {
+            bail!("it ended ({status})");
+        }
+        Ok(http::answers(&format!("http://127.0.0.1:{port}/health")).then_some(()))
+    })
+    .with_context(|| hub::tail(log.path()))?;
+    let status = hub.stop()?;
+    ensure!(status.success(), "the hub of the image ended with {status}");
+    let owned = fs::read_dir(&data)?.count();
+    ensure!(owned > 0, "the hub wrote nothing to its volume");
+    Ok(())
+}
+
+/// A command that sees only this root and may write nowhere in it.
+fn inside(root: &Path) -> Command {
+    let mut command = Command::new("chroot");
+    command
+        .arg(format!("--userspec={USER}:{USER}"))
+        .arg("--groups=")
+        .arg(root);
+    command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    command
+}
+
+fn list(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() && !path.is_symlink() {
+            list(root, &path, files)?;
+        } else {
+            files.push(path.strip_prefix(root)?.display().to_string());
+        }
+    }
+    files.sort();
+    Ok(())
+}
+
+fn size(folder: &Path) -> Result<u64> {
+    let mut sum = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        sum += if entry.file_type()?.is_dir() {
+            size(&entry.path())?
+        } else {
+            entry.metadata()?.len()
+        };
+    }
+    Ok(sum)
+}

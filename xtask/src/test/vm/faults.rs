@@ -1,0 +1,134 @@
+//! What goes wrong around a real machine: damaged images, power cuts, hubs that die; and how it all ends well.
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+
+use super::machine::{Firmware, First, Machine, Media};
+use super::place::{BOOT, INSTALL, Place, TALK};
+use super::stage::{SYSTEM, sha256};
+use super::story::{SYSTEM_RUNS, card, ready};
+
+const CLUSTER: &str = "one";
+
+/// So slow that a person could pull the plug in the middle of writing.
+const SLOW: u64 = 2 << 20;
+/// Up to the middle an image is only checked.
+const IN_THE_MIDDLE: u64 = 65;
+
+pub fn run(place: &mut Place<'_>) -> Result<()> {
+    let cd = Media::Cd(place.iso()?.display().to_string());
+    let mut machine = place.machine("faults-1", Firmware::Bios, cd, card("faults-1"))?;
+    machine.fill_samples()?;
+    machine.spec.disk_bytes_per_second = Some(SLOW);
+    machine.start(First::Disk)?;
+    place.until(&mut machine, "known-unbound", BOOT)?;
+    ready(place, &mut machine, CLUSTER)?;
+    damaged_image(place, &mut machine).context("a damaged image")?;
+    power_cut(place, &mut machine).context("a power cut in the middle of writing")?;
+    hub_restarts(place, &mut machine).context("a hub that dies during the installation")?;
+    resumed_download(place).context("a hub that dies during a download")
+}
+
+/// An image whose download is interrupted by the hub's death goes on where it was, and is the same image.
+fn resumed_download(place: &mut Place<'_>) -> Result<()> {
+    let url = place.image_url()?;
+    let whole = fetch(&url, &[])?;
+    let half = whole.bytes.len() / 2;
+    place.kill_hub()?;
+    place.start_hub()?;
+    let range = format!("bytes={half}-");
+    let rest = fetch(&url, &[("Range", &range), ("If-Range", &whole.etag)])?;
+    ensure!(rest.status == 206, "the download starts over: {}", rest.status);
+    ensure!(rest.bytes == whole.bytes[half..], "the rest is of another image");
+    place.say("hub", "went on with a download where it was killed");
+    Ok(())
+}
+
+struct Fetched {
+    status: u16,
+    etag: String,
+    bytes: Vec<u8>,
+}
+
+fn fetch(url: &str, headers: &[(&str, &str)]) -> Result<Fetched> {
+    let mut request = ureq::get(url);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let mut reply = request.call()?;
+    let etag = reply.headers().get("etag").and_then(|tag| tag.to_str().ok());
+    Ok(Fetched {
+        status: reply.status().as_u16(),
+        etag: etag.context("the image has no entity tag")?.to_owned(),
+        bytes: reply.body_mut().with_config().limit(1 << 30).read_to_vec()?,
+    })
+}
+
+/// Refused, told, and whatever was on the disk is still there.
+fn damaged_image(place: &Place<'_>, machine: &mut Machine) -> Result<()> {
+    let before = machine.samples()?;
+    let url = place.stage.files.guest_url(SYSTEM);
+    let wrong = format!("{url}#sha256={}", "0".repeat(64));
+    place.choose_system(machine, &["--image-url".into(), wrong])?;
+    place.install(CLUSTER)?;
+    let failed = place.until_error(machine, INSTALL)?;
+    ensure!(failed.contains("sha256"), "the reason is not told: {failed}");
+    ensure!(machine.samples()? == before, "the disk was written to");
+    again(place, machine)
+}
+
+/// The disk must not start half a system: the machine comes back to discovery by itself, and can be installed.
+fn power_cut(place: &Place<'_>, machine: &mut Machine) -> Result<()> {
+    let before = machine.samples()?;
+    place.choose_system(machine, &place.stage.installer_args(SYSTEM)?)?;
+    place.install(CLUSTER)?;
+    place.until_written(machine, IN_THE_MIDDLE, INSTALL)?;
+    place.say(&machine.spec.name, "loses power in the middle of writing");
+    machine.cut()?;
+    ensure!(machine.boot_sector()? == [0; 512], "half a system can be started");
+    ensure!(machine.samples()? != before, "nothing was written yet");
+    machine.spec.disk_bytes_per_second = None;
+    machine.start(First::Disk)?;
+    let failed = place.until_error(machine, BOOT)?;
+    ensure!(failed.contains("restarted"), "the reason is not told: {failed}");
+    again(place, machine)
+}
+
+/// After a failure: the cluster starts over with the same machine.
+fn again(place: &Place<'_>, machine: &mut Machine) -> Result<()> {
+    place.until_cluster(CLUSTER, "error", TALK)?;
+    place.say("cluster", "is reset");
+    place.muster(&["cluster", "reset", CLUSTER])?;
+    place.until(machine, "known", TALK)?;
+    Ok(())
+}
+
+/// Dies while the image is downloaded, and once more while the machine reboots; nothing is lost.
+fn hub_restarts(place: &mut Place<'_>, machine: &mut Machine) -> Result<()> {
+    let image = place.stage.path(SYSTEM);
+    let length = fs::metadata(&image)?.len();
+    let name = format!("restarts-{}", machine.uuid);
+    let gate = place.stage.files.put_gated(&name, &image, length / 3);
+    let args = format!(
+        "{}#sha256={}",
+        place.stage.files.guest_url(&name),
+        sha256(&image)?
+    );
+    place.choose_system(machine, &["--image-url".into(), args])?;
+    place.install(CLUSTER)?;
+    gate.until_held(INSTALL)?;
+    place.kill_hub()?;
+    gate.open_to(length / 3 * 2);
+    gate.until_held(INSTALL)?;
+    place.start_hub()?;
+    place.say("hub", "is back in the middle of the download");
+    gate.open();
+    place.until_stage(machine, "Rebooting", INSTALL)?;
+    place.kill_hub()?;
+    place.until_said(machine, SYSTEM_RUNS, BOOT)?;
+    place.start_hub()?;
+    place.say("hub", "is back after the machine's reboot");
+    place.until(machine, "installed", INSTALL)?;
+    place.until_cluster(CLUSTER, "installed", TALK)
+}

@@ -1,0 +1,129 @@
+//! The life of a lent machine: discovered, lent, installed, returned, lent again; on every way into discovery.
+
+use anyhow::{Result, ensure};
+
+use super::machine::{Firmware, First, Machine, Media};
+use super::net;
+use super::place::{BOOT, INSTALL, Place, TALK};
+use super::stage::SYSTEM;
+
+/// A line in which an installed system of ours tells that it runs.
+pub const SYSTEM_RUNS: &str = "muster-system:";
+
+const SINGLE: [&str; 3] = ["--single-node", "--machine-network", net::NETWORK];
+
+/// A card of its own, with a name from DHCP.
+pub fn card(name: &str) -> String {
+    format!("user,id=net0,hostname={name}")
+}
+
+/// A CD-ROM as a file, and an image packed with xz.
+pub fn iso(place: &mut Place<'_>) -> Result<()> {
+    let cd = Media::Cd(place.iso()?.display().to_string());
+    let mut machine = place.machine("iso-1", Firmware::Bios, cd, card("iso-1"))?;
+    whole(place, &mut machine, "img.xz", First::Disk)
+}
+
+/// A CD-ROM that is read from the hub sector by sector, as BMCs do.
+pub fn media(place: &mut Place<'_>) -> Result<()> {
+    let cd = Media::Cd(place.image_url()?);
+    let mut machine = place.machine("media-1", Firmware::Bios, cd, card("media-1"))?;
+    whole(place, &mut machine, "img.gz", First::Disk)
+}
+
+/// UEFI, and an image that is not packed.
+pub fn uefi(place: &mut Place<'_>) -> Result<()> {
+    let cd = Media::Cd(place.iso()?.display().to_string());
+    let mut machine = place.machine("uefi-1", Firmware::Uefi, cd, card("uefi-1"))?;
+    whole(place, &mut machine, "img", First::Disk)
+}
+
+/// iPXE always comes first: the hub's script decides between discovery and the disk.
+pub fn ipxe(place: &mut Place<'_>) -> Result<()> {
+    let script = place.dir().join("boot.ipxe");
+    let url = format!(
+        "{}/api/assisted-install/v2/infra-envs/{}/downloads/files?file_name=ipxe-script&ipxe_script_type=boot-order-control",
+        place.guest_url(),
+        place.infra_env
+    );
+    // A DHCP server has room for 128 characters.
+    std::fs::write(&script, format!("#!ipxe\nchain {url}\n"))?;
+    let name = format!("{}.ipxe", place.infra_env);
+    place.stage.files.put(&name, &script);
+    let net = format!(
+        "{},bootfile={}",
+        card("ipxe-1"),
+        place.stage.files.guest_url(&name)
+    );
+    let mut machine = place.machine("ipxe-1", Firmware::Bios, Media::Network, net)?;
+    whole(place, &mut machine, "img.zst", First::Media)
+}
+
+/// From an empty disk to the second cluster; `usual` is what the machine's firmware tries first.
+fn whole(place: &mut Place<'_>, machine: &mut Machine, image: &str, usual: First) -> Result<()> {
+    machine.start(usual)?;
+    place.until(machine, "known-unbound", BOOT)?;
+    installed(place, machine, "one", image)?;
+    place.delete_cluster("one")?;
+    place.until(machine, "unbinding-pending-user-action", TALK)?;
+    machine.restart(First::Media)?;
+    place.until(machine, "known-unbound", BOOT)?;
+    second(place, machine)
+}
+
+/// Lends the machine to a new cluster and installs it there.
+pub fn installed(place: &Place<'_>, machine: &mut Machine, cluster: &str, image: &str) -> Result<()> {
+    ready(place, machine, cluster)?;
+    let name = SYSTEM.replace("img", image);
+    place.choose_system(machine, &place.stage.installer_args(&name)?)?;
+    place.install(cluster)?;
+    place.until(machine, "installed", INSTALL)?;
+    place.until_cluster(cluster, "installed", TALK)?;
+    ensure!(
+        machine.said().contains(SYSTEM_RUNS),
+        "the hub believes that the host is installed, but its system has never run"
+    );
+    Ok(())
+}
+
+/// Lends the machine to a new cluster, up to where it could be installed.
+pub fn ready(place: &Place<'_>, machine: &mut Machine, cluster: &str) -> Result<()> {
+    place.cluster(cluster, &["master"], &SINGLE)?;
+    place.bind(machine, cluster)?;
+    place.until(machine, "known", TALK)?;
+    Ok(())
+}
+
+/// A machine that came back is as good as new.
+pub fn second(place: &Place<'_>, machine: &mut Machine) -> Result<()> {
+    ready(place, machine, "two")?;
+    place.until_cluster("two", "ready", TALK)
+}
+
+/// Taken back by the hub alone: the installed system fetches discovery and boots it, nobody touches the machine.
+pub fn reclaim(place: &mut Place<'_>) -> Result<()> {
+    let cd = Media::Cd(place.iso()?.display().to_string());
+    let mut machine = place.machine("reclaim-1", Firmware::Bios, cd, card("reclaim-1"))?;
+    machine.start(First::Disk)?;
+    let process = machine.pid();
+    place.until(&mut machine, "known-unbound", BOOT)?;
+    installed(place, &mut machine, "one", "img.zst")?;
+    let before = machine.boot_sector()?;
+    place.say("reclaim-1", "is reclaimed");
+    place.muster(&["host", "reclaim", &machine.uuid])?;
+    place.until(&mut machine, "known-unbound", BOOT + TALK)?;
+    ensure!(machine.pid() == process, "somebody restarted the machine");
+    ensure!(
+        machine.boot_sector()? == before,
+        "reclaiming wrote to the disk's first sector"
+    );
+    second(place, &mut machine)
+}
+
+/// A script of iPXE names consoles that these machines do not have.
+pub fn kernel_arguments(scenario: &str) -> &'static [&'static str] {
+    match scenario {
+        "ipxe" => &["--kernel-arg", "console=ttyS0", "--kernel-arg", "no_timer_check"],
+        _ => &[],
+    }
+}
