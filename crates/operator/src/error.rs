@@ -63,6 +63,14 @@ impl From<ClientError> for Trouble {
     }
 }
 
+/// What is not there any more is deleted.
+pub fn gone(answer: Result<(), ClientError>) -> Result<(), ClientError> {
+    match answer {
+        Err(ClientError::NotFound(_)) => Ok(()),
+        answer => answer,
+    }
+}
+
 /// Every cause once, for the log.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -6,6 +6,7 @@ pub mod event;
 pub mod feed;
 pub mod hook;
 pub mod lease;
+pub mod looks;
 pub mod merge;
 pub mod metrics;
 pub mod mirror;

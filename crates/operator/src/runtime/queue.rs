@@ -1,8 +1,9 @@
 //! A queue of keys: each waits at most once, and is handed to one worker at a time.
 
 use crate::key::Key;
+use kube::Resource;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -26,6 +27,12 @@ impl Queue {
     /// Asks for a look at the object; many wakes before it are one.
     pub fn wake(&self, key: Key) {
         self.wake_at(key, Instant::now());
+    }
+
+    pub fn wake_all<K: Resource>(&self, objects: impl IntoIterator<Item = Arc<K>>) {
+        for object in objects {
+            self.wake(Key::of(&*object));
+        }
     }
 
     pub fn wake_after(&self, key: Key, delay: Duration) {

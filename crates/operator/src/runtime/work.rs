@@ -23,6 +23,16 @@ pub enum Next {
     After(Duration),
 }
 
+impl Next {
+    /// Whatever comes first.
+    pub fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Rest, next) | (next, Self::Rest) => next,
+            (Self::After(one), Self::After(two)) => Self::After(one.min(two)),
+        }
+    }
+}
+
 pub type Reconcile = for<'a> fn(&'a Context, &'a Key) -> BoxFuture<'a, Result<Next, Error>>;
 
 /// A controller as the runtime sees it.

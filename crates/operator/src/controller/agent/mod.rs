@@ -10,53 +10,48 @@ pub use wake::wire;
 pub use world::World;
 
 use crate::crd::Agent;
-use crate::error::Error;
+use crate::error::{Error, gone};
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::patch::Writer;
 use crate::runtime::work::Job;
-use crate::runtime::{Context, Next};
+use crate::runtime::{Context, looks};
 use muster_contract::ClientError;
 use muster_contract::v2::host::{SetHostIgnition, SetInstallerArgs};
 use muster_contract::v2::install::ReportHostProgress;
-use plan::{Call, Deed, Step, Then};
+use plan::{Call, Deed, Plan, Step};
 use uuid::Uuid;
 use world::Failure;
 
 pub const JOB: Job = Job {
     name: "agent",
     queue: |ctx| &ctx.queues.agent,
-    reconcile: |ctx, key| Box::pin(reconcile(ctx, key)),
+    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
     width: 8,
 };
 
 const WRITER: Writer = Writer("muster-agent-controller");
 
-/// A fresh Agent of a host that is lent at once needs six looks; whoever needs more than this goes round in circles.
-const LOOKS: usize = 12;
+impl looks::World for World {
+    type Place = Key;
+    type Step = Step;
+    type Trouble = Failure;
 
-async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
-    let mut trouble = None;
-    for _ in 0..LOOKS {
-        let Some(world) = World::read(ctx, key, trouble.take()).await? else {
-            return Ok(Next::Rest);
-        };
-        let plan = plan::plan(&world);
-        for step in &plan.steps {
-            if let Err(failure) = apply(ctx, &world, step).await? {
-                // What was not done is part of the world at the next look; the rest of this plan is void.
-                trouble = Some(failure);
-                break;
-            }
-        }
-        match (plan.then, &trouble) {
-            (Then::Look, _) | (_, Some(_)) => {}
-            (Then::Rest, None) => return Ok(Next::Rest),
-            (Then::After(delay), None) => return Ok(Next::After(delay)),
-        }
+    const WORD: &'static str = "an Agent";
+    /// A fresh Agent of a host that is lent at once needs six.
+    const LOOKS: usize = 12;
+
+    async fn read(ctx: &Context, key: &Key, trouble: Option<Failure>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, key, trouble).await
     }
-    tracing::warn!(%key, "an Agent does not come to rest");
-    Ok(Next::After(ctx.retry))
+
+    fn plan(&self) -> Plan {
+        plan::plan(self)
+    }
+
+    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), Failure>, Error> {
+        apply(ctx, self, step).await
+    }
 }
 
 /// Carries out one step. The outer error ends the look, the inner one is part of the next.
@@ -138,14 +133,6 @@ async fn ask(ctx: &Context, world: &World, call: &Call) -> Result<(), ClientErro
             ctx.told.forget(host);
             gone(hub.delete_host(*infra_env, host).await)
         }
-    }
-}
-
-/// What is not there any more is deleted.
-fn gone(answer: Result<(), ClientError>) -> Result<(), ClientError> {
-    match answer {
-        Err(ClientError::NotFound(_)) => Ok(()),
-        answer => answer,
     }
 }
 

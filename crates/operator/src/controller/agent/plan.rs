@@ -23,20 +23,16 @@ use crate::crd::Agent;
 use crate::error::Trouble;
 use crate::key::Key;
 use crate::runtime::event::News;
+use crate::runtime::looks::{self, Then};
 use lending::Lending;
 use muster_contract::v1::host::{ChangeHost, HostDetail};
 use muster_contract::v2::host::UpdateHost;
 use muster_contract::v2::install::HostStage;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::time::Duration;
 use uuid::Uuid;
 
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Plan {
-    pub steps: Vec<Step>,
-    pub then: Then,
-}
+pub type Plan = looks::Plan<Step>;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,27 +79,6 @@ pub enum Deed {
     LabelNode(String, BTreeMap<String, String>),
     ApproveCsr(String),
     Apply(Box<Value>),
-}
-
-/// What follows the steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Then {
-    /// The steps change what the next ones depend on.
-    Look,
-    #[default]
-    Rest,
-    After(Duration),
-}
-
-impl Then {
-    /// Whatever comes first.
-    fn or(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Look, _) | (_, Self::Look) => Self::Look,
-            (Self::Rest, then) | (then, Self::Rest) => then,
-            (Self::After(one), Self::After(two)) => Self::After(one.min(two)),
-        }
-    }
 }
 
 /// What is said about the host having what the object asks for.
@@ -243,13 +218,7 @@ fn settled(
     (sync, then)
 }
 
-impl Plan {
-    fn of(steps: Vec<Step>, then: Then) -> Self {
-        Self { steps, then }
-    }
-}
-
-fn is_installing(status: &str) -> bool {
+pub fn is_installing(status: &str) -> bool {
     matches!(
         status,
         "preparing-for-installation"

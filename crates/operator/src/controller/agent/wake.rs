@@ -6,7 +6,7 @@ use crate::runtime::context::index;
 use crate::runtime::hook::Hooks;
 use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use muster_contract::v1::change::{Change as HubChange, ChangeKind};
 use std::sync::Arc;
 
@@ -39,8 +39,7 @@ fn by_infra_env(ctx: &Context, change: &Change<InfraEnv>) {
         })
     };
     if part(&change.before) != part(&change.after) {
-        wake(
-            ctx,
+        ctx.queues.agent.wake_all(
             ctx.mirrors
                 .agents
                 .by(index::AGENT_INFRA_ENV, &change.key.to_string()),
@@ -71,24 +70,22 @@ fn by_install(ctx: &Context, change: &Change<AgentClusterInstall>) {
 }
 
 fn of_cluster(ctx: &Context, cluster: &Key) {
-    wake(
-        ctx,
-        ctx.mirrors.agents.by(index::AGENT_CLUSTER, &cluster.to_string()),
-    );
+    ctx.queues
+        .agent
+        .wake_all(ctx.mirrors.agents.by(index::AGENT_CLUSTER, &cluster.to_string()));
 }
 
 /// Tokens may be in any namespace, credentials for fencing are in that of the Agent.
 fn by_secret(ctx: &Context, change: &Change<Secret>) {
-    wake(
-        ctx,
-        ctx.mirrors.agents.by(index::AGENT_TOKEN, &change.key.to_string()),
-    );
+    ctx.queues
+        .agent
+        .wake_all(ctx.mirrors.agents.by(index::AGENT_TOKEN, &change.key.to_string()));
     let neighbours = ctx
         .mirrors
         .agents
         .by(index::AGENT_NAMESPACE, &change.key.namespace);
     let uses = |agent: &Arc<Agent>| agent.spec.fencing_credentials_secret_ref == change.key.name;
-    wake(ctx, neighbours.into_iter().filter(uses));
+    ctx.queues.agent.wake_all(neighbours.into_iter().filter(uses));
 }
 
 fn by_hub(ctx: &Context, change: &HubChange) {
@@ -110,7 +107,7 @@ fn by_hub(ctx: &Context, change: &HubChange) {
             {
                 let key = Key::of(&*deployment);
                 let agents = ctx.mirrors.agents.by(index::AGENT_CLUSTER, &key.to_string());
-                wake(ctx, agents.into_iter().filter(waits));
+                ctx.queues.agent.wake_all(agents.into_iter().filter(waits));
             }
         }
         ChangeKind::InfraEnv => {}
@@ -134,11 +131,5 @@ fn waits(agent: &Arc<Agent>) -> bool {
 }
 
 fn all(ctx: &Context) {
-    wake(ctx, ctx.mirrors.agents.all());
-}
-
-fn wake<K: Resource>(ctx: &Context, agents: impl IntoIterator<Item = Arc<K>>) {
-    for agent in agents {
-        ctx.queues.agent.wake(Key::of(&*agent));
-    }
+    ctx.queues.agent.wake_all(ctx.mirrors.agents.all());
 }

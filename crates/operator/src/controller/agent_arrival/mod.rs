@@ -30,9 +30,7 @@ fn came(ctx: &Context, change: &Change<InfraEnv>) {
 }
 
 fn all(ctx: &Context) {
-    for infra_env in ctx.mirrors.infra_envs.all() {
-        ctx.queues.agent_arrival.wake(Key::of(&*infra_env));
-    }
+    ctx.queues.agent_arrival.wake_all(ctx.mirrors.infra_envs.all());
 }
 
 async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {

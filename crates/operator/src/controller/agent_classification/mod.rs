@@ -47,15 +47,13 @@ fn by_agent(ctx: &Context, change: &Change<Agent>) {
             .mirrors
             .agent_classifications
             .by(index::CLASSIFICATION_NAMESPACE, &change.key.namespace);
-        all.iter()
-            .for_each(|one| ctx.queues.agent_classification.wake(Key::of(&**one)));
+        ctx.queues.agent_classification.wake_all(all);
     }
 }
 
 fn all(ctx: &Context) {
-    for one in ctx.mirrors.agent_classifications.all() {
-        ctx.queues.agent_classification.wake(Key::of(&*one));
-    }
+    let all = ctx.mirrors.agent_classifications.all();
+    ctx.queues.agent_classification.wake_all(all);
 }
 
 async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {

@@ -11,7 +11,7 @@ use crate::runtime::hook::Hooks;
 use crate::runtime::patch::Writer;
 use crate::runtime::work::Job;
 use crate::runtime::{Change, Context, Next};
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use std::sync::Arc;
 
 pub const JOB: Job = Job {
@@ -49,8 +49,7 @@ fn by_classification(ctx: &Context, change: &Change<AgentClassification>) {
             .map(|one| (one.spec.clone(), one.metadata.deletion_timestamp.is_some()))
     };
     if part(&change.before) != part(&change.after) {
-        wake(
-            ctx,
+        ctx.queues.agent_label.wake_all(
             ctx.mirrors
                 .agents
                 .by(index::AGENT_NAMESPACE, &change.key.namespace),
@@ -59,13 +58,7 @@ fn by_classification(ctx: &Context, change: &Change<AgentClassification>) {
 }
 
 fn all(ctx: &Context) {
-    wake(ctx, ctx.mirrors.agents.all());
-}
-
-fn wake<K: Resource>(ctx: &Context, agents: impl IntoIterator<Item = Arc<K>>) {
-    for agent in agents {
-        ctx.queues.agent_label.wake(Key::of(&*agent));
-    }
+    ctx.queues.agent_label.wake_all(ctx.mirrors.agents.all());
 }
 
 async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {

@@ -8,12 +8,12 @@ pub mod world;
 pub use wake::wire;
 pub use world::World;
 
-use crate::error::{Error, Trouble};
+use crate::error::{Error, Trouble, gone};
 use crate::key::Key;
 use crate::runtime::context::index;
 use crate::runtime::patch::Writer;
 use crate::runtime::work::Job;
-use crate::runtime::{Context, Next};
+use crate::runtime::{Context, Next, looks};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::ByteString;
@@ -25,9 +25,9 @@ use kube::{Api, Resource};
 use muster_contract::ClientError;
 use muster_contract::v2::install::InstallConfigOverrides;
 use muster_contract::v2::manifest::{CreateManifest, ManifestFolder, ManifestQuery};
-use plan::{Step, Then};
+use plan::{Plan, Step};
 use serde_json::json;
-use world::Setback;
+use world::{Place, Setback};
 
 pub const JOB: Job = Job {
     name: "cluster-deployment",
@@ -38,50 +38,42 @@ pub const JOB: Job = Job {
 
 const WRITER: Writer = Writer("muster-cluster-deployment");
 
-/// A fresh cluster needs six looks; whoever needs more than this goes round in circles.
-const LOOKS: usize = 12;
-
 async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
     if ctx.mirrors.cluster_deployments.get(key).is_some() {
-        return look(ctx, key, None).await;
+        return looks::settle::<World>(ctx, &Place::of(key)).await;
     }
     let mut next = Next::Rest;
-    for orphan in ctx
-        .mirrors
-        .agent_cluster_installs
-        .by(index::INSTALL_CLUSTER, &key.to_string())
-    {
-        match (look(ctx, key, Some(&Key::of(&*orphan))).await?, next) {
-            (Next::After(one), Next::After(other)) => next = Next::After(one.min(other)),
-            (Next::After(one), Next::Rest) => next = Next::After(one),
-            (Next::Rest, _) => {}
-        }
+    let installs = &ctx.mirrors.agent_cluster_installs;
+    for orphan in installs.by(index::INSTALL_CLUSTER, &key.to_string()) {
+        let place = Place {
+            orphan: Some(Key::of(&*orphan)),
+            ..Place::of(key)
+        };
+        next = next.or(looks::settle::<World>(ctx, &place).await?);
     }
     Ok(next)
 }
 
-async fn look(ctx: &Context, key: &Key, orphan: Option<&Key>) -> Result<Next, Error> {
-    let mut setback = None;
-    for _ in 0..LOOKS {
-        let Some(world) = World::read(ctx, key, orphan, setback.take()).await? else {
-            return Ok(Next::Rest);
-        };
-        let plan = plan::plan(&world);
-        for step in &plan.steps {
-            if let Err(cause) = apply(ctx, &world, step).await? {
-                // What was not done is part of the world at the next look; the rest of this plan is void.
-                setback = Some(cause);
-                break;
-            }
-        }
-        match (plan.then, &setback) {
-            (Then::Look, _) | (_, Some(_)) => {}
-            (Then::Rest, None) => return Ok(Next::Rest),
-            (Then::After(delay), None) => return Ok(Next::After(delay)),
-        }
+impl looks::World for World {
+    type Place = Place;
+    type Step = Step;
+    type Trouble = Setback;
+
+    const WORD: &'static str = "a cluster";
+    /// A fresh cluster needs six.
+    const LOOKS: usize = 12;
+
+    async fn read(ctx: &Context, place: &Place, setback: Option<Setback>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, place, setback).await
     }
-    tracing::warn!(%key, "a cluster does not come to rest");
-    Ok(Next::After(ctx.retry))
+
+    fn plan(&self) -> Plan {
+        plan::plan(self)
+    }
+
+    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), Setback>, Error> {
+        apply(ctx, self, step).await
+    }
 }
 
 /// Carries out one step. The outer error ends the look, the inner one is the hub's refusal.
@@ -245,14 +237,6 @@ fn not_now(error: ClientError) -> Setback {
             Setback::NotNow(text)
         }
         trouble @ (Trouble::Internal(_) | Trouble::Input(_)) => Setback::Hub(trouble),
-    }
-}
-
-/// What is not there any more is deleted.
-fn gone(answer: Result<(), ClientError>) -> Result<(), ClientError> {
-    match answer {
-        Ok(()) | Err(ClientError::NotFound(_)) => Ok(()),
-        Err(error) => Err(error),
     }
 }
 

@@ -22,6 +22,7 @@ use crate::crd::{AgentClusterInstall, ClusterDeployment};
 use crate::error::Trouble;
 use crate::key::Key;
 use crate::runtime::event::News;
+use crate::runtime::looks::{self, Then};
 use crate::runtime::secret::Found;
 pub use credential::NewSecret;
 use kube::ResourceExt;
@@ -35,11 +36,7 @@ use std::time::Duration;
 use tally::Tally;
 use uuid::Uuid;
 
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Plan {
-    pub steps: Vec<Step>,
-    pub then: Then,
-}
+pub type Plan = looks::Plan<Step>;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,16 +74,6 @@ pub enum Step {
     DeleteCluster,
     /// Whether the cluster's own machinery may reboot workers.
     PausePool(bool),
-}
-
-/// What follows the steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Then {
-    /// The steps change what the next ones depend on.
-    Look,
-    #[default]
-    Rest,
-    After(Duration),
 }
 
 /// Why the hub cannot be given what is wanted.
@@ -411,10 +398,4 @@ fn is_held(world: &World) -> bool {
         .as_ref()
         .and_then(|deployment| deployment.annotations().get(annotation::HIVE_PAUSE));
     install || pause.is_some_and(|pause| matches!(pause.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"))
-}
-
-impl Plan {
-    fn of(steps: Vec<Step>, then: Then) -> Self {
-        Self { steps, then }
-    }
 }

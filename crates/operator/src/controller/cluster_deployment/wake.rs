@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use muster_contract::v1::change::{Change as HubChange, ChangeKind};
 use std::sync::Arc;
+use uuid::Uuid;
 
 pub fn wire(hooks: &mut Hooks) {
     hooks.cluster_deployment.push(itself);
@@ -29,13 +30,7 @@ fn itself(ctx: &Context, change: &Change<ClusterDeployment>) {
     // Two with the same id: when one goes, the other may have it.
     for deployment in change.before.iter().filter(|_| change.after.is_none()) {
         let id = crate::crd::keys::hub_id(&**deployment, crate::crd::keys::annotation::CLUSTER_ID);
-        for other in id.iter().flat_map(|id| {
-            ctx.mirrors
-                .cluster_deployments
-                .by(index::CLUSTER_ID, &id.to_string())
-        }) {
-            ctx.queues.cluster_deployment.wake(Key::of(&*other));
-        }
+        id.iter().for_each(|id| of_hub(ctx, *id));
     }
 }
 
@@ -93,13 +88,14 @@ fn facts(agent: &Agent) -> impl PartialEq {
 }
 
 fn by_secret(ctx: &Context, change: &Change<Secret>) {
-    for deployment in ctx.mirrors.cluster_deployments.all() {
+    let uses = |deployment: &Arc<ClusterDeployment>| {
         let pull_secret = deployment.spec.pull_secret_ref.as_ref();
         let here = deployment.namespace().as_deref() == Some(&change.key.namespace);
-        if here && pull_secret.is_some_and(|reference| reference.name == change.key.name) {
-            ctx.queues.cluster_deployment.wake(Key::of(&*deployment));
-        }
-    }
+        here && pull_secret.is_some_and(|reference| reference.name == change.key.name)
+    };
+    let deployments = ctx.mirrors.cluster_deployments.all();
+    let those_with_it = deployments.into_iter().filter(uses);
+    ctx.queues.cluster_deployment.wake_all(those_with_it);
     those(ctx, |install| {
         let endpoint = install.spec.ignition_endpoint.as_ref();
         let ca = endpoint.and_then(|endpoint| endpoint.ca_certificate_reference.as_ref());
@@ -123,24 +119,22 @@ fn by_hub(ctx: &Context, change: &HubChange) {
         ChangeKind::InfraEnv => return,
     };
     match cluster {
-        Some(id) => {
-            for deployment in ctx
-                .mirrors
-                .cluster_deployments
-                .by(index::CLUSTER_ID, &id.to_string())
-            {
-                ctx.queues.cluster_deployment.wake(Key::of(&*deployment));
-            }
-        }
+        Some(id) => of_hub(ctx, id),
         // A host that left does not say whom; clusters that wait for that are few.
         None => those_leaving(ctx),
     }
 }
 
+/// Those of the cluster with this id in the hub.
+fn of_hub(ctx: &Context, id: Uuid) {
+    let deployments = &ctx.mirrors.cluster_deployments;
+    let those = deployments.by(index::CLUSTER_ID, &id.to_string());
+    ctx.queues.cluster_deployment.wake_all(those);
+}
+
 fn all(ctx: &Context) {
-    for deployment in ctx.mirrors.cluster_deployments.all() {
-        ctx.queues.cluster_deployment.wake(Key::of(&*deployment));
-    }
+    let deployments = ctx.mirrors.cluster_deployments.all();
+    ctx.queues.cluster_deployment.wake_all(deployments);
     those(ctx, |_| true);
 }
 

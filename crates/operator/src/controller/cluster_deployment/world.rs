@@ -19,6 +19,7 @@ use muster_contract::v2::host::{ClusterHostsQuery, HostView};
 use muster_contract::v2::manifest::{ManifestFolder, ManifestQuery, ManifestsQuery};
 use muster_contract::{ClientError, Secret};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -113,17 +114,39 @@ pub enum Setback {
     NotNow(String),
 }
 
+/// Where a cluster is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Of the ClusterDeployment.
+    pub key: Key,
+    /// The AgentClusterInstall, by its own name, where the ClusterDeployment is gone and cannot name it.
+    pub orphan: Option<Key>,
+}
+
+impl Place {
+    pub fn of(key: &Key) -> Self {
+        Self {
+            key: key.clone(),
+            orphan: None,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.fmt(f)
+    }
+}
+
 /// What is remembered in `Told`.
 const PULL_SECRET: &str = "pull-secret";
 const MANIFESTS: &str = "manifests";
 const POOL: &str = "worker-pool";
 
 impl World {
-    /// `install` is asked for by name where the ClusterDeployment is gone and cannot name it.
     pub async fn read(
         ctx: &Context,
-        key: &Key,
-        orphan: Option<&Key>,
+        Place { key, orphan }: &Place,
         setback: Option<Setback>,
     ) -> Result<Option<Self>, Error> {
         let deployment = ctx.mirrors.cluster_deployments.get(key);

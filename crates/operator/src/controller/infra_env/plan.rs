@@ -12,6 +12,7 @@ use crate::crd::keys::{self, annotation, finalizer};
 use crate::error::Trouble;
 use crate::key::Key;
 use crate::runtime::event::News;
+use crate::runtime::looks::{self, Then};
 use crate::runtime::patch::finalizers;
 use crate::runtime::secret::Found;
 use kube::ResourceExt;
@@ -21,11 +22,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use uuid::Uuid;
 
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Plan {
-    pub steps: Vec<Step>,
-    pub then: Then,
-}
+pub type Plan = looks::Plan<Step>;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,16 +38,6 @@ pub enum Step {
     Update(Box<UpdateInfraEnv>),
     DeleteHost(Uuid),
     DeleteInfraEnv,
-}
-
-/// What follows the steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Then {
-    /// The steps change what the next ones depend on.
-    Look,
-    #[default]
-    Rest,
-    After(Duration),
 }
 
 /// Why there is no image.
@@ -204,10 +191,4 @@ fn leave(world: &World) -> Plan {
     }
     let hosts = world.hosts.iter().map(|host| Step::DeleteHost(*host));
     Plan::of(hosts.chain([Step::DeleteInfraEnv]).collect(), Then::Look)
-}
-
-impl Plan {
-    fn of(steps: Vec<Step>, then: Then) -> Self {
-        Self { steps, then }
-    }
 }

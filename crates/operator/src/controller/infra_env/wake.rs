@@ -7,7 +7,6 @@ use crate::runtime::context::index;
 use crate::runtime::hook::Hooks;
 use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::Resource;
 use muster_contract::v1::change::{Change as HubChange, ChangeKind};
 use std::sync::Arc;
 
@@ -27,10 +26,9 @@ fn itself(ctx: &Context, change: &Change<InfraEnv>) {
     for infra_env in change.before.iter().filter(|_| change.after.is_none()) {
         let id = crate::crd::keys::hub_id(&**infra_env, crate::crd::keys::annotation::INFRA_ENV_ID);
         id.iter().for_each(|id| {
-            wake(
-                ctx,
-                ctx.mirrors.infra_envs.by(index::INFRA_ENV_ID, &id.to_string()),
-            )
+            ctx.queues
+                .infra_env
+                .wake_all(ctx.mirrors.infra_envs.by(index::INFRA_ENV_ID, &id.to_string()))
         });
     }
 }
@@ -43,13 +41,14 @@ fn by_network(ctx: &Context, change: &Change<NMStateConfig>) {
             .infra_envs
             .by(index::INFRA_ENV_NAMESPACE, &change.key.namespace);
         let chosen = |infra_env: &Arc<InfraEnv>| network::chooses(infra_env, config).unwrap_or(true);
-        wake(ctx, neighbours.into_iter().filter(chosen));
+        ctx.queues
+            .infra_env
+            .wake_all(neighbours.into_iter().filter(chosen));
     }
 }
 
 fn by_cluster(ctx: &Context, change: &Change<ClusterDeployment>) {
-    wake(
-        ctx,
+    ctx.queues.infra_env.wake_all(
         ctx.mirrors
             .infra_envs
             .by(index::INFRA_ENV_CLUSTER, &change.key.to_string()),
@@ -62,7 +61,7 @@ fn by_secret(ctx: &Context, change: &Change<Secret>) {
         .infra_envs
         .by(index::INFRA_ENV_NAMESPACE, &change.key.namespace);
     let uses = |infra_env: &Arc<InfraEnv>| infra_env.spec.pull_secret_ref.name == change.key.name;
-    wake(ctx, neighbours.into_iter().filter(uses));
+    ctx.queues.infra_env.wake_all(neighbours.into_iter().filter(uses));
 }
 
 fn by_config_map(ctx: &Context, change: &Change<ConfigMap>) {
@@ -70,17 +69,24 @@ fn by_config_map(ctx: &Context, change: &Change<ConfigMap>) {
         let mirror = infra_env.spec.mirror_registry_ref.as_ref();
         mirror.is_some_and(|mirror| Key::from(mirror) == change.key)
     };
-    wake(ctx, ctx.mirrors.infra_envs.all().into_iter().filter(uses));
+    ctx.queues
+        .infra_env
+        .wake_all(ctx.mirrors.infra_envs.all().into_iter().filter(uses));
 }
 
 fn by_hub(ctx: &Context, change: &HubChange) {
     let id = change.id.to_string();
     match change.kind {
-        ChangeKind::InfraEnv => wake(ctx, ctx.mirrors.infra_envs.by(index::INFRA_ENV_ID, &id)),
+        ChangeKind::InfraEnv => ctx
+            .queues
+            .infra_env
+            .wake_all(ctx.mirrors.infra_envs.by(index::INFRA_ENV_ID, &id)),
         ChangeKind::Cluster => {
             for cluster in ctx.mirrors.cluster_deployments.by(index::CLUSTER_ID, &id) {
                 let key = Key::of(&*cluster).to_string();
-                wake(ctx, ctx.mirrors.infra_envs.by(index::INFRA_ENV_CLUSTER, &key));
+                ctx.queues
+                    .infra_env
+                    .wake_all(ctx.mirrors.infra_envs.by(index::INFRA_ENV_CLUSTER, &key));
             }
         }
         ChangeKind::Host => {}
@@ -88,11 +94,5 @@ fn by_hub(ctx: &Context, change: &HubChange) {
 }
 
 fn all(ctx: &Context) {
-    wake(ctx, ctx.mirrors.infra_envs.all());
-}
-
-fn wake<K: Resource>(ctx: &Context, infra_envs: impl IntoIterator<Item = Arc<K>>) {
-    for infra_env in infra_envs {
-        ctx.queues.infra_env.wake(Key::of(&*infra_env));
-    }
+    ctx.queues.infra_env.wake_all(ctx.mirrors.infra_envs.all());
 }

@@ -17,6 +17,7 @@ use kube::ResourceExt;
 use muster_contract::v2::host::{HostProgressView, HostView};
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 
 const HOST: &str = "7f3a1f60-4a55-4d5f-8f4f-0f6a1c7c1b11";
 const POOL: Uuid = Uuid::from_u128(7);

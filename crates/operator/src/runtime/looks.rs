@@ -1,0 +1,105 @@
+//! The form of a controller: look at the world, plan without touching it, apply the plan, look again.
+//!
+//! A look that plans nothing is the end, so a second look at an unchanged world cannot write.
+
+use super::{Context, Next};
+use crate::error::Error;
+use std::fmt::Display;
+use std::time::Duration;
+
+/// What is done after one look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<Step> {
+    pub steps: Vec<Step>,
+    pub then: Then,
+}
+
+/// Nothing to do.
+impl<Step> Default for Plan<Step> {
+    fn default() -> Self {
+        Self::of(Vec::new(), Then::Rest)
+    }
+}
+
+impl<Step> Plan<Step> {
+    pub fn of(steps: Vec<Step>, then: Then) -> Self {
+        Self { steps, then }
+    }
+}
+
+/// What follows the steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Then {
+    /// The steps change what the next ones depend on.
+    Look,
+    #[default]
+    Rest,
+    After(Duration),
+}
+
+impl Then {
+    /// Whatever comes first.
+    pub fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Look, _) | (_, Self::Look) => Self::Look,
+            (Self::Rest, then) | (then, Self::Rest) => then,
+            (Self::After(one), Self::After(two)) => Self::After(one.min(two)),
+        }
+    }
+}
+
+/// Everything a controller looks at before it decides about one object.
+pub trait World: Sized + Send + Sync {
+    /// Where it stands, such as the key of the object.
+    type Place: Display + Sync;
+    type Step: Send + Sync;
+    /// Why a step was not carried out, as far as the next look has to know it.
+    type Trouble: Send;
+
+    /// The object in a sentence, with its article.
+    const WORD: &'static str;
+    /// Whoever needs more looks than this in a row goes round in circles.
+    const LOOKS: usize;
+
+    /// `None` when there is nothing to decide about.
+    fn read(
+        ctx: &Context,
+        place: &Self::Place,
+        trouble: Option<Self::Trouble>,
+    ) -> impl Future<Output = Result<Option<Self>, Error>> + Send;
+
+    /// Pure.
+    fn plan(&self) -> Plan<Self::Step>;
+
+    /// Carries out one step. The outer error ends the look, the inner one is part of the next.
+    fn apply(
+        &self,
+        ctx: &Context,
+        step: &Self::Step,
+    ) -> impl Future<Output = Result<Result<(), Self::Trouble>, Error>> + Send;
+}
+
+/// Looks until there is nothing more to do.
+pub async fn settle<W: World>(ctx: &Context, place: &W::Place) -> Result<Next, Error> {
+    let mut trouble = None;
+    for _ in 0..W::LOOKS {
+        let Some(world) = W::read(ctx, place, trouble.take()).await? else {
+            return Ok(Next::Rest);
+        };
+        let plan = world.plan();
+        for step in &plan.steps {
+            if let Err(cause) = world.apply(ctx, step).await? {
+                // What was not done is part of the world at the next look; the rest of this plan is void.
+                trouble = Some(cause);
+                break;
+            }
+        }
+        match (plan.then, &trouble) {
+            (Then::Look, _) | (_, Some(_)) => {}
+            (Then::Rest, None) => return Ok(Next::Rest),
+            (Then::After(delay), None) => return Ok(Next::After(delay)),
+        }
+    }
+    tracing::warn!(key = %place, "{} does not come to rest", W::WORD);
+    Ok(Next::After(ctx.retry))
+}
