@@ -15,7 +15,7 @@ pub mod runtime;
 pub use connection::Connection;
 pub use error::Error;
 pub use key::Key;
-pub use options::{Election, Options};
+pub use options::{Election, MetalBoot, Options};
 
 use controller::Group;
 use muster_contract::HubClient;
@@ -88,6 +88,8 @@ async fn context(options: &Options, connection: Connection, me: &str) -> Result<
         told: Default::default(),
         spokes: Default::default(),
         reclaim_image: options.reclaim_image.clone(),
+        metal_boot: options.metal_boot,
+        clock: options.clock.clone(),
         retry: options.retry,
         kube,
     })

@@ -1,6 +1,7 @@
 //! What an operator can be told.
 
 use crate::controller::Chosen;
+use crate::runtime::clock::Clock;
 use crate::runtime::lease::Terms;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,6 +21,21 @@ pub struct Options {
     /// The container image with `muster-agent` by which nodes are fetched back from the inside of their clusters;
     /// absent: somebody has to boot them.
     pub reclaim_image: Option<String>,
+    /// How machines with a power controller boot discovery.
+    pub metal_boot: MetalBoot,
+    pub clock: Clock,
+}
+
+/// How the bare metal operator is asked to boot discovery on a BareMetalHost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MetalBoot {
+    /// The discovery image as a live image. Works with any bare metal operator, and is the default because discovery
+    /// images do not contain Ironic's own agent.
+    #[default]
+    LiveImage,
+    /// The converged flow: machines stay in the hands of Ironic's agent, which starts discovery by the deploy step
+    /// `start_assisted_install`. Somebody has to publish PreprovisioningImages that contain both agents.
+    Converged,
 }
 
 /// Whether this operator has to be chosen before it acts.
@@ -47,6 +63,8 @@ impl Default for Options {
             metrics: None,
             retry: Duration::from_secs(10),
             reclaim_image: None,
+            metal_boot: MetalBoot::default(),
+            clock: Clock::default(),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output;
 use muster_operator::controller::Chosen;
 use muster_operator::crd::{self, ClusterRefs};
-use muster_operator::{Connection, Election, Options};
+use muster_operator::{Connection, Election, MetalBoot, Options};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -72,6 +72,10 @@ pub struct KubeArgs {
     /// Serve the operator's metrics and health here
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
+    /// Let Ironic's agent start discovery on BareMetalHosts (the deploy step `start_assisted_install`); when absent,
+    /// they boot the discovery image as a live image
+    #[arg(long)]
+    converged: bool,
 }
 
 /// Print the definitions of the operator's kinds
@@ -137,6 +141,11 @@ impl KubeArgs {
             namespaces: self.namespace,
             election,
             metrics: self.metrics,
+            metal_boot: if self.converged {
+                MetalBoot::Converged
+            } else {
+                MetalBoot::LiveImage
+            },
             ..Options::default()
         };
         muster_operator::run(options, connection, stop)

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod agent_arrival;
 pub mod agent_classification;
 pub mod agent_label;
+pub mod bare_metal_host;
 pub mod cluster_deployment;
 pub mod infra_env;
 
@@ -22,6 +23,7 @@ pub enum Controller {
     AgentLabel,
     AgentClassification,
     ClusterDeployment,
+    BareMetalHost,
 }
 
 /// Controllers that act under the same lease.
@@ -50,6 +52,7 @@ impl Controller {
         Self::AgentLabel,
         Self::AgentClassification,
         Self::ClusterDeployment,
+        Self::BareMetalHost,
     ];
 
     pub fn word(self) -> &'static str {
@@ -60,6 +63,7 @@ impl Controller {
             Self::AgentLabel => "agent-label",
             Self::AgentClassification => "agent-classification",
             Self::ClusterDeployment => "cluster-deployment",
+            Self::BareMetalHost => "bare-metal-host",
         }
     }
 
@@ -70,7 +74,8 @@ impl Controller {
             | Self::AgentArrival
             | Self::AgentLabel
             | Self::AgentClassification
-            | Self::ClusterDeployment => Group::Service,
+            | Self::ClusterDeployment
+            | Self::BareMetalHost => Group::Service,
         }
     }
 
@@ -82,6 +87,7 @@ impl Controller {
             Self::AgentLabel => agent_label::wire(hooks),
             Self::AgentClassification => agent_classification::wire(hooks),
             Self::ClusterDeployment => cluster_deployment::wire(hooks),
+            Self::BareMetalHost => bare_metal_host::wire(hooks),
         }
     }
 
@@ -93,6 +99,7 @@ impl Controller {
             Self::AgentLabel => agent_label::JOB,
             Self::AgentClassification => agent_classification::JOB,
             Self::ClusterDeployment => cluster_deployment::JOB,
+            Self::BareMetalHost => bare_metal_host::JOB,
         }
     }
 }

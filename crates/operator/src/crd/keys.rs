@@ -87,6 +87,8 @@ pub mod annotation {
     pub const BMAC_DRAIN_STARTED_AT: &str = "bmac.agent-install.openshift.io/drain-started-at";
     pub const BMAC_DRAIN_STATUS: &str = "bmac.agent-install.openshift.io/drain-status";
     pub const BMAC_SPOKE_CREATED: &str = "bmac.agent-install.openshift.io/spoke-bmh-machine-created";
+    /// On BareMetalHost: since when its Agent has been waiting to come back, as soon as that was begun.
+    pub const BMAC_RETURN_BEGUN: &str = "bmac.agent-install.openshift.io/return-begun";
     pub const METAL3_DETACHED: &str = "baremetalhost.metal3.io/detached";
     pub const METAL3_PAUSED: &str = "baremetalhost.metal3.io/paused";
     pub const METAL3_STATUS: &str = "baremetalhost.metal3.io/status";

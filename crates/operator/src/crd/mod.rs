@@ -15,6 +15,7 @@ pub mod cluster_image_set;
 pub mod condition;
 pub mod infra_env;
 pub mod keys;
+pub mod metal3;
 pub mod nmstate_config;
 pub mod reference;
 pub mod rules;
@@ -31,6 +32,7 @@ pub use agent_service_config::AgentServiceConfig;
 pub use cluster_deployment::ClusterDeployment;
 pub use cluster_image_set::ClusterImageSet;
 pub use infra_env::InfraEnv;
+pub use metal3::{BareMetalHost, PreprovisioningImage};
 pub use nmstate_config::NMStateConfig;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

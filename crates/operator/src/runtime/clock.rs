@@ -1,7 +1,10 @@
 //! The time, in whole seconds as Kubernetes writes it.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 pub fn now() -> Timestamp {
     seconds(Timestamp::now())
@@ -14,4 +17,23 @@ pub fn seconds(at: Timestamp) -> Timestamp {
 
 pub fn time(at: Timestamp) -> Time {
     Time(seconds(at))
+}
+
+/// What an operator takes for the time: that of the system, or a later one to which a test has moved it.
+#[derive(Debug, Clone, Default)]
+pub struct Clock {
+    ahead_seconds: Arc<AtomicI64>,
+}
+
+impl Clock {
+    pub fn now(&self) -> Timestamp {
+        let ahead = SignedDuration::from_secs(self.ahead_seconds.load(Ordering::Relaxed));
+        seconds(Timestamp::now() + ahead)
+    }
+
+    /// For all clones of it.
+    pub fn advance(&self, by: Duration) {
+        self.ahead_seconds
+            .fetch_add(by.as_secs() as i64, Ordering::Relaxed);
+    }
 }

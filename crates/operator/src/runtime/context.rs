@@ -1,5 +1,6 @@
 //! Everything a controller may use, in one place.
 
+use super::clock::Clock;
 use super::event::Recorder;
 use super::hook::Hooks;
 use super::metrics::Metrics;
@@ -8,10 +9,11 @@ use super::queue::Queue;
 use super::spoke::Spokes;
 use super::told::Told;
 use crate::crd::{
-    Agent, AgentClassification, AgentCluster, AgentClusterInstall, AgentMachine, ClusterDeployment,
-    ClusterImageSet, InfraEnv, NMStateConfig, capi, keys,
+    Agent, AgentClassification, AgentCluster, AgentClusterInstall, AgentMachine, BareMetalHost,
+    ClusterDeployment, ClusterImageSet, InfraEnv, NMStateConfig, PreprovisioningImage, capi, keys,
 };
 use crate::key::Key;
+use crate::options::MetalBoot;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::ApiResource;
 use kube::{Resource, ResourceExt};
@@ -31,6 +33,8 @@ pub struct Context {
     pub spokes: Spokes,
     /// With what hosts are fetched back from the inside of their clusters; absent: not at all.
     pub reclaim_image: Option<String>,
+    pub metal_boot: MetalBoot,
+    pub clock: Clock,
     /// How long after a failure an object is looked at again.
     pub retry: Duration,
 }
@@ -47,10 +51,11 @@ pub struct Queues {
     pub agent_arrival: Queue,
     pub agent_cluster: Queue,
     pub agent_machine: Queue,
+    pub bare_metal_host: Queue,
 }
 
 impl Queues {
-    pub fn lengths(&self) -> [(&'static str, usize); 8] {
+    pub fn lengths(&self) -> [(&'static str, usize); 9] {
         [
             ("infra-env", self.infra_env.len()),
             ("agent", self.agent.len()),
@@ -60,6 +65,7 @@ impl Queues {
             ("agent-arrival", self.agent_arrival.len()),
             ("agent-cluster", self.agent_cluster.len()),
             ("agent-machine", self.agent_machine.len()),
+            ("bare-metal-host", self.bare_metal_host.len()),
         ]
     }
 }
@@ -84,6 +90,8 @@ pub mod index {
     pub const AGENT_TOKEN: &str = "agent-token";
     /// Agent: name of the AgentMachine that reserved it.
     pub const AGENT_MACHINE: &str = "agent-machine";
+    /// Agent: `namespace/address` of each of its network interfaces, in small letters.
+    pub const AGENT_MAC: &str = "agent-mac";
     /// Agent, AgentClassification: namespace.
     pub const AGENT_NAMESPACE: &str = "agent-namespace";
     pub const CLASSIFICATION_NAMESPACE: &str = "classification-namespace";
@@ -95,6 +103,14 @@ pub mod index {
     pub const MACHINE_AGENT: &str = "machine-agent";
     /// ClusterDeployment: name of the AgentCluster it stands for.
     pub const AGENT_CLUSTER_LABEL: &str = "agent-cluster-label";
+    /// BareMetalHost: `namespace/address` of the interface it boots from, in small letters.
+    pub const METAL_MAC: &str = "metal-mac";
+    /// BareMetalHost: `namespace/name` of its InfraEnv.
+    pub const METAL_INFRA_ENV: &str = "metal-infra-env";
+    /// BareMetalHost: `namespace/name` of the ClusterDeployment that its annotation names.
+    pub const METAL_CLUSTER: &str = "metal-cluster";
+    /// BareMetalHost: `namespace/name` of the Secret with the credentials of its power controller.
+    pub const METAL_CREDENTIALS: &str = "metal-credentials";
 }
 
 /// Copies of everything that is read.
@@ -110,6 +126,9 @@ pub struct Mirrors {
     pub agent_clusters: Mirror<AgentCluster>,
     pub machines: Mirror<capi::Machine>,
     pub clusters: Mirror<capi::Cluster>,
+    pub bare_metal_hosts: Mirror<BareMetalHost>,
+    /// Only those that were made for an InfraEnv.
+    pub preprovisioning_images: Mirror<PreprovisioningImage>,
     /// Only those with the label that says so.
     pub secrets: Mirror<Secret>,
     /// Only those with the label that says so.
@@ -135,9 +154,10 @@ impl Mirrors {
                 .index(index::INFRA_ENV_NAMESPACE, namespace_of),
             agents: mirror(kube, &here)
                 .index(index::AGENT_CLUSTER, agent_cluster)
-                .index(index::AGENT_INFRA_ENV, agent_infra_env)
+                .index(index::AGENT_INFRA_ENV, label_of_infra_env)
                 .index(index::AGENT_TOKEN, agent_token)
                 .index(index::AGENT_MACHINE, agent_machine)
+                .index(index::AGENT_MAC, agent_macs)
                 .index(index::AGENT_NAMESPACE, namespace_of),
             nmstate_configs: mirror(kube, &here).index(index::NMSTATE_NAMESPACE, namespace_of),
             agent_classifications: mirror(kube, &here).index(index::CLASSIFICATION_NAMESPACE, namespace_of),
@@ -151,7 +171,19 @@ impl Mirrors {
             agent_machines: mirror(kube, &here).index(index::MACHINE_AGENT, machine_agent),
             agent_clusters: mirror(kube, &here),
             machines: Mirror::new(kube.clone(), capi::machines(capi), here.clone()),
-            clusters: Mirror::new(kube.clone(), capi::clusters(capi), here),
+            clusters: Mirror::new(kube.clone(), capi::clusters(capi), here.clone()),
+            bare_metal_hosts: mirror(kube, &here)
+                .index(index::METAL_MAC, metal_mac)
+                .index(index::METAL_INFRA_ENV, label_of_infra_env)
+                .index(index::METAL_CLUSTER, metal_cluster)
+                .index(index::METAL_CREDENTIALS, metal_credentials),
+            preprovisioning_images: mirror(
+                kube,
+                &Scope {
+                    labels: Some(keys::label::INFRA_ENV.into()),
+                    ..here
+                },
+            ),
             secrets: mirror(kube, &labelled),
             config_maps: mirror(kube, &labelled),
         }
@@ -169,6 +201,8 @@ impl Mirrors {
         self.agent_clusters.ready().await;
         self.machines.ready().await;
         self.clusters.ready().await;
+        self.bare_metal_hosts.ready().await;
+        self.preprovisioning_images.ready().await;
         self.secrets.ready().await;
         self.config_maps.ready().await;
     }
@@ -210,6 +244,12 @@ impl Context {
                 .run(|change| self.tell(&hooks.agent_cluster, change)),
             mirrors.machines.run(|change| self.tell(&hooks.machine, change)),
             mirrors.clusters.run(|change| self.tell(&hooks.cluster, change)),
+            mirrors
+                .bare_metal_hosts
+                .run(|change| self.tell(&hooks.bare_metal_host, change)),
+            mirrors
+                .preprovisioning_images
+                .run(|change| self.tell(&hooks.preprovisioning_image, change)),
             mirrors.secrets.run(|change| self.tell(&hooks.secret, change)),
             mirrors
                 .config_maps
@@ -254,10 +294,46 @@ fn agent_cluster(agent: &Agent) -> Vec<String> {
     cluster.map(|cluster| Key::from(cluster).to_string()).collect()
 }
 
-fn agent_infra_env(agent: &Agent) -> Vec<String> {
-    let namespace = agent.namespace().unwrap_or_default();
-    let name = agent.labels().get(keys::label::INFRA_ENV).into_iter();
+fn label_of_infra_env<K: Resource>(object: &K) -> Vec<String> {
+    let namespace = object.namespace().unwrap_or_default();
+    let name = object.labels().get(keys::label::INFRA_ENV).into_iter();
     name.map(|name| Key::new(&namespace, name).to_string()).collect()
+}
+
+/// Addresses are the same whatever the letters they are written in.
+pub fn mac_of(namespace: &str, mac: &str) -> Option<String> {
+    (!mac.is_empty()).then(|| Key::new(namespace, mac.to_ascii_lowercase()).to_string())
+}
+
+fn agent_macs(agent: &Agent) -> Vec<String> {
+    let namespace = agent.namespace().unwrap_or_default();
+    let interfaces = agent
+        .status
+        .iter()
+        .flat_map(|status| &status.inventory.interfaces);
+    interfaces
+        .filter_map(|interface| mac_of(&namespace, &interface.mac_address))
+        .collect()
+}
+
+fn metal_mac(host: &BareMetalHost) -> Vec<String> {
+    let namespace = host.namespace().unwrap_or_default();
+    mac_of(&namespace, &host.spec.boot_mac_address)
+        .into_iter()
+        .collect()
+}
+
+/// The annotation has the form of a key.
+fn metal_cluster(host: &BareMetalHost) -> Vec<String> {
+    let named = host.annotations().get(keys::annotation::BMAC_CLUSTER_REFERENCE);
+    named.into_iter().cloned().collect()
+}
+
+fn metal_credentials(host: &BareMetalHost) -> Vec<String> {
+    let namespace = host.namespace().unwrap_or_default();
+    let bmc = host.spec.bmc.iter();
+    bmc.map(|bmc| Key::new(&namespace, &bmc.credentials_name).to_string())
+        .collect()
 }
 
 fn agent_token(agent: &Agent) -> Vec<String> {

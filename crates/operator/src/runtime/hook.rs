@@ -5,8 +5,8 @@
 use super::Context;
 use super::mirror::Change;
 use crate::crd::{
-    Agent, AgentClassification, AgentCluster, AgentClusterInstall, AgentMachine, ClusterDeployment,
-    ClusterImageSet, InfraEnv, NMStateConfig, capi,
+    Agent, AgentClassification, AgentCluster, AgentClusterInstall, AgentMachine, BareMetalHost,
+    ClusterDeployment, ClusterImageSet, InfraEnv, NMStateConfig, PreprovisioningImage, capi,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use muster_contract::v1::change::Change as HubChange;
@@ -27,6 +27,8 @@ pub struct Hooks {
     pub agent_cluster: Vec<Hook<AgentCluster>>,
     pub machine: Vec<Hook<capi::Machine>>,
     pub cluster: Vec<Hook<capi::Cluster>>,
+    pub bare_metal_host: Vec<Hook<BareMetalHost>>,
+    pub preprovisioning_image: Vec<Hook<PreprovisioningImage>>,
     pub secret: Vec<Hook<Secret>>,
     pub config_map: Vec<Hook<ConfigMap>>,
     /// Something changed in the hub.

@@ -90,9 +90,20 @@ impl Context {
         labels: &std::collections::BTreeMap<String, String>,
     ) -> Result<(), Error> {
         let patch = json!({ "metadata": { "labels": labels } });
+        self.change(writer, (mirror, hooks), key, &patch).await
+    }
+
+    /// Changes an object whatever it is by now: what is written does not depend on what was seen of it.
+    pub async fn change<K: Kind>(
+        &self,
+        writer: Writer,
+        (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
+        key: &Key,
+        patch: &Value,
+    ) -> Result<(), Error> {
         let api = mirror.api(&key.namespace);
         let answer = api
-            .patch(&key.name, &writer.params(), &Patch::Merge(&patch))
+            .patch(&key.name, &writer.params(), &Patch::Merge(patch))
             .await?;
         self.took(mirror, hooks, answer);
         Ok(())

@@ -9,7 +9,7 @@ mod day_two;
 pub mod inventory;
 mod leave;
 mod lending;
-mod metadata;
+pub mod metadata;
 mod reclaim;
 pub mod settings;
 mod status;

@@ -1,0 +1,145 @@
+//! BareMetalHost: machines with a power controller boot discovery by themselves, their Agents get what is written on
+//! them, and when an Agent is to come back the machine is fetched.
+//!
+//! The bare metal operator of metal3 does the work on the machine. Here it is only told what to do, by spec and
+//! annotations of the BareMetalHost.
+
+pub mod plan;
+mod wake;
+mod world;
+
+pub use wake::wire;
+pub use world::World;
+
+use crate::error::Error;
+use crate::key::Key;
+use crate::runtime::event::News;
+use crate::runtime::patch::Writer;
+use crate::runtime::work::Job;
+use crate::runtime::{Context, looks};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, Preconditions};
+use plan::{Plan, Step};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+pub const JOB: Job = Job {
+    name: "bare-metal-host",
+    queue: |ctx| &ctx.queues.bare_metal_host,
+    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
+    width: 4,
+};
+
+const WRITER: Writer = Writer("muster-bare-metal-host");
+
+impl looks::World for World {
+    type Place = Key;
+    type Step = Step;
+    type Trouble = Infallible;
+
+    const WORD: &'static str = "a BareMetalHost";
+    /// A machine that comes back needs three.
+    const LOOKS: usize = 8;
+
+    async fn read(ctx: &Context, key: &Key, _: Option<Infallible>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, key).await
+    }
+
+    fn plan(&self) -> Plan {
+        plan::plan(self)
+    }
+
+    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), Infallible>, Error> {
+        apply(ctx, self, step).await.map(Ok)
+    }
+}
+
+async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
+    match step {
+        Step::PatchHost(patch) => {
+            let hosts = (
+                &ctx.mirrors.bare_metal_hosts,
+                ctx.hooks.bare_metal_host.as_slice(),
+            );
+            ctx.patch(WRITER, hosts, &*world.host, patch).await
+        }
+        Step::PatchAgent(patch) => {
+            let agents = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
+            match &world.agent {
+                Some(agent) => ctx.patch(WRITER, agents, &**agent, patch).await,
+                // Plans without an Agent do not touch one.
+                None => Ok(()),
+            }
+        }
+        Step::DeleteAgent => delete_agent(ctx, world).await,
+        Step::LabelSecret(key, labels) => {
+            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
+            ctx.label(WRITER, secrets, key, labels).await
+        }
+        Step::PutSecret(secret) => put_secret(ctx, secret).await,
+        Step::Complain(flaws) => {
+            complain(ctx, world, flaws).await;
+            Ok(())
+        }
+    }
+}
+
+/// The very object that was seen, and no other of its name.
+async fn delete_agent(ctx: &Context, world: &World) -> Result<(), Error> {
+    let Some(agent) = &world.agent else { return Ok(()) };
+    let seen = Preconditions {
+        uid: agent.uid(),
+        resource_version: None,
+    };
+    let params = DeleteParams::default().preconditions(seen);
+    let api = ctx.mirrors.agents.api(&world.key.namespace);
+    match api.delete(&agent.name_any(), &params).await.map_err(Error::from) {
+        Ok(_) | Err(Error::Gone) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+async fn put_secret(ctx: &Context, wish: &plan::FencingSecret) -> Result<(), Error> {
+    let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
+    let data: BTreeMap<_, _> = wish
+        .values
+        .iter()
+        .map(|(name, value)| (*name, ByteString(value.0.clone().into_bytes())))
+        .collect();
+    let mut wire = json!({
+        "metadata": { "labels": wish.labels, "ownerReferences": [wish.owner] },
+        "data": data,
+    });
+    if wish.exists {
+        return ctx.change(WRITER, secrets, &wish.key, &wire).await;
+    }
+    wire["metadata"]["name"] = json!(wish.key.name);
+    wire["metadata"]["namespace"] = json!(wish.key.namespace);
+    let secret: Secret = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
+    ctx.create(WRITER, secrets, &secret).await.map(drop)
+}
+
+/// What is remembered in `Told`.
+const FLAWS: &str = "metal-flaws";
+
+/// Once for every set of flaws: a BareMetalHost has no condition of ours in which they could stand.
+async fn complain(ctx: &Context, world: &World, flaws: &[String]) {
+    let text = flaws.join(" ");
+    let Some(id) = world.host.uid().and_then(|uid| uid.parse().ok()) else {
+        return;
+    };
+    if ctx.told.knows(id, FLAWS, &text) {
+        return;
+    }
+    tracing::warn!(key = %world.key, %text, "a BareMetalHost asks for something that cannot be done");
+    ctx.told.remember(id, FLAWS, &text);
+    let news = News {
+        warning: true,
+        reason: "InputError".into(),
+        note: text,
+    };
+    ctx.recorder.tell(&*world.host, &news).await;
+}

@@ -1,0 +1,167 @@
+//! What the Agent gets from its BareMetalHost.
+
+use super::{Draft, Go, disk, fencing, is_installing};
+use crate::controller::bare_metal_host::world::World;
+use crate::crd::agent::kind;
+use crate::crd::keys::{annotation, label, label_value};
+use crate::crd::reference::ClusterRef;
+use crate::crd::{Agent, BareMetalHost};
+use crate::runtime::looks::Then;
+use kube::ResourceExt;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A cluster in a namespace that is not watched is asked for now and then.
+const LATER: Duration = Duration::from_secs(60);
+
+pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
+    let Some(mut agent) = draft.agent.take() else {
+        return Go::Stop;
+    };
+    if agent.metadata.deletion_timestamp.is_none() {
+        copy(&world.host, &mut agent);
+        disk::choose(&world.host, &mut agent);
+        labels(&world.host, &mut agent, draft);
+        node_labels(&world.host, &mut agent);
+        cluster(world, &mut agent, draft);
+        fencing::steps(world, &mut agent, draft);
+    }
+    draft.agent = Some(agent);
+    Go::On
+}
+
+/// What is not written on the BareMetalHost is left as it is.
+fn copy(host: &BareMetalHost, agent: &mut Agent) {
+    let spec = &mut agent.spec;
+    spec.approved = true;
+    let fields = [
+        (annotation::BMAC_ROLE, &mut spec.role),
+        (annotation::BMAC_HOSTNAME, &mut spec.hostname),
+        (
+            annotation::BMAC_MACHINE_CONFIG_POOL,
+            &mut spec.machine_config_pool,
+        ),
+        (annotation::BMAC_INSTALLER_ARGS, &mut spec.installer_args),
+        (
+            annotation::BMAC_IGNITION_OVERRIDES,
+            &mut spec.ignition_config_overrides,
+        ),
+    ];
+    for (key, field) in fields {
+        if let Some(value) = host.annotations().get(key) {
+            *field = value.clone();
+        }
+    }
+}
+
+/// Added and overwritten, never taken away.
+fn labels(host: &BareMetalHost, agent: &mut Agent, draft: &mut Draft) {
+    let mut wanted = prefixed(host, annotation::BMAC_AGENT_LABEL_PREFIX);
+    wanted.insert(label::BARE_METAL_HOST.into(), host.name_any());
+    for (key, value) in wanted {
+        if value.is_empty() || label_value(&value).as_ref() == Some(&value) {
+            agent.labels_mut().insert(key, value);
+        } else {
+            draft.flaw(format!(
+                "{value:?} cannot be the value of label {key} of the Agent."
+            ));
+        }
+    }
+}
+
+fn prefixed(host: &BareMetalHost, prefix: &str) -> BTreeMap<String, String> {
+    let named = host.annotations().iter();
+    let named = named.filter_map(|(key, value)| Some((key.strip_prefix(prefix)?, value)));
+    named
+        .filter(|(key, _)| !key.is_empty())
+        .map(|(key, value)| (key.to_owned(), value.clone()))
+        .collect()
+}
+
+/// Exactly those of the BareMetalHost, and those that the Agent has from its InfraEnv. One that both name is the
+/// BareMetalHost's, and is no longer noted as inherited.
+fn node_labels(host: &BareMetalHost, agent: &mut Agent) {
+    let mut wanted = prefixed(host, annotation::BMAC_NODE_LABEL_PREFIX);
+    let now = &agent.spec.node_labels;
+    let noted = agent.annotations().get(annotation::INHERITED_NODE_LABELS);
+    let noted = noted.cloned().unwrap_or_default();
+    let (kept, taken): (Vec<&str>, Vec<&str>) = noted
+        .split(',')
+        .filter(|key| !key.is_empty())
+        .partition(|key| wanted.get(*key).is_none_or(|value| now.get(*key) == Some(value)));
+    for key in &kept {
+        if let Some(value) = now.get(*key) {
+            wanted.insert((*key).to_owned(), value.clone());
+        }
+    }
+    agent.spec.node_labels = wanted;
+    if taken.is_empty() {
+        return;
+    }
+    let annotations = agent.annotations_mut();
+    match kept.is_empty() {
+        true => annotations.remove(annotation::INHERITED_NODE_LABELS),
+        false => annotations.insert(annotation::INHERITED_NODE_LABELS.into(), kept.join(",")),
+    };
+}
+
+/// The cluster that is written on the BareMetalHost, or what is wrong with it.
+pub fn cluster_named(host: &BareMetalHost) -> Option<Result<ClusterRef, &str>> {
+    let text = host.annotations().get(annotation::BMAC_CLUSTER_REFERENCE)?;
+    if text.is_empty() {
+        return None;
+    }
+    let parts: Vec<&str> = text.split('/').collect();
+    Some(match parts[..] {
+        [namespace, name] if !namespace.is_empty() && !name.is_empty() => Ok(ClusterRef {
+            namespace: namespace.into(),
+            name: name.into(),
+        }),
+        _ => Err(text),
+    })
+}
+
+fn cluster(world: &World, agent: &mut Agent, draft: &mut Draft) {
+    let infra_env = world.infra_env.as_ref();
+    let early = infra_env.is_some_and(|infra_env| infra_env.spec.cluster_ref.is_some());
+    let wanted = match cluster_named(&world.host) {
+        Some(_) if early => {
+            return draft
+                .flaw("cluster-reference: the InfraEnv belongs to a cluster, and its hosts with it.");
+        }
+        Some(Err(text)) => {
+            return draft.flaw(format!(
+                "cluster-reference: {text:?} has not the form namespace/name."
+            ));
+        }
+        Some(Ok(_)) if !takes_hosts(world) => {
+            // A cluster that goes gives its hosts back; who wrote its name here did not mean to undo that.
+            draft.then = draft.then.or(Then::After(LATER));
+            return;
+        }
+        Some(Ok(reference)) => Some(reference),
+        None if early || !super::has(&world.host, annotation::BMAC_CLUSTER_REFERENCE) => return,
+        None => None,
+    };
+    let may_leave = || {
+        let status = agent.status.as_ref();
+        wanted.is_none() && status.is_some_and(|status| status.kind == kind::DAY_2)
+    };
+    if agent.spec.cluster_deployment_name == wanted || (is_installing(agent) && !may_leave()) {
+        return;
+    }
+    agent.spec.cluster_deployment_name = wanted;
+}
+
+/// It is there, and is not about to go.
+fn takes_hosts(world: &World) -> bool {
+    let Some(deployment) = &world.deployment else {
+        return false;
+    };
+    let install = match (deployment.install_name(), &world.install) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(_), Some(install)) => install.metadata.deletion_timestamp.is_none(),
+    };
+    install && deployment.metadata.deletion_timestamp.is_none()
+}

@@ -1,0 +1,90 @@
+//! Who has the machine: once a cluster runs on it, the bare metal operator keeps its hands off.
+//!
+//! It is detached first. Only when the bare metal operator has really let go is it paused, with its status saved beside
+//! the pause: from a backup the host is then restored as one that nobody touches.
+
+use super::{Draft, Go, has, takes_agent_along, unpause, waits_to_be_fetched};
+use crate::controller::bare_metal_host::world::World;
+use crate::crd::BareMetalHost;
+use crate::crd::keys::annotation;
+use crate::crd::metal3::{self, state};
+use crate::options::MetalBoot;
+use kube::ResourceExt;
+use serde_json::Value;
+
+/// The value by which others recognise these annotations.
+const OURS: &str = "assisted-service-controller";
+/// The machine is cleaned before it goes.
+const DELAYED: &str = r#"{"deleteAction":"delay"}"#;
+
+pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
+    if has(&draft.host, annotation::BMAC_HOST_MANAGEMENT) {
+        if world.boot == MetalBoot::Converged && !takes_agent_along(world) {
+            draft.host.annotations_mut().remove(annotation::METAL3_DETACHED);
+            unpause(&mut draft.host);
+            return Go::On;
+        }
+        draft.flaw(
+            "allow-provisioned-host-management needs the converged flow, and cannot be combined with \
+             remove-agent-and-node-on-delete.",
+        );
+    }
+    if waits_to_be_fetched(world.agent.as_deref()).is_none() && has_been_installed(world) {
+        detach(world, &mut draft.host);
+    }
+    pause(&mut draft.host);
+    Go::On
+}
+
+fn has_been_installed(world: &World) -> bool {
+    match world.boot {
+        MetalBoot::Converged => world.host.state() == state::PROVISIONED,
+        MetalBoot::LiveImage => {
+            let status = world.agent.as_ref().and_then(|agent| agent.status.as_ref());
+            let progress = status.and_then(|status| status.progress.as_ref());
+            progress.is_some_and(|progress| {
+                matches!(
+                    progress.current_stage.as_str(),
+                    "Failed" | "Rebooting" | "Joined" | "Done"
+                )
+            })
+        }
+    }
+}
+
+/// A value that is neither of ours is somebody else's.
+fn detach(world: &World, host: &mut BareMetalHost) {
+    let (wanted, other) = match takes_agent_along(world) {
+        true => (DELAYED, OURS),
+        false => (OURS, DELAYED),
+    };
+    let now = host.annotations().get(annotation::METAL3_DETACHED);
+    if now.is_none_or(|now| now == other) {
+        host.annotations_mut()
+            .insert(annotation::METAL3_DETACHED.into(), wanted.into());
+    }
+}
+
+fn pause(host: &mut BareMetalHost) {
+    let (paused, saved) = (
+        has(host, annotation::METAL3_PAUSED),
+        has(host, annotation::METAL3_STATUS),
+    );
+    if host.state().is_empty() {
+        // Restored from a backup: let go, so that its status is restored from the annotation.
+        return unpause(host);
+    }
+    let let_go = has(host, annotation::METAL3_DETACHED) && host.operational_status() == metal3::DETACHED;
+    let theirs = paused && !saved;
+    let Some(status) = host.status.clone().filter(|_| let_go && !theirs) else {
+        return;
+    };
+    let annotations = host.annotations_mut();
+    let noted = annotations.get(annotation::METAL3_STATUS);
+    let noted = noted.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    if noted.as_ref() != Some(&status.0) {
+        annotations.insert(annotation::METAL3_STATUS.into(), status.0.to_string());
+    }
+    let paused = annotations.entry(annotation::METAL3_PAUSED.into());
+    paused.or_insert_with(|| OURS.into());
+}

@@ -1,0 +1,213 @@
+//! What machines boot, and who has them afterwards.
+
+use super::*;
+
+#[test]
+fn a_live_image_is_given_to_a_machine_that_is_ready_and_to_no_other() {
+    for state in STATES {
+        let booted = settled(&live(host(state), None));
+        let expected = matches!(state, "ready" | "available").then_some(URL);
+        assert_eq!(image_url(&booted), expected, "{state}");
+        assert_eq!(booted.host.spec.online, expected.is_some(), "{state}");
+        assert_eq!(noted(&booted, annotation::METAL3_INSPECT), Some("disabled"));
+    }
+}
+
+#[test]
+fn what_people_chose_about_inspection_and_backups_stays() {
+    let mut chosen = annotated(host("available"), &[(annotation::METAL3_INSPECT, "")]);
+    chosen.labels_mut().insert(label::BACKUP.into(), "mine".into());
+    let booted = settled(&live(chosen, None));
+    assert_eq!(noted(&booted, annotation::METAL3_INSPECT), Some(""));
+    assert_eq!(booted.host.labels()[label::BACKUP], "mine");
+}
+
+#[test]
+fn toy_07_a_fresh_image_cools_down_for_a_minute_before_any_machine_is_touched() {
+    for old in [host("available"), booted_live("provisioned")] {
+        let mut old = settled(&live(old, None));
+        let mut fresh = infra_env(SignedDuration::from_secs(20));
+        fresh.status.as_mut().unwrap().iso_download_url = "http://hub.example.com/newer.iso".into();
+        old.infra_env = Some(Arc::new(fresh));
+        let plan = plan(&old);
+        assert_eq!(
+            (plan.steps.len(), plan.then),
+            (0, Then::After(std::time::Duration::from_secs(40)))
+        );
+        old.now = now() + SignedDuration::from_secs(40);
+        let ready = old.host.state() == "available";
+        let next = settled(&old);
+        let expected = ready.then_some("http://hub.example.com/newer.iso");
+        assert_eq!(
+            image_url(&next),
+            expected,
+            "a running machine gives its image back first"
+        );
+    }
+}
+
+#[test]
+fn toy_07_another_image_reboots_neither_a_machine_that_is_installed_nor_one_that_is_being_installed() {
+    let agents = [
+        agent("installing-in-progress", "Writing image to disk"),
+        agent("installing-in-progress", "Rebooting"),
+        agent("installed", "Done"),
+    ];
+    for agent in agents {
+        let mut running = settled(&live(booted_live("provisioned"), Some(agent)));
+        let mut newer = infra_env(SignedDuration::from_hours(1));
+        newer.status.as_mut().unwrap().iso_download_url = "http://hub.example.com/newer.iso".into();
+        running.infra_env = Some(Arc::new(newer));
+        assert_eq!(image_url(&settled(&running)), Some(URL));
+    }
+}
+
+#[test]
+fn d2_toy_06_the_deploy_step_waits_for_an_image_of_the_infra_env() {
+    let cases = [
+        (None, None),
+        (Some(image("False", "InfraEnvAvailable")), None),
+        (Some(image("True", "ImageSuccess")), None),
+        (Some(image("True", "InfraEnvAvailable")), Some(START)),
+    ];
+    for (image, expected) in cases {
+        let mut world = converged(host("available"), None);
+        world.image = image.map(Arc::new);
+        assert_eq!(method(&settled(&world)), expected);
+    }
+    let mut preset = deployed("registering");
+    preset.spec.automated_cleaning_mode = Some("metadata".into());
+    let mut world = converged(preset.clone(), None);
+    world.image = None;
+    assert_eq!(
+        *settled(&world).host,
+        preset,
+        "what was set before is accepted as it is"
+    );
+}
+
+#[test]
+fn without_its_infra_env_a_machine_is_only_kept() {
+    let mut world = live(host("available"), Some(agent("known-unbound", "")));
+    world.infra_env = None;
+    let kept = settled(&world);
+    assert_eq!(image_url(&kept), None);
+    assert_eq!(kept.host.finalizers(), [finalizer::BARE_METAL_HOST]);
+    assert!(!kept.host.labels().contains_key(label::BACKUP));
+}
+
+#[test]
+fn a_machine_that_runs_a_cluster_is_detached() {
+    let stages = [
+        "",
+        "Writing image to disk",
+        "Rebooting",
+        "Joined",
+        "Done",
+        "Failed",
+    ];
+    for stage in stages {
+        let world = settled(&live(booted_live("provisioned"), Some(agent("installed", stage))));
+        let expected = matches!(stage, "Rebooting" | "Joined" | "Done" | "Failed").then_some(OURS);
+        assert_eq!(noted(&world, annotation::METAL3_DETACHED), expected, "{stage}");
+    }
+    for state in STATES {
+        let world = settled(&converged(deployed(state), Some(agent("installed", "Done"))));
+        let expected = (state == "provisioned").then_some(OURS);
+        assert_eq!(noted(&world, annotation::METAL3_DETACHED), expected, "{state}");
+    }
+}
+
+#[test]
+fn the_way_of_being_detached_follows_what_is_to_happen_on_deletion() {
+    let remove = [(annotation::BMAC_REMOVE_ON_DELETE, "true")];
+    let world = settled(&converged(annotated(deployed("provisioned"), &remove), None));
+    let delayed = Some(r#"{"deleteAction":"delay"}"#);
+    assert_eq!(noted(&world, annotation::METAL3_DETACHED), delayed);
+    let mut changed = (*world.host).clone();
+    changed
+        .annotations_mut()
+        .remove(annotation::BMAC_REMOVE_ON_DELETE);
+    let world = settled(&converged(changed, None));
+    assert_eq!(noted(&world, annotation::METAL3_DETACHED), Some(OURS));
+    let theirs = annotated(deployed("provisioned"), &[(annotation::METAL3_DETACHED, "by me")]);
+    let world = settled(&converged(theirs, None));
+    assert_eq!(noted(&world, annotation::METAL3_DETACHED), Some("by me"));
+}
+
+#[test]
+fn toy_05_22_a_machine_is_paused_when_it_is_let_go_and_its_whole_status_is_saved() {
+    let detached = annotated(deployed("provisioned"), &[(annotation::METAL3_DETACHED, OURS)]);
+    let world = settled(&converged(detached.clone(), None));
+    assert_eq!(noted(&world, annotation::METAL3_PAUSED), None, "not yet");
+    assert_eq!(noted(&world, annotation::METAL3_STATUS), None);
+    let mut let_go = detached;
+    let_go.status = Some(status("provisioned", "detached"));
+    let world = settled(&converged(let_go.clone(), None));
+    assert_eq!(noted(&world, annotation::METAL3_PAUSED), Some(OURS));
+    let saved: Value = serde_json::from_str(noted(&world, annotation::METAL3_STATUS).unwrap()).unwrap();
+    assert_eq!(saved, let_go.status.unwrap().0, "with what nobody knows here");
+    let mut stale = world.clone();
+    let mut newer = (*world.host).clone();
+    newer.status.as_mut().unwrap().0["poweredOn"] = json!(false);
+    stale.host = Arc::new(newer);
+    let refreshed = settled(&stale);
+    assert!(
+        noted(&refreshed, annotation::METAL3_STATUS)
+            .unwrap()
+            .contains("false")
+    );
+}
+
+#[test]
+fn toy_24_a_pause_without_a_saved_status_is_somebody_elses() {
+    let theirs = [
+        (annotation::METAL3_DETACHED, OURS),
+        (annotation::METAL3_PAUSED, "by me"),
+    ];
+    for state in ["", "provisioned"] {
+        let mut paused = annotated(deployed(state), &theirs);
+        if !state.is_empty() {
+            paused.status = Some(status(state, "detached"));
+        }
+        for agent in [agent("installed", "Done"), waiting()] {
+            for boot in [MetalBoot::LiveImage, MetalBoot::Converged] {
+                let world = settled(&super::world(boot, paused.clone(), Some(agent.clone())));
+                assert_eq!(noted(&world, annotation::METAL3_PAUSED), Some("by me"));
+                assert_eq!(noted(&world, annotation::METAL3_STATUS), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_host_from_a_backup_is_let_go_so_that_its_status_is_restored_and_then_paused_again() {
+    let mut restored = given_away(deployed("provisioned"));
+    let before = restored.status.take();
+    let world = settled(&converged(restored, None));
+    assert_eq!(noted(&world, annotation::METAL3_PAUSED), None);
+    assert!(
+        noted(&world, annotation::METAL3_STATUS).is_some(),
+        "it is restored from there"
+    );
+    // The bare metal operator restores the status and takes the annotation away.
+    let mut host = (*world.host).clone();
+    host.status = before;
+    host.annotations_mut().remove(annotation::METAL3_STATUS);
+    let world = settled(&converged(host, None));
+    assert_eq!(noted(&world, annotation::METAL3_PAUSED), Some(OURS));
+}
+
+#[test]
+fn people_may_keep_the_bare_metal_operator_in_charge() {
+    let manage = [(annotation::BMAC_HOST_MANAGEMENT, "")];
+    let managed = annotated(given_away(deployed("provisioned")), &manage);
+    let world = settled(&converged(managed.clone(), None));
+    assert_eq!(noted(&world, annotation::METAL3_DETACHED), None);
+    assert_eq!(noted(&world, annotation::METAL3_PAUSED), None);
+    let both = annotated(managed.clone(), &[(annotation::BMAC_REMOVE_ON_DELETE, "true")]);
+    for refused in [converged(both, None), live(managed, None)] {
+        assert_eq!(flaws(&plan(&refused)).len(), 1);
+        assert!(noted(&settled(&refused), annotation::METAL3_DETACHED).is_some());
+    }
+}

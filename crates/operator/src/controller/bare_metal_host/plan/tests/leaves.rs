@@ -1,0 +1,103 @@
+//! BareMetalHosts that are not ours any more, or that are deleted.
+
+use super::*;
+
+fn deleted(mut host: BareMetalHost) -> BareMetalHost {
+    host.metadata.deletion_timestamp = Some(clock::time(now()));
+    host
+}
+
+fn lent() -> Agent {
+    let mut agent = agent("installed", "Done");
+    agent.spec.cluster_deployment_name = Some(crate::crd::reference::ClusterRef {
+        name: "blue".into(),
+        namespace: "clusters".into(),
+    });
+    agent
+}
+
+fn with_agent(host: BareMetalHost) -> BareMetalHost {
+    annotated(host, &[(annotation::BMAC_REMOVE_ON_DELETE, "true")])
+}
+
+#[test]
+fn without_the_label_nothing_is_kept_and_nothing_else_touched() {
+    let mut foreign = given_away(booted_live("provisioned"));
+    foreign.labels_mut().remove(label::INFRA_ENV);
+    let plan = plan(&live(foreign, Some(waiting())));
+    assert_eq!(
+        plan.steps,
+        [Step::PatchHost(json!({ "metadata": { "finalizers": null } }))]
+    );
+}
+
+#[test]
+fn a_deleted_host_is_let_go_and_its_agent_stays() {
+    for boot in [MetalBoot::LiveImage, MetalBoot::Converged] {
+        for agent in [None, Some(lent())] {
+            let world = settled(&super::world(
+                boot,
+                deleted(given_away(deployed("provisioned"))),
+                agent.clone(),
+            ));
+            assert!(world.host.finalizers().is_empty());
+            assert_eq!(
+                noted(&world, annotation::METAL3_PAUSED),
+                None,
+                "it would never go"
+            );
+            assert_eq!(
+                noted(&world, annotation::METAL3_DETACHED),
+                Some(OURS),
+                "nor be wiped"
+            );
+            assert_eq!(world.agent.is_some(), agent.is_some());
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_is_to_go_too_goes_when_the_machine_is_wiped() {
+    let world = settled(&converged(
+        deleted(with_agent(given_away(deployed("provisioned")))),
+        Some(lent()),
+    ));
+    assert_eq!(world.host.finalizers(), [finalizer::BARE_METAL_HOST]);
+    assert_eq!(
+        world.host.spec.automated_cleaning_mode.as_deref(),
+        Some("metadata")
+    );
+    assert_eq!(noted(&world, annotation::METAL3_DETACHED), None);
+    assert_eq!(noted(&world, annotation::METAL3_PAUSED), None);
+    assert!(world.agent.is_some());
+    let wiped = settled(&in_state(&world, "deleting"));
+    assert!(wiped.agent.is_none() && wiped.host.finalizers().is_empty());
+}
+
+#[test]
+fn a_free_agent_goes_at_once_and_before_its_host() {
+    let world = converged(
+        deleted(with_agent(deployed("available"))),
+        Some(agent("known-unbound", "")),
+    );
+    let plan = plan(&world);
+    assert_eq!(plan.steps[0], Step::DeleteAgent);
+    assert!(after(&world, &plan).host.finalizers().is_empty());
+}
+
+#[test]
+fn with_live_images_an_agent_is_never_taken_along() {
+    let world = live(deleted(with_agent(booted_live("provisioned"))), Some(lent()));
+    assert!(!plan(&world).steps.contains(&Step::DeleteAgent));
+    assert!(settled(&world).host.finalizers().is_empty());
+}
+
+#[test]
+fn a_host_that_we_have_let_go_of_is_still_unpaused() {
+    let mut gone = deleted(with_agent(given_away(deployed("provisioned"))));
+    gone.metadata.finalizers = None;
+    let world = settled(&converged(gone, Some(lent())));
+    assert_eq!(noted(&world, annotation::METAL3_PAUSED), None);
+    assert_eq!(noted(&world, annotation::METAL3_DETACHED), None);
+    assert!(world.agent.is_some());
+}

@@ -1,0 +1,112 @@
+//! Whose BareMetalHosts a change concerns.
+
+use crate::crd::keys::label;
+use crate::crd::{
+    Agent, AgentClusterInstall, BareMetalHost, ClusterDeployment, InfraEnv, PreprovisioningImage,
+};
+use crate::key::Key;
+use crate::runtime::context::{index, mac_of};
+use crate::runtime::hook::Hooks;
+use crate::runtime::{Change, Context};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use std::sync::Arc;
+
+pub fn wire(hooks: &mut Hooks) {
+    hooks.bare_metal_host.push(itself);
+    hooks.agent.push(by_agent);
+    hooks.infra_env.push(by_infra_env);
+    hooks.preprovisioning_image.push(by_image);
+    hooks.cluster_deployment.push(by_cluster);
+    hooks.agent_cluster_install.push(by_install);
+    hooks.secret.push(by_secret);
+    hooks.everything.push(all);
+}
+
+fn itself(ctx: &Context, change: &Change<BareMetalHost>) {
+    ctx.queues.bare_metal_host.wake(change.key.clone());
+}
+
+/// By its label, and by the interfaces it had and has.
+fn by_agent(ctx: &Context, change: &Change<Agent>) {
+    let namespace = &change.key.namespace;
+    for agent in change.objects() {
+        if let Some(name) = agent.labels().get(label::BARE_METAL_HOST) {
+            ctx.queues.bare_metal_host.wake(Key::new(namespace, name));
+        }
+        let interfaces = agent
+            .status
+            .iter()
+            .flat_map(|status| &status.inventory.interfaces);
+        for mac in interfaces.filter_map(|interface| mac_of(namespace, &interface.mac_address)) {
+            let hosts = ctx.mirrors.bare_metal_hosts.by(index::METAL_MAC, &mac);
+            ctx.queues.bare_metal_host.wake_all(hosts);
+        }
+    }
+}
+
+/// Its image, and whether its hosts belong to a cluster.
+fn by_infra_env(ctx: &Context, change: &Change<InfraEnv>) {
+    let part = |infra_env: &Option<Arc<InfraEnv>>| {
+        infra_env.as_ref().map(|infra_env| {
+            let status = infra_env.status.as_ref();
+            (
+                status.map(|status| (status.iso_download_url.clone(), status.created_time.clone())),
+                infra_env.spec.cluster_ref.clone(),
+            )
+        })
+    };
+    if part(&change.before) != part(&change.after) {
+        ctx.queues.bare_metal_host.wake_all(
+            ctx.mirrors
+                .bare_metal_hosts
+                .by(index::METAL_INFRA_ENV, &change.key.to_string()),
+        );
+    }
+}
+
+/// Named like its BareMetalHost.
+fn by_image(ctx: &Context, change: &Change<PreprovisioningImage>) {
+    ctx.queues.bare_metal_host.wake(change.key.clone());
+}
+
+fn by_cluster(ctx: &Context, change: &Change<ClusterDeployment>) {
+    of_cluster(ctx, &change.key);
+}
+
+/// That it is there, and whether it goes; how far it is does not matter.
+fn by_install(ctx: &Context, change: &Change<AgentClusterInstall>) {
+    let leaves = |install: &Option<Arc<AgentClusterInstall>>| {
+        install
+            .as_ref()
+            .map(|install| install.metadata.deletion_timestamp.is_some())
+    };
+    if leaves(&change.before) != leaves(&change.after) {
+        for install in change.objects() {
+            let name = &install.spec.cluster_deployment_ref.name;
+            of_cluster(ctx, &Key::new(&change.key.namespace, name));
+        }
+    }
+}
+
+fn of_cluster(ctx: &Context, cluster: &Key) {
+    ctx.queues.bare_metal_host.wake_all(
+        ctx.mirrors
+            .bare_metal_hosts
+            .by(index::METAL_CLUSTER, &cluster.to_string()),
+    );
+}
+
+fn by_secret(ctx: &Context, change: &Change<Secret>) {
+    ctx.queues.bare_metal_host.wake_all(
+        ctx.mirrors
+            .bare_metal_hosts
+            .by(index::METAL_CREDENTIALS, &change.key.to_string()),
+    );
+}
+
+fn all(ctx: &Context) {
+    ctx.queues
+        .bare_metal_host
+        .wake_all(ctx.mirrors.bare_metal_hosts.all());
+}

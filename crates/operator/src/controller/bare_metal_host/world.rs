@@ -1,0 +1,99 @@
+//! What a decision about a BareMetalHost may look at.
+
+use super::plan::agent::cluster_named;
+use super::plan::fencing;
+use crate::crd::keys::label;
+use crate::crd::{
+    Agent, AgentClusterInstall, BareMetalHost, ClusterDeployment, InfraEnv, PreprovisioningImage,
+};
+use crate::error::Error;
+use crate::key::Key;
+use crate::options::MetalBoot;
+use crate::runtime::Context;
+use crate::runtime::context::{index, mac_of};
+use crate::runtime::secret::Found;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use std::sync::Arc;
+
+#[derive(Debug, Clone)]
+pub struct World {
+    pub key: Key,
+    pub host: Arc<BareMetalHost>,
+    /// The newest of those with the interface that the machine boots from.
+    pub agent: Option<Arc<Agent>>,
+    /// The one its label names.
+    pub infra_env: Option<Arc<InfraEnv>>,
+    /// What the machine boots before it is provisioned.
+    pub image: Option<Arc<PreprovisioningImage>>,
+    /// The ClusterDeployment that its annotation names, and the AgentClusterInstall of that.
+    pub deployment: Option<Arc<ClusterDeployment>>,
+    pub install: Option<Arc<AgentClusterInstall>>,
+    /// Credentials of the power controller, and the copy of them for fencing; read only when the copy is wanted.
+    pub credentials: Option<Found>,
+    pub fencing: Option<Found>,
+    pub boot: MetalBoot,
+    pub now: Timestamp,
+}
+
+impl World {
+    pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
+        let Some(host) = ctx.mirrors.bare_metal_hosts.get(key) else {
+            return Ok(None);
+        };
+        let infra_env = host.labels().get(label::INFRA_ENV);
+        let infra_env =
+            infra_env.and_then(|name| ctx.mirrors.infra_envs.get(&Key::new(&key.namespace, name)));
+        let mut world = Self {
+            key: key.clone(),
+            agent: agent_of(ctx, &host),
+            host,
+            infra_env,
+            image: ctx.mirrors.preprovisioning_images.get(key),
+            deployment: None,
+            install: None,
+            credentials: None,
+            fencing: None,
+            boot: ctx.metal_boot,
+            now: ctx.clock.now(),
+        };
+        world.read_cluster(ctx).await?;
+        world.read_secrets(ctx).await?;
+        Ok(Some(world))
+    }
+
+    async fn read_cluster(&mut self, ctx: &Context) -> Result<(), Error> {
+        let Some(Ok(reference)) = cluster_named(&self.host) else {
+            return Ok(());
+        };
+        let deployment = ctx
+            .mirrors
+            .cluster_deployments
+            .find(&Key::from(&reference))
+            .await?;
+        let install = deployment.as_ref().and_then(|found| found.install_name());
+        if let Some(name) = install {
+            let key = Key::new(&reference.namespace, name);
+            self.install = ctx.mirrors.agent_cluster_installs.find(&key).await?;
+        }
+        self.deployment = deployment;
+        Ok(())
+    }
+
+    async fn read_secrets(&mut self, ctx: &Context) -> Result<(), Error> {
+        let Some(keys) = fencing::secrets(self) else {
+            return Ok(());
+        };
+        self.credentials = ctx.secret(&keys.credentials).await?;
+        self.fencing = ctx.secret(&keys.copy).await?;
+        Ok(())
+    }
+}
+
+/// A machine that was taken out and put in again may have left an older Agent behind.
+fn agent_of(ctx: &Context, host: &BareMetalHost) -> Option<Arc<Agent>> {
+    let mac = mac_of(&host.namespace()?, &host.spec.boot_mac_address)?;
+    let agents = ctx.mirrors.agents.by(index::AGENT_MAC, &mac);
+    let age = |agent: &Arc<Agent>| agent.creation_timestamp().map(|created| created.0);
+    agents.into_iter().max_by_key(age)
+}
