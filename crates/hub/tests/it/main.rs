@@ -20,6 +20,7 @@ mod logs;
 mod manifests;
 mod networks;
 mod openapi;
+mod operator;
 mod operators;
 mod place;
 mod races;
