@@ -72,6 +72,10 @@ pub struct KubeArgs {
     /// Serve the operator's metrics and health here
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
+    /// The container image with `muster-agent` that fetches nodes of installed clusters back from the inside; when
+    /// absent, somebody has to boot them
+    #[arg(long, value_name = "IMAGE")]
+    reclaim_image: Option<String>,
     /// Let Ironic's agent start discovery on BareMetalHosts (the deploy step `start_assisted_install`); when absent,
     /// they boot the discovery image as a live image
     #[arg(long)]
@@ -141,6 +145,7 @@ impl KubeArgs {
             namespaces: self.namespace,
             election,
             metrics: self.metrics,
+            reclaim_image: self.reclaim_image,
             metal_boot: if self.converged {
                 MetalBoot::Converged
             } else {
