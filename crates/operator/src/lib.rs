@@ -23,6 +23,7 @@ use runtime::context::{Mirrors, Queues};
 use runtime::event::Recorder;
 use runtime::hook::Hooks;
 use runtime::metrics::Metrics;
+use runtime::provider::Providers;
 use runtime::work::{self, Job};
 use runtime::{Context, feed, lease, metrics};
 use std::sync::Arc;
@@ -87,12 +88,25 @@ async fn context(options: &Options, connection: Connection, me: &str) -> Result<
         metrics: Metrics::new(requests),
         told: Default::default(),
         spokes: Default::default(),
+        providers: Providers::new(own_lease(options, &kube)),
         reclaim_image: options.reclaim_image.clone(),
         metal_boot: options.metal_boot,
         clock: options.clock.clone(),
         retry: options.retry,
         kube,
     })
+}
+
+/// The namespace in which operators agree who acts.
+fn own_lease(options: &Options, kube: &kube::Client) -> Option<String> {
+    match &options.election {
+        Election::Off => None,
+        Election::On { namespace, .. } => Some(
+            namespace
+                .clone()
+                .unwrap_or_else(|| kube.default_namespace().to_owned()),
+        ),
+    }
 }
 
 /// The newest version of Cluster API that the server has; the oldest known one when it has none.

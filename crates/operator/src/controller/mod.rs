@@ -3,10 +3,13 @@
 pub mod agent;
 pub mod agent_arrival;
 pub mod agent_classification;
+pub mod agent_cluster;
 pub mod agent_label;
+pub mod agent_machine;
 pub mod bare_metal_host;
 pub mod cluster_deployment;
 pub mod infra_env;
+pub mod node_provider_id;
 
 use crate::runtime::hook::Hooks;
 use crate::runtime::work::Job;
@@ -24,6 +27,9 @@ pub enum Controller {
     AgentClassification,
     ClusterDeployment,
     BareMetalHost,
+    AgentCluster,
+    AgentMachine,
+    NodeProviderId,
 }
 
 /// Controllers that act under the same lease.
@@ -53,6 +59,9 @@ impl Controller {
         Self::AgentClassification,
         Self::ClusterDeployment,
         Self::BareMetalHost,
+        Self::AgentCluster,
+        Self::AgentMachine,
+        Self::NodeProviderId,
     ];
 
     pub fn word(self) -> &'static str {
@@ -64,6 +73,9 @@ impl Controller {
             Self::AgentClassification => "agent-classification",
             Self::ClusterDeployment => "cluster-deployment",
             Self::BareMetalHost => "bare-metal-host",
+            Self::AgentCluster => "agent-cluster",
+            Self::AgentMachine => "agent-machine",
+            Self::NodeProviderId => "node-provider-id",
         }
     }
 
@@ -76,6 +88,7 @@ impl Controller {
             | Self::AgentClassification
             | Self::ClusterDeployment
             | Self::BareMetalHost => Group::Service,
+            Self::AgentCluster | Self::AgentMachine | Self::NodeProviderId => Group::CapiProvider,
         }
     }
 
@@ -88,6 +101,9 @@ impl Controller {
             Self::AgentClassification => agent_classification::wire(hooks),
             Self::ClusterDeployment => cluster_deployment::wire(hooks),
             Self::BareMetalHost => bare_metal_host::wire(hooks),
+            Self::AgentCluster => agent_cluster::wire(hooks),
+            Self::AgentMachine => agent_machine::wire(hooks),
+            Self::NodeProviderId => node_provider_id::wire(hooks),
         }
     }
 
@@ -100,6 +116,9 @@ impl Controller {
             Self::AgentClassification => agent_classification::JOB,
             Self::ClusterDeployment => cluster_deployment::JOB,
             Self::BareMetalHost => bare_metal_host::JOB,
+            Self::AgentCluster => agent_cluster::JOB,
+            Self::AgentMachine => agent_machine::JOB,
+            Self::NodeProviderId => node_provider_id::JOB,
         }
     }
 }

@@ -54,7 +54,7 @@ pub struct AgentClusterStatus {
     pub ready: bool,
     /// The ClusterDeployment that stands for the cluster.
     pub cluster_deployment_reference: ClusterRef,
-    /// Not used.
+    /// Ready: whether machines can be added, and what is waited for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// Not used.
@@ -74,4 +74,18 @@ pub struct FailureDomain {
     /// More about it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
+}
+
+/// Types of conditions.
+pub mod condition {
+    pub const READY: &str = "Ready";
+}
+
+/// Reasons of conditions.
+pub mod reason {
+    pub const READY: &str = "Ready";
+    pub const WAITING_FOR_CONTROL_PLANE: &str = "WaitingForControlPlane";
+    pub const WAITING_FOR_ENDPOINT: &str = "WaitingForControlPlaneEndpoint";
+    pub const NO_CLUSTER_DEPLOYMENT: &str = "ClusterDeploymentNotFound";
+    pub const BAD_IGNITION_ENDPOINT: &str = "BadIgnitionEndpoint";
 }

@@ -78,6 +78,7 @@ pub mod condition {
 /// Reasons of conditions.
 pub mod reason {
     pub const RESERVED: &str = "AgentReserved";
+    pub const READY: &str = "Ready";
     pub const NO_SUITABLE_AGENTS: &str = "NoSuitableAgents";
     pub const NOT_YET_FOUND: &str = "AgentNotYetFound";
     pub const CONDITION_NOT_FOUND: &str = "ConditionNotFound";

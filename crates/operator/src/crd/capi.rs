@@ -1,5 +1,8 @@
 //! Machine and Cluster of Cluster API: the parts that are read here, in any version.
 
+use super::keys::annotation;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt;
 use kube::api::ApiResource;
 use kube::core::{GroupVersionKind, Object};
 use serde::{Deserialize, Serialize};
@@ -9,8 +12,17 @@ pub const GROUP: &str = "cluster.x-k8s.io";
 /// Newest first. Owner references are accepted with any of them.
 pub const VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
 
+pub const MACHINE: &str = "Machine";
+pub const CLUSTER: &str = "Cluster";
+
 pub type Machine = Object<MachineSpec, MachineStatus>;
 pub type Cluster = Object<ClusterSpec, Value>;
+/// Whatever runs the control plane of a cluster; what is read of it has the same place everywhere.
+pub type ControlPlane = Object<ControlPlaneSpec, ControlPlaneStatus>;
+
+/// The kind of control plane that is watched; others are read when they are needed.
+pub const HOSTED_GROUP: &str = "hypershift.openshift.io";
+pub const HOSTED_KIND: &str = "HostedControlPlane";
 
 pub fn machines(version: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, version, "Machine"), "machines")
@@ -20,9 +32,33 @@ pub fn clusters(version: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, version, "Cluster"), "clusters")
 }
 
+pub fn hosted_control_planes() -> ApiResource {
+    let kind = GroupVersionKind::gvk(HOSTED_GROUP, "v1beta1", HOSTED_KIND);
+    ApiResource::from_gvk_with_plural(&kind, "hostedcontrolplanes")
+}
+
+/// The owner of this kind of Cluster API, named in any version.
+pub fn owner<'a>(object: &'a impl ResourceExt, kind: &str) -> Option<&'a OwnerReference> {
+    let of_group = |owner: &&OwnerReference| {
+        let group = owner.api_version.split_once('/').map(|(group, _)| group);
+        group == Some(GROUP) && owner.kind == kind
+    };
+    object.owner_references().iter().find(of_group)
+}
+
+/// Only the word `true` holds an object; nothing else does.
+pub fn is_paused(object: &impl ResourceExt) -> bool {
+    object
+        .annotations()
+        .get(annotation::CAPI_PAUSED)
+        .is_some_and(|value| value == "true")
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSpec {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_name: Option<String>,
     #[serde(default)]
     pub bootstrap: Bootstrap,
     #[serde(flatten)]
@@ -77,6 +113,9 @@ pub struct ClusterSpec {
     pub infrastructure_ref: Option<ForeignRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane_ref: Option<ForeignRef>,
+    /// Nothing of the cluster is touched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
     #[serde(flatten)]
     pub rest: serde_json::Map<String, Value>,
 }
@@ -95,7 +134,60 @@ pub struct ForeignRef {
     pub name: String,
 }
 
+/// Names in it belong to the control plane's namespace.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneSpec {
+    #[serde(default)]
+    pub dns: ControlPlaneDns,
+    #[serde(default)]
+    pub pull_secret: Named,
+    #[serde(default)]
+    pub platform: ControlPlanePlatform,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneDns {
+    #[serde(default)]
+    pub base_domain: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ControlPlanePlatform {
+    #[serde(default)]
+    pub agent: AgentPlatform,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentPlatform {
+    /// Where the cluster's Agents are taken from.
+    #[serde(default)]
+    pub agent_namespace: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneStatus {
+    #[serde(default)]
+    pub kube_config: Named,
+    #[serde(default)]
+    pub kubeadmin_password: Named,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Named {
+    #[serde(default)]
+    pub name: String,
+}
+
 impl ForeignRef {
+    /// A control plane of HyperShift.
+    pub fn is_hosted(&self) -> bool {
+        self.group() == HOSTED_GROUP && self.kind == HOSTED_KIND
+    }
+
     pub fn group(&self) -> &str {
         let from_version = || {
             self.api_version

@@ -5,6 +5,7 @@ use super::event::Recorder;
 use super::hook::Hooks;
 use super::metrics::Metrics;
 use super::mirror::{Change, Kind, Mirror, Scope};
+use super::provider::Providers;
 use super::queue::Queue;
 use super::spoke::Spokes;
 use super::told::Told;
@@ -31,6 +32,8 @@ pub struct Context {
     pub told: Told,
     /// Clients of clusters that were installed.
     pub spokes: Spokes,
+    /// Others who provide machines for Cluster API.
+    pub providers: Providers,
     /// With what hosts are fetched back from the inside of their clusters; absent: not at all.
     pub reclaim_image: Option<String>,
     pub metal_boot: MetalBoot,
@@ -51,11 +54,13 @@ pub struct Queues {
     pub agent_arrival: Queue,
     pub agent_cluster: Queue,
     pub agent_machine: Queue,
+    /// AgentMachines whose nodes are told who they are.
+    pub node_provider_id: Queue,
     pub bare_metal_host: Queue,
 }
 
 impl Queues {
-    pub fn lengths(&self) -> [(&'static str, usize); 9] {
+    pub fn lengths(&self) -> [(&'static str, usize); 10] {
         [
             ("infra-env", self.infra_env.len()),
             ("agent", self.agent.len()),
@@ -66,6 +71,7 @@ impl Queues {
             ("agent-cluster", self.agent_cluster.len()),
             ("agent-machine", self.agent_machine.len()),
             ("bare-metal-host", self.bare_metal_host.len()),
+            ("node-provider-id", self.node_provider_id.len()),
         ]
     }
 }
@@ -101,6 +107,16 @@ pub mod index {
     pub const INSTALL_LEAVING: &str = "install-leaving";
     /// AgentMachine: `namespace/name` of its Agent.
     pub const MACHINE_AGENT: &str = "machine-agent";
+    /// AgentMachine: `namespace/name` of the Machine that owns it.
+    pub const MACHINE_OWNER: &str = "machine-owner";
+    /// AgentMachine: its namespace.
+    pub const MACHINE_NAMESPACE: &str = "machine-namespace";
+    /// AgentMachine: those without an Agent, all under the empty text.
+    pub const MACHINE_WAITING: &str = "machine-waiting";
+    /// Machine: `namespace/name` of the Secret with its user data.
+    pub const MACHINE_DATA: &str = "machine-data";
+    /// AgentCluster: its namespace.
+    pub const CLUSTER_NAMESPACE: &str = "cluster-namespace";
     /// ClusterDeployment: name of the AgentCluster it stands for.
     pub const AGENT_CLUSTER_LABEL: &str = "agent-cluster-label";
     /// BareMetalHost: `namespace/address` of the interface it boots from, in small letters.
@@ -129,6 +145,8 @@ pub struct Mirrors {
     pub bare_metal_hosts: Mirror<BareMetalHost>,
     /// Only those that were made for an InfraEnv.
     pub preprovisioning_images: Mirror<PreprovisioningImage>,
+    /// Control planes of HyperShift.
+    pub control_planes: Mirror<capi::ControlPlane>,
     /// Only those with the label that says so.
     pub secrets: Mirror<Secret>,
     /// Only those with the label that says so.
@@ -168,10 +186,16 @@ impl Mirrors {
                 .index(index::CLUSTER_ID, cluster_id)
                 .index(index::AGENT_CLUSTER_LABEL, agent_cluster_label),
             cluster_image_sets: mirror(kube, &everywhere),
-            agent_machines: mirror(kube, &here).index(index::MACHINE_AGENT, machine_agent),
-            agent_clusters: mirror(kube, &here),
-            machines: Mirror::new(kube.clone(), capi::machines(capi), here.clone()),
+            agent_machines: mirror(kube, &here)
+                .index(index::MACHINE_AGENT, machine_agent)
+                .index(index::MACHINE_OWNER, machine_owner)
+                .index(index::MACHINE_NAMESPACE, namespace_of)
+                .index(index::MACHINE_WAITING, machine_waiting),
+            agent_clusters: mirror(kube, &here).index(index::CLUSTER_NAMESPACE, namespace_of),
+            machines: Mirror::new(kube.clone(), capi::machines(capi), here.clone())
+                .index(index::MACHINE_DATA, machine_data),
             clusters: Mirror::new(kube.clone(), capi::clusters(capi), here.clone()),
+            control_planes: Mirror::new(kube.clone(), capi::hosted_control_planes(), here.clone()),
             bare_metal_hosts: mirror(kube, &here)
                 .index(index::METAL_MAC, metal_mac)
                 .index(index::METAL_INFRA_ENV, label_of_infra_env)
@@ -203,6 +227,7 @@ impl Mirrors {
         self.clusters.ready().await;
         self.bare_metal_hosts.ready().await;
         self.preprovisioning_images.ready().await;
+        self.control_planes.ready().await;
         self.secrets.ready().await;
         self.config_maps.ready().await;
     }
@@ -250,6 +275,9 @@ impl Context {
             mirrors
                 .preprovisioning_images
                 .run(|change| self.tell(&hooks.preprovisioning_image, change)),
+            mirrors
+                .control_planes
+                .run(|change| self.tell(&hooks.control_plane, change)),
             mirrors.secrets.run(|change| self.tell(&hooks.secret, change)),
             mirrors
                 .config_maps
@@ -370,6 +398,25 @@ fn machine_agent(machine: &AgentMachine) -> Vec<String> {
         .iter()
         .filter_map(|status| status.agent_ref.as_ref());
     agent.map(|agent| Key::from(agent).to_string()).collect()
+}
+
+fn machine_owner(machine: &AgentMachine) -> Vec<String> {
+    let namespace = machine.namespace().unwrap_or_default();
+    let owner = capi::owner(machine, capi::MACHINE).into_iter();
+    owner
+        .map(|owner| Key::new(&namespace, &owner.name).to_string())
+        .collect()
+}
+
+fn machine_waiting(machine: &AgentMachine) -> Vec<String> {
+    let waits = machine_agent(machine).is_empty();
+    waits.then(String::new).into_iter().collect()
+}
+
+fn machine_data(machine: &capi::Machine) -> Vec<String> {
+    let namespace = machine.metadata.namespace.clone().unwrap_or_default();
+    let data = machine.spec.bootstrap.data_secret_name.iter();
+    data.map(|name| Key::new(&namespace, name).to_string()).collect()
 }
 
 fn agent_cluster_label(cluster: &ClusterDeployment) -> Vec<String> {

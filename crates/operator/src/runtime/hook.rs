@@ -29,6 +29,7 @@ pub struct Hooks {
     pub cluster: Vec<Hook<capi::Cluster>>,
     pub bare_metal_host: Vec<Hook<BareMetalHost>>,
     pub preprovisioning_image: Vec<Hook<PreprovisioningImage>>,
+    pub control_plane: Vec<Hook<capi::ControlPlane>>,
     pub secret: Vec<Hook<Secret>>,
     pub config_map: Vec<Hook<ConfigMap>>,
     /// Something changed in the hub.

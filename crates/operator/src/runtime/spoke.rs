@@ -56,8 +56,11 @@ impl Context {
             .value(data::KUBECONFIG)
             .filter(|text| !text.trim().is_empty());
         let text = text.ok_or(NoSpoke::NoKubeconfig)?;
-        let hosted =
-            deployment.is_some_and(|deployment| deployment.labels().contains_key(label::AGENT_CLUSTER));
+        let hosted = deployment.is_some_and(|deployment| {
+            let control_plane = Key::new(&cluster.namespace, &deployment.spec.cluster_name);
+            let of_machines = deployment.labels().contains_key(label::AGENT_CLUSTER);
+            of_machines && self.mirrors.control_planes.get(&control_plane).is_some()
+        });
         let server = hosted.then(|| format!("https://kube-apiserver.{}.svc:6443", cluster.namespace));
         if !secret.missing_labels.is_empty() {
             let secrets = (&self.mirrors.secrets, self.hooks.secret.as_slice());

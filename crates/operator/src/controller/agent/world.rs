@@ -2,7 +2,8 @@
 
 use super::spoke::Spoke;
 use crate::crd::keys::{self, annotation, data};
-use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
+use crate::crd::reference::ClusterRef;
+use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv, capi};
 use crate::error::{Error, Trouble};
 use crate::key::Key;
 use crate::runtime::context::index;
@@ -30,6 +31,8 @@ pub struct World {
     pub stale: Vec<HostDetail>,
     /// The ClusterDeployment of the cluster that the host is in.
     pub tenant: Option<Key>,
+    /// The machine that still counts on the host; read only while there is no Agent.
+    pub claim: Option<Claim>,
     /// What the Agent wants to be bound to.
     pub target: Target,
     /// The ClusterDeployment and AgentClusterInstall of the target.
@@ -58,6 +61,14 @@ pub struct World {
 pub enum Failure {
     Hub(Trouble),
     Spoke(String),
+}
+
+/// A machine of Cluster API that names the Agent as its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub machine: Key,
+    /// The ClusterDeployment of its cluster.
+    pub cluster: ClusterRef,
 }
 
 /// The cluster that `clusterDeploymentName` names.
@@ -91,6 +102,7 @@ impl World {
             row: None,
             stale: Vec::new(),
             tenant: None,
+            claim: None,
             target: Target::NotWanted,
             deployment: None,
             install: None,
@@ -113,6 +125,7 @@ impl World {
             return Ok(None);
         }
         world.read_infra_env(ctx);
+        world.read_claim(ctx).await?;
         world.read_target(ctx).await?;
         world.read_secrets(ctx).await?;
         world.metal_joined = super::spoke::metal_joined(ctx, &world).await?;
@@ -155,6 +168,28 @@ impl World {
             .and_then(|agent| agent.labels().get(keys::label::INFRA_ENV).cloned());
         let named = named.map(|name| Key::new(&self.key.namespace, name));
         self.infra_env = of_row.or_else(|| ctx.mirrors.infra_envs.get(&named?));
+    }
+
+    /// An Agent that was deleted and comes back is still that of its machine, whose provider does not tell again what it
+    /// has told once.
+    async fn read_claim(&mut self, ctx: &Context) -> Result<(), Error> {
+        if self.agent.is_some() {
+            return Ok(());
+        }
+        let machines = &ctx.mirrors.agent_machines;
+        for machine in machines.by(index::MACHINE_AGENT, &self.key.to_string()) {
+            let lineage = ctx.lineage(&machine).await?;
+            let leaves = |owner: &Arc<capi::Machine>| owner.metadata.deletion_timestamp.is_some();
+            let stays = machine.metadata.deletion_timestamp.is_none()
+                && !lineage.machine.as_ref().is_some_and(leaves);
+            if let Some(cluster) = lineage.deployment().filter(|_| stays) {
+                self.claim = Some(Claim {
+                    machine: Key::of(&*machine),
+                    cluster: cluster.clone(),
+                });
+            }
+        }
+        Ok(())
     }
 
     async fn read_target(&mut self, ctx: &Context) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use super::{Call, Plan, Step, Then, metadata, status};
 use crate::controller::agent::world::World;
 use crate::crd::agent::AgentSpec;
-use crate::crd::keys::{finalizer, label};
+use crate::crd::keys::{annotation, finalizer, label};
 use crate::crd::reference::ClusterRef;
 use crate::crd::{Agent, InfraEnv};
 use crate::runtime::event::News;
@@ -29,6 +29,10 @@ pub fn make(world: &World) -> Plan {
     if cluster.is_none() && row.host.cluster_id.is_some() {
         return Plan::of(Vec::new(), Then::After(LATER));
     }
+    // A host that belongs to a cluster by now is not its machine's any more, unless it is the same.
+    let claim = world.claim.as_ref();
+    let claim = claim.filter(|claim| cluster.as_ref().is_none_or(|cluster| *cluster == claim.cluster));
+    let cluster = cluster.or_else(|| claim.map(|claim| claim.cluster.clone()));
     let mut spec = AgentSpec {
         approved: metadata::auto_approves(infra_env),
         cluster_deployment_name: cluster,
@@ -36,14 +40,21 @@ pub fn make(world: &World) -> Plan {
     };
     let inherited = metadata::inherit(infra_env, &spec.node_labels, &[]);
     spec.node_labels = inherited.node_labels;
-    let annotations =
-        metadata::inherited_annotation(&inherited.keys).map(|(key, value)| [(key, value)].into());
+    let mut annotations: BTreeMap<_, _> = metadata::inherited_annotation(&inherited.keys)
+        .into_iter()
+        .collect();
+    let mut labels = labels(infra_env, spec.cluster_deployment_name.as_ref());
+    if let Some(claim) = claim {
+        labels.insert(label::AGENT_MACHINE.into(), claim.machine.name.clone());
+        let namespace = claim.machine.namespace.clone();
+        annotations.insert(annotation::AGENT_MACHINE_NAMESPACE.into(), namespace);
+    }
     let agent = Agent {
         metadata: ObjectMeta {
             name: Some(world.key.name.clone()),
             namespace: Some(world.key.namespace.clone()),
-            labels: Some(labels(infra_env, spec.cluster_deployment_name.as_ref())),
-            annotations,
+            labels: Some(labels),
+            annotations: Some(annotations).filter(|annotations| !annotations.is_empty()),
             finalizers: Some(vec![finalizer::AGENT.into()]),
             owner_references: Some(vec![metadata::owner(infra_env)]),
             ..ObjectMeta::default()

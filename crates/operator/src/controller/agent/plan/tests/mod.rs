@@ -150,6 +150,7 @@ fn world(agent: Option<Agent>, row: Option<HostDetail>) -> World {
         row,
         stale: Vec::new(),
         tenant,
+        claim: None,
         target: wanted.map_or(Target::NotWanted, target),
         deployment: None,
         install: None,

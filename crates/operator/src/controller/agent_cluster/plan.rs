@@ -1,0 +1,203 @@
+//! What is to be done about an AgentCluster. Pure: the world in, steps out.
+
+mod deployment;
+mod endpoint;
+#[cfg(test)]
+mod tests;
+
+use super::world::World;
+use crate::crd::agent_cluster::{AgentClusterStatus, condition, reason};
+use crate::crd::condition::{Finding, set_standard};
+use crate::crd::keys::{self, finalizer, label};
+use crate::crd::reference::ClusterRef;
+use crate::crd::{AgentClusterInstall, ClusterDeployment, capi};
+use crate::key::Key;
+use crate::runtime::event::News;
+use crate::runtime::looks::{self, Then};
+use crate::runtime::merge;
+use crate::runtime::patch::finalizers;
+use kube::ResourceExt;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub type Plan = looks::Plan<Step>;
+
+/// One write.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Metadata of the object.
+    Patch(Value),
+    Status(Value),
+    Tell(News),
+    CreateDeployment(Box<ClusterDeployment>),
+    /// Its label and its owners.
+    PatchDeployment(Value),
+    CreateInstall(Box<AgentClusterInstall>),
+    LabelSecret(Key, BTreeMap<String, String>),
+}
+
+/// Control planes that are not HyperShift's are not watched.
+const WAIT: Duration = Duration::from_secs(5);
+
+pub fn plan(world: &World) -> Plan {
+    if world.elsewhere {
+        return Plan::of(Vec::new(), Then::After(world.retry));
+    }
+    let held = world
+        .owner
+        .as_ref()
+        .is_some_and(|owner| owner.spec.paused == Some(true));
+    let cluster = &*world.cluster;
+    let (leaving, paused) = (
+        cluster.metadata.deletion_timestamp.is_some(),
+        capi::is_paused(cluster),
+    );
+    if held && !(leaving && paused) {
+        return Plan::default();
+    }
+    if leaving {
+        return leave(world, paused);
+    }
+    if let Some(patch) = metadata(world, paused) {
+        return Plan::of(vec![Step::Patch(patch)], Then::Look);
+    }
+    if paused {
+        return Plan::of(deployment::orphan(world), Then::Rest);
+    }
+    match &world.deployment {
+        Some(deployment) => keep(world, deployment),
+        None => make(world),
+    }
+}
+
+/// What it owns goes with it, unless somebody moves it elsewhere meanwhile.
+fn leave(world: &World, paused: bool) -> Plan {
+    if !keys::has_finalizer(&*world.cluster, finalizer::AGENT_CLUSTER) {
+        return Plan::default();
+    }
+    let mut steps = if paused {
+        deployment::orphan(world)
+    } else {
+        Vec::new()
+    };
+    let left = finalizers(&*world.cluster, None, Some(finalizer::AGENT_CLUSTER));
+    steps.push(Step::Patch(json!({ "metadata": { "finalizers": left } })));
+    Plan::of(steps, Then::Rest)
+}
+
+fn metadata(world: &World, paused: bool) -> Option<Value> {
+    let cluster = &*world.cluster;
+    let mut metadata = Map::new();
+    if !keys::has_finalizer(cluster, finalizer::AGENT_CLUSTER) {
+        let all = finalizers(cluster, Some(finalizer::AGENT_CLUSTER), None);
+        metadata.insert("finalizers".into(), all);
+    }
+    if !paused && !cluster.labels().contains_key(label::BACKUP) {
+        metadata.insert("labels".into(), json!({ label::BACKUP: "true" }));
+    }
+    (!metadata.is_empty()).then(|| json!({ "metadata": metadata }))
+}
+
+fn make(world: &World) -> Plan {
+    if let Some(gone) = world.named() {
+        // Made anew it would be another cluster to the hub; a restore may still bring it.
+        let text = format!("ClusterDeployment {gone} is not there.");
+        return shown(world, reason::NO_CLUSTER_DEPLOYMENT, text, Then::Rest);
+    }
+    match deployment::new(world) {
+        Ok(deployment) => {
+            let mut steps = label_secrets(world);
+            steps.push(Step::CreateDeployment(Box::new(deployment)));
+            Plan::of(steps, Then::Look)
+        }
+        Err(text) => shown(world, reason::WAITING_FOR_CONTROL_PLANE, text, again(world)),
+    }
+}
+
+/// Everything else that is waited for is watched.
+fn again(world: &World) -> Then {
+    let owner = world.owner.as_ref();
+    let reference = owner.and_then(|owner| owner.spec.control_plane_ref.as_ref());
+    match reference {
+        Some(reference) if !reference.is_hosted() => Then::After(WAIT),
+        _ => Then::Rest,
+    }
+}
+
+fn keep(world: &World, deployment: &ClusterDeployment) -> Plan {
+    if deployment.metadata.deletion_timestamp.is_some() {
+        let text = format!("ClusterDeployment {} is being deleted.", Key::of(deployment));
+        return shown(world, reason::NO_CLUSTER_DEPLOYMENT, text, Then::Rest);
+    }
+    if let Some(patch) = deployment::adoption(world, deployment) {
+        return Plan::of(vec![Step::PatchDeployment(patch)], Then::Look);
+    }
+    if world.install.is_none() {
+        return match endpoint::install(world, deployment) {
+            Ok(install) => {
+                let mut steps = label_secrets(world);
+                steps.push(Step::CreateInstall(Box::new(install)));
+                Plan::of(steps, Then::Look)
+            }
+            Err(text) => shown(world, reason::BAD_IGNITION_ENDPOINT, text, Then::Rest),
+        };
+    }
+    let endpoint = world.cluster.spec.control_plane_endpoint.as_ref();
+    match endpoint.filter(|endpoint| !endpoint.host.is_empty() && endpoint.port.is_some()) {
+        Some(_) => shown(world, reason::READY, "Agents can be bound.".into(), Then::Rest),
+        None => {
+            let text = "spec.controlPlaneEndpoint has no host and port yet.".into();
+            shown(world, reason::WAITING_FOR_ENDPOINT, text, Then::Rest)
+        }
+    }
+}
+
+fn label_secrets(world: &World) -> Vec<Step> {
+    let lacking = world.unlabelled.iter();
+    lacking
+        .map(|(key, labels)| Step::LabelSecret(key.clone(), labels.clone()))
+        .collect()
+}
+
+/// The status with this to say, and who must hear of it.
+fn shown(world: &World, why: &'static str, text: String, then: Then) -> Plan {
+    let before = world.cluster.status.clone();
+    let mut status = before.clone().unwrap_or_default();
+    let ready = why == reason::READY;
+    let was = status
+        .conditions
+        .iter()
+        .find(|known| known.type_ == condition::READY);
+    let news = was.is_none_or(|was| was.reason != why).then(|| News {
+        warning: matches!(why, reason::NO_CLUSTER_DEPLOYMENT | reason::BAD_IGNITION_ENDPOINT),
+        reason: why.into(),
+        note: text.clone(),
+    });
+    // Whoever was told that it is ready is not told otherwise.
+    status.ready |= ready;
+    if let Some(deployment) = &world.deployment {
+        let key = Key::of(&**deployment);
+        status.cluster_deployment_reference = ClusterRef {
+            name: key.name,
+            namespace: key.namespace,
+        };
+    }
+    let finding = Finding::new(condition::READY, ready, why, text);
+    let generation = world.cluster.metadata.generation;
+    set_standard(&mut status.conditions, finding, generation, world.now);
+    let mut steps = Vec::new();
+    if let Some(patch) = difference(before.as_ref(), &status) {
+        steps.push(Step::Status(patch));
+        steps.extend(news.map(Step::Tell));
+    }
+    Plan::of(steps, then)
+}
+
+/// Nothing written yet is not the same as nothing to say: some fields must be there from the first time on.
+fn difference(before: Option<&AgentClusterStatus>, status: &AgentClusterStatus) -> Option<Value> {
+    match before {
+        Some(before) => merge::diff(before, status),
+        None => merge::diff(&Value::Null, status),
+    }
+}

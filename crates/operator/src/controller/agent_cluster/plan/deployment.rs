@@ -1,0 +1,130 @@
+//! The ClusterDeployment that stands for a cluster of Cluster API: as it is made, and whose it is.
+
+use super::Step;
+use crate::controller::agent_cluster::world::World;
+use crate::crd::agent_cluster_install::ClusterMetadata;
+use crate::crd::capi::{self, ControlPlane};
+use crate::crd::cluster_deployment::{AgentBareMetal, ClusterDeploymentSpec, ClusterInstallRef, Platform};
+use crate::crd::keys::label;
+use crate::crd::reference::LocalRef;
+use crate::crd::{AgentCluster, AgentClusterInstall, ClusterDeployment};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::{Resource, ResourceExt};
+use serde_json::{Map, Value, json};
+
+/// Nothing is to be installed: the cluster has a control plane already, and Agents are added to it. An error says what is
+/// waited for.
+pub fn new(world: &World) -> Result<ClusterDeployment, String> {
+    let owner = capi::owner(&*world.cluster, capi::CLUSTER).ok_or("No Cluster owns this object yet.")?;
+    let cluster = world
+        .owner
+        .as_ref()
+        .ok_or_else(|| format!("Cluster {} is not there.", owner.name))?;
+    let reference = cluster
+        .spec
+        .control_plane_ref
+        .as_ref()
+        .ok_or_else(|| format!("Cluster {} names no control plane yet.", owner.name))?;
+    let whole = format!("{} {}", reference.kind, reference.name);
+    let plane = world
+        .control_plane
+        .as_ref()
+        .ok_or_else(|| format!("{whole} is not there or cannot be read."))?;
+    let given = |value: &str, what: &str| match value {
+        "" => Err(format!("{whole} has no {what} yet.")),
+        value => Ok(value.to_owned()),
+    };
+    let status = plane.status.clone().unwrap_or_default();
+    let kubeconfig = given(&status.kube_config.name, "status.kubeConfig")?;
+    let domain = given(&plane.spec.dns.base_domain, "spec.dns.baseDomain")?;
+    let pull_secret = given(&plane.spec.pull_secret.name, "spec.pullSecret")?;
+    let password = Some(status.kubeadmin_password.name).filter(|name| !name.is_empty());
+    let metadata = ClusterMetadata {
+        cluster_id: owner.uid.clone(),
+        infra_id: owner.uid.clone(),
+        admin_kubeconfig_secret_ref: LocalRef { name: kubeconfig },
+        admin_password_secret_ref: password.map(|name| LocalRef { name }),
+        ..ClusterMetadata::default()
+    };
+    Ok(ClusterDeployment {
+        metadata: ObjectMeta {
+            name: Some(world.key.name.clone()),
+            namespace: Some(world.key.namespace.clone()),
+            labels: Some([(label::AGENT_CLUSTER.to_owned(), world.key.name.clone())].into()),
+            owner_references: Some(vec![owner_reference(&world.cluster)]),
+            ..ObjectMeta::default()
+        },
+        spec: spec(world, plane, domain, pull_secret, metadata),
+        status: None,
+    })
+}
+
+fn spec(
+    world: &World,
+    plane: &ControlPlane,
+    base_domain: String,
+    pull_secret: String,
+    metadata: ClusterMetadata,
+) -> ClusterDeploymentSpec {
+    ClusterDeploymentSpec {
+        cluster_name: plane.name_any(),
+        base_domain,
+        platform: Some(Platform {
+            agent_bare_metal: Some(AgentBareMetal::default()),
+        }),
+        pull_secret_ref: Some(LocalRef { name: pull_secret }),
+        cluster_install_ref: Some(ClusterInstallRef {
+            group: AgentClusterInstall::group(&()).into_owned(),
+            version: AgentClusterInstall::version(&()).into_owned(),
+            kind: AgentClusterInstall::kind(&()).into_owned(),
+            name: world.key.name.clone(),
+        }),
+        installed: true,
+        cluster_metadata: Some(metadata),
+        preserve_on_delete: false,
+    }
+}
+
+fn owner_reference(cluster: &AgentCluster) -> OwnerReference {
+    OwnerReference {
+        api_version: AgentCluster::api_version(&()).into_owned(),
+        kind: AgentCluster::kind(&()).into_owned(),
+        name: cluster.name_any(),
+        uid: cluster.uid().unwrap_or_default(),
+        controller: None,
+        block_owner_deletion: None,
+    }
+}
+
+fn is_mine(world: &World, owner: &OwnerReference) -> bool {
+    owner.kind == AgentCluster::kind(&()) && owner.name == world.key.name
+}
+
+/// Label and owner, where they are not as they should be.
+pub fn adoption(world: &World, deployment: &ClusterDeployment) -> Option<Value> {
+    let mut metadata = Map::new();
+    if deployment.labels().get(label::AGENT_CLUSTER) != Some(&world.key.name) {
+        metadata.insert("labels".into(), json!({ label::AGENT_CLUSTER: world.key.name }));
+    }
+    let owner = owner_reference(&world.cluster);
+    let owners = deployment.owner_references();
+    if !owners.iter().any(|known| known.uid == owner.uid) {
+        // One of the same name that was there before is another object.
+        let others = owners.iter().filter(|known| !is_mine(world, known)).cloned();
+        let all: Vec<_> = others.chain([owner]).collect();
+        metadata.insert("ownerReferences".into(), json!(all));
+    }
+    (!metadata.is_empty()).then(|| json!({ "metadata": metadata }))
+}
+
+/// The ClusterDeployment outlives its AgentCluster.
+pub fn orphan(world: &World) -> Vec<Step> {
+    let owners = world.deployment.as_deref().map(ResourceExt::owner_references);
+    let Some(owners) = owners.filter(|owners| owners.iter().any(|owner| is_mine(world, owner))) else {
+        return Vec::new();
+    };
+    let others: Vec<_> = owners.iter().filter(|owner| !is_mine(world, owner)).collect();
+    vec![Step::PatchDeployment(
+        json!({ "metadata": { "ownerReferences": others } }),
+    )]
+}

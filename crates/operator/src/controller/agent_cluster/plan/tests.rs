@@ -1,0 +1,323 @@
+use super::endpoint::without_path;
+use super::*;
+use crate::crd::AgentCluster;
+use crate::crd::agent_cluster::ApiEndpoint;
+use crate::crd::agent_cluster_install::IgnitionEndpoint;
+use crate::crd::reference::FullRef;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use std::sync::Arc;
+
+fn parse<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+fn agent_cluster() -> AgentCluster {
+    let mut cluster: AgentCluster = parse(json!({
+        "apiVersion": "capi-provider.agent-install.openshift.io/v1beta1", "kind": "AgentCluster",
+        "metadata": {
+            "name": "blue", "namespace": "hcp", "uid": "uid-of-blue",
+            "finalizers": [finalizer::AGENT_CLUSTER],
+            "labels": { label::BACKUP: "true" },
+            "ownerReferences": [{
+                "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "blue-1", "uid": "uid-of-cluster",
+            }],
+        },
+        "spec": {},
+    }));
+    cluster.spec.ignition_endpoint = Some(IgnitionEndpoint {
+        url: "https://ignition.example.com/ignition".into(),
+        ca_certificate_reference: Some(FullRef {
+            namespace: "hcp".into(),
+            name: "ignition-ca".into(),
+        }),
+    });
+    cluster.spec.control_plane_endpoint = Some(ApiEndpoint {
+        host: "api.example.com".into(),
+        port: Some(6443),
+    });
+    cluster
+}
+
+/// With everything there is to begin with.
+fn world() -> World {
+    World {
+        key: Key::new("hcp", "blue"),
+        cluster: Arc::new(agent_cluster()),
+        owner: Some(Arc::new(parse(json!({
+            "metadata": { "name": "blue-1", "namespace": "hcp" },
+            "spec": { "controlPlaneRef": {
+                "apiGroup": "hypershift.openshift.io", "kind": "HostedControlPlane", "name": "plane",
+            } },
+        })))),
+        control_plane: Some(Arc::new(parse(json!({
+            "metadata": { "name": "plane", "namespace": "hcp" },
+            "spec": { "dns": { "baseDomain": "example.com" }, "pullSecret": { "name": "pull" } },
+            "status": { "kubeConfig": { "name": "admin", "key": "kubeconfig" } },
+        })))),
+        deployment: None,
+        install: None,
+        unlabelled: Vec::new(),
+        elsewhere: false,
+        retry: Duration::from_secs(10),
+        now: Timestamp::from_second(1000).unwrap(),
+    }
+}
+
+fn change(world: &mut World, change: impl FnOnce(&mut AgentCluster)) {
+    change(Arc::make_mut(&mut world.cluster));
+}
+
+/// With the objects the plan asks for.
+fn made(mut world: World) -> World {
+    for _ in 0..3 {
+        for step in plan(&world).steps {
+            match step {
+                Step::CreateDeployment(deployment) => {
+                    let mut deployment = *deployment;
+                    deployment.metadata.uid = Some("uid-of-deployment".into());
+                    world.deployment = Some(Arc::new(deployment));
+                }
+                Step::CreateInstall(install) => world.install = Some(Arc::new(*install)),
+                Step::Status(status) => {
+                    change(&mut world, |cluster| cluster.status = Some(parse(status)));
+                }
+                _ => {}
+            }
+        }
+    }
+    world
+}
+
+fn said(plan: &Plan) -> (bool, String, String) {
+    let status = plan.steps.iter().find_map(|step| match step {
+        Step::Status(status) => Some(status.clone()),
+        _ => None,
+    });
+    let status = status.unwrap_or_else(|| panic!("{plan:?}"));
+    let ready = &status["conditions"][0];
+    assert_eq!(ready["type"], "Ready");
+    (
+        status["ready"] == true,
+        ready["reason"].as_str().unwrap().to_owned(),
+        ready["message"].as_str().unwrap().to_owned(),
+    )
+}
+
+#[test]
+fn a_hosted_cluster_becomes_a_deployment_that_is_installed() {
+    let plan = plan(&world());
+    let [Step::CreateDeployment(deployment)] = &plan.steps[..] else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(plan.then, Then::Look);
+    assert_eq!(Key::of(&**deployment), Key::new("hcp", "blue"));
+    assert_eq!(deployment.labels()[label::AGENT_CLUSTER], "blue");
+    assert_eq!(deployment.owner_references()[0].uid, "uid-of-blue");
+    let spec = &deployment.spec;
+    assert!(spec.installed);
+    assert_eq!(
+        (spec.cluster_name.as_str(), spec.base_domain.as_str()),
+        ("plane", "example.com")
+    );
+    assert_eq!(deployment.install_name(), Some("blue"));
+    let metadata = spec.cluster_metadata.clone().unwrap();
+    assert_eq!(
+        (metadata.cluster_id.as_str(), metadata.infra_id.as_str()),
+        ("uid-of-cluster", "uid-of-cluster")
+    );
+    assert_eq!(metadata.admin_kubeconfig_secret_ref.name, "admin");
+    assert_eq!(metadata.admin_password_secret_ref, None);
+}
+
+#[test]
+fn secrets_are_labelled_before_they_are_named() {
+    let mut world = world();
+    let labels = BTreeMap::from([(label::BACKUP.to_owned(), "true".to_owned())]);
+    world.unlabelled = vec![(Key::new("hcp", "pull"), labels.clone())];
+    let plan = plan(&world);
+    assert!(
+        matches!(&plan.steps[..], [Step::LabelSecret(key, _), Step::CreateDeployment(_)] if key.name == "pull"),
+        "{plan:?}"
+    );
+}
+
+#[test]
+fn what_is_waited_for_is_said() {
+    let lacks = |edit: &dyn Fn(&mut World)| {
+        let mut world = world();
+        edit(&mut world);
+        let plan = plan(&world);
+        let (ready, reason, text) = said(&plan);
+        assert!(!ready);
+        assert_eq!(reason, "WaitingForControlPlane");
+        (text, plan.then)
+    };
+    let (text, then) = lacks(&|world| world.owner = None);
+    assert!(text.contains("blue-1") && then == Then::Rest, "{text}");
+    let (text, then) = lacks(&|world| world.control_plane = None);
+    assert!(
+        text.contains("HostedControlPlane plane") && then == Then::Rest,
+        "{text}"
+    );
+    let (text, _) = lacks(&|world| {
+        Arc::make_mut(world.control_plane.as_mut().unwrap()).status = None;
+    });
+    assert!(text.contains("status.kubeConfig"), "{text}");
+    let (_, then) = lacks(&|world| {
+        world.control_plane = None;
+        let owner = Arc::make_mut(world.owner.as_mut().unwrap());
+        owner.spec.control_plane_ref.as_mut().unwrap().api_group = Some("other.example.com".into());
+    });
+    assert_eq!(then, Then::After(WAIT), "nobody watches that kind");
+}
+
+#[test]
+fn the_install_is_made_after_the_deployment_and_then_the_cluster_is_ready() {
+    let mut world = made(world());
+    let install = world.install.clone().unwrap();
+    assert_eq!(install.spec.networking.user_managed_networking, Some(true));
+    assert_eq!(install.spec.provision_requirements.control_plane_agents, 3);
+    let endpoint = install.spec.ignition_endpoint.clone().unwrap();
+    assert_eq!(endpoint.url, "https://ignition.example.com");
+    assert_eq!(endpoint.ca_certificate_reference.unwrap().name, "ignition-ca");
+    assert_eq!(install.owner_references()[0].uid, "uid-of-deployment");
+    let status = world.cluster.status.clone().unwrap();
+    assert!(status.ready);
+    assert_eq!(status.cluster_deployment_reference.name, "blue");
+    assert_eq!(plan(&world), Plan::default(), "a second look writes nothing");
+    change(&mut world, |cluster| cluster.spec.control_plane_endpoint = None);
+    let again = plan(&world);
+    assert!(
+        again
+            .steps
+            .iter()
+            .all(|step| !format!("{step:?}").contains("\"ready\": Bool(false)")),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn without_an_endpoint_of_the_control_plane_it_is_not_ready() {
+    let mut world = world();
+    change(&mut world, |cluster| cluster.spec.control_plane_endpoint = None);
+    let world = made(world);
+    let status = world.cluster.status.clone().unwrap();
+    assert!(!status.ready);
+    assert_eq!(status.conditions[0].reason, "WaitingForControlPlaneEndpoint");
+    assert_eq!(
+        status.cluster_deployment_reference.name, "blue",
+        "machines can be bound all the same"
+    );
+}
+
+#[test]
+fn a_deployment_that_went_is_not_made_anew() {
+    let mut world = made(world());
+    world.deployment = None;
+    let (_, reason, _) = said(&plan(&world));
+    assert_eq!(reason, "ClusterDeploymentNotFound");
+}
+
+#[test]
+fn a_deployment_that_was_restored_is_adopted() {
+    let mut world = made(world());
+    let deployment = Arc::make_mut(world.deployment.as_mut().unwrap());
+    deployment.metadata.labels = None;
+    deployment.metadata.owner_references.as_mut().unwrap()[0].uid = "of its predecessor".into();
+    let plan = plan(&world);
+    let [Step::PatchDeployment(patch)] = &plan.steps[..] else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(patch["metadata"]["labels"][label::AGENT_CLUSTER], "blue");
+    let owners = patch["metadata"]["ownerReferences"].as_array().unwrap();
+    assert_eq!(owners.len(), 1);
+    assert_eq!(owners[0]["uid"], "uid-of-blue");
+}
+
+#[test]
+fn paused_it_lets_its_deployment_go_and_does_no_more() {
+    let mut world = made(world());
+    change(&mut world, |cluster| {
+        cluster
+            .annotations_mut()
+            .insert("cluster.x-k8s.io/paused".into(), "true".into());
+    });
+    let held = plan(&world);
+    let [Step::PatchDeployment(patch)] = &held.steps[..] else {
+        panic!("{held:?}")
+    };
+    assert_eq!(patch["metadata"]["ownerReferences"], json!([]));
+    change(&mut world, |cluster| {
+        cluster.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
+    });
+    let leaves = plan(&world);
+    assert!(
+        matches!(&leaves.steps[..], [Step::PatchDeployment(_), Step::Patch(_)]),
+        "first the one, then the other: {leaves:?}"
+    );
+}
+
+#[test]
+fn only_the_word_true_pauses() {
+    let mut world = made(world());
+    change(&mut world, |cluster| {
+        cluster
+            .annotations_mut()
+            .insert("cluster.x-k8s.io/paused".into(), "yes".into());
+    });
+    assert_eq!(plan(&world), Plan::default());
+    assert!(!capi::is_paused(&*world.cluster));
+}
+
+#[test]
+fn deleted_it_takes_off_its_finalizer_and_its_deployment_goes_with_it() {
+    let mut world = made(world());
+    change(&mut world, |cluster| {
+        cluster.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
+    });
+    let gone = plan(&world);
+    assert_eq!(
+        gone.steps,
+        [Step::Patch(json!({ "metadata": { "finalizers": [] } }))]
+    );
+}
+
+#[test]
+fn a_paused_cluster_and_one_of_somebody_else_are_left_alone() {
+    let mut held = world();
+    Arc::make_mut(held.owner.as_mut().unwrap()).spec.paused = Some(true);
+    assert_eq!(plan(&held), Plan::default());
+    let mut foreign = world();
+    foreign.elsewhere = true;
+    assert_eq!(plan(&foreign).steps, []);
+}
+
+#[test]
+fn toy_15_the_path_of_the_endpoint_is_cut_off_and_addresses_get_brackets() {
+    let cases = [
+        (
+            "https://ignition.example.com/ignition",
+            "https://ignition.example.com",
+        ),
+        (
+            "https://ignition.example.com:8443/a/b?c",
+            "https://ignition.example.com:8443",
+        ),
+        ("https://192.0.2.1:31000/ignition", "https://192.0.2.1:31000"),
+        (
+            "https://fd2e:6f44::1:31000/ignition",
+            "https://[fd2e:6f44::1]:31000",
+        ),
+        ("https://fd2e:6f44::1/ignition", "https://[fd2e:6f44::1]"),
+        (
+            "https://[fd2e:6f44::1]:31000/ignition",
+            "https://[fd2e:6f44::1]:31000",
+        ),
+        ("", ""),
+    ];
+    for (url, wanted) in cases {
+        assert_eq!(without_path(url).as_deref(), Ok(wanted));
+    }
+    assert!(without_path("ignition.example.com").is_err());
+}

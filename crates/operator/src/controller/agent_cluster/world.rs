@@ -1,0 +1,140 @@
+//! What a decision about an AgentCluster may look at.
+
+use crate::crd::capi::{self, ControlPlane};
+use crate::crd::keys::label;
+use crate::crd::{AgentCluster, AgentClusterInstall, ClusterDeployment};
+use crate::error::Error;
+use crate::key::Key;
+use crate::runtime::context::index;
+use crate::runtime::{Context, clock};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Debug, Clone)]
+pub struct World {
+    pub key: Key,
+    pub cluster: Arc<AgentCluster>,
+    /// The Cluster that owns it.
+    pub owner: Option<Arc<capi::Cluster>>,
+    /// Read only while there is no ClusterDeployment.
+    pub control_plane: Option<Arc<ControlPlane>>,
+    /// The one its status names; else the one that carries its name in a label; else the one of the same name.
+    pub deployment: Option<Arc<ClusterDeployment>>,
+    pub install: Option<Arc<AgentClusterInstall>>,
+    /// Secrets that the new objects are going to name, with the labels they lack.
+    pub unlabelled: Vec<(Key, BTreeMap<String, String>)>,
+    /// Somebody else looks after the clusters of this namespace.
+    pub elsewhere: bool,
+    pub retry: std::time::Duration,
+    pub now: Timestamp,
+}
+
+impl World {
+    pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
+        let Some(cluster) = ctx.mirrors.agent_clusters.get(key) else {
+            return Ok(None);
+        };
+        let mut world = Self {
+            key: key.clone(),
+            owner: None,
+            control_plane: None,
+            deployment: None,
+            install: None,
+            unlabelled: Vec::new(),
+            elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
+            retry: ctx.retry,
+            now: clock::now(),
+            cluster,
+        };
+        if let Some(owner) = capi::owner(&*world.cluster, capi::CLUSTER) {
+            let owner = Key::new(&key.namespace, &owner.name);
+            world.owner = ctx.mirrors.clusters.find(&owner).await?;
+        }
+        world.read_deployment(ctx).await?;
+        if world.deployment.is_none() {
+            world.read_control_plane(ctx).await?;
+        }
+        world.read_secrets(ctx).await?;
+        Ok(Some(world))
+    }
+
+    async fn read_deployment(&mut self, ctx: &Context) -> Result<(), Error> {
+        let all = &ctx.mirrors.cluster_deployments;
+        self.deployment = match self.named() {
+            Some(key) => all.find(&key).await?,
+            None => {
+                let labelled = all.by(index::AGENT_CLUSTER_LABEL, &self.key.name);
+                let mine = |deployment: &Arc<ClusterDeployment>| {
+                    Key::of(&**deployment).namespace == self.key.namespace
+                };
+                match labelled.into_iter().find(mine) {
+                    Some(deployment) => Some(deployment),
+                    // One that belongs to another AgentCluster is not taken for its name alone.
+                    None => all
+                        .find(&self.key)
+                        .await?
+                        .filter(|deployment| !deployment.labels().contains_key(label::AGENT_CLUSTER)),
+                }
+            }
+        };
+        if let Some(deployment) = &self.deployment {
+            let key = install_key(deployment);
+            self.install = ctx.mirrors.agent_cluster_installs.find(&key).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_control_plane(&mut self, ctx: &Context) -> Result<(), Error> {
+        let owner = self.owner.as_ref();
+        let reference = owner.and_then(|owner| owner.spec.control_plane_ref.clone());
+        if let Some(reference) = reference {
+            self.control_plane = ctx.control_plane(&self.key.namespace, &reference).await?;
+        }
+        Ok(())
+    }
+
+    /// Only before the objects that name them are made.
+    async fn read_secrets(&mut self, ctx: &Context) -> Result<(), Error> {
+        let mut keys = Vec::new();
+        if let Some(plane) = self.control_plane.as_ref().filter(|_| self.deployment.is_none()) {
+            let status = plane.status.as_ref();
+            let names = [
+                Some(&plane.spec.pull_secret.name),
+                status.map(|status| &status.kube_config.name),
+                status.map(|status| &status.kubeadmin_password.name),
+            ];
+            let named = names.into_iter().flatten().filter(|name| !name.is_empty());
+            keys.extend(named.map(|name| Key::new(&self.key.namespace, name)));
+        }
+        if self.install.is_none() {
+            let endpoint = self.cluster.spec.ignition_endpoint.as_ref();
+            let authority = endpoint.and_then(|endpoint| endpoint.ca_certificate_reference.as_ref());
+            keys.extend(authority.map(Key::from));
+        }
+        for key in keys {
+            if let Some(found) = ctx.secret(&key).await?
+                && !found.missing_labels.is_empty()
+            {
+                self.unlabelled.push((key, found.missing_labels));
+            }
+        }
+        Ok(())
+    }
+
+    /// The ClusterDeployment that the status names.
+    pub fn named(&self) -> Option<Key> {
+        let reference = &self.cluster.status.as_ref()?.cluster_deployment_reference;
+        (!reference.name.is_empty()).then(|| Key::from(reference))
+    }
+}
+
+/// The AgentClusterInstall of a ClusterDeployment, whether it is there or not.
+pub fn install_key(deployment: &ClusterDeployment) -> Key {
+    let key = Key::of(deployment);
+    match deployment.install_name() {
+        Some(name) => Key::new(key.namespace, name),
+        None => key,
+    }
+}

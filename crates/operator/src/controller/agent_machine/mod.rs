@@ -1,0 +1,100 @@
+//! AgentMachine: a machine of Cluster API takes an Agent that fits, follows it until it is installed, and gives it back
+//! before the machine is deleted.
+
+pub mod plan;
+mod wake;
+pub mod world;
+
+pub use wake::wire;
+pub use world::World;
+
+use crate::crd::AgentMachine;
+use crate::crd::keys::data;
+use crate::error::Error;
+use crate::key::Key;
+use crate::runtime::patch::Writer;
+use crate::runtime::work::Job;
+use crate::runtime::{Context, looks};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use plan::{Plan, Step, TokenSecret};
+use serde_json::json;
+use std::convert::Infallible;
+
+pub const JOB: Job = Job {
+    name: "agent-machine",
+    queue: |ctx| &ctx.queues.agent_machine,
+    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
+    width: 4,
+};
+
+const WRITER: Writer = Writer("muster-agent-machine");
+
+impl looks::World for World {
+    type Place = Key;
+    type Step = Step;
+    type Trouble = Infallible;
+
+    const WORD: &'static str = "an AgentMachine";
+    /// A fresh one that finds an Agent needs five.
+    const LOOKS: usize = 10;
+
+    async fn read(ctx: &Context, key: &Key, _: Option<Infallible>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, key).await
+    }
+
+    fn plan(&self) -> Plan {
+        plan::plan(self)
+    }
+
+    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), Infallible>, Error> {
+        apply(ctx, self, step).await.map(Ok)
+    }
+}
+
+async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
+    let own = (&ctx.mirrors.agent_machines, ctx.hooks.agent_machine.as_slice());
+    let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
+    match step {
+        Step::Patch(patch) => ctx.patch(WRITER, own, &*world.machine, patch).await,
+        Step::Status(status) => ctx.patch_status(WRITER, own, &world.key, status).await,
+        Step::Tell(news) => {
+            ctx.recorder.tell::<AgentMachine>(&world.machine, news).await;
+            Ok(())
+        }
+        Step::PatchMachine(patch) => match &world.lineage.machine {
+            Some(machine) => {
+                let machines = (&ctx.mirrors.machines, ctx.hooks.machine.as_slice());
+                ctx.patch(WRITER, machines, &**machine, patch).await
+            }
+            None => Ok(()),
+        },
+        Step::PatchAgent(agent, patch) => {
+            let agents = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
+            // Guarded by the version that was looked at: of several who want it, one gets it.
+            ctx.patch(WRITER, agents, &**agent, patch).await
+        }
+        Step::LabelSecret(key, labels) => ctx.label(WRITER, secrets, key, labels).await,
+        Step::CreateToken(token) => ctx.create(WRITER, secrets, &secret(token)).await.map(drop),
+        Step::ChangeToken(kept, token) => {
+            let bytes = ByteString(token.0.clone().into_bytes());
+            let patch = json!({ "data": { data::IGNITION_TOKEN: bytes } });
+            ctx.patch(WRITER, secrets, &**kept, &patch).await
+        }
+    }
+}
+
+fn secret(wish: &TokenSecret) -> Secret {
+    let bytes = ByteString(wish.token.0.clone().into_bytes());
+    Secret {
+        metadata: kube::api::ObjectMeta {
+            name: Some(wish.key.name.clone()),
+            namespace: Some(wish.key.namespace.clone()),
+            labels: Some(crate::crd::keys::used_labels(&Default::default())),
+            owner_references: Some(vec![wish.owner.clone()]),
+            ..Default::default()
+        },
+        data: Some([(data::IGNITION_TOKEN.to_owned(), bytes)].into()),
+        ..Secret::default()
+    }
+}

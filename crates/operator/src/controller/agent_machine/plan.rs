@@ -1,0 +1,205 @@
+//! What is to be done about an AgentMachine. Pure: the world in, steps out.
+
+pub mod bootstrap;
+mod choice;
+pub mod claim;
+mod release;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use super::world::World;
+use crate::crd::agent_machine::reason;
+use crate::crd::keys::{self, annotation, finalizer, label};
+use crate::crd::reference::ClusterRef;
+use crate::crd::{Agent, capi};
+use crate::key::Key;
+use crate::runtime::event::News;
+use crate::runtime::looks::{self, Then};
+use crate::runtime::patch::finalizers;
+use bootstrap::{Boot, Ignition};
+use choice::Choice;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub type Plan = looks::Plan<Step>;
+
+/// One write.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Metadata of the object, and its `providerID`.
+    Patch(Value),
+    Status(Value),
+    Tell(News),
+    /// The hook of the Machine.
+    PatchMachine(Value),
+    /// Claims an Agent, keeps its settings up to date, or lets it go.
+    PatchAgent(Arc<Agent>, Value),
+    LabelSecret(Key, BTreeMap<String, String>),
+    CreateToken(Box<TokenSecret>),
+    ChangeToken(Arc<Secret>, muster_contract::Secret),
+}
+
+/// Where the token of a machine's user data is kept for its Agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenSecret {
+    pub key: Key,
+    /// The user data: the token goes with it.
+    pub owner: OwnerReference,
+    pub token: muster_contract::Secret,
+}
+
+pub fn plan(world: &World) -> Plan {
+    if world.elsewhere {
+        return Plan::of(Vec::new(), Then::After(world.retry));
+    }
+    let paused = capi::is_paused(&*world.machine);
+    if world.lineage.is_paused() && !(paused && world.is_leaving()) {
+        return Plan::default();
+    }
+    if world.is_leaving() {
+        return release::plan(world, paused);
+    }
+    if paused {
+        return Plan::default();
+    }
+    let Some(machine) = &world.lineage.machine else {
+        return status::none(
+            world,
+            reason::NOT_YET_FOUND,
+            "No Machine owns this object yet.",
+            Then::Rest,
+        );
+    };
+    let steps = adopt(world, machine);
+    if !steps.is_empty() {
+        return Plan::of(steps, Then::Look);
+    }
+    match bootstrap::plan(world) {
+        Boot::Do(steps) => Plan::of(steps, Then::Look),
+        Boot::Ready(ignition) => equip(world, ignition.as_ref(), Then::Rest),
+        Boot::Wait(text, then) => match &world.agent {
+            // What it was given before still holds.
+            Some(_) => equip(world, None, then),
+            None => status::none(world, reason::NOT_YET_FOUND, &text, then),
+        },
+    }
+}
+
+/// Before anything is taken, it is noted who gives it back: on this object, and on the Machine, which waits for that.
+fn adopt(world: &World, machine: &capi::Machine) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut metadata = Map::new();
+    if !keys::has_finalizer(&*world.machine, finalizer::AGENT_MACHINE) {
+        let all = finalizers(&*world.machine, Some(finalizer::AGENT_MACHINE), None);
+        metadata.insert("finalizers".into(), all);
+    }
+    if !world.machine.labels().contains_key(label::BACKUP) {
+        metadata.insert("labels".into(), json!({ label::BACKUP: "true" }));
+    }
+    if !metadata.is_empty() {
+        steps.push(Step::Patch(json!({ "metadata": metadata })));
+    }
+    if !machine.annotations().contains_key(annotation::CAPI_DELETE_HOOK) {
+        steps.push(Step::PatchMachine(
+            json!({ "metadata": { "annotations": { annotation::CAPI_DELETE_HOOK: "" } } }),
+        ));
+    }
+    steps
+}
+
+/// Gives the machine an Agent, or its Agent what it needs.
+fn equip(world: &World, ignition: Option<&Ignition>, then: Then) -> Plan {
+    let ready = world.machine.status.as_ref().is_some_and(|status| status.ready);
+    let cluster = match deployment(world) {
+        Ok(cluster) => cluster,
+        // It has all it will ever get from there.
+        Err(_) if ready => return Plan::of(Vec::new(), then),
+        Err(text) => return status::none(world, reason::NOT_YET_FOUND, &text, then),
+    };
+    match (&world.agent, world.named_agent()) {
+        (Some(agent), _) => keep(world, agent, cluster, ignition, then),
+        (None, Some(_)) if ready => Plan::of(Vec::new(), then),
+        (None, Some(key)) => {
+            let text = format!("Agent {key} is gone; it is waited for.");
+            status::none(world, reason::NOT_YET_FOUND, &text, then)
+        }
+        (None, None) => choose(world, cluster, ignition, then),
+    }
+}
+
+/// What the machine's Agent is bound to. An error says what is waited for.
+fn deployment(world: &World) -> Result<&ClusterRef, String> {
+    let lineage = &world.lineage;
+    let cluster = lineage
+        .cluster
+        .as_ref()
+        .ok_or("There is no Cluster of this machine yet.")?;
+    let name = cluster.name_any();
+    let agent_cluster = lineage
+        .agent_cluster
+        .as_ref()
+        .ok_or_else(|| format!("Cluster {name} has no AgentCluster yet."))?;
+    let wait = || {
+        format!(
+            "AgentCluster {} has no ClusterDeployment yet.",
+            agent_cluster.name_any()
+        )
+    };
+    lineage.deployment().ok_or_else(wait)
+}
+
+fn choose(world: &World, cluster: &ClusterRef, ignition: Option<&Ignition>, then: Then) -> Plan {
+    match choice::choose(world) {
+        Choice::Take(agent, why) => {
+            let claim = claim::patch(world, &agent, cluster, ignition).unwrap_or_default();
+            let mut steps = vec![Step::PatchAgent(agent.clone(), claim)];
+            steps.extend(provider_id(world, &agent));
+            steps.extend(status::with(world, &agent, Some(why)));
+            Plan::of(steps, Then::Look)
+        }
+        Choice::Nothing(why) => status::none(world, reason::NO_SUITABLE_AGENTS, &why, then),
+        Choice::Unreadable(why) => status::none(world, reason::NOT_YET_FOUND, &why, then),
+    }
+}
+
+fn keep(
+    world: &World,
+    agent: &Arc<Agent>,
+    cluster: &ClusterRef,
+    ignition: Option<&Ignition>,
+    then: Then,
+) -> Plan {
+    let ready = world.machine.status.as_ref().is_some_and(|status| status.ready);
+    if let Some(why) = claim::stranger(world, agent, cluster) {
+        return if ready {
+            Plan::of(Vec::new(), then)
+        } else {
+            status::none(world, reason::NOT_YET_FOUND, &why, then)
+        };
+    }
+    // An installed host has booted with what it was given.
+    let ignition = ignition.filter(|_| !ready);
+    if let Some(patch) = claim::patch(world, agent, cluster, ignition) {
+        return Plan::of(vec![Step::PatchAgent(agent.clone(), patch)], Then::Look);
+    }
+    if ready {
+        return Plan::of(Vec::new(), then);
+    }
+    let mut steps = provider_id(world, agent);
+    steps.extend(status::with(world, agent, None));
+    Plan::of(steps, then)
+}
+
+/// How Cluster API finds the node of the machine.
+fn provider_id(world: &World, agent: &Agent) -> Vec<Step> {
+    let id = format!("agent://{}", agent.name_any());
+    match &world.machine.spec.provider_id {
+        Some(known) if *known == id => Vec::new(),
+        _ => vec![Step::Patch(json!({ "spec": { "providerID": id } }))],
+    }
+}

@@ -1,0 +1,111 @@
+//! Whose an Agent is, and what it gets from whoever has it.
+
+use super::bootstrap::Ignition;
+use crate::controller::agent_machine::world::World;
+use crate::crd::Agent;
+use crate::crd::keys::{annotation, label};
+use crate::crd::reference::ClusterRef;
+use crate::key::Key;
+use crate::runtime::merge;
+use kube::ResourceExt;
+use serde_json::{Map, Value, json};
+
+/// The AgentMachine that the Agent says it belongs to, if it says so in full.
+pub fn holder(agent: &Agent) -> Option<Key> {
+    let name = agent.labels().get(label::AGENT_MACHINE)?;
+    let namespace = agent.annotations().get(annotation::AGENT_MACHINE_NAMESPACE)?;
+    Some(Key::new(namespace, name))
+}
+
+/// AgentMachines of several namespaces can have the same name. Where the namespace got lost, the cluster tells.
+pub fn is_mine(world: &World, agent: &Agent) -> bool {
+    if agent.labels().get(label::AGENT_MACHINE) != Some(&world.key.name) {
+        return false;
+    }
+    match agent.annotations().get(annotation::AGENT_MACHINE_NAMESPACE) {
+        Some(namespace) => *namespace == world.key.namespace,
+        None => is_of_cluster(world, agent),
+    }
+}
+
+/// It is bound, or to be bound, to the cluster of the machine.
+pub fn is_of_cluster(world: &World, agent: &Agent) -> bool {
+    let wanted = agent.spec.cluster_deployment_name.as_ref();
+    wanted.is_some() && wanted == world.lineage.deployment()
+}
+
+/// Why the Agent is somebody else's by now.
+pub fn stranger(world: &World, agent: &Agent, cluster: &ClusterRef) -> Option<String> {
+    let key = Key::of(agent);
+    if agent.metadata.deletion_timestamp.is_some() {
+        return Some(format!("Agent {key} is being deleted."));
+    }
+    if is_mine(world, agent) {
+        return None;
+    }
+    if let Some(other) = agent.labels().get(label::AGENT_MACHINE) {
+        return Some(format!(
+            "Agent {key} belongs to another AgentMachine, {other}, by now."
+        ));
+    }
+    let elsewhere = agent.spec.cluster_deployment_name.as_ref();
+    let elsewhere = elsewhere.filter(|other| *other != cluster)?;
+    Some(format!(
+        "Agent {key} was bound to {} by somebody else.",
+        Key::from(elsewhere)
+    ))
+}
+
+/// Claims the Agent, or keeps what was claimed as it should be; nothing when it is. All of it is one write: whoever
+/// sees the label sees the rest.
+pub fn patch(
+    world: &World,
+    agent: &Agent,
+    cluster: &ClusterRef,
+    ignition: Option<&Ignition>,
+) -> Option<Value> {
+    let mut patch = Map::new();
+    let mut metadata = Map::new();
+    let labelled = agent.labels().get(label::AGENT_MACHINE) == Some(&world.key.name);
+    if !labelled {
+        metadata.insert("labels".into(), json!({ label::AGENT_MACHINE: world.key.name }));
+    }
+    let noted = agent.annotations().get(annotation::AGENT_MACHINE_NAMESPACE);
+    if noted != Some(&world.key.namespace) {
+        let note = json!({ annotation::AGENT_MACHINE_NAMESPACE: world.key.namespace });
+        metadata.insert("annotations".into(), note);
+    }
+    let mut spec = agent.spec.clone();
+    // Once claimed, a binding that was taken away was taken away by somebody.
+    if !labelled {
+        spec.cluster_deployment_name = Some(cluster.clone());
+    }
+    if let Some(ignition) = ignition {
+        spec.machine_config_pool.clone_from(&ignition.pool);
+        spec.ignition_endpoint_token_reference = Some(ignition.token.clone());
+        spec.ignition_endpoint_http_headers.clone_from(&ignition.headers);
+    }
+    if let Some(change) = merge::diff(&agent.spec, &spec) {
+        patch.insert("spec".into(), change);
+    }
+    if !metadata.is_empty() {
+        patch.insert("metadata".into(), metadata.into());
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+/// What is left of a claim is taken off; what people wrote about the host stays.
+pub fn strip(agent: &Agent) -> Value {
+    let mut spec = agent.spec.clone();
+    spec.cluster_deployment_name = None;
+    spec.machine_config_pool.clear();
+    spec.ignition_endpoint_token_reference = None;
+    spec.ignition_endpoint_http_headers.clear();
+    json!({
+        "metadata": {
+            "labels": { label::AGENT_MACHINE: null },
+            "annotations": { annotation::AGENT_MACHINE_NAMESPACE: null },
+        },
+        "spec": merge::diff(&agent.spec, &spec).unwrap_or_else(|| json!({})),
+    })
+}

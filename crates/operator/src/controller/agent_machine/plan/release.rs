@@ -1,0 +1,111 @@
+//! The way of a machine that is to be deleted: its Agent leaves the cluster before the Machine goes on.
+
+use super::{Plan, Step, Then, claim};
+use crate::controller::agent_machine::world::World;
+use crate::crd::agent::{condition, reason};
+use crate::crd::condition::find_service;
+use crate::crd::keys::{self, annotation, finalizer};
+use crate::crd::{Agent, capi};
+use crate::runtime::patch::finalizers;
+use kube::ResourceExt;
+use serde_json::json;
+
+/// How Cluster API says that it waits for the hook: in newer versions and in older ones.
+const DELETING: &str = "Deleting";
+const WAITING_FOR_HOOK: &str = "WaitingForPreTerminateHook";
+const HOOK_SUCCEEDED: &str = "PreTerminateDeleteHookSucceeded";
+
+pub fn plan(world: &World, paused: bool) -> Plan {
+    if !is_hooked(world) && !keys::has_finalizer(&*world.machine, finalizer::AGENT_MACHINE) {
+        return Plan::default();
+    }
+    if paused {
+        // Somebody moves the objects to another place; the host stays where it is.
+        return if world.machine.metadata.deletion_timestamp.is_some() {
+            done(world)
+        } else {
+            Plan::default()
+        };
+    }
+    let Some(agent) = &world.agent else {
+        return done(world);
+    };
+    if !is_due(world) {
+        return Plan::default();
+    }
+    if is_held(world, agent) {
+        return Plan::of(
+            vec![Step::PatchAgent(agent.clone(), claim::strip(agent))],
+            Then::Look,
+        );
+    }
+    if belongs_to_another(world, agent) || has_left(agent) {
+        return done(world);
+    }
+    // Its way out is watched.
+    Plan::default()
+}
+
+/// A claim of somebody else is none of our business, and nothing to wait for.
+fn belongs_to_another(world: &World, agent: &Agent) -> bool {
+    agent.labels().contains_key(keys::label::AGENT_MACHINE) && !claim::is_mine(world, agent)
+}
+
+/// The machine still has a hand on the Agent.
+fn is_held(world: &World, agent: &Agent) -> bool {
+    let unclaimed = !agent.labels().contains_key(keys::label::AGENT_MACHINE);
+    agent.metadata.deletion_timestamp.is_none()
+        && (claim::is_mine(world, agent) || (unclaimed && claim::is_of_cluster(world, agent)))
+}
+
+/// Before the hook is reached the node is still drained. Without a Machine, or without our hook on it, nobody waits.
+fn is_due(world: &World) -> bool {
+    let Some(machine) = &world.lineage.machine else {
+        return true;
+    };
+    machine.metadata.deletion_timestamp.is_some() && (reached(machine) || !is_hooked(world))
+}
+
+fn reached(machine: &capi::Machine) -> bool {
+    let Some(status) = &machine.status else {
+        return false;
+    };
+    let waits = status
+        .condition(DELETING)
+        .is_some_and(|deleting| deleting.reason == WAITING_FOR_HOOK);
+    waits || status.condition(HOOK_SUCCEEDED).is_some()
+}
+
+/// The host is out of the cluster, or waits for somebody to fetch it. While it is on its way, its node may still be
+/// needed to bring it back.
+fn has_left(agent: &Agent) -> bool {
+    let Some(status) = &agent.status else { return false };
+    match status.debug_info.state.as_str() {
+        "unbinding-pending-user-action" => true,
+        // Also what it is before anybody has tried to take it out, so that must have been tried in vain.
+        "error" => find_service(&status.conditions, condition::SPEC_SYNCED)
+            .is_some_and(|synced| synced.status == "False" && synced.reason == reason::INPUT_ERROR),
+        state => state.ends_with("-unbound"),
+    }
+}
+
+/// The Machine waits for us before it goes.
+fn is_hooked(world: &World) -> bool {
+    let machine = world.lineage.machine.as_ref();
+    machine.is_some_and(|machine| machine.annotations().contains_key(annotation::CAPI_DELETE_HOOK))
+}
+
+/// Nothing holds the Machine and this object any more.
+fn done(world: &World) -> Plan {
+    let mut steps = Vec::new();
+    if is_hooked(world) {
+        steps.push(Step::PatchMachine(
+            json!({ "metadata": { "annotations": { annotation::CAPI_DELETE_HOOK: null } } }),
+        ));
+    }
+    if keys::has_finalizer(&*world.machine, finalizer::AGENT_MACHINE) {
+        let left = finalizers(&*world.machine, None, Some(finalizer::AGENT_MACHINE));
+        steps.push(Step::Patch(json!({ "metadata": { "finalizers": left } })));
+    }
+    Plan::of(steps, Then::Rest)
+}

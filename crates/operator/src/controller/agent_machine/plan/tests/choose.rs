@@ -1,0 +1,261 @@
+//! Which Agent it is.
+
+use super::*;
+use crate::crd::agent::reason as of_agent;
+
+#[test]
+fn the_smallest_that_fits_is_taken_and_why_is_said() {
+    let mut special = agent("gpu", 8);
+    special.status.as_mut().unwrap().inventory.gpus = vec![Default::default()];
+    let mut master = agent("m", 4);
+    master.spec.role = "master".into();
+    let mut raw = agent("raw", 2);
+    raw.spec.approved = false;
+    let agents = vec![agent("big", 64), special, master, agent("small", 16), raw];
+    let mut reversed = agents.clone();
+    reversed.reverse();
+    let one = settled(world(agents));
+    let other = settled(world(reversed));
+    let status = one.machine.status.clone().unwrap();
+    assert_eq!(status.agent_ref.as_ref().unwrap().name, "small");
+    assert_eq!(
+        other.machine.status, one.machine.status,
+        "in whatever order they come"
+    );
+    let (_, _, text) = found(&one, "AgentReserved");
+    for part in [
+        "host-small (8 processors, 16 GiB) was taken",
+        "the smallest of 4",
+        "host-big (more memory)",
+        "host-gpu (more GPUs)",
+        "host-m (meant for a control plane)",
+        "1 not approved (host-raw)",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn equal_ones_are_taken_by_name() {
+    let done = settled(world(vec![agent("c", 16), agent("a", 16), agent("b", 16)]));
+    assert_eq!(done.machine.spec.provider_id.as_deref(), Some("agent://a"));
+    assert!(
+        found(&done, "AgentReserved")
+            .2
+            .contains("host-b (equal, and later by name)")
+    );
+}
+
+#[test]
+fn one_that_is_not_ready_comes_last() {
+    let mut small = agent("small", 1);
+    say(
+        &mut small,
+        condition::REQUIREMENTS_MET,
+        "False",
+        of_agent::NOT_READY,
+    );
+    let done = settled(world(vec![small, agent("large", 512)]));
+    assert_eq!(done.machine.spec.provider_id.as_deref(), Some("agent://large"));
+}
+
+#[test]
+fn c4_without_an_agent_both_conditions_say_so_and_nothing_is_polled() {
+    let none = settled(world(Vec::new()));
+    for type_ in ["AgentReserved", "Ready"] {
+        assert_eq!(says(&none, type_), word("False", "NoSuitableAgents"));
+    }
+    assert_eq!(says(&none, "Installed"), word("False", "AgentNotYetFound"));
+    assert_eq!(plan(&none), Plan::default());
+}
+
+#[test]
+fn why_none_fits_is_said_in_the_condition_and_in_an_event() {
+    let mut bound = agent("b", 1);
+    say(&mut bound, condition::BOUND, "True", of_agent::BOUND);
+    let mut gone = agent("d", 1);
+    say(&mut gone, condition::CONNECTED, "False", of_agent::DISCONNECTED);
+    let mut reserved = agent("r", 1);
+    reserved
+        .labels_mut()
+        .insert(label::AGENT_MACHINE.into(), "other".into());
+    let mut world = world(vec![bound, gone, reserved]);
+    world.agent_namespace = Some("pool".into());
+    let plan = plan(&world);
+    let [Step::Status(_), Step::Tell(news)] = &plan.steps[..] else {
+        panic!("{plan:?}")
+    };
+    assert!(news.warning);
+    assert_eq!(news.reason, "NoSuitableAgents");
+    for part in [
+        "in namespace pool",
+        "1 bound to a cluster (host-b)",
+        "1 not connected (host-d)",
+        "1 reserved for other machines (host-r)",
+    ] {
+        assert!(news.note.contains(part), "{part}: {}", news.note);
+    }
+    let (_, _, text) = found(&settled(world), "Ready");
+    assert_eq!(text, news.note);
+}
+
+#[test]
+fn toy_03_hosts_on_the_way_to_or_from_a_cluster_are_not_free() {
+    for reason in [
+        of_agent::BINDING,
+        of_agent::UNBINDING,
+        of_agent::UNBINDING_PENDING_USER_ACTION,
+    ] {
+        let mut moving = agent("a", 1);
+        say(&mut moving, condition::BOUND, "False", reason);
+        let waits = settled(world(vec![moving]));
+        assert_eq!(
+            says(&waits, "Ready"),
+            word("False", "NoSuitableAgents"),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
+fn what_somebody_wants_elsewhere_or_deletes_is_not_stolen() {
+    let mut wanted = agent("a", 1);
+    wanted.spec.cluster_deployment_name = Some(ClusterRef {
+        name: "other".into(),
+        namespace: "x".into(),
+    });
+    let mut leaving = agent("b", 1);
+    leaving.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
+    let mut fresh = agent("c", 1);
+    fresh.status = None;
+    let waits = settled(world(vec![wanted, leaving, fresh]));
+    assert_eq!(says(&waits, "Ready"), word("False", "NoSuitableAgents"));
+    let (_, _, text) = found(&waits, "AgentReserved");
+    assert!(text.contains("not looked at yet (c)"), "{text}");
+}
+
+#[test]
+fn a_selector_that_cannot_be_read_is_said() {
+    let world = world(vec![agent("a", 1)]).change(|machine| {
+        machine.spec.agent_label_selector = Some(parse(json!({
+            "matchExpressions": [{ "key": "zone", "operator": "Near" }],
+        })));
+    });
+    let (status, reason, text) = found(&settled(world), "AgentReserved");
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "AgentNotYetFound"));
+    assert!(text.contains("agentLabelSelector"), "{text}");
+}
+
+#[test]
+fn a_claim_is_one_guarded_write_and_comes_first() {
+    let plan = plan(&world(vec![agent("a", 16)]));
+    let [
+        Step::PatchAgent(seen, patch),
+        Step::Patch(own),
+        Step::Status(status),
+        Step::Tell(_),
+    ] = &plan.steps[..]
+    else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(seen.name_any(), "a");
+    assert_eq!(patch["metadata"]["labels"], json!({ "agentMachineRef": "m1" }));
+    assert_eq!(
+        patch["metadata"]["annotations"],
+        json!({ "agentMachineRefNamespace": "hcp" })
+    );
+    assert_eq!(
+        patch["spec"],
+        json!({ "clusterDeploymentName": { "name": "blue", "namespace": "hcp" } })
+    );
+    assert_eq!(own["spec"]["providerID"], "agent://a");
+    assert_eq!(status["agentRef"], json!({ "name": "a", "namespace": "pool" }));
+}
+
+#[test]
+fn a_claim_that_was_cut_off_is_found_again() {
+    let first = plan(&world(vec![agent("a", 16)]));
+    let Step::PatchAgent(seen, patch) = &first.steps[0] else {
+        panic!("{first:?}")
+    };
+    let mut again = world(Vec::new());
+    let labelled = patched(&**seen, patch);
+    assert!(claim::is_mine(&again, &labelled));
+    again.agent = Some(Arc::new(labelled.clone()));
+    let done = settled(again);
+    assert_eq!(
+        done.machine
+            .status
+            .as_ref()
+            .unwrap()
+            .agent_ref
+            .as_ref()
+            .unwrap()
+            .name,
+        "a"
+    );
+    assert_eq!(done.agent.as_deref(), Some(&labelled), "it is not claimed twice");
+}
+
+#[test]
+fn a_machine_of_the_same_name_elsewhere_is_another() {
+    let world = world(Vec::new());
+    let mut theirs = agent("a", 1);
+    theirs
+        .labels_mut()
+        .insert(label::AGENT_MACHINE.into(), "m1".into());
+    theirs
+        .annotations_mut()
+        .insert(annotation::AGENT_MACHINE_NAMESPACE.into(), "hcp-2".into());
+    assert!(!claim::is_mine(&world, &theirs));
+    theirs.annotations_mut().clear();
+    assert!(!claim::is_mine(&world, &theirs), "and not of this cluster");
+    theirs.spec.cluster_deployment_name = world.lineage.deployment().cloned();
+    assert!(claim::is_mine(&world, &theirs), "the cluster tells whose it is");
+}
+
+#[test]
+fn what_comes_before_an_agent_is_waited_for() {
+    let mut early = world(vec![agent("a", 1)]);
+    let whole = early.lineage.clone();
+    early.lineage.agent_cluster = None;
+    let (_, reason, text) = found(&settled(early.clone()), "AgentReserved");
+    assert_eq!(reason, "AgentNotYetFound");
+    assert!(text.contains("Cluster blue has no AgentCluster"), "{text}");
+    early.lineage.cluster = None;
+    assert!(found(&settled(early.clone()), "Ready").2.contains("no Cluster"));
+    early.lineage.machine = None;
+    assert!(found(&settled(early), "Ready").2.contains("No Machine"));
+    assert!(whole.deployment().is_some());
+}
+
+#[test]
+fn a_fresh_machine_is_marked_before_anything_is_taken() {
+    let mut fresh = world(vec![agent("a", 1)]).change(|machine| {
+        machine.metadata.finalizers = None;
+        machine.metadata.labels = None;
+    });
+    let machine = Arc::make_mut(fresh.lineage.machine.as_mut().unwrap());
+    machine.metadata.annotations = None;
+    let plan = plan(&fresh);
+    let [Step::Patch(own), Step::PatchMachine(hook)] = &plan.steps[..] else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(own["metadata"]["finalizers"], json!([finalizer::AGENT_MACHINE]));
+    assert_eq!(own["metadata"]["labels"], json!({ label::BACKUP: "true" }));
+    assert_eq!(
+        hook["metadata"]["annotations"],
+        json!({ annotation::CAPI_DELETE_HOOK: "" })
+    );
+}
+
+#[test]
+fn paused_machines_and_those_of_others_are_left_alone() {
+    assert_eq!(plan(&world(vec![agent("a", 1)]).paused()), Plan::default());
+    let mut held = world(vec![agent("a", 1)]);
+    Arc::make_mut(held.lineage.cluster.as_mut().unwrap()).spec.paused = Some(true);
+    assert_eq!(plan(&held), Plan::default());
+    let mut foreign = world(vec![agent("a", 1)]);
+    foreign.elsewhere = true;
+    assert_eq!(plan(&foreign).steps, []);
+}

@@ -1,0 +1,164 @@
+//! How it gives its Agent back.
+
+use super::*;
+use crate::crd::agent::reason as of_agent;
+
+fn waiting_for_hook() -> Value {
+    json!({ "conditions": [{ "type": "Deleting", "status": "True", "reason": "WaitingForPreTerminateHook" }] })
+}
+
+fn with_agent(mut world: World, change: impl FnOnce(&mut Agent)) -> World {
+    change(Arc::make_mut(world.agent.as_mut().unwrap()));
+    world
+}
+
+fn is_released(world: &World) -> bool {
+    let machine = world.lineage.machine.as_ref().unwrap();
+    !machine.annotations().contains_key(annotation::CAPI_DELETE_HOOK)
+        && !keys::has_finalizer(&*world.machine, finalizer::AGENT_MACHINE)
+}
+
+#[test]
+fn c2_the_agent_is_unbound_when_the_hook_is_reached_in_either_version() {
+    let older = json!({ "conditions": [{ "type": "PreTerminateDeleteHookSucceeded", "status": "False" }] });
+    let kept = json!({ "deprecated": { "v1beta1": older.clone() } });
+    for status in [waiting_for_hook(), older, kept] {
+        let bound = with_agent(claimed(), |agent| state(agent, "installed"));
+        let plan = plan(&bound.machine_leaves(status));
+        let [Step::PatchAgent(agent, patch)] = &plan.steps[..] else {
+            panic!("{plan:?}")
+        };
+        let free = patched(&**agent, patch);
+        assert_eq!(free.spec.cluster_deployment_name, None);
+        assert!(!free.labels().contains_key(label::AGENT_MACHINE));
+        assert!(
+            !free
+                .annotations()
+                .contains_key(annotation::AGENT_MACHINE_NAMESPACE)
+        );
+        assert!(free.spec.approved, "what people wrote stays");
+    }
+}
+
+#[test]
+fn before_the_hook_is_reached_the_agent_stays() {
+    let draining =
+        json!({ "conditions": [{ "type": "Deleting", "status": "True", "reason": "DrainingNode" }] });
+    assert_eq!(plan(&claimed().machine_leaves(draining)), Plan::default());
+    assert_eq!(plan(&claimed().leaves()), Plan::default(), "the Machine is alive");
+}
+
+#[test]
+fn toy_17_the_hook_holds_until_the_host_has_left() {
+    let leaving =
+        settled(with_agent(claimed(), |agent| state(agent, "installed")).machine_leaves(waiting_for_hook()));
+    assert_eq!(leaving.agent.as_ref().unwrap().spec.cluster_deployment_name, None);
+    for held in [
+        "installed",
+        "error",
+        "unbinding",
+        "reclaiming",
+        "reclaiming-rebooting",
+        "added-to-existing-cluster",
+        "",
+    ] {
+        let world = with_agent(leaving.clone(), |agent| state(agent, held));
+        assert_eq!(plan(&world), Plan::default(), "{held}");
+        assert!(!is_released(&world));
+    }
+    for free in [
+        "unbinding-pending-user-action",
+        "discovering-unbound",
+        "known-unbound",
+        "disconnected-unbound",
+        "insufficient-unbound",
+        "disabled-unbound",
+    ] {
+        let world = settled(with_agent(leaving.clone(), |agent| state(agent, free)));
+        assert!(is_released(&world), "{free}");
+    }
+}
+
+#[test]
+fn a_host_that_failed_is_let_go_only_after_it_could_not_be_taken_out() {
+    let leaving =
+        settled(with_agent(claimed(), |agent| state(agent, "error")).machine_leaves(waiting_for_hook()));
+    assert!(!is_released(&leaving), "nobody has acted yet");
+    let refused = with_agent(leaving, |agent| {
+        say(agent, condition::SPEC_SYNCED, "False", of_agent::INPUT_ERROR);
+    });
+    assert!(is_released(&settled(refused)));
+}
+
+#[test]
+fn after_the_release_nothing_more_is_done_to_the_agent() {
+    let mut released = settled(claimed().machine_leaves(waiting_for_hook()));
+    assert!(is_released(&released));
+    let mut next = agent("a", 16);
+    next.spec.cluster_deployment_name = released.lineage.deployment().cloned();
+    next.labels_mut().insert(label::AGENT_MACHINE.into(), "m2".into());
+    released.agent = Some(Arc::new(next));
+    assert_eq!(plan(&released), Plan::default());
+}
+
+#[test]
+fn the_claim_of_the_next_machine_is_not_undone() {
+    let mut leaving = claimed().machine_leaves(waiting_for_hook());
+    leaving = with_agent(leaving, |agent| {
+        agent
+            .labels_mut()
+            .insert(label::AGENT_MACHINE.into(), "m2".into());
+        state(agent, "binding");
+    });
+    let done = settled(leaving.clone());
+    assert_eq!(done.agent, leaving.agent);
+    assert!(is_released(&done));
+}
+
+#[test]
+fn c3_paused_and_deleted_it_goes_and_the_agent_stays_bound() {
+    let before = claimed().leaves().paused();
+    let done = settled(before.clone());
+    assert!(is_released(&done));
+    assert_eq!(done.agent, before.agent);
+    assert!(done.agent.unwrap().spec.cluster_deployment_name.is_some());
+}
+
+#[test]
+fn a_paused_machine_whose_owner_goes_is_left_alone() {
+    assert_eq!(
+        plan(&claimed().paused().machine_leaves(waiting_for_hook())),
+        Plan::default()
+    );
+}
+
+#[test]
+fn one_without_an_agent_goes_at_once_and_claims_nothing() {
+    let leaving = world(vec![agent("a", 1)]).leaves();
+    let done = settled(leaving);
+    assert_eq!(done.agent, None);
+    assert!(is_released(&done));
+}
+
+#[test]
+fn without_its_machine_it_still_gives_the_agent_back() {
+    let mut orphan = with_agent(claimed(), |agent| state(agent, "known")).leaves();
+    orphan.lineage.machine = None;
+    let done = settled(orphan);
+    assert_eq!(done.agent.as_ref().unwrap().spec.cluster_deployment_name, None);
+    assert!(
+        keys::has_finalizer(&*done.machine, finalizer::AGENT_MACHINE),
+        "it waits"
+    );
+    let left = settled(with_agent(done, |agent| state(agent, "known-unbound")));
+    assert!(!keys::has_finalizer(&*left.machine, finalizer::AGENT_MACHINE));
+}
+
+#[test]
+fn an_agent_that_is_being_deleted_is_waited_for() {
+    let leaving = with_agent(claimed(), |agent| {
+        agent.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
+        state(agent, "installed");
+    });
+    assert_eq!(plan(&leaving.machine_leaves(waiting_for_hook())), Plan::default());
+}

@@ -1,0 +1,210 @@
+mod boot;
+mod choose;
+mod leaves;
+mod shown;
+
+use super::*;
+use crate::controller::agent_machine::world::Data;
+use crate::crd::AgentMachine;
+use crate::crd::agent::condition;
+use crate::runtime::lineage::Lineage;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use std::time::Duration;
+
+fn parse<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+/// A free, approved host with this much memory.
+fn agent(name: &str, gib: i64) -> Agent {
+    let said =
+        |type_: &str, status: &str| json!({ "type": type_, "status": status, "reason": "R", "message": "m" });
+    parse(json!({
+        "apiVersion": "agent-install.openshift.io/v1beta1", "kind": "Agent",
+        "metadata": { "name": name, "namespace": "pool" },
+        "spec": { "approved": true, "role": "" },
+        "status": {
+            "inventory": {
+                "hostname": format!("host-{name}"),
+                "memory": { "physicalBytes": gib << 30 },
+                "cpu": { "count": 8 },
+                "interfaces": [
+                    { "name": "eth0", "hasCarrier": true, "ipV4Addresses": ["192.0.2.7/24"], "ipV6Addresses": [], "flags": [] },
+                    { "name": "eth1", "hasCarrier": false, "ipV4Addresses": ["192.0.2.8/24"], "ipV6Addresses": [], "flags": [] },
+                ],
+            },
+            "debugInfo": { "state": "known-unbound" },
+            "conditions": [
+                said(condition::SPEC_SYNCED, "True"), said(condition::CONNECTED, "True"),
+                said(condition::VALIDATED, "True"), said(condition::REQUIREMENTS_MET, "True"),
+                { "type": "Installed", "status": "False", "reason": "InstallationNotStarted", "message": "not yet" },
+                said(condition::BOUND, "False"),
+            ],
+        },
+    }))
+}
+
+fn say(agent: &mut Agent, type_: &str, status: &str, reason: &str) {
+    let status_of = agent.status.as_mut().unwrap();
+    let found = status_of
+        .conditions
+        .iter_mut()
+        .find(|found| found.type_ == type_)
+        .unwrap();
+    (found.status, found.reason) = (status.into(), reason.into());
+}
+
+fn state(agent: &mut Agent, state: &str) {
+    agent.status.as_mut().unwrap().debug_info.state = state.into();
+}
+
+/// A machine with all that comes before an Agent, and these Agents to choose from.
+fn world(candidates: Vec<Agent>) -> World {
+    World {
+        key: Key::new("hcp", "m1"),
+        machine: Arc::new(parse(json!({
+            "apiVersion": "capi-provider.agent-install.openshift.io/v1beta1", "kind": "AgentMachine",
+            "metadata": {
+                "name": "m1", "namespace": "hcp", "finalizers": [finalizer::AGENT_MACHINE],
+                "labels": { label::BACKUP: "true" },
+            },
+            "spec": {},
+        }))),
+        lineage: Lineage {
+            machine: Some(Arc::new(parse(json!({
+                "metadata": {
+                    "name": "machine-1", "namespace": "hcp",
+                    "annotations": { annotation::CAPI_DELETE_HOOK: "" },
+                },
+                "spec": { "clusterName": "blue" },
+            })))),
+            cluster: Some(Arc::new(parse(json!({
+                "metadata": { "name": "blue", "namespace": "hcp" }, "spec": {},
+            })))),
+            agent_cluster: Some(Arc::new(parse(json!({
+                "apiVersion": "capi-provider.agent-install.openshift.io/v1beta1", "kind": "AgentCluster",
+                "metadata": { "name": "blue", "namespace": "hcp" },
+                "spec": {},
+                "status": { "clusterDeploymentReference": { "name": "blue", "namespace": "hcp" } },
+            })))),
+        },
+        data: Data::NotNamed,
+        agent: None,
+        candidates: candidates.into_iter().map(Arc::new).collect(),
+        agent_namespace: None,
+        elsewhere: false,
+        retry: Duration::from_secs(10),
+        now: Timestamp::from_second(1000).unwrap(),
+    }
+}
+
+impl World {
+    fn change(mut self, change: impl FnOnce(&mut AgentMachine)) -> Self {
+        change(Arc::make_mut(&mut self.machine));
+        self
+    }
+
+    /// The Machine is to be deleted, and this is what its status says.
+    fn machine_leaves(mut self, status: Value) -> Self {
+        let machine = Arc::make_mut(self.lineage.machine.as_mut().unwrap());
+        machine.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
+        machine.status = Some(parse(status));
+        self
+    }
+
+    fn leaves(self) -> Self {
+        self.change(|machine| {
+            machine.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
+        })
+    }
+
+    fn paused(self) -> Self {
+        self.change(|machine| {
+            machine
+                .annotations_mut()
+                .insert("cluster.x-k8s.io/paused".into(), "true".into());
+        })
+    }
+}
+
+/// The object after a merge patch.
+fn patched<T: serde::Serialize + serde::de::DeserializeOwned>(object: &T, patch: &Value) -> T {
+    fn merge(into: &mut Value, patch: &Value) {
+        let Value::Object(fields) = patch else {
+            *into = patch.clone();
+            return;
+        };
+        if !into.is_object() {
+            *into = json!({});
+        }
+        for (key, value) in fields {
+            if value.is_null() {
+                into.as_object_mut().unwrap().remove(key);
+            } else {
+                merge(&mut into[key], value);
+            }
+        }
+    }
+    let mut value = serde_json::to_value(object).unwrap();
+    merge(&mut value, patch);
+    parse(value)
+}
+
+/// The world after the plan was carried out, as it would be read.
+fn carried_out(mut world: World, plan: &Plan) -> World {
+    for step in &plan.steps {
+        match step {
+            Step::Patch(patch) => world.machine = Arc::new(patched(&*world.machine, patch)),
+            Step::Status(status) => {
+                world.machine = Arc::new(patched(&*world.machine, &json!({ "status": status })));
+            }
+            Step::PatchMachine(patch) => {
+                let machine = world.lineage.machine.take().unwrap();
+                world.lineage.machine = Some(Arc::new(patched(&*machine, patch)));
+            }
+            Step::PatchAgent(agent, patch) => {
+                world.candidates.clear();
+                world.agent = Some(Arc::new(patched(&**agent, patch)));
+            }
+            Step::Tell(_) | Step::LabelSecret(..) | Step::CreateToken(_) | Step::ChangeToken(..) => {}
+        }
+    }
+    world
+}
+
+fn settled(mut world: World) -> World {
+    for _ in 0..10 {
+        let plan = plan(&world);
+        if plan.steps.is_empty() {
+            return world;
+        }
+        world = carried_out(world, &plan);
+    }
+    panic!("it does not come to rest: {world:?}");
+}
+
+/// With its Agent.
+fn claimed() -> World {
+    settled(world(vec![agent("a", 16)]))
+}
+
+fn found(world: &World, type_: &str) -> (String, String, String) {
+    let status = world.machine.status.clone().unwrap_or_default();
+    let found = status
+        .conditions
+        .iter()
+        .find(|found| found.type_ == type_)
+        .cloned();
+    let found = found.unwrap_or_else(|| panic!("no {type_}: {status:?}"));
+    (found.status, found.reason, found.message)
+}
+
+fn says(world: &World, type_: &str) -> (String, String) {
+    let (status, reason, _) = found(world, type_);
+    (status, reason)
+}
+
+fn word(status: &str, reason: &str) -> (String, String) {
+    (status.into(), reason.into())
+}

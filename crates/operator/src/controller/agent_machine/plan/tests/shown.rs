@@ -1,0 +1,121 @@
+//! What it shows of its Agent.
+
+use super::*;
+
+#[test]
+fn addresses_are_those_with_a_link_and_the_name() {
+    let status = claimed().machine.status.clone().unwrap();
+    let addresses: Vec<_> = status
+        .addresses
+        .iter()
+        .map(|address| (address.type_.as_str(), address.address.as_str()))
+        .collect();
+    assert_eq!(
+        addresses,
+        [("ExternalIP", "192.0.2.7"), ("InternalDNS", "host-a")]
+    );
+}
+
+#[test]
+fn conditions_are_those_of_the_agent_and_the_first_that_fails_decides() {
+    let mut world = claimed();
+    assert_eq!(says(&world, "AgentReserved"), word("True", "AgentReserved"));
+    assert_eq!(says(&world, "AgentValidated"), word("True", "AgentConditionTrue"));
+    assert_eq!(says(&world, "Installed"), word("False", "InstallationNotStarted"));
+    assert_eq!(says(&world, "Ready"), word("False", "InstallationNotStarted"));
+    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    say(agent, condition::VALIDATED, "Unknown", "");
+    agent
+        .status
+        .as_mut()
+        .unwrap()
+        .conditions
+        .retain(|known| known.type_ != condition::SPEC_SYNCED);
+    let world = settled(world);
+    assert_eq!(
+        says(&world, "AgentSpecSynced"),
+        word("False", "ConditionNotFound")
+    );
+    assert_eq!(says(&world, "Ready"), word("False", "ConditionNotFound"));
+    let conditions = world.machine.status.clone().unwrap().conditions;
+    assert!(
+        conditions.iter().all(|one| !one.reason.is_empty()),
+        "an empty reason is refused"
+    );
+}
+
+#[test]
+fn ready_is_never_taken_back() {
+    let mut world = claimed();
+    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    say(agent, condition::INSTALLED, "True", "InstallationCompleted");
+    let mut world = settled(world);
+    assert!(world.machine.status.as_ref().unwrap().ready);
+    assert_eq!(says(&world, "Ready"), word("True", "Ready"));
+    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    say(agent, condition::INSTALLED, "False", "InstallationFailed");
+    let world = settled(world);
+    assert!(world.machine.status.as_ref().unwrap().ready);
+}
+
+#[test]
+fn why_it_was_this_one_is_still_said_later() {
+    let mut world = claimed();
+    let (_, _, before) = found(&world, "AgentReserved");
+    assert!(before.contains("no other Agent fits"), "{before}");
+    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    say(agent, condition::INSTALLED, "False", "InstallationInProgress");
+    assert_eq!(found(&settled(world), "AgentReserved").2, before);
+}
+
+#[test]
+fn marks_that_got_lost_are_put_back() {
+    let mut world = claimed();
+    let whole = world.agent.clone();
+    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    agent.metadata.annotations = None;
+    let annotated = settled(world.clone());
+    assert_eq!(
+        annotated.agent.unwrap().annotations(),
+        whole.as_ref().unwrap().annotations()
+    );
+    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    agent.metadata.labels = None;
+    let repaired = settled(world);
+    assert_eq!(repaired.agent.unwrap().labels(), whole.unwrap().labels());
+}
+
+#[test]
+fn a_binding_that_was_taken_away_is_not_put_back() {
+    let mut world = claimed();
+    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    agent.spec.cluster_deployment_name = None;
+    assert_eq!(settled(world).agent.unwrap().spec.cluster_deployment_name, None);
+}
+
+#[test]
+fn a_new_agent_of_the_same_name_is_claimed_again() {
+    let mut world = claimed();
+    world.agent = Some(Arc::new(agent("a", 16)));
+    let again = settled(world).agent.unwrap();
+    assert_eq!(again.labels()[label::AGENT_MACHINE], "m1");
+    assert!(again.spec.cluster_deployment_name.is_some());
+}
+
+#[test]
+fn an_agent_that_is_gone_or_somebody_elses_is_said_and_no_other_is_taken() {
+    let mut gone = claimed();
+    gone.agent = None;
+    let gone = settled(gone);
+    assert_eq!(says(&gone, "Ready"), word("False", "AgentNotYetFound"));
+    assert!(gone.machine.status.clone().unwrap().agent_ref.is_some());
+    let mut stolen = claimed();
+    let agent = Arc::make_mut(stolen.agent.as_mut().unwrap());
+    agent
+        .labels_mut()
+        .insert(label::AGENT_MACHINE.into(), "thief".into());
+    let before = stolen.agent.clone();
+    let stolen = settled(stolen);
+    assert_eq!(stolen.agent, before);
+    assert!(found(&stolen, "AgentReserved").2.contains("thief"));
+}

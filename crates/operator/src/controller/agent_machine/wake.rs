@@ -1,0 +1,123 @@
+//! Which AgentMachines a change concerns.
+
+use super::plan::{bootstrap, claim};
+use crate::crd::agent::{AgentStatus, condition};
+use crate::crd::capi::{Cluster, ControlPlane, Machine};
+use crate::crd::condition::find_service;
+use crate::crd::{Agent, AgentCluster, AgentMachine};
+use crate::key::Key;
+use crate::runtime::context::index;
+use crate::runtime::hook::Hooks;
+use crate::runtime::{Change, Context};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use std::sync::Arc;
+
+pub fn wire(hooks: &mut Hooks) {
+    hooks.agent_machine.push(itself);
+    hooks.agent.push(by_agent);
+    hooks.machine.push(by_machine);
+    hooks.cluster.push(by_cluster);
+    hooks.agent_cluster.push(by_agent_cluster);
+    hooks.control_plane.push(by_control_plane);
+    hooks.secret.push(by_secret);
+    hooks.everything.push(all);
+}
+
+fn itself(ctx: &Context, change: &Change<AgentMachine>) {
+    ctx.queues.agent_machine.wake(change.key.clone());
+}
+
+/// Those that have it, and, when it is another choice than before, all that still have to choose.
+fn by_agent(ctx: &Context, change: &Change<Agent>) {
+    let (machines, queue) = (&ctx.mirrors.agent_machines, &ctx.queues.agent_machine);
+    queue.wake_all(machines.by(index::MACHINE_AGENT, &change.key.to_string()));
+    for agent in change.objects() {
+        if let Some(holder) = claim::holder(agent) {
+            queue.wake(holder);
+        }
+    }
+    let same = match (&change.before, &change.after) {
+        (Some(before), Some(after)) => is_same_choice(before, after),
+        (None, _) | (_, None) => false,
+    };
+    if !same {
+        queue.wake_all(machines.by(index::MACHINE_WAITING, ""));
+    }
+}
+
+fn is_same_choice(before: &Agent, after: &Agent) -> bool {
+    let (old, new) = (before.status.as_ref(), after.status.as_ref());
+    let said = |type_| {
+        let word = |status: Option<&AgentStatus>| {
+            let found = find_service(&status?.conditions, type_)?;
+            Some((found.status.clone(), found.reason.clone()))
+        };
+        word(old) == word(new)
+    };
+    before.spec == after.spec
+        && before.labels() == after.labels()
+        && before.metadata.deletion_timestamp == after.metadata.deletion_timestamp
+        && said(condition::BOUND)
+        && said(condition::CONNECTED)
+        && said(condition::VALIDATED)
+        && said(condition::REQUIREMENTS_MET)
+        && old.map(|status| &status.inventory) == new.map(|status| &status.inventory)
+}
+
+fn by_machine(ctx: &Context, change: &Change<Machine>) {
+    let owned = ctx
+        .mirrors
+        .agent_machines
+        .by(index::MACHINE_OWNER, &change.key.to_string());
+    ctx.queues.agent_machine.wake_all(owned);
+}
+
+fn by_cluster(ctx: &Context, change: &Change<Cluster>) {
+    let spec = |cluster: &Option<Arc<Cluster>>| cluster.as_ref().map(|cluster| cluster.spec.clone());
+    if spec(&change.before) != spec(&change.after) {
+        neighbours(ctx, &change.key.namespace);
+    }
+}
+
+fn by_agent_cluster(ctx: &Context, change: &Change<AgentCluster>) {
+    let reference = |cluster: &Option<Arc<AgentCluster>>| {
+        let status = cluster.as_ref()?.status.as_ref()?;
+        Some(status.cluster_deployment_reference.clone())
+    };
+    if reference(&change.before) != reference(&change.after) {
+        neighbours(ctx, &change.key.namespace);
+    }
+}
+
+/// Where Agents come from may have changed.
+fn by_control_plane(ctx: &Context, change: &Change<ControlPlane>) {
+    let platform =
+        |plane: &Option<Arc<ControlPlane>>| plane.as_ref().map(|plane| plane.spec.platform.clone());
+    if platform(&change.before) != platform(&change.after) {
+        neighbours(ctx, &change.key.namespace);
+    }
+}
+
+fn neighbours(ctx: &Context, namespace: &str) {
+    let machines = ctx.mirrors.agent_machines.by(index::MACHINE_NAMESPACE, namespace);
+    ctx.queues.agent_machine.wake_all(machines);
+}
+
+/// User data that was renewed, or is there at last; or a token that was made of it.
+fn by_secret(ctx: &Context, change: &Change<Secret>) {
+    let source = bootstrap::source_of(&change.key);
+    for data in [Some(&change.key), source.as_ref()].into_iter().flatten() {
+        for machine in ctx.mirrors.machines.by(index::MACHINE_DATA, &data.to_string()) {
+            let owner = Key::of(&*machine).to_string();
+            let owned = ctx.mirrors.agent_machines.by(index::MACHINE_OWNER, &owner);
+            ctx.queues.agent_machine.wake_all(owned);
+        }
+    }
+}
+
+fn all(ctx: &Context) {
+    ctx.queues
+        .agent_machine
+        .wake_all(ctx.mirrors.agent_machines.all());
+}

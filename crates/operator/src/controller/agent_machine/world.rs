@@ -1,0 +1,141 @@
+//! What a decision about an AgentMachine may look at.
+
+use super::plan::{bootstrap, claim};
+use crate::crd::{Agent, AgentMachine};
+use crate::error::Error;
+use crate::key::Key;
+use crate::runtime::context::index;
+use crate::runtime::lineage::Lineage;
+use crate::runtime::{Context, clock};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+pub struct World {
+    pub key: Key,
+    pub machine: Arc<AgentMachine>,
+    pub lineage: Lineage,
+    pub data: Data,
+    /// The Agent that its status names; without one, the one that carries its name: the claim comes first.
+    pub agent: Option<Arc<Agent>>,
+    /// Those among which it may choose; read only while it has none.
+    pub candidates: Vec<Arc<Agent>>,
+    /// Where the cluster wants its Agents from; absent: from anywhere.
+    pub agent_namespace: Option<String>,
+    /// Somebody else looks after the machines of this namespace.
+    pub elsewhere: bool,
+    pub retry: Duration,
+    pub now: Timestamp,
+}
+
+/// What the machine is to boot with.
+#[derive(Clone)]
+pub enum Data {
+    /// Nobody has said yet.
+    NotNamed,
+    /// There is no such Secret.
+    Absent(Key),
+    Found {
+        secret: Arc<Secret>,
+        /// The Secret in which the token is kept for the Agent.
+        token: Option<Arc<Secret>>,
+    },
+}
+
+// Holds secrets: only their presence is printed.
+impl fmt::Debug for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotNamed => f.write_str("NotNamed"),
+            Self::Absent(key) => write!(f, "Absent({key})"),
+            Self::Found { token, .. } => write!(f, "Found {{ token: {} }}", token.is_some()),
+        }
+    }
+}
+
+impl World {
+    pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
+        let Some(machine) = ctx.mirrors.agent_machines.get(key) else {
+            return Ok(None);
+        };
+        let mut world = Self {
+            key: key.clone(),
+            lineage: ctx.lineage(&machine).await?,
+            machine,
+            data: Data::NotNamed,
+            agent: None,
+            candidates: Vec::new(),
+            agent_namespace: None,
+            elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
+            retry: ctx.retry,
+            now: clock::now(),
+        };
+        world.read_agent(ctx).await?;
+        if !world.is_leaving() {
+            world.read_data(ctx).await?;
+            world.read_candidates(ctx).await?;
+        }
+        Ok(Some(world))
+    }
+
+    async fn read_agent(&mut self, ctx: &Context) -> Result<(), Error> {
+        self.agent = match self.named_agent() {
+            Some(key) => ctx.mirrors.agents.find(&key).await?,
+            None => {
+                let labelled = ctx.mirrors.agents.by(index::AGENT_MACHINE, &self.key.name);
+                let mut mine = labelled.into_iter().filter(|agent| claim::is_mine(self, agent));
+                mine.next()
+            }
+        };
+        Ok(())
+    }
+
+    async fn read_data(&mut self, ctx: &Context) -> Result<(), Error> {
+        let machine = self.lineage.machine.as_ref();
+        let Some(name) = machine.and_then(|machine| machine.spec.bootstrap.data_secret_name.as_ref()) else {
+            return Ok(());
+        };
+        let key = Key::new(&self.key.namespace, name);
+        self.data = match ctx.mirrors.secrets.find(&key).await? {
+            None => Data::Absent(key),
+            Some(secret) => Data::Found {
+                secret,
+                token: ctx.mirrors.secrets.find(&bootstrap::token_key(&key)).await?,
+            },
+        };
+        Ok(())
+    }
+
+    async fn read_candidates(&mut self, ctx: &Context) -> Result<(), Error> {
+        if self.agent.is_some() || self.named_agent().is_some() || self.lineage.deployment().is_none() {
+            return Ok(());
+        }
+        let cluster = self.lineage.cluster.as_ref();
+        if let Some(reference) = cluster.and_then(|cluster| cluster.spec.control_plane_ref.as_ref()) {
+            let plane = ctx.control_plane(&self.key.namespace, reference).await?;
+            let named = plane.map(|plane| plane.spec.platform.agent.agent_namespace.clone());
+            self.agent_namespace = named.filter(|name| !name.is_empty());
+        }
+        self.candidates = match &self.agent_namespace {
+            Some(namespace) => ctx.mirrors.agents.by(index::AGENT_NAMESPACE, namespace),
+            None => ctx.mirrors.agents.all(),
+        };
+        Ok(())
+    }
+
+    /// The Agent that the status names.
+    pub fn named_agent(&self) -> Option<Key> {
+        let reference = self.machine.status.as_ref()?.agent_ref.as_ref()?;
+        (!reference.name.is_empty()).then(|| Key::from(reference))
+    }
+
+    /// It, or the Machine it belongs to, is to be deleted.
+    pub fn is_leaving(&self) -> bool {
+        let machine = self.lineage.machine.as_ref();
+        self.machine.metadata.deletion_timestamp.is_some()
+            || machine.is_some_and(|machine| machine.metadata.deletion_timestamp.is_some())
+    }
+}

@@ -1,0 +1,144 @@
+//! Nodes of machines: each gets the id by which Cluster API knows its machine, inside the cluster it is part of.
+
+pub mod plan;
+
+use crate::crd::AgentMachine;
+use crate::crd::keys::data;
+use crate::error::{Error, chain};
+use crate::key::Key;
+use crate::runtime::hook::Hooks;
+use crate::runtime::patch::Writer;
+use crate::runtime::spoke::NoSpoke;
+use crate::runtime::work::Job;
+use crate::runtime::{Change, Context, looks};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, Patch, PatchParams};
+use plan::{Plan, Step};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub const JOB: Job = Job {
+    name: "node-provider-id",
+    queue: |ctx| &ctx.queues.node_provider_id,
+    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
+    width: 4,
+};
+
+const WRITER: Writer = Writer("muster-node-provider-id");
+
+/// What a decision about a node may look at.
+#[derive(Debug, Clone)]
+pub struct World {
+    pub machine: Arc<AgentMachine>,
+    /// The ClusterDeployment of its cluster.
+    pub cluster: Option<Key>,
+    /// Read only when the machine is installed and has no reason to be left alone.
+    pub node: Option<Result<Option<Node>, String>>,
+    pub elsewhere: bool,
+    pub retry: Duration,
+}
+
+pub fn wire(hooks: &mut Hooks) {
+    hooks.agent_machine.push(itself);
+    hooks.everything.push(all);
+}
+
+/// Only what tells which node it is, and when.
+fn itself(ctx: &Context, change: &Change<AgentMachine>) {
+    let part = |machine: &Option<Arc<AgentMachine>>| {
+        let machine = machine.as_ref()?;
+        let status = machine.status.as_ref()?;
+        Some((
+            status.ready,
+            machine.spec.provider_id.clone(),
+            status.addresses.clone(),
+            machine.metadata.annotations.clone(),
+        ))
+    };
+    if part(&change.before) != part(&change.after) {
+        ctx.queues.node_provider_id.wake(change.key.clone());
+    }
+}
+
+fn all(ctx: &Context) {
+    ctx.queues
+        .node_provider_id
+        .wake_all(ctx.mirrors.agent_machines.all());
+}
+
+impl looks::World for World {
+    type Place = Key;
+    type Step = Step;
+    type Trouble = String;
+
+    const WORD: &'static str = "the node of an AgentMachine";
+    /// One to write, and one to see it.
+    const LOOKS: usize = 4;
+
+    async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
+        let Some(machine) = ctx.mirrors.agent_machines.get(key) else {
+            return Ok(None);
+        };
+        let lineage = ctx.lineage(&machine).await?;
+        let mut world = Self {
+            cluster: lineage.deployment().map(Key::from),
+            node: None,
+            elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
+            retry: ctx.retry,
+            machine,
+        };
+        let held = lineage.is_paused() || world.elsewhere;
+        if let (Some(name), Some(cluster), false) = (plan::node_name(&world.machine), &world.cluster, held) {
+            let read = match trouble {
+                Some(why) => Err(why),
+                None => node(ctx, cluster, name).await,
+            };
+            world.node = Some(read);
+        }
+        Ok(Some(world))
+    }
+
+    fn plan(&self) -> Plan {
+        plan::plan(self)
+    }
+
+    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), String>, Error> {
+        match step {
+            Step::Tell(news) => {
+                ctx.recorder.tell::<AgentMachine>(&self.machine, news).await;
+                Ok(Ok(()))
+            }
+            Step::Name(node, id) => Ok(match &self.cluster {
+                Some(cluster) => name(ctx, cluster, node, id).await,
+                None => Ok(()),
+            }),
+        }
+    }
+}
+
+async fn node(ctx: &Context, cluster: &Key, name: &str) -> Result<Option<Node>, String> {
+    let client = ctx.spoke(cluster).await.map_err(why)?;
+    let nodes: Api<Node> = Api::all(client);
+    nodes.get_opt(name).await.map_err(|error| chain(&error))
+}
+
+/// The id of a node can be set once; of two who set it, the server refuses one.
+async fn name(ctx: &Context, cluster: &Key, node: &str, id: &str) -> Result<(), String> {
+    let client = ctx.spoke(cluster).await.map_err(why)?;
+    let nodes: Api<Node> = Api::all(client);
+    let params = PatchParams {
+        field_manager: Some(WRITER.0.into()),
+        ..PatchParams::default()
+    };
+    let patch = json!({ "spec": { "providerID": id } });
+    let done = nodes.patch(node, &params, &Patch::Merge(&patch)).await;
+    done.map(drop).map_err(|error| chain(&error))
+}
+
+fn why(error: NoSpoke) -> String {
+    match error {
+        NoSpoke::NoKubeconfig => format!("there is no Secret with a {} of the cluster", data::KUBECONFIG),
+        NoSpoke::Failed(why) => why,
+    }
+}
