@@ -7,8 +7,10 @@ use crate::v1::explain::ExplainView;
 use crate::v1::host::{
     ChangeHost, HostDetail, HostPage, HostRows, HostSummary, HostsQuery, MoveHost, MoveView,
 };
+use crate::v1::infra_env::ChangeInfraEnv;
 use crate::v1::plan::{PlanRequest, PlanView};
 use crate::v1::status::HubStatus;
+use crate::v2::infra_env::InfraEnvView;
 use uuid::Uuid;
 
 impl HubClient {
@@ -27,6 +29,11 @@ impl HubClient {
 
     pub async fn explain_infra_env(&self, id: Uuid) -> Result<ExplainView> {
         self.get(v1(format!("/infra-envs/{id}/explain"))).await
+    }
+
+    /// Takes settings away that REST v2 cannot take away.
+    pub async fn change_infra_env(&self, id: Uuid, body: &ChangeInfraEnv) -> Result<InfraEnvView> {
+        self.patch(v1(format!("/infra-envs/{id}")), body).await
     }
 
     /// How far machines have read the images of an InfraEnv.

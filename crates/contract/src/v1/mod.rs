@@ -11,6 +11,7 @@
 //! | GET | `/clusters/{cluster_id}/links` | – | [`link::ClusterLinks`] |
 //! | GET | `/releases` ([`release::ReleaseQuery`]) | – | [`release::ReleaseView`] |
 //! | PUT | `/infra-envs/{infra_env_id}` | [`CreateInfraEnv`](crate::v2::infra_env::CreateInfraEnv) | [`InfraEnvView`](crate::v2::infra_env::InfraEnvView) |
+//! | PATCH | `/infra-envs/{infra_env_id}` | [`infra_env::ChangeInfraEnv`] | [`InfraEnvView`](crate::v2::infra_env::InfraEnvView) |
 //! | PUT | `/clusters/{cluster_id}` | [`CreateCluster`](crate::v2::cluster_request::CreateCluster) | [`ClusterView`](crate::v2::cluster::ClusterView) |
 //! | PUT | `/clusters/{cluster_id}/import` | [`ImportCluster`](crate::v2::cluster_request::ImportCluster) | [`ClusterView`](crate::v2::cluster::ClusterView) |
 //! | POST, GET | `/infra-envs/{infra_env_id}/hosts/{host_id}/move` | [`host::MoveHost`] | [`host::MoveView`] |
@@ -29,6 +30,7 @@ pub mod download;
 pub mod explain;
 pub mod host;
 pub mod ignition;
+pub mod infra_env;
 pub mod link;
 pub mod plan;
 pub mod problem;

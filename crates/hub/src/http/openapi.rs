@@ -68,6 +68,7 @@ fn parts() -> Vec<utoipa::openapi::OpenApi> {
         v1::ignition::Doc::openapi(),
         v1::changes::Doc::openapi(),
         v1::chosen::Doc::openapi(),
+        v1::infra_env_change::Doc::openapi(),
         v1::links::Doc::openapi(),
         v1::releases::Doc::openapi(),
         v1::status::Doc::openapi(),

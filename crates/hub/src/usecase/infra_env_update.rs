@@ -8,6 +8,7 @@ use crate::usecase::infra_env_create::{
     put_proxy, token_key,
 };
 use crate::usecase::infra_env_network::network_text;
+use muster_contract::v1::infra_env::InfraEnvSetting;
 use muster_contract::v2::infra_env::UpdateInfraEnv;
 use muster_domain::InfraEnvId;
 use muster_domain::infra_env::InfraEnv;
@@ -26,6 +27,24 @@ pub async fn infra_env_update(
         apply(hub, infra_env, wish)?;
         agrees(infra_env)?;
         fits_the_image(hub, infra_env)
+    })
+    .await
+}
+
+/// Takes settings away that an update cannot take away.
+pub async fn infra_env_clear(
+    hub: &Hub,
+    id: InfraEnvId,
+    settings: &[InfraEnvSetting],
+    ask: &Ask,
+) -> Result<Arc<InfraEnv>, Error> {
+    change(hub, id, ask, |infra_env| {
+        for setting in settings {
+            match setting {
+                InfraEnvSetting::SshAuthorizedKey => infra_env.ssh_authorized_key.clear(),
+            }
+        }
+        Ok(())
     })
     .await
 }

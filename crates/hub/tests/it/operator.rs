@@ -92,6 +92,53 @@ async fn an_infra_env_is_made_once_under_its_id_and_shown_ever_after() {
 }
 
 #[tokio::test]
+async fn a_key_is_taken_from_an_infra_env_that_an_update_leaves_alone() {
+    let door = Door::open().await;
+    let id = Uuid::new_v4();
+    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK5fZ7RM4rPRmz3yCqBRUGGcbgyWYFXr8nYrVvYyB7Ck me";
+    let mut body = pool("lab");
+    body["ssh_authorized_key"] = json!(key);
+    put(&door, &format!("/infra-envs/{id}"), &body).await;
+    let empty = json!({ "ssh_authorized_key": "" });
+    let updated = door
+        .ask(Method::PATCH, &format!("{V2}/infra-envs/{id}"), Some(&empty))
+        .await;
+    assert_eq!(
+        updated.body["ssh_authorized_key"], key,
+        "clients mean no change by it"
+    );
+
+    let path = format!("{V1}/infra-envs/{id}");
+    let change = async |path: &str, body: Value| door.ask(Method::PATCH, path, Some(&body)).await;
+    let nothing = change(&path, json!({})).await;
+    assert_eq!(
+        (nothing.status, &nothing.body["ssh_authorized_key"]),
+        (StatusCode::OK, &json!(key))
+    );
+    let cleared = change(&path, json!({ "clear": ["ssh-authorized-key"] })).await;
+    assert_eq!(cleared.status, StatusCode::OK, "{}", cleared.text);
+    assert_eq!(
+        cleared.body["ssh_authorized_key"].as_str().unwrap_or_default(),
+        ""
+    );
+    let seen = door.get(&format!("{V2}/infra-envs/{id}")).await.body;
+    assert_eq!(seen["ssh_authorized_key"].as_str().unwrap_or_default(), "");
+    assert_eq!(seen["pull_secret_set"], json!(true), "the rest stays");
+
+    for body in [
+        json!({ "clear": ["pull-secret"] }),
+        json!({ "name": "x" }),
+        json!([]),
+    ] {
+        let what = body.to_string();
+        assert_problem(&change(&path, body).await, StatusCode::BAD_REQUEST, &what);
+    }
+    let nowhere = format!("{V1}/infra-envs/{}", Uuid::new_v4());
+    let answer = change(&nowhere, json!({ "clear": ["ssh-authorized-key"] })).await;
+    assert_problem(&answer, StatusCode::NOT_FOUND, "no such InfraEnv");
+}
+
+#[tokio::test]
 async fn two_that_make_one_infra_env_at_once_get_the_same() {
     let door = Door::open().await;
     let path = format!("/infra-envs/{}", Uuid::new_v4());

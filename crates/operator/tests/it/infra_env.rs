@@ -30,6 +30,8 @@ fn is_available(infra_env: &InfraEnv) -> bool {
     has("True", reason::AVAILABLE)(infra_env)
 }
 
+const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK5fZ7RM4rPRmz3yCqBRUGGcbgyWYFXr8nYrVvYyB7Ck me";
+
 async fn available(world: &World, name: &str) -> InfraEnv {
     world.when(&world.pool, name, "available", is_available).await
 }
@@ -93,7 +95,7 @@ async fn l1_an_infra_env_without_a_cluster_gets_an_image_and_stays_quiet() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_reach_the_hub_and_leave_it_again() {
-    let world = World::start().await;
+    let mut world = World::start().await;
     world
         .infra_env("lab", |infra_env| {
             infra_env.spec.proxy = Some(Proxy {
@@ -102,6 +104,8 @@ async fn settings_reach_the_hub_and_leave_it_again() {
             });
             infra_env.spec.additional_ntp_sources = vec!["a.example.com".into(), "b.example.com".into()];
             infra_env.spec.image_type = "full-iso".into();
+            infra_env.spec.ssh_authorized_key = KEY.into();
+            infra_env.spec.ignition_config_override = r#"{"ignition":{"version":"3.2.0"}}"#.into();
             infra_env.spec.kernel_arguments =
                 serde_json::from_value(json!([{"operation": "append", "value": "console=ttyS0"}])).unwrap();
         })
@@ -114,8 +118,11 @@ async fn settings_reach_the_hub_and_leave_it_again() {
         Some("http://proxy.example.com:3128")
     );
     assert_eq!(row.r#type, "full-iso");
+    assert_eq!(row.ssh_authorized_key, KEY);
+    assert!(row.ignition_config_override.contains("3.2.0"));
     assert!(row.kernel_arguments.unwrap().contains("ttyS0"));
-    let emptied = json!({"spec": {"proxy": null, "additionalNTPSources": null, "kernelArguments": null}});
+    let emptied = json!({"spec": {"proxy": null, "additionalNTPSources": null, "kernelArguments": null,
+        "sshAuthorizedKey": null, "ignitionConfigOverride": null}});
     world
         .patch::<InfraEnv>(&world.pool, "lab", emptied)
         .await
@@ -127,12 +134,16 @@ async fn settings_reach_the_hub_and_leave_it_again() {
             row.additional_ntp_sources.is_empty()
                 && proxy.http_proxy.is_none()
                 && row.kernel_arguments.is_none()
+                && row.ssh_authorized_key.is_empty()
+                && row.ignition_config_override.is_empty()
         })
         .await;
+    world.operator().idle().await;
+    world.assert_settled().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_7_the_image_is_as_old_as_its_settings() {
+async fn toy_07_the_image_is_as_old_as_its_settings() {
     let world = World::start().await;
     world.infra_env("lab", |_| ()).await;
     let before = status(&available(&world, "lab").await).created_time;
@@ -210,7 +221,7 @@ async fn networks_are_chosen_by_label_within_the_namespace_and_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_8_an_empty_selector_chooses_no_network() {
+async fn toy_08_an_empty_selector_chooses_no_network() {
     let world = World::start().await;
     world
         .create(&world.pool, &network("any", "a", "52:54:00:00:00:01"))

@@ -7,6 +7,7 @@ pub mod explain;
 pub mod host_detail;
 pub mod hosts;
 pub mod ignition;
+pub mod infra_env_change;
 pub mod input;
 pub mod links;
 pub mod plan;
@@ -25,6 +26,7 @@ pub fn routes() -> Router<Hub> {
         .merge(host_detail::routes())
         .merge(hosts::routes())
         .merge(ignition::routes())
+        .merge(infra_env_change::routes())
         .merge(links::routes())
         .merge(plan::routes())
         .merge(releases::routes())

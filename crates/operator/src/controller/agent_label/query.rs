@@ -221,7 +221,7 @@ mod tests {
             "[limit(1e18; repeat(1))] == []",
             "reduce range(1e18) as $x (0; . + $x) > 0",
             "until(false; .) == 1",
-            "[.. | .. | .. | .. | .. | .. | .. | ..] == []",
+            "[.. as $a | .. as $b | .. as $c | .. as $d | .. as $e | .. as $f | 1] == []",
             "(\"xxxxxxxx\" * 1e12 | length) > 1",
             ".systemVendor.manufacturer *= 100000000000 | true",
             "[1,2,3,4] | combinations(40) | true",

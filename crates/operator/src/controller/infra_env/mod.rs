@@ -12,6 +12,7 @@ use crate::key::Key;
 use crate::runtime::patch::Writer;
 use crate::runtime::work::Job;
 use crate::runtime::{Context, looks};
+use muster_contract::v1::infra_env::ChangeInfraEnv;
 use plan::{Plan, Step};
 
 pub const JOB: Job = Job {
@@ -48,9 +49,10 @@ impl looks::World for World {
 /// Carries out one step. The outer error ends the look, the inner one is the hub's refusal.
 async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), Trouble>, Error> {
     let mirror = (&ctx.mirrors.infra_envs, ctx.hooks.infra_env.as_slice());
+    let key = world.key();
     match step {
         Step::Patch(patch) => ctx.patch(WRITER, mirror, &*world.infra_env, patch).await?,
-        Step::Status(status) => ctx.patch_status(WRITER, mirror, &world.key(), status).await?,
+        Step::Status(status) => ctx.patch_status(WRITER, mirror, &key, status).await?,
         Step::LabelSecret(key, labels) => {
             let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
             ctx.label(WRITER, secrets, key, labels).await?;
@@ -61,22 +63,36 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), T
         }
         Step::Tell(news) => ctx.recorder.tell(&*world.infra_env, news).await,
         Step::Create(wish) => {
-            let done = ctx.hub.put_infra_env(world.id, wish).await;
+            let done = looks::logged(
+                &key,
+                "create InfraEnv",
+                ctx.hub.put_infra_env(world.id, wish).await,
+            );
             let remember = |_| world.remember(ctx, Some(&wish.pull_secret), wish.openshift_version.as_ref());
             return Ok(done.map(remember).map_err(Trouble::from));
         }
         Step::Update(wish) => {
             let done = ctx.hub.update_infra_env(world.id, wish).await;
+            let done = looks::logged(&key, "update InfraEnv", done);
             let remember =
                 |_| world.remember(ctx, wish.pull_secret.as_ref(), wish.openshift_version.as_ref());
             return Ok(done.map(remember).map_err(Trouble::from));
         }
+        Step::Clear(setting) => {
+            let change = ChangeInfraEnv {
+                clear: vec![*setting],
+            };
+            let done = ctx.hub.change_infra_env(world.id, &change).await.map(drop);
+            return Ok(looks::logged(&key, "clear a setting of InfraEnv", done).map_err(Trouble::from));
+        }
         Step::DeleteHost(host) => {
-            return Ok(gone(ctx.hub.delete_host(world.id, *host).await).map_err(Trouble::from));
+            let done = gone(ctx.hub.delete_host(world.id, *host).await);
+            return Ok(looks::logged(&key, "delete host", done).map_err(Trouble::from));
         }
         Step::DeleteInfraEnv => {
             ctx.told.forget(world.id);
-            return Ok(gone(ctx.hub.delete_infra_env(world.id).await).map_err(Trouble::from));
+            let done = gone(ctx.hub.delete_infra_env(world.id).await);
+            return Ok(looks::logged(&key, "delete InfraEnv", done).map_err(Trouble::from));
         }
     }
     Ok(Ok(()))

@@ -16,6 +16,7 @@ use crate::runtime::looks::{self, Then};
 use crate::runtime::patch::finalizers;
 use crate::runtime::secret::Found;
 use kube::ResourceExt;
+use muster_contract::v1::infra_env::InfraEnvSetting;
 use muster_contract::v2::infra_env::{CreateInfraEnv, UpdateInfraEnv};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -36,6 +37,8 @@ pub enum Step {
     Tell(News),
     Create(Box<CreateInfraEnv>),
     Update(Box<UpdateInfraEnv>),
+    /// What an update cannot take away.
+    Clear(InfraEnvSetting),
     DeleteHost(Uuid),
     DeleteInfraEnv,
 }
@@ -99,6 +102,9 @@ fn fulfil(world: &World, wish: CreateInfraEnv) -> Plan {
         None => steps.push(Step::Create(Box::new(wish))),
         Some(row) => match wish::difference(&row.view, &wish, world.told) {
             Some(update) => steps.push(Step::Update(Box::new(update))),
+            None if wish::drops_key(&row.view, &wish) => {
+                steps.push(Step::Clear(InfraEnvSetting::SshAuthorizedKey));
+            }
             None => {
                 steps.extend(status::steps(world, status::available(world, row)));
                 return Plan::of(steps, Then::Rest);

@@ -93,6 +93,9 @@ impl World {
                     view.additional_ntp_sources = text;
                 }
             }
+            Step::Clear(InfraEnvSetting::SshAuthorizedKey) => {
+                self.row.as_mut().unwrap().view.ssh_authorized_key.clear();
+            }
             Step::Status(patch) => {
                 let infra_env = Arc::make_mut(&mut self.infra_env);
                 let mut status = serde_json::to_value(infra_env.status.clone().unwrap_or_default()).unwrap();
@@ -457,6 +460,17 @@ fn what_is_taken_out_of_the_object_is_taken_out_of_the_hub() {
     assert_eq!(update.additional_ntp_sources, nothing);
     assert_eq!(update.ignition_config_override, nothing);
     assert_eq!(plan(&emptied.settled()), Plan::default());
+}
+
+#[test]
+fn a_key_that_was_taken_out_is_taken_from_the_hub() {
+    let keyed = world().with(|infra_env| infra_env.spec.ssh_authorized_key = "ssh-rsa A".into());
+    let without = keyed
+        .settled()
+        .with(|infra_env| infra_env.spec.ssh_authorized_key.clear());
+    let clear = Step::Clear(InfraEnvSetting::SshAuthorizedKey);
+    assert_eq!(plan(&without), Plan::of(vec![clear], Then::Look));
+    assert_eq!(plan(&without.settled()), Plan::default());
 }
 
 #[test]

@@ -209,7 +209,7 @@ pub fn difference(now: &InfraEnvView, wish: &CreateInfraEnv, told: Told) -> Opti
         pull_secret: (!told.pull_secret).then(|| wish.pull_secret.clone()),
         // The hub shows the image it chose for the version, which may have another number.
         openshift_version: wish.openshift_version.clone().filter(|_| !told.version),
-        // Cannot be emptied once it is set.
+        // Empty means unchanged here; see `drops_key`.
         ssh_authorized_key: text(&now.ssh_authorized_key, &some(&wish.ssh_authorized_key)),
         os_stream: None,
         image_type,
@@ -234,6 +234,11 @@ pub fn difference(now: &InfraEnvView, wish: &CreateInfraEnv, told: Told) -> Opti
         rendezvous_ip: None,
     };
     (update != UpdateInfraEnv::default()).then_some(update)
+}
+
+/// The key that was in the object is not there any more.
+pub fn drops_key(now: &InfraEnvView, wish: &CreateInfraEnv) -> bool {
+    !now.ssh_authorized_key.is_empty() && wish.ssh_authorized_key.as_deref().is_none_or(str::is_empty)
 }
 
 fn same_proxy(now: Option<&Proxy>, wish: &Proxy) -> bool {

@@ -1,0 +1,22 @@
+//! InfraEnvs in Muster's own API: changes that REST v2 has no words for.
+
+use crate::rules::words;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+words! {
+    /// What can be taken from an InfraEnv so that it is as if it had never been set. In REST v2 an empty value of these
+    /// means that nothing changes.
+    pub enum InfraEnvSetting {
+        SshAuthorizedKey = "ssh-authorized-key",
+    }
+}
+
+/// Change what REST v2 cannot.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeInfraEnv {
+    /// Settings to take away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clear: Vec<InfraEnvSetting>,
+}

@@ -1,0 +1,46 @@
+//! Changes of an InfraEnv that REST v2 has no words for.
+
+use super::input::V1;
+use crate::Hub;
+use crate::http::ask::Ids;
+use crate::http::body::Json;
+use crate::http::problem::{ProblemV1, json};
+use crate::http::view;
+use crate::turn::Ask;
+use crate::usecase::infra_env_update::infra_env_clear;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::patch;
+use muster_contract::v1::infra_env::ChangeInfraEnv;
+use muster_contract::v1::problem::Problem;
+use muster_contract::v2::infra_env::InfraEnvView;
+use muster_domain::InfraEnvId;
+use uuid::Uuid;
+
+#[derive(utoipa::OpenApi)]
+#[openapi(paths(change))]
+pub struct Doc;
+
+pub fn routes() -> Router<Hub> {
+    Router::new().route("/infra-envs/{infra_env_id}", patch(change))
+}
+
+/// Take settings from an InfraEnv
+///
+/// Hosts that boot its image from then on do not have them.
+#[utoipa::path(patch, path = "/api/muster/v1/infra-envs/{infra_env_id}", operation_id = "changeInfraEnv", tag = "muster",
+    params(("infra_env_id" = Uuid, Path)), request_body = ChangeInfraEnv,
+    responses((status = 200, description = "The InfraEnv as it is now", body = InfraEnvView),
+        (status = 400, description = "Something in the request is wrong", body = Problem),
+        (status = 404, description = "No such InfraEnv", body = Problem)))]
+async fn change(
+    State(hub): State<Hub>,
+    V1(Ids(id)): V1<Ids<Uuid>>,
+    ask: Ask,
+    V1(Json(body)): V1<Json<ChangeInfraEnv>>,
+) -> Result<Response, ProblemV1> {
+    let row = infra_env_clear(&hub, InfraEnvId(id), &body.clear, &ask).await?;
+    Ok(json(StatusCode::OK, &view::infra_env::full(&hub, &row)))
+}
