@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::patch::Writer;
+use super::trust;
 use crate::crd::ClusterDeployment;
 use crate::crd::keys::{data, label};
 use crate::error::chain;
@@ -120,7 +121,17 @@ async fn make(kubeconfig: &str, server: Option<String>) -> Result<Client, String
     let mut config = config.map_err(|_| "the kubeconfig of the cluster cannot be used".to_owned())?;
     config.connect_timeout = Some(CONNECT);
     config.read_timeout = Some(READ);
-    Client::try_from(config).map_err(|_| "the kubeconfig of the cluster cannot be used".to_owned())
+    let unusable = |_| "the kubeconfig of the cluster cannot be used".to_owned();
+    // An authority of this machine that cannot be used must not stand in the way of the cluster's own.
+    let with_system = Client::try_from(trusting(config.clone(), trust::of_system()));
+    with_system
+        .or_else(|_| Client::try_from(config))
+        .map_err(unusable)
+}
+
+fn trusting(mut config: Config, system: &[Vec<u8>]) -> Config {
+    config.root_cert = config.root_cert.map(|own| trust::merged(&own, system));
+    config
 }
 
 #[cfg(test)]
@@ -144,5 +155,20 @@ mod tests {
     async fn what_cannot_be_read_is_not_quoted() {
         let told = make("token: hunter2", None).await.err().unwrap_or_default();
         assert!(!told.is_empty() && !told.contains("hunter2"), "{told}");
+    }
+
+    #[test]
+    fn authorities_of_this_machine_are_trusted_beside_the_clusters_own() {
+        let url = "https://api.example.com:6443".parse().expect("an address");
+        let mut config = Config::new(url);
+        let system = [b"system".to_vec()];
+        assert_eq!(
+            trusting(config.clone(), &system).root_cert,
+            None,
+            "without its own, all of the machine's count anyway"
+        );
+        config.root_cert = Some(vec![b"own".to_vec()]);
+        let both = trusting(config, &system).root_cert;
+        assert_eq!(both, Some(vec![b"own".to_vec(), b"system".to_vec()]));
     }
 }
