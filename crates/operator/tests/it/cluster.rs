@@ -1,6 +1,6 @@
 //! Clusters from their description to the running cluster: rows of the acceptance matrix and mistakes that are easily made.
 
-use crate::described::{RELEASE, one_host, says, state, three_hosts};
+use crate::described::{RELEASE, one_host, says, state, three_hosts, waits};
 use crate::lent::{self, word};
 use crate::world::{PULL_SECRET, World, named};
 use base64::Engine;
@@ -58,7 +58,7 @@ async fn a_described_cluster_is_made_once_and_shown_and_then_all_is_quiet() {
         ("10.64.0.20", "BareMetal")
     );
     world
-        .install_says("blue", "Validated", "False", "ValidationsFailing")
+        .install_says("blue", "Validated", "False", "ValidationsUserPending")
         .await;
     assert_eq!(
         says(&install, "RequirementsMet"),
@@ -99,7 +99,7 @@ async fn objects_may_come_in_any_order() {
     world.pull_secret(&world.clusters, "blue-pull", PULL_SECRET).await;
     world.image_set().await;
     world.install_says("blue", "SpecSynced", "True", "SyncOK").await;
-    world.install_in("blue", "insufficient").await;
+    world.install_waits("blue").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,7 +148,7 @@ async fn what_people_get_wrong_is_named_and_no_secret_is_shown() {
 async fn changes_of_the_objects_reach_the_hub_and_so_does_what_is_taken_away() {
     let mut world = World::start().await;
     world.describe("blue", one_host()).await;
-    world.install_in("blue", "insufficient").await;
+    world.install_waits("blue").await;
     let proxy = json!({ "httpProxy": "http://proxy.example.com:3128", "noProxy": "example.com" });
     let endpoint = json!({ "url": "https://ignition.example.com" });
     let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK5fZ7RM4rPRmz3yCqBRUGGcbgyWYFXr8nYrVvYyB7Ck me";
@@ -197,7 +197,7 @@ async fn l12_the_image_has_the_pull_secret_of_its_infra_env_and_the_cluster_its_
         .await;
     world.deploy("blue", |_| ()).await;
     world.install("blue", one_host()).await;
-    world.install_in("blue", "insufficient").await;
+    world.install_waits("blue").await;
     let config = world
         .hub
         .install_config(world.cluster_id("blue").await)
@@ -225,7 +225,7 @@ async fn l12_the_image_has_the_pull_secret_of_its_infra_env_and_the_cluster_its_
 async fn toy_14_a_pull_secret_that_is_changed_reaches_the_hub() {
     let world = World::start().await;
     world.describe("blue", one_host()).await;
-    world.install_in("blue", "insufficient").await;
+    world.install_waits("blue").await;
     let id = world.cluster_id("blue").await;
     let other = json!({ "stringData": { ".dockerconfigjson": OTHER_SECRET } });
     world
@@ -399,10 +399,77 @@ async fn toy_19_more_agents_than_wanted_hold_the_installation_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn toy_19_an_agent_whose_wishes_are_not_met_holds_the_installation_up() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let hosts = world.free_hosts(pool, 3).await;
+    world.describe("blue", three_hosts()).await;
+    let wrong = json!({ "spec": { "installerArgs": "no list" } });
+    world.change_agent(&hosts[1], wrong).await.unwrap();
+    for host in &hosts {
+        world.approve(host).await;
+        world.want(host, Some("blue")).await.unwrap();
+    }
+    let install = world
+        .install_says("blue", "RequirementsMet", "False", "UnsyncedAgents")
+        .await;
+    assert_eq!(state(&install), "ready", "all of them are there and in order");
+    world.operator().idle().await;
+    assert_eq!(world.cluster("blue").await.status, "ready");
+    let right = json!({ "spec": { "installerArgs": null } });
+    world.change_agent(&hosts[1], right).await.unwrap();
+    world.install_in("blue", "adding-hosts").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_25_of_two_clusters_with_one_name_the_agent_belongs_to_that_of_the_namespace_it_names() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let host = world.free_hosts(pool, 1).await.remove(0);
+    world.describe("blue", one_host()).await;
+    world.describe_in(&world.pool, "blue", one_host()).await;
+    world.when(&world.pool, "blue", "waiting for hosts", waits).await;
+    world.want(&host, Some("blue")).await.unwrap();
+    let agent = world.agent_in(&host, "known").await;
+    assert_eq!(
+        agent.labels()[label::CLUSTER_DEPLOYMENT_NAMESPACE],
+        world.clusters
+    );
+    let theirs = world.cluster_id_in(&world.pool, "blue").await;
+    let ours = world.cluster_id("blue").await;
+    assert_ne!(theirs, ours);
+    let row = async || world.hub.host(pool, host.parse().unwrap()).await.unwrap();
+    assert_eq!(row().await.cluster_id, Some(ours));
+
+    world
+        .api::<ClusterDeployment>(&world.pool)
+        .delete("blue", &DeleteParams::default())
+        .await
+        .unwrap();
+    world.gone::<ClusterDeployment>(&world.pool, "blue").await;
+    world.operator().idle().await;
+    assert_eq!(
+        row().await.cluster_id,
+        Some(ours),
+        "the other's end is none of its business"
+    );
+    assert!(world.agent(&host).await.spec.cluster_deployment_name.is_some());
+
+    world.delete_deployment("blue").await;
+    world.cluster_is_gone("blue", ours).await;
+    let agent = world.agent_in(&host, "known-unbound").await;
+    assert_eq!(
+        agent.labels()[label::CLUSTER_DEPLOYMENT_NAMESPACE],
+        "",
+        "the label stays, without a value"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn toy_12_both_times_of_a_condition_move_together_and_only_with_a_difference() {
     let world = World::start().await;
     world.describe("blue", one_host()).await;
-    let install = world.install_in("blue", "insufficient").await;
+    let install = world.install_waits("blue").await;
     let raw = serde_json::to_value(&install.status).unwrap();
     for condition in raw["conditions"].as_array().unwrap() {
         assert_eq!(
@@ -604,7 +671,7 @@ async fn hosts_of_an_infra_env_with_a_cluster_are_installed_without_being_bound(
 async fn two_deployments_with_one_id_do_not_share_a_cluster() {
     let world = World::start().await;
     world.describe("blue", one_host()).await;
-    world.install_in("blue", "insufficient").await;
+    world.install_waits("blue").await;
     let id = world.cluster_id("blue").await;
     world.pull_secret(&world.clusters, "copy-pull", PULL_SECRET).await;
     let key = muster_operator::crd::keys::annotation::CLUSTER_ID;

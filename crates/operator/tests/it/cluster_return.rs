@@ -1,14 +1,17 @@
 //! Clusters that go, and what becomes of their hosts: rows R of the acceptance matrix.
 
-use crate::described::{one_host, state, three_hosts};
+use crate::described::{one_host, waits};
 use crate::lent::{self, machine, word};
 use crate::world::World;
+use futures_util::StreamExt;
 use kube::ResourceExt;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, WatchEvent, WatchParams};
 use muster_operator::crd::keys::finalizer;
 use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
 use serde_json::json;
+use std::sync::{Arc, Mutex};
+use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 fn is_free(agent: &Agent) -> bool {
@@ -18,7 +21,7 @@ fn is_free(agent: &Agent) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn r1_agents_of_an_early_bound_cluster_go_with_it() {
     let mut world = World::start().await;
-    world.describe("blue", three_hosts()).await;
+    world.describe("blue", one_host()).await;
     let clusters = world.clusters.clone();
     let early = |infra_env: &mut InfraEnv| {
         infra_env.spec.cluster_ref = Some(ClusterRef {
@@ -41,7 +44,7 @@ async fn r2_late_bound_agents_of_a_cluster_that_was_never_installed_return_to_th
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let host = world.free_hosts(pool, 1).await.remove(0);
-    world.describe("blue", three_hosts()).await;
+    world.describe("blue", one_host()).await;
     world.want(&host, Some("blue")).await.unwrap();
     world.agent_in(&host, "known").await;
     let id = world.cluster_id("blue").await;
@@ -65,6 +68,73 @@ async fn r3_hosts_of_an_installed_cluster_wait_for_somebody_to_boot_them() {
     let agent = world.agent_when(&host, "waiting for somebody", waits).await;
     assert!(is_free(&agent));
     assert!(agent.spec.approved, "what people wrote stays");
+}
+
+/// Everything that an Agent ever says from now on.
+async fn listen(world: &World, name: &str) -> (Arc<Mutex<Vec<Agent>>>, JoinHandle<()>) {
+    let api = world.api::<Agent>(&world.pool);
+    let now = api.get(name).await.unwrap();
+    let version = now.resource_version().unwrap();
+    let heard = Arc::new(Mutex::new(vec![now]));
+    let params = WatchParams::default().fields(&format!("metadata.name={name}"));
+    let mut news = Box::pin(api.watch(&params, &version).await.unwrap());
+    let all = heard.clone();
+    let task = tokio::spawn(async move {
+        while let Some(event) = news.next().await {
+            if let WatchEvent::Modified(agent) = event.unwrap() {
+                all.lock().unwrap().push(agent);
+            }
+        }
+    });
+    (heard, task)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_03_an_agent_that_comes_or_goes_is_not_bound_and_not_free_either() {
+    let mut world = World::start().await;
+    let (_, host) = world.installed("blue").await;
+    let (heard, task) = listen(&world, &host).await;
+    world.want(&host, None).await.unwrap();
+    let waits = |agent: &Agent| lent::says(agent, "Bound") == word("False", "UnbindingPendingUserAction");
+    world.agent_when(&host, "waiting for somebody", waits).await;
+
+    let other = world.pool_of("other", |_| ()).await;
+    world.fleet(other, 1, |config| config.first_index = 1);
+    let second = machine(other, 1).id().to_string();
+    world.agent_in(&second, "known-unbound").await;
+    let (moves, second_task) = listen(&world, &second).await;
+    world.describe("red", one_host()).await;
+    world.want(&second, Some("red")).await.unwrap();
+    world.agent_in(&second, "known").await;
+    world.want(&second, None).await.unwrap();
+    world.agent_in(&second, "known-unbound").await;
+    task.abort();
+    second_task.abort();
+
+    let heard: Vec<Agent> = [heard, moves]
+        .iter()
+        .flat_map(|list| list.lock().unwrap().clone())
+        .collect();
+    for reason in ["Binding", "Unbinding", "UnbindingPendingUserAction"] {
+        let those: Vec<&Agent> = heard
+            .iter()
+            .filter(|agent| lent::says(agent, "Bound") == word("False", reason))
+            .collect();
+        assert!(!those.is_empty(), "{reason} was never said");
+        for agent in those {
+            for type_ in ["Validated", "RequirementsMet", "Installed"] {
+                assert_eq!(lent::says(agent, type_).0, "False", "{reason}: {type_}");
+            }
+        }
+    }
+    let free = |agent: &&Agent| lent::says(agent, "Bound") == word("False", "Unbound");
+    assert!(
+        heard
+            .iter()
+            .filter(free)
+            .any(|agent| lent::says(agent, "Validated").0 == "True"),
+        "in the end it is free"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,7 +183,7 @@ async fn r9_without_its_install_a_cluster_goes_and_the_deployment_stays() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let host = world.free_hosts(pool, 1).await.remove(0);
-    world.describe("blue", three_hosts()).await;
+    world.describe("blue", one_host()).await;
     world.want(&host, Some("blue")).await.unwrap();
     world.agent_in(&host, "known").await;
     let id = world.cluster_id("blue").await;
@@ -128,16 +198,19 @@ async fn r9_without_its_install_a_cluster_goes_and_the_deployment_stays() {
     assert!(is_free(&agent));
     let deployment: ClusterDeployment = world.get(&world.clusters, "blue").await;
     assert!(deployment.metadata.deletion_timestamp.is_none());
-    world.install("blue", three_hosts()).await;
-    let install = world.install_in("blue", "insufficient").await;
-    assert_eq!(state(&install), "insufficient", "it can be described again");
+    world.install("blue", one_host()).await;
+    world
+        .install_when("blue", "described again", |install| {
+            waits(install) && install.metadata.deletion_timestamp.is_none()
+        })
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn toy_20_the_deployment_stays_as_long_as_somebody_holds_the_install() {
     let world = World::start().await;
     world.describe("blue", one_host()).await;
-    world.install_in("blue", "insufficient").await;
+    world.install_waits("blue").await;
     let theirs =
         json!({ "metadata": { "finalizers": [finalizer::AGENT_CLUSTER_INSTALL, "example.com/theirs"] } });
     world.change_install("blue", theirs).await;
@@ -173,7 +246,7 @@ async fn an_operator_that_was_killed_in_the_middle_finishes_the_deletion() {
 async fn an_install_without_its_deployment_can_be_deleted() {
     let world = World::start().await;
     world.describe("blue", one_host()).await;
-    world.install_in("blue", "insufficient").await;
+    world.install_waits("blue").await;
     let id = world.cluster_id("blue").await;
     // By force: without waiting for anybody.
     let force = json!({ "metadata": { "finalizers": null } });

@@ -35,6 +35,11 @@ pub fn state(install: &AgentClusterInstall) -> &str {
         .map_or("", |status| status.debug_info.state.as_str())
 }
 
+/// The hub has the cluster; whether it lacks input or hosts depends on what was looked at first.
+pub fn waits(install: &AgentClusterInstall) -> bool {
+    ["insufficient", "pending-for-input"].contains(&state(install))
+}
+
 /// A cluster of one host.
 pub fn one_host() -> Value {
     json!({ "provisionRequirements": { "controlPlaneAgents": 1 } })
@@ -46,14 +51,30 @@ pub fn three_hosts() -> Value {
         "ingressVIPs": ["10.64.0.21"] })
 }
 
+fn deployment(name: &str) -> ClusterDeployment {
+    let mut deployment = ClusterDeployment::new(name, Default::default());
+    deployment.spec = serde_json::from_value(json!({
+        "clusterName": name, "baseDomain": "example.com", "pullSecretRef": { "name": format!("{name}-pull") },
+        "platform": { "agentBareMetal": { "agentSelector": {} } },
+        "clusterInstallRef": { "group": "extensions.hive.openshift.io", "version": "v1beta1",
+            "kind": "AgentClusterInstall", "name": name },
+    }))
+    .unwrap();
+    deployment
+}
+
 impl World {
     /// All objects of a cluster.
     pub async fn describe(&self, name: &str, spec: Value) {
+        self.describe_in(&self.clusters, name, spec).await;
+    }
+
+    pub async fn describe_in(&self, namespace: &str, name: &str, spec: Value) {
         self.image_set().await;
-        self.pull_secret(&self.clusters, &format!("{name}-pull"), PULL_SECRET)
+        self.pull_secret(namespace, &format!("{name}-pull"), PULL_SECRET)
             .await;
-        self.deploy(name, |_| ()).await;
-        self.install(name, spec).await;
+        self.create(namespace, &deployment(name)).await;
+        self.create(namespace, &self.new_install(name, spec)).await;
     }
 
     pub fn image_set_name(&self) -> String {
@@ -70,19 +91,16 @@ impl World {
     }
 
     pub async fn deploy(&self, name: &str, change: impl FnOnce(&mut ClusterDeployment)) -> ClusterDeployment {
-        let mut deployment = ClusterDeployment::new(name, Default::default());
-        deployment.spec = serde_json::from_value(json!({
-            "clusterName": name, "baseDomain": "example.com", "pullSecretRef": { "name": format!("{name}-pull") },
-            "platform": { "agentBareMetal": { "agentSelector": {} } },
-            "clusterInstallRef": { "group": "extensions.hive.openshift.io", "version": "v1beta1",
-                "kind": "AgentClusterInstall", "name": name },
-        }))
-        .unwrap();
+        let mut deployment = deployment(name);
         change(&mut deployment);
         self.create(&self.clusters, &deployment).await
     }
 
     pub async fn install(&self, name: &str, spec: Value) -> AgentClusterInstall {
+        self.create(&self.clusters, &self.new_install(name, spec)).await
+    }
+
+    fn new_install(&self, name: &str, spec: Value) -> AgentClusterInstall {
         let mut whole = json!({ "clusterDeploymentRef": { "name": name }, "imageSetRef": { "name": self.image_set_name() },
             "networking": {} });
         whole
@@ -90,8 +108,7 @@ impl World {
             .unwrap()
             .extend(spec.as_object().unwrap().clone());
         let spec: AgentClusterInstallSpec = serde_json::from_value(whole).unwrap();
-        self.create(&self.clusters, &AgentClusterInstall::new(name, spec))
-            .await
+        AgentClusterInstall::new(name, spec)
     }
 
     pub async fn install_when(
@@ -106,6 +123,11 @@ impl World {
     pub async fn install_in(&self, name: &str, wanted: &str) -> AgentClusterInstall {
         self.install_when(name, wanted, |install| state(install) == wanted)
             .await
+    }
+
+    /// Waits until the hub has the cluster, and waits for its hosts.
+    pub async fn install_waits(&self, name: &str) -> AgentClusterInstall {
+        self.install_when(name, "waiting for hosts", waits).await
     }
 
     /// Waits until a condition says so.
@@ -129,7 +151,11 @@ impl World {
     }
 
     pub async fn cluster_id(&self, name: &str) -> Uuid {
-        let deployment: ClusterDeployment = self.get(&self.clusters, name).await;
+        self.cluster_id_in(&self.clusters, name).await
+    }
+
+    pub async fn cluster_id_in(&self, namespace: &str, name: &str) -> Uuid {
+        let deployment: ClusterDeployment = self.get(namespace, name).await;
         deployment.annotations()[annotation::CLUSTER_ID].parse().unwrap()
     }
 
