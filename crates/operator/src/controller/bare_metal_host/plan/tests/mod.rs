@@ -98,7 +98,7 @@ fn settled_metadata(mut host: BareMetalHost) -> BareMetalHost {
 
 /// Detached, let go by the bare metal operator, saved and paused.
 fn given_away(mut host: BareMetalHost) -> BareMetalHost {
-    let status = status(&host.state().to_owned(), "detached");
+    let status = status(host.state(), "detached");
     let saved = status.0.to_string();
     host.status = Some(status);
     annotated(
