@@ -122,11 +122,16 @@ pub async fn cluster_change(
 }
 
 pub fn apply(cluster: &mut Cluster, wish: &UpdateCluster, given: Given) -> Result<(), Invalid> {
+    let before = addressing(cluster);
     put_shape(cluster, wish)?;
     put_names(cluster, wish)?;
     put_access(cluster, wish)?;
     put_networks(cluster, wish)?;
     put_vips(cluster, wish)?;
+    // A single node that is installed has its own address as virtual one; nobody set that.
+    if addressing(cluster) != before {
+        judge_vips(cluster)?;
+    }
     put_network_type(cluster, wish, given)?;
     put_time(cluster, wish)?;
     put_operators(cluster, wish)?;
@@ -297,6 +302,21 @@ fn put_vips(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> 
     if let Some(wanted) = &wish.ingress_vips {
         cluster.ingress_vips = addresses("ingress_vips", wanted, &cluster.ingress_vips)?;
     }
+    Ok(())
+}
+
+/// Everything that says something about virtual addresses.
+fn addressing(cluster: &Cluster) -> (Vec<Vip>, Vec<Vip>, bool, bool, String) {
+    (
+        cluster.api_vips.clone(),
+        cluster.ingress_vips.clone(),
+        cluster.user_managed_networking,
+        cluster.vip_dhcp_allocation,
+        cluster.load_balancer.clone(),
+    )
+}
+
+fn judge_vips(cluster: &Cluster) -> Result<(), Invalid> {
     let setting = VipSetting {
         user_managed_networking: cluster.user_managed_networking,
         vip_dhcp_allocation: cluster.vip_dhcp_allocation,

@@ -1,7 +1,9 @@
 //! What an operator asks of the hub: objects under ids it chose, addresses, releases, hosts by their id. Good and bad.
 
 use crate::door::{Answer, Door, PULL_SECRET, V1, V2};
+use crate::fake_installer::alter;
 use axum::http::{Method, StatusCode, header};
+use muster_domain::cluster::Vip;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -282,6 +284,30 @@ async fn a_cluster_that_cannot_be_is_refused_and_leaves_nothing() {
     }
     let links = door.get(&format!("{V1}{path}/links")).await;
     assert_problem(&links, StatusCode::NOT_FOUND, "nothing was made");
+}
+
+#[tokio::test]
+async fn a_single_node_that_has_its_own_address_can_still_be_changed() {
+    let door = Door::open().await;
+    let id = Uuid::new_v4();
+    let mut body = cluster("edge");
+    body["control_plane_count"] = json!(1);
+    let made = put(&door, &format!("/clusters/{id}"), &body).await;
+    assert_eq!(made.body["user_managed_networking"], json!(true), "{}", made.text);
+    alter(&door.hub, id, |cluster| {
+        cluster.api_vips = vec![Vip {
+            ip: "192.168.7.20".into(),
+            ..Vip::default()
+        }];
+    })
+    .await;
+    let path = format!("{V2}/clusters/{id}");
+    let change = async |body: Value| door.ask(Method::PATCH, &path, Some(&body)).await;
+    let changed =
+        change(json!({ "pull_secret": PULL_SECRET, "http_proxy": "http://proxy.example.com:3128" })).await;
+    assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.text);
+    let given = change(json!({ "api_vips": [{ "ip": "192.168.7.21" }] })).await;
+    assert_eq!(given.status, StatusCode::BAD_REQUEST, "{}", given.text);
 }
 
 #[tokio::test]
