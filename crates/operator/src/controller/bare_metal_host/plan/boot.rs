@@ -70,8 +70,8 @@ fn live_image(world: &World, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
     if spec.image.as_ref().is_some_and(|image| image.url == *url) {
         return Go::On;
     }
-    // Another image is a reboot.
-    if world.agent.as_deref().is_some_and(is_installing) {
+    // Another image is a reboot; a machine without one does not run anyway.
+    if spec.image.is_some() && world.agent.as_deref().is_some_and(is_installing) {
         return Go::On;
     }
     let left = infra_env.cool_down_left(world.now).unwrap_or_default();

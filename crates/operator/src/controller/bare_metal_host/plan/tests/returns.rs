@@ -79,6 +79,15 @@ fn r4_the_second_return_is_as_good_as_the_first() {
 }
 
 #[test]
+fn a_machine_that_was_switched_off_while_its_host_came_back_by_itself_is_not_left_in_the_dark() {
+    let begun = settled(&live(booted_live("provisioned"), Some(waiting())));
+    let mut off = in_state(&begun, "available");
+    // Its agent was alive, registered, and somebody has borrowed the host already.
+    off.agent = Some(Arc::new(agent("installing-in-progress", "Starting installation")));
+    assert_eq!(image_url(&settled(&off)), Some(URL));
+}
+
+#[test]
 fn toy_04_a_detached_machine_keeps_its_image_and_one_that_comes_back_is_not_detached_again() {
     let mut lent = live(
         given_away(booted_live("provisioned")),
