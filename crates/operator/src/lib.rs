@@ -121,11 +121,7 @@ async fn capi_version(kube: &kube::Client) -> Result<&'static str, Error> {
         .flat_map(|group| group.versions)
         .map(|version| version.version)
         .collect();
-    let known = crd::capi::VERSIONS.into_iter();
-    let newest = known
-        .clone()
-        .find(|version| served.iter().any(|served| served == version));
-    Ok(newest.or_else(|| known.last()).unwrap_or("v1beta1"))
+    Ok(crd::capi::newest(&served))
 }
 
 /// Works as long as this operator is the one that acts; waits to become it again.
@@ -148,6 +144,7 @@ async fn lead(
         let _ = stop.wait_for(|stop| *stop).await;
         return;
     }
+    ctx.metrics.takes_part();
     tokio::select! {
         biased;
         _ = stop.wait_for(|stop| *stop) => return,

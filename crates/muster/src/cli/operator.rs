@@ -31,8 +31,9 @@ enum Verb {
 
 /// Run the operator
 ///
-/// Keeps InfraEnvs, Agents and clusters in Kubernetes and in the hub the same. Of several
-/// operators only one acts; another takes over when it is gone.
+/// Keeps InfraEnvs, Agents and clusters in Kubernetes and in the hub the same, and makes
+/// machines of Cluster API of Agents. Of several operators only one acts; another takes over
+/// when it is gone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

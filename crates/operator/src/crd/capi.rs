@@ -46,6 +46,15 @@ pub fn owner<'a>(object: &'a impl ResourceExt, kind: &str) -> Option<&'a OwnerRe
     object.owner_references().iter().find(of_group)
 }
 
+/// The newest version that a server has; the oldest known one when it has none of them.
+pub fn newest(served: &[String]) -> &'static str {
+    let [newest, oldest] = VERSIONS;
+    match served.iter().any(|served| served == newest) {
+        true => newest,
+        false => oldest,
+    }
+}
+
 /// Only the word `true` holds an object; nothing else does.
 pub fn is_paused(object: &impl ResourceExt) -> bool {
     object
@@ -230,6 +239,35 @@ mod tests {
         assert_eq!(
             (older.group(), newer.group()),
             ("controlplane.example.com", "controlplane.example.com")
+        );
+    }
+
+    #[test]
+    fn the_newest_version_that_is_there_is_spoken() {
+        let served = |versions: &[&str]| versions.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(newest(&served(&["v1beta1", "v1beta2"])), "v1beta2");
+        assert_eq!(newest(&served(&["v1alpha4", "v1beta1"])), "v1beta1");
+        assert_eq!(newest(&[]), "v1beta1");
+    }
+
+    #[test]
+    fn owners_are_found_in_any_version_and_only_in_the_group() {
+        let machine = |api_version: &str, kind: &str| -> crate::crd::AgentMachine {
+            serde_json::from_value(json!({
+                "apiVersion": "capi-provider.agent-install.openshift.io/v1beta1", "kind": "AgentMachine",
+                "metadata": { "name": "m", "ownerReferences": [
+                    { "apiVersion": api_version, "kind": kind, "name": "owner", "uid": "u" }] },
+                "spec": {},
+            }))
+            .unwrap()
+        };
+        for version in ["cluster.x-k8s.io/v1beta1", "cluster.x-k8s.io/v1beta2"] {
+            assert_eq!(owner(&machine(version, MACHINE), MACHINE).unwrap().name, "owner");
+            assert_eq!(owner(&machine(version, "MachineSet"), MACHINE), None);
+        }
+        assert_eq!(
+            owner(&machine("machine.openshift.io/v1beta1", MACHINE), MACHINE),
+            None
         );
     }
 

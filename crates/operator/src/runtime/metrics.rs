@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -21,7 +21,9 @@ pub struct Metrics {
     fed: AtomicU64,
     hub_is_there: AtomicBool,
     mirrors_are_ready: AtomicBool,
-    leads: AtomicBool,
+    /// Groups of controllers that act or wait to act, and how many of them act.
+    groups: AtomicUsize,
+    leading: AtomicUsize,
 }
 
 /// Looks of one controller.
@@ -101,8 +103,24 @@ impl Metrics {
         self.mirrors_are_ready.store(true, Ordering::Relaxed);
     }
 
+    /// One more group of controllers wants to act.
+    pub fn takes_part(&self) {
+        self.groups.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A group of controllers begins to act, or ends.
     pub fn leads(&self, leads: bool) {
-        self.leads.store(leads, Ordering::Relaxed);
+        if leads {
+            self.leading.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.leading.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// All that want to act do.
+    fn is_leading(&self) -> bool {
+        let groups = self.groups.load(Ordering::Relaxed);
+        groups > 0 && self.leading.load(Ordering::Relaxed) == groups
     }
 
     /// In the text format of Prometheus.
@@ -168,7 +186,10 @@ impl Metrics {
             flag(&self.hub_is_there)
         ));
         line(format_args!("# TYPE muster_operator_leads gauge"));
-        line(format_args!("muster_operator_leads {}", flag(&self.leads)));
+        line(format_args!(
+            "muster_operator_leads {}",
+            u8::from(self.is_leading())
+        ));
         text
     }
 }

@@ -13,14 +13,14 @@ const GITOPS: &str = include_str!("../../../../docs/guides/gitops.md");
 
 /// What stands between two fences.
 #[derive(Debug)]
-struct Block {
+pub struct Block {
     /// To be saved under this name.
-    file: Option<String>,
-    text: String,
+    pub file: Option<String>,
+    pub text: String,
 }
 
 /// A block of YAML is saved under the name that the line before it ends with: `` `name.yaml`: ``.
-fn blocks(guide: &str) -> Vec<Block> {
+pub fn blocks(guide: &str) -> Vec<Block> {
     let mut all = Vec::new();
     let mut open: Option<Block> = None;
     let mut before = "";
@@ -46,7 +46,7 @@ fn blocks(guide: &str) -> Vec<Block> {
 }
 
 /// Carries a block out in a shell, which remembers what the blocks before it found out.
-async fn carry_out(world: &World, home: &Path, block: &Block) -> Said {
+pub async fn carry_out(world: &World, home: &Path, block: &Block) -> Said {
     // The namespaces of a test have names of their own, and are there.
     let text = block
         .text

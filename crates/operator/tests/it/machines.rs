@@ -9,6 +9,7 @@ use kube::api::{
 use muster_operator::Options;
 use muster_operator::crd::agent::AgentSpec;
 use muster_operator::crd::keys::{annotation, label};
+use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, AgentCluster, AgentMachine};
 use serde_json::{Value, json};
 
@@ -63,6 +64,12 @@ pub fn message(machine: &AgentMachine, type_: &str) -> String {
     let conditions = machine.status.iter().flat_map(|status| &status.conditions);
     let found = conditions.into_iter().find(|found| found.type_ == type_);
     found.map(|found| found.message.clone()).unwrap_or_default()
+}
+
+/// No Agent fits, and both conditions say so.
+pub fn waits(machine: &AgentMachine) -> bool {
+    let none = ("False".to_owned(), "NoSuitableAgents".to_owned());
+    says(machine, "AgentReserved") == none && says(machine, "Ready") == none
 }
 
 /// The name of its Agent.
@@ -124,6 +131,14 @@ impl World {
         }
     }
 
+    /// As Agents name a cluster.
+    pub fn reference(&self, cluster: &str) -> Option<ClusterRef> {
+        Some(ClusterRef {
+            name: cluster.into(),
+            namespace: self.clusters.clone(),
+        })
+    }
+
     pub fn capi(&self, version: Capi, kind: &str) -> Api<DynamicObject> {
         let (group, version) = version.api_version().split_once('/').unwrap();
         self.kind(group, version, kind)
@@ -142,7 +157,19 @@ impl World {
     /// A hosted cluster with its control plane, whose Agents are those of the pool.
     pub async fn hosted_cluster(&self, version: Capi, name: &str) -> AgentCluster {
         self.control_plane(name).await;
-        self.capi_cluster(version, name).await
+        self.planned_cluster(version, name).await
+    }
+
+    /// A hosted cluster whose control plane may not be there yet.
+    pub async fn planned_cluster(&self, version: Capi, name: &str) -> AgentCluster {
+        let plane = version.reference("hypershift.openshift.io", "HostedControlPlane", name);
+        self.cluster_with(version, name, json!({ "controlPlaneRef": plane }))
+            .await
+    }
+
+    /// A Cluster and its AgentCluster, whose control plane is nobody's business.
+    pub async fn capi_cluster(&self, version: Capi, name: &str) -> AgentCluster {
+        self.cluster_with(version, name, json!({})).await
     }
 
     pub async fn control_plane(&self, name: &str) {
@@ -167,21 +194,13 @@ impl World {
             .unwrap();
     }
 
-    /// A Cluster and its AgentCluster.
-    pub async fn capi_cluster(&self, version: Capi, name: &str) -> AgentCluster {
+    async fn cluster_with(&self, version: Capi, name: &str, mut spec: Value) -> AgentCluster {
         let group = "capi-provider.agent-install.openshift.io";
-        let cluster = self
-            .put(
-                &self.capi(version, "Cluster"),
-                json!({
-                    "apiVersion": version.api_version(), "kind": "Cluster", "metadata": { "name": name },
-                    "spec": {
-                        "infrastructureRef": version.reference(group, "AgentCluster", name),
-                        "controlPlaneRef": version.reference("hypershift.openshift.io", "HostedControlPlane", name),
-                    },
-                }),
-            )
-            .await;
+        spec["infrastructureRef"] = version.reference(group, "AgentCluster", name);
+        let cluster = json!({
+            "apiVersion": version.api_version(), "kind": "Cluster", "metadata": { "name": name }, "spec": spec,
+        });
+        let cluster = self.put(&self.capi(version, "Cluster"), cluster).await;
         let agent_cluster: AgentCluster = serde_json::from_value(json!({
             "apiVersion": format!("{group}/v1beta1"), "kind": "AgentCluster",
             "metadata": { "name": name, "ownerReferences": [{

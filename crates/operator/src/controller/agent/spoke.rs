@@ -69,7 +69,7 @@ async fn look(client: &Client, question: &Question) -> kube::Result<Spoke> {
 }
 
 /// Nodes may go by the first part of a long name.
-async fn node(nodes: &Api<Node>, name: &str) -> kube::Result<Option<Node>> {
+pub async fn node(nodes: &Api<Node>, name: &str) -> kube::Result<Option<Node>> {
     let short = name.split('.').next().filter(|short| *short != name);
     for name in [Some(name), short]
         .into_iter()

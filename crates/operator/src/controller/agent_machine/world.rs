@@ -23,12 +23,20 @@ pub struct World {
     pub agent: Option<Arc<Agent>>,
     /// Those among which it may choose; read only while it has none.
     pub candidates: Vec<Arc<Agent>>,
-    /// Where the cluster wants its Agents from; absent: from anywhere.
-    pub agent_namespace: Option<String>,
+    pub source: Source,
     /// Somebody else looks after the machines of this namespace.
     pub elsewhere: bool,
     pub retry: Duration,
     pub now: Timestamp,
+}
+
+/// Where a cluster takes its Agents from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    Anywhere,
+    Namespace(String),
+    /// The control plane that would say so is not there.
+    Unknown(String),
 }
 
 /// What the machine is to boot with.
@@ -68,7 +76,7 @@ impl World {
             data: Data::NotNamed,
             agent: None,
             candidates: Vec::new(),
-            agent_namespace: None,
+            source: Source::Anywhere,
             elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
             retry: ctx.retry,
             now: clock::now(),
@@ -113,17 +121,27 @@ impl World {
         if self.agent.is_some() || self.named_agent().is_some() || self.lineage.deployment().is_none() {
             return Ok(());
         }
-        let cluster = self.lineage.cluster.as_ref();
-        if let Some(reference) = cluster.and_then(|cluster| cluster.spec.control_plane_ref.as_ref()) {
-            let plane = ctx.control_plane(&self.key.namespace, reference).await?;
-            let named = plane.map(|plane| plane.spec.platform.agent.agent_namespace.clone());
-            self.agent_namespace = named.filter(|name| !name.is_empty());
-        }
-        self.candidates = match &self.agent_namespace {
-            Some(namespace) => ctx.mirrors.agents.by(index::AGENT_NAMESPACE, namespace),
-            None => ctx.mirrors.agents.all(),
+        self.source = self.read_source(ctx).await?;
+        self.candidates = match &self.source {
+            Source::Namespace(namespace) => ctx.mirrors.agents.by(index::AGENT_NAMESPACE, namespace),
+            Source::Anywhere => ctx.mirrors.agents.all(),
+            Source::Unknown(_) => Vec::new(),
         };
         Ok(())
+    }
+
+    async fn read_source(&self, ctx: &Context) -> Result<Source, Error> {
+        let cluster = self.lineage.cluster.as_ref();
+        let Some(reference) = cluster.and_then(|cluster| cluster.spec.control_plane_ref.as_ref()) else {
+            return Ok(Source::Anywhere);
+        };
+        let plane = ctx.control_plane(&self.key.namespace, reference).await?;
+        if plane.is_none() && reference.is_hosted() {
+            return Ok(Source::Unknown(format!("{} {}", reference.kind, reference.name)));
+        }
+        let named = plane.map(|plane| plane.spec.platform.agent.agent_namespace.clone());
+        let named = named.filter(|name| !name.is_empty());
+        Ok(named.map_or(Source::Anywhere, Source::Namespace))
     }
 
     /// The Agent that the status names.

@@ -2,6 +2,7 @@
 
 pub mod plan;
 
+use crate::controller::agent::spoke;
 use crate::crd::AgentMachine;
 use crate::crd::keys::data;
 use crate::error::{Error, chain};
@@ -120,7 +121,7 @@ impl looks::World for World {
 async fn node(ctx: &Context, cluster: &Key, name: &str) -> Result<Option<Node>, String> {
     let client = ctx.spoke(cluster).await.map_err(why)?;
     let nodes: Api<Node> = Api::all(client);
-    nodes.get_opt(name).await.map_err(|error| chain(&error))
+    spoke::node(&nodes, name).await.map_err(|error| chain(&error))
 }
 
 /// The id of a node can be set once; of two who set it, the server refuses one.

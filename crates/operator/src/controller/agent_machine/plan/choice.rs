@@ -3,7 +3,7 @@
 //! Of those that will do, the smallest is taken: the larger ones are left for machines that ask for them.
 
 use super::status::hostname;
-use crate::controller::agent_machine::world::World;
+use crate::controller::agent_machine::world::{Source, World};
 use crate::crd::Agent;
 use crate::crd::agent::{condition, reason};
 use crate::crd::condition::find_service;
@@ -57,6 +57,10 @@ impl Verdict {
 const NAMED: usize = 3;
 
 pub fn choose(world: &World) -> Choice {
+    if let Source::Unknown(plane) = &world.source {
+        let text = format!("{plane}, which says where Agents are taken from, is not there.");
+        return Choice::Unreadable(text);
+    }
     let selector = match world
         .machine
         .spec
@@ -206,9 +210,9 @@ fn chosen(best: &Agent, rest: &[&Arc<Agent>]) -> String {
 }
 
 fn nothing(world: &World, others: &BTreeMap<Verdict, Vec<&str>>) -> String {
-    let place = match &world.agent_namespace {
-        Some(namespace) => format!(" in namespace {namespace}"),
-        None => String::new(),
+    let place = match &world.source {
+        Source::Namespace(namespace) => format!(" in namespace {namespace}"),
+        Source::Anywhere | Source::Unknown(_) => String::new(),
     };
     match unfit(others) {
         words if words.is_empty() => format!("There are no Agents{place}."),

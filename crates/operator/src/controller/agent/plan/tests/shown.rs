@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::controller::agent::plan::metadata;
+use crate::controller::agent::world::Claim;
 
 #[test]
 fn a_new_host_gets_an_agent_with_everything_it_must_never_be_without() {
@@ -53,6 +54,44 @@ fn an_agent_made_anew_knows_the_cluster_its_host_is_in() {
         plan(&foreign).steps,
         [],
         "an Agent without its cluster would take the host away from it"
+    );
+}
+
+#[test]
+fn an_agent_made_anew_is_still_that_of_its_machine() {
+    let mut world = world(None, Some(row("discovering-unbound")));
+    world.claim = Some(Claim {
+        machine: Key::new("hcp", "m1"),
+        cluster: wanting("blue").spec.cluster_deployment_name.unwrap(),
+    });
+    let made = |world: &World| match &plan(world).steps[..] {
+        [Step::Create(agent)] => (**agent).clone(),
+        steps => panic!("{steps:?}"),
+    };
+    let agent = made(&world);
+    assert_eq!(
+        agent.spec.cluster_deployment_name,
+        wanting("blue").spec.cluster_deployment_name
+    );
+    assert_eq!(agent.labels()[label::AGENT_MACHINE], "m1");
+    assert_eq!(agent.annotations()[annotation::AGENT_MACHINE_NAMESPACE], "hcp");
+    // Somebody else has lent the host meanwhile.
+    world.row = Some(lent("known", GREEN));
+    world.tenant = Some(Key::new("clusters", "green"));
+    let agent = made(&world);
+    assert!(!agent.labels().contains_key(label::AGENT_MACHINE));
+    assert_eq!(agent.spec.cluster_deployment_name.unwrap().name, "green");
+}
+
+#[test]
+fn a_host_that_has_not_told_its_hardware_passes_no_checks() {
+    let mut fresh = row("discovering-unbound");
+    fresh.host.inventory.clear();
+    assert!(!fresh.host.validations_info.is_empty());
+    let plan = plan(&world(Some(agent()), Some(fresh)));
+    assert_eq!(
+        condition(&plan, "Validated"),
+        says("Unknown", "ValidationsUnknown")
     );
 }
 

@@ -80,7 +80,7 @@ fn why_none_fits_is_said_in_the_condition_and_in_an_event() {
         .labels_mut()
         .insert(label::AGENT_MACHINE.into(), "other".into());
     let mut world = world(vec![bound, gone, reserved]);
-    world.agent_namespace = Some("pool".into());
+    world.source = Source::Namespace("pool".into());
     let plan = plan(&world);
     let [Step::Status(_), Step::Tell(news)] = &plan.steps[..] else {
         panic!("{plan:?}")
@@ -144,6 +144,15 @@ fn a_selector_that_cannot_be_read_is_said() {
     let (status, reason, text) = found(&settled(world), "AgentReserved");
     assert_eq!((status.as_str(), reason.as_str()), ("False", "AgentNotYetFound"));
     assert!(text.contains("agentLabelSelector"), "{text}");
+}
+
+#[test]
+fn as_long_as_nobody_says_where_agents_are_taken_from_none_is_taken() {
+    let mut blind = world(vec![agent("a", 1)]);
+    blind.source = Source::Unknown("HostedControlPlane blue".into());
+    let (status, reason, text) = found(&settled(blind), "AgentReserved");
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "AgentNotYetFound"));
+    assert!(text.contains("HostedControlPlane blue"), "{text}");
 }
 
 #[test]

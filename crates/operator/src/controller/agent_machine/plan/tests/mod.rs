@@ -4,7 +4,7 @@ mod leaves;
 mod shown;
 
 use super::*;
-use crate::controller::agent_machine::world::Data;
+use crate::controller::agent_machine::world::{Data, Source};
 use crate::crd::AgentMachine;
 use crate::crd::agent::condition;
 use crate::runtime::lineage::Lineage;
@@ -92,7 +92,7 @@ fn world(candidates: Vec<Agent>) -> World {
         data: Data::NotNamed,
         agent: None,
         candidates: candidates.into_iter().map(Arc::new).collect(),
-        agent_namespace: None,
+        source: Source::Anywhere,
         elsewhere: false,
         retry: Duration::from_secs(10),
         now: Timestamp::from_second(1000).unwrap(),
