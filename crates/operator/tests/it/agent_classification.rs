@@ -84,6 +84,34 @@ async fn agents_are_labelled_by_what_they_are_and_lose_the_label_with_its_reason
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_query_that_never_ends_marks_the_agent_and_holds_nobody_up() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    for (name, query) in [
+        ("loop", "def f: f; f"),
+        ("deep", "def f: [f]; f"),
+        ("wide", "[range(1e15)] | length > 1"),
+    ] {
+        let mut hostile = classification(name, name, query);
+        hostile.spec.label_key = name.into();
+        world.create(&world.pool, &hostile).await;
+    }
+    world
+        .create(&world.pool, &classification("large", "large", ".cpu.count >= 2"))
+        .await;
+    let name = world.free_host(pool).await;
+    let agent = world
+        .agent_when(&name, "labelled", |agent| label(agent) == Some("large"))
+        .await;
+    for key in ["loop", "deep", "wide"] {
+        let label = format!("agentclassification.agent-install.openshift.io/{key}");
+        assert_eq!(agent.labels()[&label], format!("QUERYERROR-{key}"));
+    }
+    world.operator().idle().await;
+    world.assert_settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_a_label_is_refused_and_label_and_value_stay() {
     let world = World::start().await;
     let api = world.api::<AgentClassification>(&world.pool);

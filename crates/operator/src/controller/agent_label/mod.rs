@@ -69,7 +69,10 @@ async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
         .mirrors
         .agent_classifications
         .by(index::CLASSIFICATION_NAMESPACE, &key.namespace);
-    if let Some(patch) = plan::plan(&agent, &all) {
+    // Queries are computations: they must not keep the other controllers' threads.
+    let asked = agent.clone();
+    let plan = tokio::task::spawn_blocking(move || plan::plan(&asked, &all));
+    if let Some(patch) = plan.await.map_err(|_| Error::Panic)? {
         ctx.patch(
             WRITER,
             (&ctx.mirrors.agents, ctx.hooks.agent.as_slice()),

@@ -14,8 +14,8 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 
-/// Real questions about an inventory take some thousands; these many take about a second.
-const STEPS: u64 = 1_000_000;
+/// Real questions about an inventory take some thousands; these many take a part of a second.
+const STEPS: u64 = 250_000;
 /// The stack of the thread a question is answered on. Only what is used of it is ever there.
 pub const STACK_BYTES: usize = 64 << 20;
 /// How much of it recursion may use; the rest is for what happens inside of one step.
