@@ -45,7 +45,7 @@ pub async fn cluster_update(
 
 /// An installed cluster begins to take on more hosts.
 pub async fn cluster_add_hosts(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Arc<Cluster>, Error> {
-    cluster_change(hub, id, ask, |cluster| {
+    let changed = cluster_change(hub, id, ask, |cluster| {
         let decision = lifecycle::next(cluster, &Event::AddHosts, hub.now())?;
         *cluster = decision.cluster;
         if cluster.api_vip_dns_name.is_empty() {
@@ -53,7 +53,9 @@ pub async fn cluster_add_hosts(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Ar
         }
         Ok(decision.journal)
     })
-    .await
+    .await?;
+    // Its hosts are judged by other measures from now on.
+    Ok(cluster_look(hub, id).await?.unwrap_or(changed))
 }
 
 /// Agents tried the virtual addresses: what they found is kept with the addresses.
