@@ -110,6 +110,14 @@ async fn r4_a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_ba
     }
     let row = room.world.hub.host(pool, name.parse().unwrap()).await.unwrap();
     assert_eq!(row.cluster_id, None);
+    // A cluster that is not there is asked for now and then.
+    room.annotate(json!({ annotation::BMAC_CLUSTER_REFERENCE: null }))
+        .await;
+    room.world
+        .agent_when(&name, "offered", |agent| says(agent, "Validated").0 == "True")
+        .await;
+    room.assert_settled().await;
+    assert!(metal.diary().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -416,11 +424,17 @@ async fn what_cannot_be_done_is_told_once_and_credentials_for_fencing_are_copied
     let events: Api<Event> = Api::namespaced(room.world.kube.clone(), &room.world.pool);
     let of_host = ListParams::default().fields(&format!("regarding.name={HOST}"));
     let told = async || {
-        let found = events.list(&of_host).await.unwrap().items;
-        let notes = found.into_iter().filter_map(|event| event.note);
-        notes.filter(|note| note.contains("no-namespace")).count()
+        let mut found = events.list(&of_host).await.unwrap().items;
+        found.retain(|event| event.note.as_deref().unwrap_or_default().contains("no-namespace"));
+        found
     };
-    room.world.until("it is told", async || told().await == 1).await;
+    room.world
+        .until("it is told", async || told().await.len() == 1)
+        .await;
+    room.looked_at().await;
+    room.looked_at().await;
+    let told = told().await;
+    assert_eq!((told.len(), &told[0].series), (1, &None), "and not again");
     let credentials: Secret = serde_json::from_value(json!({
         "metadata": { "name": "rack-1-bmc" }, "stringData": { "username": "root", "password": "hunter2" },
     }))
