@@ -4,6 +4,7 @@
 
 use super::{Context, Next};
 use crate::error::Error;
+use muster_contract::ClientError;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -77,6 +78,19 @@ pub trait World: Sized + Send + Sync {
         ctx: &Context,
         step: &Self::Step,
     ) -> impl Future<Output = Result<Result<(), Self::Trouble>, Error>> + Send;
+}
+
+/// Writes down what the hub was asked to do, and gives the answer back. By its name only: requests carry secrets.
+pub fn logged<T>(
+    key: &impl Display,
+    deed: &'static str,
+    answer: Result<T, ClientError>,
+) -> Result<T, ClientError> {
+    match &answer {
+        Ok(_) => tracing::info!(%key, deed, "the hub did it"),
+        Err(error) => tracing::info!(%key, deed, %error, "the hub did not do it"),
+    }
+    answer
 }
 
 /// Looks until there is nothing more to do.

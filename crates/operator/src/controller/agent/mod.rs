@@ -67,9 +67,8 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), F
         }
         (Step::Tell(news), Some(agent)) => ctx.recorder.tell(&**agent, news).await,
         (Step::Hub(call), _) => {
-            return Ok(ask(ctx, world, call)
-                .await
-                .map_err(|error| Failure::Hub(error.into())));
+            let done = looks::logged(&world.key, call.word(), ask(ctx, world, call).await);
+            return Ok(done.map_err(|error| Failure::Hub(error.into())));
         }
         (Step::Spoke(deed), _) => return Ok(act(ctx, world, deed).await.map_err(Failure::Spoke)),
         // Plans without an Agent only make one.

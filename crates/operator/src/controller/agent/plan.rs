@@ -66,6 +66,25 @@ pub enum Call {
     Delete(Uuid),
 }
 
+impl Call {
+    /// For the log.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Bind(_) => "bind host",
+            Self::Move(_) => "move host",
+            Self::Unbind => "unbind host",
+            Self::Reclaim => "reclaim host",
+            Self::Reset => "reset host",
+            Self::Update(_) => "update host",
+            Self::InstallerArgs(_) => "set installer arguments",
+            Self::Ignition(_) => "set ignition",
+            Self::Change(_) => "change host",
+            Self::Progress(..) => "report progress",
+            Self::Delete(_) => "delete host",
+        }
+    }
+}
+
 /// What is done to the cluster that the host becomes or was a node of.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deed {

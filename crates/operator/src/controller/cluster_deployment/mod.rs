@@ -166,52 +166,64 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
 
 /// The part of a step that the hub does.
 async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
-    let (Some(id), hub) = (world.id, &ctx.hub) else {
+    let (Some(id), key, hub) = (world.id, &world.key, &ctx.hub) else {
         return Ok(());
     };
-    let settings = |error: ClientError| Setback::Hub(error.into());
-    let manifests = |error: ClientError| Setback::Manifests(error.into());
+    type Answer = Result<(), ClientError>;
+    let did = |deed, answer: Answer| looks::logged(key, deed, answer);
+    let settings = |deed, answer: Answer| did(deed, answer).map_err(|error| Setback::Hub(error.into()));
+    let manifests =
+        |deed, answer: Answer| did(deed, answer).map_err(|error| Setback::Manifests(error.into()));
+    let verb = |deed, answer: Answer| did(deed, answer).map_err(not_now);
     match step {
         Step::Create(wish) => {
-            hub.put_cluster(id, wish).await.map_err(settings)?;
+            settings("create cluster", hub.put_cluster(id, wish).await.map(drop))?;
             world.told_pull_secret(ctx, &wish.pull_secret);
         }
-        Step::Import(wish) => drop(hub.put_imported_cluster(id, wish).await.map_err(settings)?),
+        Step::Import(wish) => {
+            let done = hub.put_imported_cluster(id, wish).await;
+            settings("import cluster", done.map(drop))?;
+        }
         Step::Update(wish) => {
-            hub.update_cluster(id, wish).await.map_err(settings)?;
+            settings("update cluster", hub.update_cluster(id, wish).await.map(drop))?;
             wish.pull_secret
                 .iter()
                 .for_each(|secret| world.told_pull_secret(ctx, secret));
         }
         Step::Override(text) => {
             let body = InstallConfigOverrides(text.clone());
-            hub.override_install_config(id, &body).await.map_err(settings)?;
+            let done = hub.override_install_config(id, &body).await;
+            settings("override install-config", done.map(drop))?;
         }
-        Step::Ignore(wish) => hub.ignore_validations(id, wish).await.map_err(settings)?,
+        Step::Ignore(wish) => settings("ignore validations", hub.ignore_validations(id, wish).await)?,
         Step::PutManifest(file, content) => {
             let body = CreateManifest {
                 folder: Some(ManifestFolder::Openshift),
                 file_name: file.clone(),
                 content: BASE64_STANDARD.encode(content),
             };
-            hub.create_manifest(id, &body).await.map_err(manifests)?;
+            let done = hub.create_manifest(id, &body).await;
+            manifests("put manifest", done.map(drop))?;
         }
         Step::DeleteManifest(folder, file) => {
             let query = ManifestQuery {
                 folder: Some(*folder),
                 file_name: file.clone(),
             };
-            gone(hub.delete_manifest(id, &query).await).map_err(manifests)?;
+            manifests("delete manifest", gone(hub.delete_manifest(id, &query).await))?;
         }
-        Step::Install => drop(hub.install_cluster(id).await.map_err(not_now)?),
+        Step::Install => verb("install cluster", hub.install_cluster(id).await.map(drop))?,
         Step::InstallHost { infra_env, host } => {
-            drop(hub.install_host(*infra_env, *host).await.map_err(not_now)?)
+            verb(
+                "install host",
+                hub.install_host(*infra_env, *host).await.map(drop),
+            )?;
         }
-        Step::AddHosts => drop(hub.allow_add_hosts(id).await.map_err(not_now)?),
-        Step::Cancel => drop(hub.cancel_cluster(id).await.map_err(not_now)?),
+        Step::AddHosts => verb("allow adding hosts", hub.allow_add_hosts(id).await.map(drop))?,
+        Step::Cancel => verb("cancel installation", hub.cancel_cluster(id).await.map(drop))?,
         Step::DeleteCluster => {
             ctx.told.forget(id);
-            gone(hub.delete_cluster(id).await).map_err(not_now)?;
+            verb("delete cluster", gone(hub.delete_cluster(id).await))?;
         }
         Step::PatchDeployment(_)
         | Step::PatchInstall(_)
@@ -232,10 +244,7 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
 /// A verb that does not go together with the state of things is tried again; what else went wrong is shown.
 fn not_now(error: ClientError) -> Setback {
     match Trouble::from(error) {
-        Trouble::Conflict(text) => {
-            tracing::info!(%text, "the hub does not do it now");
-            Setback::NotNow(text)
-        }
+        Trouble::Conflict(text) => Setback::NotNow(text),
         trouble @ (Trouble::Internal(_) | Trouble::Input(_)) => Setback::Hub(trouble),
     }
 }
