@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
+use kube::runtime::wait::await_condition;
 use kube::{Resource, ResourceExt};
 use muster_contract::HubClient;
 use muster_hub::Config;
@@ -14,13 +15,14 @@ use muster_simfleet::{Fleet, FleetConfig, Remote};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Mutex, oneshot, watch};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
@@ -30,6 +32,11 @@ pub const PULL_SECRET: &str = r#"{"auths":{"registry.example.com":{"auth":"c2ltO
 /// Much longer than anything takes; only a failure waits for it.
 const DEADLINE: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Stands in for the program that makes a cluster's files.
+const INSTALLER: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../hub/tests/it/installation/openshift-install"
+);
 
 pub struct World {
     /// May do everything.
@@ -39,12 +46,34 @@ pub struct World {
     /// Where ClusterDeployments are.
     pub clusters: String,
     pub hub: HubClient,
-    hub_url: String,
+    pub server: Server,
+    pub house: Arc<House>,
     operator: Option<Running>,
-    hub_stop: watch::Sender<bool>,
     fleets: Vec<(watch::Sender<bool>, JoinHandle<()>)>,
-    #[expect(dead_code, reason = "kept for its drop")]
-    home: TempDir,
+}
+
+/// An API server, by the kubeconfigs of those who use it.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// May do everything.
+    pub admin: PathBuf,
+    /// Has the rights that the operator ships with.
+    pub operator: PathBuf,
+}
+
+impl Server {
+    /// The one that all tests share.
+    pub fn shared() -> Self {
+        Self {
+            admin: kubeconfig(ADMIN),
+            operator: kubeconfig(OPERATOR),
+        }
+    }
+
+    /// As the operator.
+    pub async fn connection(&self) -> Connection {
+        Connection::open(Some(&self.operator)).await.unwrap()
+    }
 }
 
 /// An operator in this process.
@@ -70,10 +99,15 @@ impl World {
     }
 
     pub async fn without_operator() -> Self {
-        let kube = Connection::open(Some(&kubeconfig(ADMIN))).await.unwrap().kube;
-        let tag = Uuid::new_v4().simple().to_string();
-        let (pool, clusters) = (format!("pool-{tag}"), format!("clusters-{tag}"));
-        for name in [&pool, &clusters] {
+        let tag = Uuid::new_v4().simple();
+        let names = (format!("pool-{tag}"), format!("clusters-{tag}"));
+        Self::at(Server::shared(), House::open().await, names).await
+    }
+
+    /// With the names of the two namespaces, which may be one.
+    pub async fn at(server: Server, house: Arc<House>, (pool, clusters): (String, String)) -> Self {
+        let kube = Connection::open(Some(&server.admin)).await.unwrap().kube;
+        for name in BTreeSet::from([&pool, &clusters]) {
             let namespace = Namespace {
                 metadata: named(name),
                 ..Namespace::default()
@@ -83,26 +117,24 @@ impl World {
                 .await
                 .unwrap();
         }
-        let home = tempfile::tempdir().unwrap();
-        let (hub_stop, stopped) = watch::channel(false);
-        let hub_url = start_hub(home.path().into(), stopped).await;
         Self {
-            hub: HubClient::new(&hub_url).unwrap(),
+            hub: HubClient::new(&house.url).unwrap(),
             kube,
             pool,
             clusters,
-            hub_url,
+            server,
+            house,
             operator: None,
-            hub_stop,
             fleets: Vec::new(),
-            home,
         }
     }
 
     pub fn options(&self) -> Options {
         Options {
-            hub_url: self.hub_url.clone(),
-            namespaces: vec![self.pool.clone(), self.clusters.clone()],
+            hub_url: self.house.url.clone(),
+            namespaces: BTreeSet::from([self.pool.clone(), self.clusters.clone()])
+                .into_iter()
+                .collect(),
             election: Election::Off,
             retry: Duration::from_secs(1),
             ..Options::default()
@@ -110,7 +142,17 @@ impl World {
     }
 
     pub async fn start_operator(&mut self) -> &Running {
-        let running = run(self.options()).await;
+        let running = run_over(self.options(), self.server.connection().await);
+        self.operator.insert(running)
+    }
+
+    /// With these controllers only.
+    pub async fn start_operator_with(&mut self, controllers: &str) -> &Running {
+        let options = Options {
+            controllers: controllers.parse().unwrap(),
+            ..self.options()
+        };
+        let running = run_over(options, self.server.connection().await);
         self.operator.insert(running)
     }
 
@@ -189,19 +231,23 @@ impl World {
     /// Waits until the object is as `holds` wants it; shows it when it never is.
     pub async fn when<K>(&self, namespace: &str, name: &str, what: &str, holds: impl Fn(&K) -> bool) -> K
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + DeserializeOwned
+            + Debug
+            + Send
+            + 'static,
     {
         let api = self.api::<K>(namespace);
-        let mut last = None;
-        let deadline = tokio::time::Instant::now() + DEADLINE;
-        while tokio::time::Instant::now() < deadline {
-            last = api.get_opt(name).await.unwrap();
-            if let Some(object) = last.take_if(|object| holds(object)) {
-                return object;
+        let wanted = |object: Option<&K>| object.is_some_and(&holds);
+        let waited = tokio::time::timeout(DEADLINE, await_condition(api.clone(), name, wanted)).await;
+        match waited {
+            Ok(found) => found.unwrap().unwrap(),
+            Err(_) => {
+                let last = api.get_opt(name).await.unwrap();
+                panic!("{name} never was as it should be ({what}): {last:#?}")
             }
-            tokio::time::sleep(LOOK_EVERY).await;
         }
-        panic!("{name} never was as it should be ({what}): {last:#?}");
     }
 
     /// Waits until something comes true.
@@ -219,20 +265,24 @@ impl World {
     /// Waits until the object is gone.
     pub async fn gone<K>(&self, namespace: &str, name: &str)
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + DeserializeOwned
+            + Debug
+            + Send
+            + 'static,
     {
-        let api = self.api::<K>(namespace);
-        self.until(&format!("{name} is gone"), async || {
-            api.get_opt(name).await.unwrap().is_none()
-        })
-        .await;
+        let gone = |object: Option<&K>| object.is_none();
+        let waited = await_condition(self.api::<K>(namespace), name, gone);
+        let waited = tokio::time::timeout(DEADLINE, waited).await;
+        waited.unwrap_or_else(|_| panic!("{name} never went")).unwrap();
     }
 
     /// Simulated hosts that boot the image of an InfraEnv; they go with the world.
     pub fn fleet(&mut self, infra_env_id: Uuid, hosts: u32, change: impl FnOnce(&mut FleetConfig)) -> Remote {
         let first_index = self.fleets.len() as u32 * 1000;
         let mut config = FleetConfig {
-            hub_url: self.hub_url.clone(),
+            hub_url: self.house.url.clone(),
             infra_env_id,
             hosts,
             first_index,
@@ -267,7 +317,6 @@ impl Drop for World {
         for (_, task) in &self.fleets {
             task.abort();
         }
-        self.hub_stop.send_replace(true);
     }
 }
 
@@ -312,11 +361,14 @@ impl Running {
     }
 }
 
-/// An operator with the rights it ships with.
-pub async fn run(mut options: Options) -> Running {
+/// An operator on the shared server, with the rights it ships with.
+pub async fn run(options: Options) -> Running {
+    run_over(options, Server::shared().connection().await)
+}
+
+pub fn run_over(mut options: Options, connection: Connection) -> Running {
     let metrics = free_address();
     options.metrics = Some(metrics);
-    let connection = Connection::open(Some(&kubeconfig(OPERATOR))).await.unwrap();
     let requests = connection.requests.clone();
     let (stop, mut stopped) = watch::channel(false);
     let task = tokio::spawn(async move {
@@ -343,26 +395,68 @@ impl Running {
     }
 }
 
-async fn start_hub(data_dir: PathBuf, mut stop: watch::Receiver<bool>) -> String {
-    let config = Config {
-        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        data_dir,
-        ..Config::default()
-    };
-    let (ready, address) = oneshot::channel();
-    tokio::spawn(async move {
-        let until = async move {
-            stop.wait_for(|stop| *stop).await.map(drop).ok();
-        };
-        muster_hub::serve::run(config, until, |address| {
-            ready.send(address).ok();
-        })
-        .await
-    });
-    format!("http://{}", address.await.unwrap())
+/// A hub in this process, on the same address and with the same records whenever it runs.
+pub struct House {
+    pub url: String,
+    home: TempDir,
+    running: Mutex<Option<(watch::Sender<bool>, JoinHandle<()>)>>,
 }
 
-fn free_address() -> SocketAddr {
+impl House {
+    pub async fn open() -> Arc<Self> {
+        let home = tempfile::tempdir().unwrap();
+        let (address, running) = serve(home.path().into(), SocketAddr::from(([127, 0, 0, 1], 0))).await;
+        Arc::new(Self {
+            url: format!("http://{address}"),
+            home,
+            running: Mutex::new(Some(running)),
+        })
+    }
+
+    /// Returns when the hub has drained and closed its records.
+    pub async fn close(&self) {
+        let (stop, task) = self.running.lock().await.take().unwrap();
+        stop.send_replace(true);
+        task.await.unwrap();
+    }
+
+    pub async fn reopen(&self) {
+        let address = self.url.strip_prefix("http://").unwrap().parse().unwrap();
+        let (_, running) = serve(self.home.path().into(), address).await;
+        *self.running.lock().await = Some(running);
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        if let Some((stop, _)) = self.running.get_mut() {
+            stop.send_replace(true);
+        }
+    }
+}
+
+async fn serve(data_dir: PathBuf, listen: SocketAddr) -> (SocketAddr, (watch::Sender<bool>, JoinHandle<()>)) {
+    let config = Config {
+        listen,
+        data_dir,
+        openshift_install: Some(INSTALLER.into()),
+        ..Config::default()
+    };
+    let (stop, mut stopped) = watch::channel(false);
+    let (ready, address) = oneshot::channel();
+    let task = tokio::spawn(async move {
+        let until = async move {
+            stopped.wait_for(|stop| *stop).await.map(drop).ok();
+        };
+        let told = |address| {
+            ready.send(address).ok();
+        };
+        muster_hub::serve::run(config, until, told).await.unwrap();
+    });
+    (address.await.unwrap(), (stop, task))
+}
+
+pub fn free_address() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

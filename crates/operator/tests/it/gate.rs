@@ -1,0 +1,217 @@
+//! Stands between an operator and its two servers, counts what it writes, and can make one of these requests its last.
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use http::{Method, header};
+use muster_operator::Connection;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Which writes are the last of an operator: of each kind, one in so many. Shared by the operators of a story, one after
+/// the other, so that what one did not live to do the next one does.
+pub struct Fate {
+    moment: Moment,
+    one_in: usize,
+    /// The first of each kind, counted from one.
+    first: usize,
+    seen: Mutex<HashMap<String, usize>>,
+}
+
+/// How much becomes of the last write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// It is not even sent.
+    Before,
+    /// It is carried out, but nobody hears the answer.
+    After,
+}
+
+impl Fate {
+    pub fn new(moment: Moment, first: usize, one_in: usize) -> Arc<Self> {
+        Arc::new(Self {
+            moment,
+            one_in,
+            first,
+            seen: Mutex::default(),
+        })
+    }
+
+    fn strikes(&self, kind: &str) -> bool {
+        let mut seen = self.seen.lock().unwrap();
+        let times = seen.entry(kind.to_owned()).or_default();
+        *times += 1;
+        *times % self.one_in == self.first % self.one_in
+    }
+}
+
+pub struct Gate {
+    fate: Option<Arc<Fate>>,
+    /// What was written, as `kind_of` tells it.
+    writes: Mutex<Vec<String>>,
+    /// The last write.
+    end: watch::Sender<Option<String>>,
+    /// The hub as the operator sees it.
+    pub hub_url: String,
+    proxy: JoinHandle<()>,
+}
+
+impl Gate {
+    /// Without a fate nobody dies.
+    pub async fn open(hub_url: &str, fate: Option<Arc<Fate>>) -> Arc<Self> {
+        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))
+            .await
+            .unwrap();
+        let address = listener.local_addr().unwrap();
+        let behind = hub_url.to_owned();
+        Arc::new_cyclic(|gate: &std::sync::Weak<Self>| {
+            let proxy = Proxy {
+                gate: gate.clone(),
+                hub: reqwest::Client::new(),
+                behind,
+            };
+            let router = axum::Router::new().fallback(forward).with_state(proxy);
+            Self {
+                fate,
+                writes: Mutex::default(),
+                end: watch::Sender::new(None),
+                hub_url: format!("http://{address}"),
+                proxy: tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }),
+            }
+        })
+    }
+
+    /// The same connection, through this gate.
+    pub fn over(self: &Arc<Self>, connection: Connection) -> Connection {
+        let Connection { kube, requests } = connection;
+        let namespace = kube.default_namespace().to_owned();
+        let gate = self.clone();
+        let through = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let (kube, gate) = (kube.clone(), gate.clone());
+            async move {
+                let kind = kind_of(request.method(), request.uri().path());
+                gate.pass(kind, kube.send(request)).await
+            }
+        });
+        Connection {
+            kube: kube::Client::new(through, namespace),
+            requests,
+        }
+    }
+
+    /// The kinds of all writes, in their order.
+    pub fn writes(&self) -> Vec<String> {
+        self.writes.lock().unwrap().clone()
+    }
+
+    /// Waits until the last write was made, and says which it was.
+    pub async fn closed(&self) -> String {
+        let mut end = self.end.subscribe();
+        let end = end.wait_for(Option::is_some).await;
+        end.ok()
+            .and_then(|end| end.clone())
+            .expect("the sender lives as long as this")
+    }
+
+    /// Never returns to an operator that is dead by then.
+    async fn pass<T>(&self, kind: Option<String>, request: impl Future<Output = T>) -> T {
+        if self.end.borrow().is_some() {
+            return std::future::pending().await;
+        }
+        self.writes.lock().unwrap().extend(kind.clone());
+        let strikes = |fate: &&Arc<Fate>| kind.as_ref().is_some_and(|kind| fate.strikes(kind));
+        let moment = self.fate.as_ref().filter(strikes).map(|fate| fate.moment);
+        if moment == Some(Moment::Before) {
+            self.end.send_replace(kind);
+            return std::future::pending().await;
+        }
+        let answer = request.await;
+        if moment == Some(Moment::After) {
+            self.end.send_replace(kind);
+        }
+        if self.end.borrow().is_some() {
+            return std::future::pending().await;
+        }
+        answer
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.proxy.abort();
+    }
+}
+
+/// A write without the names of what it is about, such as `PATCH agents/*/status`; reads have none.
+fn kind_of(method: &Method, path: &str) -> Option<String> {
+    if method == Method::GET {
+        return None;
+    }
+    // What comes before is the same for all.
+    let rest = match path.split_once("/namespaces/") {
+        Some((_, rest)) => rest.split_once('/').map_or(rest, |(_, rest)| rest),
+        None => path
+            .split_once("/v2/")
+            .or(path.split_once("/v1/"))
+            .map_or(path, |(_, rest)| rest),
+    };
+    // Collections, names, and what is done with them take turns.
+    let words = rest.split('/').enumerate();
+    let words = words.map(|(at, word)| if at % 2 == 1 && !is_word(word) { "*" } else { word });
+    Some(format!("{method} {}", words.collect::<Vec<_>>().join("/")))
+}
+
+/// What is called the same in all stories.
+fn is_word(name: &str) -> bool {
+    matches!(name, "import" | "actions" | "lab" | "lab-pull")
+}
+
+#[derive(Clone)]
+struct Proxy {
+    gate: std::sync::Weak<Gate>,
+    hub: reqwest::Client,
+    behind: String,
+}
+
+/// A request to the hub. Following its feed is a read that waits.
+async fn forward(State(proxy): State<Proxy>, request: Request) -> Response {
+    let Some(gate) = proxy.gate.upgrade() else {
+        return http::StatusCode::BAD_GATEWAY.into_response();
+    };
+    let kind = kind_of(request.method(), request.uri().path());
+    let url = format!("{}{}", proxy.behind, request.uri());
+    let (mut parts, body) = request.into_parts();
+    for own in [header::HOST, header::CONTENT_LENGTH, header::ACCEPT_ENCODING] {
+        parts.headers.remove(own);
+    }
+    let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let sent = proxy
+        .hub
+        .request(parts.method, url)
+        .headers(parts.headers)
+        .body(body)
+        .send();
+    let answer = gate.pass(kind, async { whole(sent.await?).await }).await;
+    answer.unwrap_or_else(|_| http::StatusCode::BAD_GATEWAY.into_response())
+}
+
+async fn whole(answer: reqwest::Response) -> reqwest::Result<Response> {
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    let body: Bytes = answer.bytes().await?;
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().extend(headers);
+    // The body is whole and plain by now.
+    for own in [
+        header::TRANSFER_ENCODING,
+        header::CONTENT_ENCODING,
+        header::CONTENT_LENGTH,
+    ] {
+        response.headers_mut().remove(own);
+    }
+    Ok(response)
+}
