@@ -184,7 +184,12 @@ async fn our_agents_are_good_for_the_released_provider_1_2_3_from_discovery_to_r
         .agent_in(&shared.name, "unbinding-pending-user-action")
         .await;
     assert!(shared.remote.boot_discovery(0));
-    shared.selectable().await;
+    let offered = async || {
+        shared.diary.pages()[before..]
+            .iter()
+            .any(|(_, agent)| is_selectable(agent))
+    };
+    world.until("it can be chosen again", offered).await;
     let pages = shared.diary.pages();
     let returning = &pages[before..];
     for (_, agent) in returning {
