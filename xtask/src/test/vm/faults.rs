@@ -1,6 +1,7 @@
 //! What goes wrong around a real machine: damaged images, power cuts, hubs that die; and how it all ends well.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
@@ -63,6 +64,51 @@ fn fetch(url: &str, headers: &[(&str, &str)]) -> Result<Fetched> {
         etag: etag.context("the image has no entity tag")?.to_owned(),
         bytes: reply.body_mut().with_config().limit(1 << 30).read_to_vec()?,
     })
+}
+
+/// Longer than the hub waits for a sign of life.
+const AWAY: Duration = Duration::from_secs(5 * 60);
+/// Shorter than that: a host that installs and is silent for too long has failed.
+const SHORTLY_AWAY: Duration = Duration::from_secs(45);
+
+/// A cable that is out for minutes costs nothing but time, whatever the machine is doing.
+pub fn network(place: &mut Place<'_>) -> Result<()> {
+    let cd = Media::Cd(place.iso()?.display().to_string());
+    let mut machine = place.machine("network-1", Firmware::Bios, cd, card("network-1"))?;
+    machine.start(First::Disk)?;
+    let process = machine.pid();
+    place.until(&mut machine, "known-unbound", BOOT)?;
+    place.say("network-1", "its cable is out for five minutes");
+    machine.plug(false)?;
+    let out = Instant::now();
+    place.until(&mut machine, "disconnected-unbound", AWAY)?;
+    place.stays(&mut machine, "disconnected-unbound", out + AWAY)?;
+    place.say("network-1", "its cable is in again");
+    machine.plug(true)?;
+    place.until(&mut machine, "known-unbound", TALK)?;
+    ready(place, &mut machine, CLUSTER)?;
+    interrupted_download(place, &mut machine).context("a cable that is out during the download")?;
+    ensure!(machine.pid() == process, "somebody restarted the machine");
+    Ok(())
+}
+
+fn interrupted_download(place: &Place<'_>, machine: &mut Machine) -> Result<()> {
+    let image = place.stage.path(SYSTEM);
+    let length = fs::metadata(&image)?.len();
+    let name = format!("interrupted-{}", machine.uuid);
+    let gate = place.stage.files.put_gated(&name, &image, length / 3);
+    let url = place.stage.files.guest_url(&name);
+    let args = format!("{url}#sha256={}", sha256(&image)?);
+    place.choose_system(machine, &["--image-url".into(), args])?;
+    place.install(CLUSTER)?;
+    gate.until_held(INSTALL)?;
+    place.say(&machine.spec.name, "its cable is out during the download");
+    machine.plug(false)?;
+    gate.open();
+    place.stays(machine, "installing-in-progress", Instant::now() + SHORTLY_AWAY)?;
+    machine.plug(true)?;
+    place.until(machine, "installed", INSTALL)?;
+    place.until_cluster(CLUSTER, "installed", TALK)
 }
 
 /// Refused, told, and whatever was on the disk is still there.

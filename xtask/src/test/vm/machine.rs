@@ -1,13 +1,16 @@
 //! A machine as QEMU emulates it, without any help of the host's processor: disk, card, console, power switch.
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use crate::process::{self, Service};
 use crate::tools::qemu;
@@ -20,6 +23,7 @@ const DISK_BYTES: u64 = 2 << 30;
 /// A writer of systems erases so much at the end of a disk.
 const SAMPLE: usize = 1 << 20;
 const CUT_LIMIT: Duration = Duration::from_secs(20);
+const ORDER_LIMIT: Duration = Duration::from_secs(20);
 /// A screen and a half.
 const TAIL_LINES: usize = 60;
 
@@ -34,6 +38,13 @@ pub struct Spec {
     pub net: String,
     /// How fast the disk takes what is written; nothing: as fast as it can.
     pub disk_bytes_per_second: Option<u64>,
+}
+
+impl Spec {
+    /// The address of its network card.
+    pub fn mac(&self) -> String {
+        format!("52:54:00:6d:{:02x}:{:02x}", self.number >> 8, self.number & 255)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,6 +102,11 @@ impl Machine {
         self.dir.join(format!("{}.vars", self.spec.name))
     }
 
+    /// Where QEMU takes orders.
+    fn orders(&self) -> PathBuf {
+        self.dir.join(format!("{}.orders", self.spec.name))
+    }
+
     pub fn start(&mut self, first: First) -> Result<()> {
         let mut command = self.command(first);
         let log = File::create(self.dir.join(format!("{}.qemu", self.spec.name)))?;
@@ -140,6 +156,8 @@ impl Machine {
             "-parallel",
             "none",
         ]);
+        let orders = self.orders();
+        give(&["-qmp", &format!("unix:{},server=on,wait=off", orders.display())]);
         let console = self.console.display();
         give(&["-chardev", &format!("file,id=console,path={console},append=on")]);
         give(&["-serial", "chardev:console"]);
@@ -163,11 +181,7 @@ impl Machine {
         let device = format!("virtio-blk-pci,drive=disk0,serial=DISK-{number:04},bootindex={disk_place}");
         give(&["-device", &device]);
         give(&["-netdev", net]);
-        let card = format!(
-            "virtio-net-pci,netdev=net0,mac=52:54:00:6d:{:02x}:{:02x}",
-            number >> 8,
-            number & 255
-        );
+        let card = format!("virtio-net-pci,netdev=net0,mac={}", self.spec.mac());
         match media {
             Media::Network => give(&["-device", &format!("{card},bootindex={media_place}")]),
             Media::Cd(source) => {
@@ -201,6 +215,33 @@ impl Machine {
         };
         process::signal(qemu.pid(), Signal::KILL)?;
         wait::until("the machine to go dark", CUT_LIMIT, || qemu.ended()).map(drop)
+    }
+
+    /// Pulls the cable out of the network card, or plugs it in again.
+    pub fn plug(&self, is_in: bool) -> Result<()> {
+        self.order("set_link", &json!({"name": "net0", "up": is_in}))
+    }
+
+    fn order(&self, word: &str, arguments: &Value) -> Result<()> {
+        let stream = UnixStream::connect(self.orders()).context("QEMU takes no orders")?;
+        stream.set_read_timeout(Some(ORDER_LIMIT))?;
+        let mut replies = BufReader::new(stream.try_clone()?).lines();
+        let mut ask = |order: Value| -> Result<()> {
+            writeln!(&stream, "{order}")?;
+            // Greetings and news come in between.
+            for line in replies.by_ref() {
+                let reply: Value = serde_json::from_str(&line?)?;
+                if let Some(error) = reply.get("error") {
+                    bail!("QEMU refuses {order}: {error}");
+                }
+                if reply.get("return").is_some() {
+                    return Ok(());
+                }
+            }
+            bail!("QEMU hung up at {order}")
+        };
+        ask(json!({"execute": "qmp_capabilities"}))?;
+        ask(json!({"execute": word, "arguments": arguments}))
     }
 
     /// Off and on again, as a BMC does it.

@@ -29,8 +29,15 @@ struct Scenario {
     run: fn(&mut Place<'_>) -> Result<()>,
 }
 
-/// The widest first, so that nothing waits for it at the end.
+/// The longest and the widest first, so that nothing waits for them at the end.
 const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "network",
+        about: "the cable is out for five minutes, and again during the download",
+        // It mostly waits.
+        machines: 0,
+        run: faults::network,
+    },
     Scenario {
         name: "compact",
         about: "four machines at once, three masters and a worker",
@@ -42,6 +49,12 @@ const SCENARIOS: &[Scenario] = &[
         about: "UEFI",
         machines: 1,
         run: story::uefi,
+    },
+    Scenario {
+        name: "addressed",
+        about: "the image carries the machine's network, as NMState describes it",
+        machines: 1,
+        run: story::addressed,
     },
     Scenario {
         name: "faults",

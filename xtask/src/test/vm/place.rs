@@ -177,9 +177,14 @@ impl<'a> Place<'a> {
         Ok(url.trim().replacen(&self.guest_url(), &self.url(), 1))
     }
 
+    /// Where [`Self::iso`] puts it.
+    pub fn iso_path(&self) -> PathBuf {
+        self.dir().join("lab.iso")
+    }
+
     /// The discovery image as a file.
     pub fn iso(&self) -> Result<PathBuf> {
-        let path = self.dir().join("lab.iso");
+        let path = self.iso_path();
         let reply = ureq::get(self.image_url()?)
             .call()
             .context("the discovery image")?;
@@ -217,17 +222,33 @@ impl<'a> Place<'a> {
         Ok(last)
     }
 
+    /// The hub sees the machine in the same status up to that moment.
+    pub fn stays(&self, machine: &mut Machine, status: &str, end: Instant) -> Result<()> {
+        let what = format!("{} to stay {status}", machine.spec.name);
+        let length = end.saturating_duration_since(Instant::now());
+        wait::until_every(LOOK, &what, length + TALK, || {
+            machine.check()?;
+            let host = self.host(machine)?.unwrap_or_default();
+            self.tell(machine, &host);
+            ensure!(
+                host["status"] == status,
+                "it is {} meanwhile: {}",
+                host["status"],
+                host["status_info"]
+            );
+            Ok((Instant::now() >= end).then_some(()))
+        })
+    }
+
     /// Waits until the machine has told what it is, whatever the hub thinks of it.
-    pub fn until_registered(&self, machine: &mut Machine, limit: Duration) -> Result<()> {
+    pub fn until_registered(&self, machine: &mut Machine, limit: Duration) -> Result<Value> {
         let what = format!("{} to register", machine.spec.name);
         wait::until_every(LOOK, &what, limit, || {
             machine.check()?;
             let host = self.host(machine)?.unwrap_or_default();
             self.tell(machine, &host);
-            Ok(host["inventory"]
-                .as_str()
-                .is_some_and(|text| !text.is_empty())
-                .then_some(()))
+            let told = host["inventory"].as_str().is_some_and(|text| !text.is_empty());
+            Ok(told.then_some(host))
         })
     }
 

@@ -59,6 +59,53 @@ pub fn ipxe(place: &mut Place<'_>) -> Result<()> {
     whole(place, &mut machine, "img.zst", First::Media)
 }
 
+/// Without DHCP: the image carries the address of the machine.
+pub fn addressed(place: &mut Place<'_>) -> Result<()> {
+    const NAME: &str = "addressed-1";
+    let cd = Media::Cd(place.iso_path().display().to_string());
+    let mut machine = place.machine(NAME, Firmware::Uefi, cd, card(NAME))?;
+    let network = place.dir().join("network.yaml");
+    std::fs::write(&network, network_of(&machine.spec.mac()))?;
+    let network = network.display().to_string();
+    place.muster(&["infra-env", "update", "lab", "--static-network", &network])?;
+    place.iso()?;
+    machine.start(First::Media)?;
+    let host = place.until_registered(&mut machine, BOOT)?;
+    let inventory = host["inventory"].as_str().unwrap_or_default();
+    ensure!(
+        inventory.contains(&format!("{ADDRESS}/24")),
+        "it has another address: {inventory}"
+    );
+    // Nobody gave it a name either.
+    place.muster(&["host", "update", &machine.uuid, "--name", NAME])?;
+    place.until(&mut machine, "known-unbound", TALK).map(drop)
+}
+
+/// DHCP would never give this one.
+const ADDRESS: &str = "10.0.2.177";
+
+fn network_of(mac: &str) -> String {
+    format!(
+        "- mac_interface_map:
+  - {{mac_address: \"{mac}\", logical_nic_name: eth0}}
+  network_yaml: |
+    interfaces:
+    - name: eth0
+      type: ethernet
+      state: up
+      ipv4:
+        enabled: true
+        dhcp: false
+        address:
+        - {{ip: {ADDRESS}, prefix-length: 24}}
+    routes:
+      config:
+      - {{destination: 0.0.0.0/0, next-hop-address: {}, next-hop-interface: eth0}}
+",
+        net::HOST
+    )
+}
+
 /// From an empty disk to the second cluster; `usual` is what the machine's firmware tries first.
 fn whole(place: &mut Place<'_>, machine: &mut Machine, image: &str, usual: First) -> Result<()> {
     machine.start(usual)?;
