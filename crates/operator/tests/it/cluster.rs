@@ -8,13 +8,14 @@ use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams};
-use muster_contract::v2::cluster_request::ClustersQuery;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use muster_contract::v2::cluster_request::{ClustersQuery, CredentialFile};
 use muster_contract::v2::infra_env::{InfraEnvFile, InfraEnvFilesQuery};
 use muster_contract::v2::manifest::ManifestsQuery;
+use muster_operator::crd::condition::find_install;
 use muster_operator::crd::keys::{finalizer, label};
 use muster_operator::crd::reference::ClusterRef;
-use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
+use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, ClusterImageSet, InfraEnv};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -142,6 +143,62 @@ async fn what_people_get_wrong_is_named_and_no_secret_is_shown() {
         .await;
     world.install_says("blue", "SpecSynced", "True", "SyncOK").await;
     assert_eq!(world.cluster("blue").await.control_plane_count, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_that_nobody_can_tell_is_named_and_mended_by_a_change_of_the_image_set() {
+    let world = World::start().await;
+    let sets: Api<ClusterImageSet> = Api::all(world.kube.clone());
+    let mut set = ClusterImageSet::new(&world.image_set_name(), Default::default());
+    set.spec.release_image = "registry.example.com/release@sha256:01".into();
+    sets.create(&PostParams::default(), &set).await.unwrap();
+    world.describe("blue", one_host()).await;
+    let install = world
+        .install_says("blue", "SpecSynced", "False", "InputError")
+        .await;
+    let conditions = install.status.unwrap().conditions;
+    let told = find_install(&conditions, "SpecSynced").unwrap();
+    assert!(told.message.contains(&world.image_set_name()), "{}", told.message);
+    let right = json!({ "spec": { "releaseImage": RELEASE } });
+    sets.patch(
+        &world.image_set_name(),
+        &PatchParams::default(),
+        &Patch::Merge(right),
+    )
+    .await
+    .unwrap();
+    world.install_says("blue", "SpecSynced", "True", "SyncOK").await;
+    assert_eq!(world.cluster("blue").await.ocp_release_image, RELEASE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubeconfig_that_is_there_before_the_end_is_replaced_by_the_whole_one_and_owned_by_the_deployment()
+{
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let host = world.free_hosts(pool, 1).await.remove(0);
+    let mut stale = Secret {
+        metadata: named("blue-admin-kubeconfig"),
+        ..Secret::default()
+    };
+    stale.string_data = Some([("kubeconfig".to_owned(), "of another cluster".to_owned())].into());
+    stale.metadata.labels = Some([("mine".to_owned(), "yes".to_owned())].into());
+    world.create(&world.clusters, &stale).await;
+    world.describe("blue", one_host()).await;
+    world.approve(&host).await;
+    world.want(&host, Some("blue")).await.unwrap();
+    world.install_in("blue", "adding-hosts").await;
+    let kept = world.secret("blue-admin-kubeconfig").await;
+    let text = String::from_utf8(kept.data.clone().unwrap()["kubeconfig"].0.clone()).unwrap();
+    let file = world
+        .hub
+        .credential_file(world.cluster_id("blue").await, CredentialFile::Kubeconfig)
+        .await
+        .unwrap();
+    assert_eq!(text.as_bytes(), file);
+    assert_eq!(kept.labels()["mine"], "yes", "what is not ours stays");
+    let deployment: ClusterDeployment = world.get(&world.clusters, "blue").await;
+    assert_eq!(kept.owner_references()[0].uid, deployment.uid().unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
