@@ -1,5 +1,6 @@
 //! The few HTTP calls this tool makes itself, always to servers on this machine.
 
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -23,12 +24,24 @@ pub fn answers(url: &str) -> bool {
     agent().get(url).call().is_ok()
 }
 
-pub fn get(url: &str) -> Result<Value> {
+/// An answer that does not end, to be read line by line.
+pub fn lines(url: &str, accept: &str) -> Result<impl BufRead + Send + use<>> {
+    let agent: Agent = Agent::config_builder().proxy(None).build().into();
+    let reply = agent.get(url).header("Accept", accept).call();
+    let reply = reply.with_context(|| format!("GET {url}"))?;
+    Ok(BufReader::new(reply.into_body().into_reader()))
+}
+
+pub fn text(url: &str) -> Result<String> {
     let mut reply = agent().get(url).call().with_context(|| format!("GET {url}"))?;
-    let text = reply
+    reply
         .body_mut()
         .read_to_string()
-        .with_context(|| format!("reading {url}"))?;
+        .with_context(|| format!("reading {url}"))
+}
+
+pub fn get(url: &str) -> Result<Value> {
+    let text = text(url)?;
     serde_json::from_str(&text).with_context(|| format!("{url} did not answer with JSON"))
 }
 

@@ -4,7 +4,7 @@ mod clients;
 mod deploy;
 mod fuzz;
 mod house;
-mod kube;
+pub mod kube;
 mod oracle;
 mod packages;
 mod report;

@@ -16,6 +16,8 @@ use crate::http;
 pub const POOL: u32 = 1_000;
 const V2: &str = "/api/assisted-install/v2";
 const PULL_SECRET: &str = r#"{"auths":{"example.com":{"auth":"ZGVtbzpkZW1v"}}}"#;
+const NAME: &str = "bench";
+const OTHER_NAME: &str = "later";
 /// One for each digit of a host's number; none of them is in an inventory.
 const MARKS: [char; 6] = ['~', '^', '`', '!', '?', '|'];
 
@@ -23,10 +25,12 @@ pub struct Fleet {
     pub hosts: u32,
     pub pools: Vec<String>,
     /// Made once: the generator has better things to do.
-    ids: Vec<String>,
+    pub ids: Vec<String>,
     /// The agent the hub wants, so that nobody is told to upgrade.
     agent: String,
     reply: Template,
+    /// The same hosts with other names.
+    renamed: Template,
 }
 
 impl Fleet {
@@ -37,6 +41,11 @@ impl Fleet {
             let body = json!({ "name": format!("bench-{number}"), "pull_secret": PULL_SECRET });
             pools.push(id(&http::post(&format!("{url}{V2}/infra-envs"), &body)?)?);
         }
+        Self::of_pools(url, hosts, pools)
+    }
+
+    /// For InfraEnvs that are there already, each for so many hosts as `POOL` says.
+    pub fn of_pools(url: &str, hosts: u32, pools: Vec<String>) -> Result<Self> {
         let body = json!({ "host_id": host_id(0) });
         let view = http::post(&format!("{url}{V2}/infra-envs/{}/hosts", pools[0]), &body)?;
         let runner = view["next_step_runner_command"]["args"][0]
@@ -55,7 +64,8 @@ impl Fleet {
             pools,
             ids: (0..hosts).map(host_id).collect(),
             agent,
-            reply: Template::inventory()?,
+            reply: Template::inventory(NAME)?,
+            renamed: Template::inventory(OTHER_NAME)?,
         })
     }
 
@@ -120,9 +130,15 @@ impl Fleet {
     }
 
     pub fn reply(&self, host: u32, out: &mut Vec<u8>) {
+        self.report(host, false, out);
+    }
+
+    /// An inventory like the usual one or, `renamed`, with another name in it.
+    pub fn report(&self, host: u32, renamed: bool, out: &mut Vec<u8>) {
+        let template = if renamed { &self.renamed } else { &self.reply };
         self.head("POST", host, "/instructions", out);
-        end_head(self.reply.text.len(), out);
-        self.reply.write(host, out);
+        end_head(template.text.len(), out);
+        template.write(host, out);
     }
 
     pub fn bind(&self, host: u32, cluster: &str, out: &mut Vec<u8>) {
@@ -133,6 +149,12 @@ impl Fleet {
     pub fn unbind(&self, host: u32, out: &mut Vec<u8>) {
         self.act(host, "/actions/unbind", b"", out);
     }
+}
+
+/// What a host calls itself in its inventory.
+pub fn host_name(host: u32, renamed: bool) -> String {
+    let name = if renamed { OTHER_NAME } else { NAME };
+    format!("{name}-{host:06}")
 }
 
 /// A plain GET, for lists.
@@ -196,7 +218,7 @@ struct Template {
 }
 
 impl Template {
-    fn inventory() -> Result<Self> {
+    fn inventory(name: &str) -> Result<Self> {
         let number: String = MARKS.iter().collect();
         let pairs = |between: &str| format!("~^{between}`!{between}?|");
         let setup = Setup {
@@ -204,7 +226,7 @@ impl Template {
             ..Setup::default()
         };
         let mut inventory = muster_simfleet::inventory::of(&Machine::new(&setup, 0, 0), 0);
-        inventory.hostname = format!("bench-{number}");
+        inventory.hostname = format!("{name}-{number}");
         if let Some(vendor) = &mut inventory.system_vendor {
             vendor.serial_number = format!("MS{number}");
         }
@@ -258,7 +280,7 @@ mod tests {
 
     #[test]
     fn every_host_has_an_inventory_of_its_own() {
-        let template = Template::inventory().unwrap();
+        let template = Template::inventory(NAME).unwrap();
         let text = |number| {
             let mut out = Vec::new();
             template.write(number, &mut out);

@@ -287,7 +287,7 @@ fn progress(served: &Served, sheet: &mut Sheet) -> Result<()> {
     Ok(())
 }
 
-fn percentiles(times: &mut [Duration]) -> (f64, f64) {
+pub fn percentiles(times: &mut [Duration]) -> (f64, f64) {
     times.sort_unstable();
     let at = |part: usize| times[(times.len() * part / 100).min(times.len() - 1)].as_secs_f64() * 1000.0;
     (at(50), at(99))

@@ -1,9 +1,10 @@
-//! `cargo xtask bench`: how many hosts a hub can look after, and what serving images takes, measured.
+//! `cargo xtask bench`: how many hosts a hub can look after, what serving images and keeping Agents takes, measured.
 
 mod fleet;
 mod image;
 mod load;
 mod meter;
+mod operator;
 mod reference;
 mod run;
 mod table;
@@ -20,6 +21,8 @@ pub enum Bench {
     Hub(HubBench),
     /// Let many clients read an image from a release build of the hub, and a plain file server beside it
     Image(image::ImageBench),
+    /// Let the operator keep Agents on a real API server, and print what it writes and how late it is
+    Operator(operator::OperatorBench),
 }
 
 #[derive(clap::Args)]
@@ -68,5 +71,6 @@ pub fn command(bench: &Bench) -> Result<()> {
     match bench {
         Bench::Hub(args) => run::hub(args),
         Bench::Image(args) => image::run(args),
+        Bench::Operator(args) => operator::run(args),
     }
 }
