@@ -1,5 +1,7 @@
 //! The operator with thousands of Agents: what it writes when nothing happens, what a change costs, and how soon it shows.
 
+mod hosts;
+mod instance;
 mod shown;
 
 use std::cell::RefCell;
@@ -8,21 +10,23 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::fleet::{self, Fleet, POOL};
-use super::load::{self, Amount, Work};
-use super::meter::{Meter, Used};
+use super::load::{self, Amount};
+use super::meter::Used;
 use super::table::{Sheet, at_most, plain};
 use super::walk;
 use crate::hub::{self, Hub};
 use crate::kube::Cluster;
 use crate::project::{self, Profile};
 use crate::{http, port, process, test, wait};
+use hosts::{Arrivals, Changes, Polls};
+use instance::{CALM_LOOKS, CALM_PAUSE, Operator, REST_LIMIT};
 use shown::Shown;
 
 const NAMESPACE: &str = "bench";
@@ -32,11 +36,6 @@ const WRITERS: usize = 16;
 const POLL_SECONDS: f64 = 60.0;
 /// Thousands of objects on a small machine.
 const ARRIVAL_LIMIT: Duration = Duration::from_secs(3600);
-/// An operator that still works after so long does not come to rest.
-const REST_LIMIT: Duration = Duration::from_secs(600);
-/// An operator rests that had nothing to do at so many looks, so far apart.
-const CALM_LOOKS: u32 = 5;
-const CALM_PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -189,95 +188,6 @@ fn proxy(cluster: &Cluster, home: &Path) -> Result<(process::Service, String)> {
         Ok(http::answers(&format!("{url}/readyz")).then_some(()))
     })?;
     Ok((service, url))
-}
-
-/// The operator as a process of its own.
-struct Operator {
-    begun: Instant,
-    metrics_url: String,
-    meter: Meter,
-    _service: process::Service,
-}
-
-/// What the operator has done so far.
-#[derive(Clone, Copy)]
-struct Count {
-    reads: f64,
-    writes: f64,
-    waiting: f64,
-}
-
-impl Operator {
-    fn start(binary: &Path, home: &Path, cluster: &Cluster, hub_url: &str) -> Result<Self> {
-        let begun = Instant::now();
-        let address = format!("127.0.0.1:{}", port::free()?);
-        let log = File::create(home.join("operator.log"))?;
-        let mut command = process::ending_with_us(binary);
-        project::without_proxy(&mut command)
-            .args([
-                "operator",
-                "run",
-                "--hub",
-                hub_url,
-                "--no-leader-election",
-                "--metrics",
-                &address,
-            ])
-            .arg("--kubeconfig")
-            .arg(&cluster.operator)
-            .stdout(log.try_clone()?)
-            .stderr(log);
-        let service = process::Service::start("the operator", &mut command, Signal::TERM)?;
-        let meter = Meter {
-            hub: service.pid(),
-            database: None,
-        };
-        let operator = Self {
-            begun,
-            metrics_url: format!("http://{address}/metrics"),
-            meter,
-            _service: service,
-        };
-        wait::until("the operator", REST_LIMIT, || {
-            Ok(http::answers(&format!("http://{address}/readyz")).then_some(()))
-        })
-        .with_context(|| hub::tail(&home.join("operator.log")))?;
-        Ok(operator)
-    }
-
-    fn count(&self) -> Result<Count> {
-        let text = http::text(&self.metrics_url)?;
-        let numbers = |name: &str| -> Vec<(String, f64)> {
-            let lines = text
-                .lines()
-                .filter_map(|line| line.strip_prefix(name)?.rsplit_once(' '));
-            lines
-                .filter_map(|(labels, number)| Some((labels.to_owned(), number.parse().ok()?)))
-                .collect()
-        };
-        let requests = numbers("muster_operator_kube_requests_total");
-        let sum = |reads: bool| {
-            let some = requests
-                .iter()
-                .filter(|(labels, _)| labels.contains("\"get\"") == reads);
-            some.fold(0.0, |sum, (_, number)| sum + number)
-        };
-        let waiting = numbers("muster_operator_queue_length");
-        Ok(Count {
-            reads: sum(true),
-            writes: sum(false),
-            waiting: waiting.iter().fold(0.0, |sum, (_, number)| sum + number),
-        })
-    }
-
-    /// Waits until nothing is left to do.
-    fn rest(&self) -> Result<()> {
-        let mut calm = 0;
-        wait::until_every(CALM_PAUSE, "the operator to rest", REST_LIMIT, || {
-            calm = if self.count()?.waiting == 0.0 { calm + 1 } else { 0 };
-            Ok((calm >= CALM_LOOKS).then_some(()))
-        })
-    }
 }
 
 /// What is measured, and with what.
@@ -462,70 +372,4 @@ impl Stand<'_> {
         }
         Ok(())
     }
-}
-
-/// An agent that starts: register, ask, report.
-struct Arrivals<'a>(&'a Fleet);
-
-impl Work for Arrivals<'_> {
-    fn request(&self, item: u64, step: usize, out: &mut Vec<u8>) -> bool {
-        let host = item as u32;
-        match step {
-            0 => self.0.register(host, out),
-            1 => self.0.ask(host, now(), out),
-            2 => self.0.reply(host, out),
-            _ => return false,
-        }
-        true
-    }
-}
-
-struct Polls<'a> {
-    fleet: &'a Fleet,
-    /// How many were begun, over all runs.
-    begun: AtomicU64,
-}
-
-impl Work for Polls<'_> {
-    fn request(&self, _: u64, step: usize, out: &mut Vec<u8>) -> bool {
-        if step > 0 {
-            return false;
-        }
-        let turn = self.begun.fetch_add(1, Ordering::Relaxed);
-        self.fleet
-            .ask((turn % u64::from(self.fleet.hosts)) as u32, now(), out);
-        true
-    }
-}
-
-/// Hosts that report another name than before, one after the other.
-struct Changes<'a> {
-    fleet: &'a Fleet,
-    sent: RefCell<Vec<Instant>>,
-}
-
-impl Changes<'_> {
-    /// In every round over the fleet all get the other name.
-    fn host(&self, item: u64) -> (u32, bool) {
-        let hosts = u64::from(self.fleet.hosts);
-        ((item % hosts) as u32, (item / hosts).is_multiple_of(2))
-    }
-}
-
-impl Work for Changes<'_> {
-    fn request(&self, item: u64, step: usize, out: &mut Vec<u8>) -> bool {
-        if step > 0 {
-            return false;
-        }
-        let (host, renamed) = self.host(item);
-        self.fleet.report(host, renamed, out);
-        // Items begin in their order.
-        self.sent.borrow_mut().push(Instant::now());
-        true
-    }
-}
-
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }

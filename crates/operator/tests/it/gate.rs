@@ -23,7 +23,7 @@ pub struct Fate {
 }
 
 /// How much becomes of the last write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
     /// It is not even sent.
     Before,
