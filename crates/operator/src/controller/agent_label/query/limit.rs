@@ -13,9 +13,13 @@ use jaq_json::{Num, Val};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
+use std::time::{Duration, Instant};
 
 /// Real questions about an inventory take some thousands; these many take a part of a second.
 const STEPS: u64 = 250_000;
+/// Some steps are long, because what they find goes through all that are still open. A real question takes some
+/// milliseconds, also on a machine that has much else to do.
+const TIME: Duration = Duration::from_secs(1);
 /// The stack of the thread a question is answered on. Only what is used of it is ever there.
 pub const STACK_BYTES: usize = 64 << 20;
 /// How much of it recursion may use; the rest is for what happens inside of one step.
@@ -29,11 +33,13 @@ pub struct TooFar;
 thread_local! {
     static LEFT: Cell<u64> = const { Cell::new(STEPS) };
     static BOTTOM: Cell<usize> = const { Cell::new(0) };
+    static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// To be called once on the thread, before anything is counted.
 pub fn begin() {
     BOTTOM.set(here());
+    BEGAN.set(Some(Instant::now()));
 }
 
 /// About where the stack ends now.
@@ -44,8 +50,9 @@ fn here() -> usize {
 
 fn spend(steps: u64) {
     let deep = BOTTOM.get().abs_diff(here()) > RECURSION_BYTES;
+    let late = BEGAN.get().is_some_and(|began| began.elapsed() > TIME);
     match LEFT.get().checked_sub(steps) {
-        Some(left) if !deep => LEFT.set(left),
+        Some(left) if !deep && !late => LEFT.set(left),
         _ => resume_unwind(Box::new(TooFar)),
     }
 }
