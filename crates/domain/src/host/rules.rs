@@ -102,6 +102,12 @@ pub fn is_measured(host: &Host) -> bool {
     part(host.phase) != Part::Binding
 }
 
+/// Of a host that was installed with its cluster the findings stay as they were, though its reports still tell of the
+/// cluster.
+pub fn is_judged(host: &Host) -> bool {
+    is_measured(host) && host.phase != Phase::Installed
+}
+
 /// How far the installation is, as far as checks care: by what the installer said, also after it was stopped.
 pub fn installation(host: &Host) -> Installation {
     match host.progress.stage {

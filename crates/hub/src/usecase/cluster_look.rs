@@ -238,7 +238,7 @@ fn free_address_networks(peers: &[Peer<'_>]) -> Vec<String> {
 
 /// Commits only when something about the host really became different.
 async fn look_at_host(hub: &Hub, member: &Member, room: &Room, ask: &Ask) -> Result<Host, Error> {
-    if !rules::is_measured(&member.host) {
+    if !rules::is_judged(&member.host) {
         return Ok(member.host.clone());
     }
     // A look at a thousand hosts must not keep one poll waiting.

@@ -53,8 +53,9 @@ pub struct Gate {
     fate: Option<Arc<Fate>>,
     /// What was written, as `kind_of` tells it.
     writes: Mutex<Vec<String>>,
-    /// The last write.
-    end: watch::Sender<Option<String>>,
+    /// Those that were to be the last. Several may be under way at the same moment.
+    ends: Mutex<Vec<String>>,
+    is_closed: watch::Sender<bool>,
     /// The hub as the operator sees it.
     pub hub_url: String,
     proxy: JoinHandle<()>,
@@ -78,7 +79,8 @@ impl Gate {
             Self {
                 fate,
                 writes: Mutex::default(),
-                end: watch::Sender::new(None),
+                ends: Mutex::default(),
+                is_closed: watch::Sender::new(false),
                 hub_url: format!("http://{address}"),
                 proxy: tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }),
             }
@@ -108,32 +110,36 @@ impl Gate {
         self.writes.lock().unwrap().clone()
     }
 
-    /// Waits until the last write was made, and says which it was.
-    pub async fn closed(&self) -> String {
-        let mut end = self.end.subscribe();
-        let end = end.wait_for(Option::is_some).await;
-        end.ok()
-            .and_then(|end| end.clone())
-            .expect("the sender lives as long as this")
+    /// Waits until the last write was made, and says which it was, or which they were.
+    pub async fn closed(&self) -> Vec<String> {
+        let mut closed = self.is_closed.subscribe();
+        closed
+            .wait_for(|closed| *closed)
+            .await
+            .expect("the sender lives as long as this");
+        self.ends.lock().unwrap().clone()
     }
 
     /// Never returns to an operator that is dead by then.
     async fn pass<T>(&self, kind: Option<String>, request: impl Future<Output = T>) -> T {
-        if self.end.borrow().is_some() {
+        if *self.is_closed.borrow() {
             return std::future::pending().await;
         }
         self.writes.lock().unwrap().extend(kind.clone());
         let strikes = |fate: &&Arc<Fate>| kind.as_ref().is_some_and(|kind| fate.strikes(kind));
         let moment = self.fate.as_ref().filter(strikes).map(|fate| fate.moment);
+        if moment.is_some() {
+            self.ends.lock().unwrap().extend(kind.clone());
+        }
         if moment == Some(Moment::Before) {
-            self.end.send_replace(kind);
+            self.is_closed.send_replace(true);
             return std::future::pending().await;
         }
         let answer = request.await;
         if moment == Some(Moment::After) {
-            self.end.send_replace(kind);
+            self.is_closed.send_replace(true);
         }
-        if self.end.borrow().is_some() {
+        if *self.is_closed.borrow() {
             return std::future::pending().await;
         }
         answer

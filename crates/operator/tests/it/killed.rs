@@ -104,9 +104,9 @@ async fn story(house: Arc<House>, fate: Option<Arc<Fate>>) -> Outcome {
         loop {
             tokio::select! {
                 biased;
-                end = operator.gate.closed() => {
+                last = operator.gate.closed() => {
                     operator.running.kill();
-                    ends.push(end);
+                    ends.extend(last);
                     operator = Mortal::start(&options, &server, &fate).await;
                 }
                 ids = &mut deeds, if done.is_none() => done = Some(ids),
