@@ -219,11 +219,8 @@ async fn what_the_program_writes_is_looked_at() {
     let (told, _) = complaint(&WORKS.replace("> auth/kubeconfig", "> auth/other")).await;
     assert!(told.contains("did not write auth/kubeconfig"), "{told}");
     // Nothing is written through this link: the test may run as root.
-    let (told, _) = complaint(&WORKS.replace(
-        "> metadata.json",
-        "> /dev/null; ln -s /etc/passwd metadata.json",
-    ))
-    .await;
+    let (told, _) =
+        complaint(&WORKS.replace("> metadata.json", "> /dev/null; ln -s /etc/passwd metadata.json")).await;
     assert!(told.contains("metadata.json"), "{told}");
 }
 
