@@ -50,7 +50,12 @@ const FILES: &[Generated] = &[
 ];
 
 /// Folders in which nothing else may be: what is no longer generated goes.
-const FOLDERS: &[&str] = &["deploy/crds", "deploy/manifests"];
+const FOLDERS: &[&str] = &[CRDS, CHART_CRDS, "deploy/manifests"];
+
+const CRDS: &str = "deploy/crds";
+
+/// Helm takes definitions from the chart's own folder only, and a link does not survive every way of copying a clone.
+const CHART_CRDS: &str = "deploy/chart/muster/crds";
 
 /// A file as it should be; the path is seen from the top of the clone.
 pub struct Fresh {
@@ -108,7 +113,11 @@ fn fresh(binary: &Path) -> Result<Vec<Fresh>> {
             printed(binary, &[&["gen"], file.topic].concat())?,
         ));
     }
-    files.extend(crds::files(&printed(binary, &["operator", "crds"])?)?);
+    let definitions = crds::files(&printed(binary, &["operator", "crds"])?)?;
+    for Fresh { path, text } in &definitions {
+        files.push(Fresh::new(path.replacen(CRDS, CHART_CRDS, 1), text.clone()));
+    }
+    files.extend(definitions);
     files.extend(argocd::files()?);
     files.extend(manifests::files()?);
     Ok(files)
