@@ -197,10 +197,7 @@ impl Hub {
 
     pub async fn scene(&self, key: HostKey, need: Need, fresh: bool) -> Result<Scene<'_>, Error> {
         if fresh {
-            match self.store.host_find(key).await? {
-                Some(host) => drop(self.index.put_host(host)),
-                None => self.index.drop_host(key, self.now()),
-            }
+            self.learn_host(key).await?;
         }
         let host = self
             .index
@@ -349,6 +346,15 @@ impl Hub {
             self.mark_dirty(row.id);
         }
         Ok(row)
+    }
+
+    /// Takes a host as the store has it.
+    pub async fn learn_host(&self, key: HostKey) -> Result<(), Error> {
+        match self.store.host_find(key).await? {
+            Some(host) => drop(self.index.put_host(host)),
+            None => self.index.drop_host(key, self.now()),
+        }
+        Ok(())
     }
 
     /// Takes a cluster as the store has it.

@@ -71,6 +71,8 @@ pub fn only_while(cluster: &Cluster, name: &str, statuses: &[&str]) -> Result<()
 
 /// Makes the files of an attempt and tells the cluster how that went.
 pub async fn files_make(hub: &Hub, id: ClusterId, attempt: u32) -> Result<(), Error> {
+    // The order is in the database before memory knows of the attempt; an old copy would not wait for the result.
+    hub.learn_cluster(id).await?;
     let Some(cluster) = hub.index.cluster(id) else {
         return Ok(());
     };

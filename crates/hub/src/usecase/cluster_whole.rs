@@ -99,11 +99,7 @@ impl Hub {
     async fn learn_whole(&self, id: ClusterId) -> Result<(), Error> {
         self.learn_cluster(id).await?;
         for slot in self.index.hosts_of_cluster(id) {
-            let key = slot.row().key();
-            match self.store.host_find(key).await? {
-                Some(host) => drop(self.index.put_host(host)),
-                None => self.index.drop_host(key, self.now()),
-            }
+            self.learn_host(slot.row().key()).await?;
         }
         Ok(())
     }

@@ -8,9 +8,9 @@ use crate::usecase::host_bind::host_bind;
 use jiff::SignedDuration;
 use muster_domain::host::{Effect, Event};
 use muster_store::{Commit, OutboxItem, OutboxRetry};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Duration;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 const BATCH: u32 = 1_000;
 /// Nothing rings when a retry comes due, so the workers look by themselves as well.
@@ -33,40 +33,55 @@ pub async fn run(hub: Hub) {
 /// Makes the files of installations, which takes minutes: nobody else waits for them.
 pub async fn run_files(hub: Hub) {
     let mut jobs = JoinSet::new();
-    let mut under_way = HashSet::new();
+    let mut under_way = UnderWay::new();
     loop {
         let result = start_files(&hub, &mut jobs, &mut under_way).await;
         hub.workers.note("files", hub.now(), &result);
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
             () = hub.files_bell.notified() => {}
-            Some(done) = jobs.join_next() => match done {
-                Ok((id, result)) => {
-                    under_way.remove(&id);
-                    hub.workers.note("files", hub.now(), &result);
-                }
-                // It panicked; the item is still there, and so is its place among those under way.
-                Err(error) => tracing::error!(%error, "making files ended badly"),
-            },
+            Some(done) = jobs.join_next_with_id() => {
+                let result = match done {
+                    Ok((task, result)) => {
+                        under_way.remove(&task);
+                        result
+                    }
+                    Err(error) => ended_badly(&hub, under_way.remove(&error.id()), &error).await,
+                };
+                hub.workers.note("files", hub.now(), &result);
+            }
         }
     }
 }
 
+/// Which task works on which order.
+type UnderWay = HashMap<tokio::task::Id, OutboxItem>;
+
 async fn start_files(
     hub: &Hub,
-    jobs: &mut JoinSet<(i64, Result<(), Error>)>,
-    under_way: &mut HashSet<i64>,
+    jobs: &mut JoinSet<Result<(), Error>>,
+    under_way: &mut UnderWay,
 ) -> Result<(), Error> {
     for job in due(hub, true).await? {
         if under_way.len() >= FILES_AT_ONCE {
             break;
         }
-        if under_way.insert(job.id) {
-            let hub = hub.clone();
-            jobs.spawn(async move { (job.id, carry_out(&hub, &job).await) });
+        if under_way.values().all(|other| other.id != job.id) {
+            let (hub, order) = (hub.clone(), job.clone());
+            let task = jobs.spawn(async move { carry_out(&hub, &order).await });
+            under_way.insert(task.id(), job);
         }
     }
     Ok(())
+}
+
+/// A panic is our mistake: it is tried again later, and takes nobody's place meanwhile.
+async fn ended_badly(hub: &Hub, job: Option<OutboxItem>, error: &JoinError) -> Result<(), Error> {
+    tracing::error!(%error, "making files ended badly");
+    match job {
+        Some(job) => settle(hub, &job, Err(Error::BadReport(error.to_string()))).await,
+        None => Ok(()),
+    }
 }
 
 async fn quick(hub: &Hub) -> Result<usize, Error> {
@@ -107,6 +122,8 @@ async fn carry_out(hub: &Hub, job: &OutboxItem) -> Result<(), Error> {
 async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {
     match effect {
         Effect::FinishMove { host, to } => {
+            // The order is in the database before memory knows of the wish; an old copy would have none.
+            hub.learn_host(*host).await?;
             let still_wanted = hub
                 .index
                 .host(*host)

@@ -6,6 +6,9 @@ use kube::core::NamespaceResourceScope;
 use kube::runtime::wait::await_condition;
 use kube::{Resource, ResourceExt};
 use muster_contract::HubClient;
+use muster_contract::v2::cluster_request::ClustersQuery;
+use muster_contract::v2::event::EventsQuery;
+use muster_contract::v2::host::ClusterHostsQuery;
 use muster_hub::Config;
 use muster_operator::crd::InfraEnv;
 use muster_operator::crd::reference::LocalRef;
@@ -245,9 +248,36 @@ impl World {
             Ok(found) => found.unwrap().unwrap(),
             Err(_) => {
                 let last = api.get_opt(name).await.unwrap();
-                panic!("{name} never was as it should be ({what}): {last:#?}")
+                let told = self.hub_tells(&format!("{last:?}")).await;
+                panic!("{name} never was as it should be ({what}): {last:#?}\nthe hub tells: {told}")
             }
         }
+    }
+
+    /// What the hub knows of the clusters whose ids are in the text, with their hosts and history.
+    async fn hub_tells(&self, text: &str) -> String {
+        let mut told = String::new();
+        let Ok(clusters) = self.hub.clusters(&ClustersQuery::default()).await else {
+            return "nothing; it cannot be asked".into();
+        };
+        for id in clusters.iter().map(|cluster| cluster.id) {
+            if !text.contains(&id.to_string()) {
+                continue;
+            }
+            let hosts = self.hub.cluster_hosts(id, &ClusterHostsQuery::default()).await;
+            for host in hosts.iter().flatten() {
+                let (status, info) = (&host.status, &host.status_info);
+                told += &format!("\nhost {}: {status}: {info}: {:?}", host.id, host.images_status);
+            }
+            let query = EventsQuery {
+                cluster_id: Some(id),
+                ..EventsQuery::default()
+            };
+            for event in self.hub.events(&query).await.iter().flatten() {
+                told += &format!("\n{:?} {}: {}", event.event_time, event.name, event.message);
+            }
+        }
+        told
     }
 
     /// Waits until something comes true.
