@@ -20,10 +20,15 @@ impl Hub {
     }
 
     pub async fn meet_host(&self, key: HostKey) -> Result<(), Error> {
-        if self.has_company()
-            && self.index.slot(key).is_none()
-            && let Some(host) = self.store.host_find(key).await?
-        {
+        if self.has_company() && self.index.slot(key).is_none() {
+            self.learn_host(key).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes a host as the store has it, if it has it.
+    pub async fn learn_host(&self, key: HostKey) -> Result<(), Error> {
+        if let Some(host) = self.store.host_find(key).await? {
             let slot = self.index.put_host(host);
             self.remind(&slot);
         }

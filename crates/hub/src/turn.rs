@@ -65,7 +65,7 @@ pub enum Need {
 }
 
 /// Lost races in a row after which something else is wrong.
-const ATTEMPTS: usize = 16;
+pub const ATTEMPTS: usize = 16;
 
 impl Scene<'_> {
     pub fn around(&self) -> Around<'_> {

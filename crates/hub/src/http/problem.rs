@@ -101,6 +101,31 @@ impl From<Error> for Problem {
     }
 }
 
+impl Problem {
+    /// To a registration or a poll. An agent freezes for good on 401, 403, 404 and 409; whatever brought it there may
+    /// be put right, so it is asked to come again.
+    pub fn to_agent(error: Error) -> Self {
+        log(&error);
+        let status = match status(&error) {
+            StatusCode::UNAUTHORIZED
+            | StatusCode::FORBIDDEN
+            | StatusCode::NOT_FOUND
+            | StatusCode::CONFLICT => StatusCode::SERVICE_UNAVAILABLE,
+            other => other,
+        };
+        Self(operation(status, text(&error)))
+    }
+
+    /// To a report. Agents and installers send it again by themselves after a 503 and drop it after anything else.
+    pub fn to_reporter(error: Error) -> Self {
+        if error.is_stale() {
+            Self::to_agent(error)
+        } else {
+            error.into()
+        }
+    }
+}
+
 impl From<Response> for Problem {
     fn from(response: Response) -> Self {
         Self(response)

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::index::{Slot, skew};
 use crate::steps;
 use crate::turn::{Ask, Need, Stored};
+use crate::usecase::host_register::pool_of;
 use crate::usecase::host_report::upgrade_started;
 use muster_contract::v2::step::StepsView;
 use muster_domain::HostKey;
@@ -19,12 +20,7 @@ pub async fn host_poll(
     ask: &Ask,
 ) -> Result<StepsView, Error> {
     let Some(slot) = hub.index.slot(key) else {
-        // A deleted host's agent is told to register anew; "not found" would freeze it for ever.
-        return if hub.index.is_deleted(key) {
-            Ok(steps::start_over())
-        } else {
-            Err(Error::missing("host", key.host))
-        };
+        return stranger(hub, key);
     };
     let now = hub.now();
     slot.live.saw(now, clock);
@@ -39,6 +35,15 @@ pub async fn host_poll(
     }
     let row = checked_in(hub, key, agent_version, ask).await?;
     told(hub, steps::of(hub, &slot, &row, now), &slot, ask).await
+}
+
+/// A deleted host's agent, or one that registered after the backup this hub was restored from, is told to register
+/// anew; "not found" would freeze it for ever.
+fn stranger(hub: &Hub, key: HostKey) -> Result<StepsView, Error> {
+    if !hub.index.is_deleted(key) {
+        pool_of(hub, key)?;
+    }
+    Ok(steps::start_over())
 }
 
 /// The first time an agent is told to replace itself is worth a line of history.

@@ -2,7 +2,7 @@
 
 use crate::Hub;
 use crate::error::Error;
-use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use crate::turn::{ATTEMPTS, Ask, Need, Scene, Stored, Turn};
 use muster_domain::cluster::Cluster;
 use muster_domain::host::{Decision, Event, Host, Kind, Role, rules, words};
 use muster_domain::infra_env::{ImageType, InfraEnv};
@@ -12,10 +12,43 @@ use muster_store::Commit;
 use std::sync::Arc;
 
 pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
-    let pool = hub
-        .index
-        .infra_env(key.infra_env)
-        .ok_or_else(|| Error::missing("infra-env", key.infra_env))?;
+    let mut last = None;
+    for _ in 0..ATTEMPTS {
+        let pool = pool_of(hub, key)?;
+        takes_registrations(&pool)?;
+        let tried = match hub.index.slot(key) {
+            Some(_) => again(hub, key, agent, ask).await,
+            None => first_time(hub, key, &pool, agent, ask).await,
+        };
+        match tried {
+            // Somebody registered the same machine in this very moment, or its cluster changed.
+            Err(error) if error.is_stale() => {
+                hub.relearn(&error).await?;
+                hub.learn_host(key).await?;
+                last = Some(error);
+            }
+            // Deleted in this very moment: then this is the first time.
+            Err(error @ Error::Missing { .. }) => last = Some(error),
+            done => return done,
+        }
+    }
+    Err(last.unwrap_or_else(|| Error::missing("host", key.host)))
+}
+
+/// The InfraEnv of an agent. One that is not there may come back with a restore, so its agents are kept asking.
+pub fn pool_of(hub: &Hub, key: HostKey) -> Result<Arc<InfraEnv>, Error> {
+    hub.index.infra_env(key.infra_env).ok_or_else(|| {
+        Refused::new(
+            Class::Unavailable,
+            "no-such-infra-env",
+            format!("There is no InfraEnv {}.", key.infra_env),
+            "Restore it, or boot the machine from an image of another InfraEnv.",
+        )
+        .into()
+    })
+}
+
+fn takes_registrations(pool: &InfraEnv) -> Result<(), Error> {
     if pool.image_type == ImageType::DisconnectedIso {
         return Err(Refused::new(
             Class::Invalid,
@@ -28,14 +61,7 @@ pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> R
         )
         .into());
     }
-    if hub.index.slot(key).is_none() {
-        match first_time(hub, key, &pool, agent, ask).await {
-            // Somebody registered the same machine in this very moment: then this is the second time.
-            Err(error) if error.is_stale() => hub.meet_host(key).await?,
-            done => return done,
-        }
-    }
-    again(hub, key, agent, ask).await
+    Ok(())
 }
 
 async fn again(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {

@@ -53,8 +53,17 @@ impl Door {
 
     /// Another hub on the same store. It does not follow the feed: what it learns, it learns by being asked.
     pub async fn beside(&self) -> Self {
+        self.second("postgresql").await
+    }
+
+    /// Another hub on the same store that believes to be alone, and whose memory is therefore always a bit old.
+    pub async fn blind(&self) -> Self {
+        self.second("sqlite").await
+    }
+
+    async fn second(&self, database: &'static str) -> Self {
         let mut settings = self.place.settings();
-        settings.database = "postgresql";
+        settings.database = database;
         let hub = Hub::open(self.hub.store.clone(), settings, self.hub.clock.clone())
             .await
             .unwrap();

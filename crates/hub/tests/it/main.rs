@@ -27,6 +27,7 @@ mod races;
 mod recorded;
 mod replicas;
 mod rest;
+mod restored;
 mod simulation;
 mod v1;
 mod world;

@@ -1,11 +1,12 @@
 //! Requests at the same moment.
 
-use crate::door::{Door, V2};
+use crate::door::{Door, PULL_SECRET, V2};
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use futures_util::future::{join, join_all};
 use muster_domain::ClusterId;
 use serde_json::json;
+use std::sync::Arc;
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -66,14 +67,50 @@ async fn of_many_binds_at_once_one_wins() {
     assert_eq!(there, 1, "it is in one cluster");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_machine_that_registers_many_times_at_once_is_one_host() {
+    let door = Arc::new(Door::open().await);
+    let pool = door.infra_env("pool").await;
+    for number in 1..=40 {
+        let mut agents = tokio::task::JoinSet::new();
+        for _ in 0..4 {
+            let door = door.clone();
+            agents.spawn(async move { door.register(pool, Uuid::from_u128(number)).await });
+        }
+        // None of them was refused: each registration answers 201, or its task panics.
+        agents.join_all().await;
+    }
+    let listed = door.get(&format!("{V2}/infra-envs/{pool}/hosts")).await;
+    assert_eq!(listed.body.as_array().unwrap().len(), 40);
+}
+
+#[tokio::test]
+async fn a_machine_that_registered_a_moment_ago_where_nobody_looked_is_registered_again() {
     let door = Door::open().await;
     let pool = door.infra_env("pool").await;
+    let blind = door.blind().await;
     let host = Uuid::from_u128(7);
-    join_all((0..8).map(|_| door.register(pool, host))).await;
+    door.register(pool, host).await;
+    blind.register(pool, host).await;
     let listed = door.get(&format!("{V2}/infra-envs/{pool}/hosts")).await;
     assert_eq!(listed.body.as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_machine_whose_cluster_was_deleted_a_moment_ago_keeps_asking() {
+    let door = Door::open().await;
+    let cluster = door.cluster("early").await;
+    let wish = json!({ "name": "pool", "pull_secret": PULL_SECRET, "cluster_id": cluster });
+    let made = door.post(&format!("{V2}/infra-envs"), wish).await;
+    let pool = made.body["id"].as_str().unwrap().to_owned();
+    let blind = door.blind().await;
+    let deleted = door
+        .ask(Method::DELETE, &format!("{V2}/clusters/{cluster}"), None)
+        .await;
+    assert_eq!(deleted.status, StatusCode::NO_CONTENT);
+    let body = json!({ "host_id": Uuid::from_u128(7), "discovery_agent_version": "agent" });
+    let answer = blind.post(&format!("{V2}/infra-envs/{pool}/hosts"), body).await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text);
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ fn agent_version(headers: &HeaderMap) -> Option<&str> {
 /// Called by the discovery agent when its machine has booted, and again whenever it is told to.
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts", operation_id = "v2RegisterHost",
     tag = "agent", params(("infra_env_id" = Uuid, Path)), request_body = RegisterHost,
-    responses((status = 201, body = RegisteredHostView), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+    responses((status = 201, body = RegisteredHostView), (status = 400, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub async fn register(
     State(hub): State<Hub>,
     ask: Ask,
@@ -68,8 +68,10 @@ pub async fn register(
         .as_deref()
         .or_else(|| agent_version(&headers))
         .unwrap_or_default();
-    hub.meet_host(key).await?;
-    let host = host_register(&hub, key, version, &ask).await?;
+    hub.meet_host(key).await.map_err(Problem::to_agent)?;
+    let host = host_register(&hub, key, version, &ask)
+        .await
+        .map_err(Problem::to_agent)?;
     let runner = NextStepRunnerArgs {
         infra_env_id: key.infra_env.0,
         host_id: key.host.0,
@@ -93,7 +95,7 @@ pub async fn register(
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/instructions",
     operation_id = "v2GetNextSteps", tag = "agent",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path), NextStepsQuery),
-    responses((status = 200, body = StepsView), (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = StepsView), (status = 503, body = ErrorBody)))]
 async fn next_steps(
     State(hub): State<Hub>,
     ask: Ask,
@@ -101,7 +103,9 @@ async fn next_steps(
     Args(query): Args<NextStepsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let steps = host_poll(&hub, key, query.timestamp, agent_version(&headers), &ask).await?;
+    let steps = host_poll(&hub, key, query.timestamp, agent_version(&headers), &ask)
+        .await
+        .map_err(Problem::to_agent)?;
     Ok(json(StatusCode::OK, &steps))
 }
 
@@ -116,7 +120,9 @@ async fn post_reply(
     HostPath(key): HostPath,
     Json(reply): Json<PostStepReply>,
 ) -> Result<StatusCode, Problem> {
-    host_report(&hub, key, &reply, &ask).await?;
+    host_report(&hub, key, &reply, &ask)
+        .await
+        .map_err(Problem::to_reporter)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -151,7 +157,8 @@ async fn progress(
         body.progress_info.as_deref().unwrap_or_default(),
         &ask,
     )
-    .await?;
+    .await
+    .map_err(Problem::to_reporter)?;
     Ok(StatusCode::OK)
 }
 
@@ -167,6 +174,8 @@ async fn logs_progress(
     Json(body): Json<ReportLogsProgress>,
 ) -> Result<StatusCode, Problem> {
     let state = LogsInfo::from_word(body.logs_state.word()).unwrap_or_default();
-    host_logs_progress(&hub, key, state, &ask).await?;
+    host_logs_progress(&hub, key, state, &ask)
+        .await
+        .map_err(Problem::to_reporter)?;
     Ok(StatusCode::NO_CONTENT)
 }
