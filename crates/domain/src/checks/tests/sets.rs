@@ -1,10 +1,10 @@
 //! Which findings are shown when, in which order, and what they gate.
 
 use super::fixture::{World, cluster};
-use crate::checks::{CheckId, Installation, News, Operator, Report, Status, stored};
+use crate::checks::{CheckId, Ignored, Installation, News, Operator, Report, Status, stored};
 use crate::host;
 use crate::inventory::Inventory;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const FREE_HARDWARE: &str = "has-inventory inventory-not-partially-truncated inventory-not-fully-truncated \
     has-min-cpu-cores has-min-memory has-min-valid-disks has-cpu-cores-for-role has-memory-for-role hostname-valid \
@@ -285,4 +285,42 @@ fn a_stored_report_says_nothing_a_client_cannot_parse() {
         assert!(!entry["message"].as_str().unwrap().is_empty());
     }
     assert_eq!(cluster().release(), Some("4.20.1"));
+}
+
+#[test]
+fn a_test_that_is_ignored_holds_nobody_up() {
+    use crate::host::Outcome::{Failed, Passed, Unknown};
+    let slow = |exit_code: Option<i64>| {
+        World::bound().with(|world| {
+            world.wanted_images = vec!["registry.example.com/image:1".into()];
+            if let Some(exit_code) = exit_code {
+                let speed = json!({ "/dev/disk/by-id/one": { "path": "/dev/disk/by-id/one",
+                    "disk_speed": { "tested": true, "exit_code": exit_code, "speed_ms": 50 } } });
+                let image = json!({ "registry.example.com/image:1": { "name": "registry.example.com/image:1",
+                    "result": "failure" } });
+                world.reports.disks_info = serde_json::from_value(speed).unwrap();
+                world.reports.images_status = serde_json::from_value(image).unwrap();
+            }
+        })
+    };
+    for (exit_code, expected) in [(None, Unknown), (Some(1), Failed)] {
+        let gates = slow(exit_code).run().gates();
+        assert_eq!((gates.disk_speed, gates.images), (expected, expected));
+        for (id, other) in [
+            ("sufficient-installation-disk-speed", (Passed, expected)),
+            ("container-images-available", (expected, Passed)),
+        ] {
+            let by_owner = slow(exit_code).with(|world| {
+                world.facts().ignored_host_checks = Ignored::parse(&json!([id]).to_string()).unwrap();
+            });
+            let by_site = slow(exit_code).with(|world| {
+                world.settings.disabled_host_checks = [id.to_owned()].into();
+            });
+            for world in [by_owner, by_site] {
+                let gates = world.run().gates();
+                assert_eq!((gates.disk_speed, gates.images), other, "{id}");
+                assert!(gates.sufficient || other.0 == Failed, "{id}");
+            }
+        }
+    }
 }
