@@ -163,3 +163,6 @@ fn discovery(host: &Host) -> Discovery {
     }
     Discovery::Ready
 }
+
+#[cfg(test)]
+mod tests;
