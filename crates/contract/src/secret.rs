@@ -9,9 +9,18 @@ use utoipa::ToSchema;
 #[serde(transparent)]
 pub struct Secret(pub String);
 
+/// Shown in place of a secret.
+pub const HIDDEN: &str = "***";
+
+impl Secret {
+    pub fn hidden() -> Self {
+        Self::from(HIDDEN)
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "\"\"" } else { "***" })
+        f.write_str(if self.0.is_empty() { "\"\"" } else { HIDDEN })
     }
 }
 

@@ -4,6 +4,7 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::usecase::host_report::judge_disks;
+use muster_contract::secret::HIDDEN;
 use muster_contract::v2::host::{DiskRole, HostRoleChoice, UpdateHost};
 use muster_domain::host::{Decision, Host, Report, Role, disks, rules};
 use muster_domain::input;
@@ -38,6 +39,14 @@ fn check(change: &UpdateHost) -> Result<(), Error> {
         input::ignition_endpoint::ignition_token(&token.0)?;
     }
     if let Some(fencing) = &change.fencing_credentials {
+        if fencing.password.0 == HIDDEN {
+            return Err(input::Invalid::rule(
+                "fencing_credentials.password",
+                "is what is shown in place of a password",
+                "give the password itself, or leave the credentials out to keep them",
+            )
+            .into());
+        }
         input::fencing::fencing(&input::fencing::FencingCredentials {
             address: fencing.address.clone(),
             username: fencing.username.clone(),

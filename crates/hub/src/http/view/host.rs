@@ -2,7 +2,8 @@
 
 use crate::Hub;
 use crate::turn::Stored;
-use muster_contract::v2::host::{HostProgressView, HostView};
+use muster_contract::Secret;
+use muster_contract::v2::host::{FencingCredentials, HostProgressView, HostView};
 use muster_domain::host::{Host, Media, Report, Role, stage};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -81,12 +82,25 @@ pub fn full(hub: &Hub, host: &Host, stored: &Stored, style: Style) -> HostView {
         node_labels: labels(&tenant.node_labels),
         disks_to_be_formatted: host.disks_to_format.join(","),
         skip_formatting_disks: tenant.skip_formatting.join(","),
-        fencing_credentials: tenant.fencing.clone(),
+        fencing_credentials: without_password(&tenant.fencing),
         logs_info: host.logs.info.word().into(),
         logs_started_at: host.logs.started_at.into(),
         logs_collected_at: host.logs.collected_at.into(),
         ..HostView::default()
     }
+}
+
+/// The credentials as they were given, but for what only the installation needs to know.
+fn without_password(fencing: &str) -> String {
+    if fencing.is_empty() {
+        return String::new();
+    }
+    let shown = serde_json::from_str::<FencingCredentials>(fencing).map(|given| FencingCredentials {
+        password: Secret::hidden(),
+        ..given
+    });
+    // What cannot be read was not written by us: it is not shown either.
+    shown.map(|shown| json!(shown).to_string()).unwrap_or_default()
 }
 
 fn media(media: Media) -> &'static str {

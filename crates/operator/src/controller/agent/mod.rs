@@ -144,6 +144,10 @@ fn remember(ctx: &Context, world: &World, host: Uuid, change: &muster_contract::
         ctx.told
             .remember(host, world::HEADERS, &plan::settings::headers_text(&agent.spec));
     }
+    if let (Some(_), Some(found)) = (&change.fencing_credentials, &world.fencing) {
+        ctx.told
+            .remember(host, world::FENCING, &plan::settings::fencing_text(found));
+    }
 }
 
 async fn act(ctx: &Context, world: &World, deed: &Deed) -> Result<(), String> {

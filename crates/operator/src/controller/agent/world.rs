@@ -41,6 +41,7 @@ pub struct World {
     pub token: Option<Found>,
     pub token_is_known: bool,
     pub headers_are_known: bool,
+    pub fencing_is_known: bool,
     pub fencing: Option<Found>,
     /// A BareMetalHost of the Agent has put objects into its cluster; read only when the Agent is to be deleted.
     pub metal_joined: bool,
@@ -90,6 +91,7 @@ pub enum Target {
 /// What is remembered in `Told`.
 pub const TOKEN: &str = "ignition-token";
 pub const HEADERS: &str = "ignition-headers";
+pub const FENCING: &str = "fencing";
 
 impl World {
     /// `None` when there is neither an object nor a host to make one for.
@@ -109,6 +111,7 @@ impl World {
             token: None,
             token_is_known: false,
             headers_are_known: false,
+            fencing_is_known: false,
             fencing: None,
             metal_joined: false,
             spoke: None,
@@ -247,6 +250,8 @@ impl World {
         if !agent.spec.fencing_credentials_secret_ref.is_empty() {
             let key = Key::new(&self.key.namespace, &agent.spec.fencing_credentials_secret_ref);
             self.fencing = ctx.secret(&key).await?;
+            let text = self.fencing.as_ref().map(super::plan::settings::fencing_text);
+            self.fencing_is_known = text.is_some_and(|text| ctx.told.knows(id, FENCING, &text));
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::crd::agent::AgentSpec;
 use crate::crd::keys::data;
 use crate::key::Key;
 use crate::runtime::secret::Found;
+use muster_contract::Secret;
 use muster_contract::v1::host::{ChangeHost, HostDetail, HostSetting};
 use muster_contract::v2::agent::inventory::Disk;
 use muster_contract::v2::host::{
@@ -239,6 +240,22 @@ fn fencing(world: &World, spec: &AgentSpec, row: &HostDetail) -> Wish<Option<Fen
             .map_err(|error| Sync::Input(format!("Secret {key}: {error}")))?,
         mac_address: None,
     };
+    let shown = FencingCredentials {
+        password: Secret::hidden(),
+        ..wanted.clone()
+    };
     let now: Option<FencingCredentials> = serde_json::from_str(&row.host.fencing_credentials).ok();
-    Ok((now.as_ref() != Some(&wanted)).then_some(wanted))
+    let known = now.as_ref() == Some(&shown) && world.fencing_is_known;
+    Ok((!known).then_some(wanted))
+}
+
+/// What is remembered of credentials, whose password the hub does not show.
+pub fn fencing_text(found: &Found) -> String {
+    let parts = [
+        data::ADDRESS,
+        data::USERNAME,
+        data::PASSWORD,
+        data::CERTIFICATE_VERIFICATION,
+    ];
+    json!(parts.map(|part| found.value(part))).to_string()
 }

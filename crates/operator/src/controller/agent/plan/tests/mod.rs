@@ -157,6 +157,7 @@ fn world(agent: Option<Agent>, row: Option<HostDetail>) -> World {
         token: None,
         token_is_known: false,
         headers_are_known: false,
+        fencing_is_known: false,
         fencing: None,
         metal_joined: false,
         spoke: None,

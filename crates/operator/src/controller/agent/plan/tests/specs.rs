@@ -228,6 +228,29 @@ fn a_token_is_told_once_and_again_after_it_was_changed_or_lost() {
 }
 
 #[test]
+fn fencing_credentials_are_told_once_and_again_after_they_were_changed_or_lost() {
+    let mut agent = agent();
+    agent.spec.fencing_credentials_secret_ref = "bmc".into();
+    let at = |shown: &str, known: bool| {
+        let mut row = row("known-unbound");
+        row.host.fencing_credentials = shown.into();
+        let mut world = world(Some(agent.clone()), Some(row));
+        let parts = [("address", "redfish://bmc"), ("username", "u"), ("password", "p")];
+        (world.fencing, world.fencing_is_known) = (Some(secret(&parts, true)), known);
+        told_in(&world).unwrap()
+    };
+    let shown = r#"{"address":"redfish://bmc","username":"u","password":"***"}"#;
+    assert_eq!(at(shown, true), Vec::new());
+    let other = shown.replace("\"u\"", "\"somebody\"");
+    for calls in [at(shown, false), at("", true), at(&other, true)] {
+        let [Call::Update(update)] = &calls[..] else {
+            panic!("{calls:?}")
+        };
+        assert_eq!(update.fencing_credentials.as_ref().unwrap().password.0, "p");
+    }
+}
+
+#[test]
 fn a_secret_that_is_used_for_the_first_time_is_watched_from_then_on() {
     let mut agent = agent();
     agent.spec.fencing_credentials_secret_ref = "bmc".into();
