@@ -23,9 +23,11 @@ pub use operator::{Operator, OperatorStatus};
 pub use phase::Phase;
 pub use tally::Tally;
 
+use crate::host::{Host, Role};
 use crate::id::{ClusterId, HostId};
 use crate::infra_env::Proxy;
 use crate::journal::{Entry, Severity};
+use crate::refusal::{Class, Refused};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -204,6 +206,36 @@ impl Cluster {
 
     pub fn adds_hosts(&self) -> bool {
         self.kind == Kind::AddHostsCluster
+    }
+
+    /// Arbiters and fencing keep a control plane of two alive; others have no use for them.
+    pub fn fits_settings_of(&self, host: &Host) -> Result<(), Refused> {
+        // Of an imported cluster nobody here knows how many there are.
+        if matches!(self.control_plane_count, 0 | 2) {
+            return Ok(());
+        }
+        let refused = |code, lacks: &str, next: &str| {
+            let reason = format!(
+                "Cluster {} has {} control plane hosts and takes {lacks}.",
+                self.name, self.control_plane_count
+            );
+            Err(Refused::new(Class::Invalid, code, reason, next))
+        };
+        if host.role == Role::Arbiter {
+            return refused(
+                "role-not-supported",
+                "no arbiter",
+                "Give the host another role first.",
+            );
+        }
+        if !host.tenant.fencing.is_empty() {
+            return refused(
+                "fencing-not-supported",
+                "no fencing credentials",
+                "Take the fencing credentials from the host first, or bind it to a cluster of two.",
+            );
+        }
+        Ok(())
     }
 
     /// Whether hosts may still join.

@@ -4,7 +4,7 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use muster_domain::cluster::Cluster;
-use muster_domain::host::{Event, Host, Role};
+use muster_domain::host::{Event, Host};
 use muster_domain::refusal::{Class, Refused};
 use muster_domain::{ClusterId, Entry, HostKey, Severity};
 use muster_store::Commit;
@@ -100,15 +100,9 @@ pub fn target(scene: &Scene<'_>, to: ClusterId) -> Result<Arc<Cluster>, Error> {
             ));
         }
     }
-    if scene.host.role == Role::Arbiter && cluster.control_plane_count > 2 && scene.host.cluster.is_none() {
-        return Err(invalid(
-            "role-not-supported",
-            format!(
-                "Cluster {} has {} control plane hosts and no arbiter.",
-                cluster.name, cluster.control_plane_count
-            ),
-            "Give the host another role first.",
-        ));
+    // What the old tenant put on a host that moves does not come along.
+    if scene.host.is_free() {
+        cluster.fits_settings_of(&scene.host)?;
     }
     if !cluster.accepts_hosts() {
         let status = muster_domain::cluster::lifecycle::status(&cluster);

@@ -493,3 +493,48 @@ async fn approval_and_following_stay_and_a_name_can_be_taken_away() {
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
+
+#[tokio::test]
+async fn arbiters_and_fencing_are_for_control_planes_of_two() {
+    let door = Door::open().await;
+    let pool = door.infra_env("pool").await;
+    let mut clusters = Vec::new();
+    for count in [1, 2, 3] {
+        let body = json!({ "name": format!("c{count}"), "openshift_version": "4.20", "base_dns_domain": "example.com",
+            "pull_secret": crate::door::PULL_SECRET, "control_plane_count": count });
+        let made = door.post(&format!("{V2}/clusters"), body).await;
+        assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+        clusters.push((count, made.body["id"].as_str().unwrap().parse::<Uuid>().unwrap()));
+    }
+    let fencing = json!({ "address": "redfish://bmc", "username": "u", "password": "p" });
+    for (number, change, code) in [
+        (1, json!({ "host_role": "arbiter" }), "role-not-supported"),
+        (
+            2,
+            json!({ "fencing_credentials": fencing }),
+            "fencing-not-supported",
+        ),
+    ] {
+        let host = door.worker(pool, number).await;
+        let path = format!("{V2}/infra-envs/{pool}/hosts/{host}");
+        let changed = door.ask(Method::PATCH, &path, Some(&change)).await;
+        assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.text);
+        for (count, cluster) in clusters.iter().rev() {
+            let ids = json!({ "infra_env_id": pool, "host_id": host, "cluster_id": cluster });
+            let told = plan(&door, "bind", ids).await;
+            let bound = door.bind(pool, host, *cluster).await;
+            if *count == 2 {
+                assert_eq!(told["allowed"], true, "{told}");
+                assert_eq!(bound.status, StatusCode::OK, "{}", bound.text);
+                break;
+            }
+            assert_eq!(codes(&told), [code], "{told}");
+            assert_eq!(bound.status, StatusCode::BAD_REQUEST, "{}", bound.text);
+        }
+        let single = door.worker(pool, number + 10).await;
+        let path = format!("{V2}/infra-envs/{pool}/hosts/{single}");
+        door.ask(Method::PATCH, &path, Some(&change)).await;
+        let bound = door.bind(pool, single, clusters[0].1).await;
+        assert_eq!(bound.status, StatusCode::BAD_REQUEST, "{}", bound.text);
+    }
+}
