@@ -6,7 +6,7 @@ use crate::turn::{Ask, Scene, Stored, Turn};
 use crate::usecase::host_delete::deregistered;
 use muster_domain::cluster::{Cluster, lifecycle};
 use muster_domain::host::{Event, Host};
-use muster_domain::{ClusterId, Entry};
+use muster_domain::{ClusterId, Entry, Refused, Severity};
 use muster_store::{ClusterWrite, Commit, HostWrite};
 use std::sync::Arc;
 
@@ -31,10 +31,26 @@ pub async fn cluster_delete(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<(), E
             .ok_or_else(|| Error::missing("cluster", id))?;
         match delete_once(hub, &cluster, ask).await {
             Err(error) if error.is_stale() => last = Some(error),
+            Err(Error::Refused(refused)) => {
+                tell_failure(hub, &cluster, &refused, ask).await?;
+                return Err(refused.into());
+            }
             done => return done,
         }
     }
     Err(last.unwrap_or_else(|| Error::missing("cluster", id)))
+}
+
+/// A refusal is history too: people look there when automation did not do what they expected.
+async fn tell_failure(hub: &Hub, cluster: &Cluster, refused: &Refused, ask: &Ask) -> Result<(), Error> {
+    let text = format!("Cluster {} was not deleted: {refused}", cluster.name);
+    let commit = Commit {
+        request_id: ask.request_id,
+        journal: vec![cluster.entry("cluster_deregister_failed", Severity::Error, text)],
+        ..Commit::new(hub.now())
+    };
+    hub.commit(commit, Vec::new()).await?;
+    Ok(())
 }
 
 /// Decides for every host; the same code answers a plan.

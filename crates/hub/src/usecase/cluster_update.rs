@@ -9,6 +9,7 @@ use muster_contract::v2::cluster_setting as wire;
 use muster_contract::v2::network as wire_network;
 use muster_domain::checks::reports::VipVerification;
 use muster_domain::cluster::{Cluster, ClusterNetwork, Event, IgnitionEndpoint, Operator, Vip, lifecycle};
+use muster_domain::infra_env::Proxy;
 use muster_domain::input::platform::{NetworkTypeSetting, Platform, network_type, platform_and_networking};
 use muster_domain::input::vip::{VipSetting, vip_pair, vips};
 use muster_domain::input::{
@@ -36,11 +37,18 @@ pub async fn cluster_update(
 ) -> Result<Arc<Cluster>, Error> {
     let changed = cluster_change(hub, id, ask, |cluster| {
         lifecycle::next(cluster, &Event::Update, hub.now())?;
+        let proxy = cluster.proxy.clone();
         apply(cluster, wish, Given::Later)?;
-        Ok(Vec::new())
+        Ok(proxy_news(cluster, &proxy).into_iter().collect())
     })
     .await?;
     Ok(cluster_look(hub, id).await?.unwrap_or(changed))
+}
+
+/// Proxies may carry a password: that they changed is told, not what they are.
+fn proxy_news(cluster: &Cluster, before: &Proxy) -> Option<Entry> {
+    let text = format!("Cluster {}: its proxy settings changed.", cluster.name);
+    (cluster.proxy != *before).then(|| cluster.entry("proxy_settings_changed", Severity::Info, text))
 }
 
 /// An installed cluster begins to take on more hosts.

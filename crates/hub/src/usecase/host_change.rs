@@ -4,8 +4,8 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use muster_contract::v1::host::{ChangeHost, HostSetting};
-use muster_domain::HostKey;
 use muster_domain::host::{Decision, Host, rules};
+use muster_domain::{Entry, HostKey, Severity};
 use std::sync::Arc;
 
 pub async fn host_change(
@@ -39,8 +39,8 @@ fn turn(scene: &Scene<'_>, change: &ChangeHost) -> Result<Turn, Error> {
     }
     host.updated_at = scene.now;
     let decision = Decision {
+        journal: approval(&scene.host, &host).into_iter().collect(),
         host,
-        journal: Vec::new(),
         effects: Vec::new(),
         forget: Vec::new(),
         why: "changed by a person",
@@ -50,6 +50,17 @@ fn turn(scene: &Scene<'_>, change: &ChangeHost) -> Result<Turn, Error> {
     } else {
         Ok(scene.plain(decision))
     }
+}
+
+/// Whether a host may be used is decided by people, and told.
+fn approval(before: &Host, after: &Host) -> Option<Entry> {
+    let verdict = if after.approved {
+        "is approved"
+    } else {
+        "is not approved any more"
+    };
+    let text = format!("Host {} {verdict}.", after.name());
+    (before.approved != after.approved).then(|| after.entry("host_approved_updated", Severity::Info, text))
 }
 
 fn take_away(host: &mut Host, setting: HostSetting) {

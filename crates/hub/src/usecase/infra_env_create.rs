@@ -8,7 +8,9 @@ use flate2::{Compression, write::GzEncoder};
 use muster_contract::v2::infra_env::{self as wire, CreateInfraEnv};
 use muster_domain::infra_env::{ImageType, InfraEnv, Proxy};
 use muster_domain::input::kernel_arguments::{KernelArgument, kernel_arguments};
-use muster_domain::input::{Invalid, ignition, image, name, ntp, proxy, pull_secret, ssh_key, trust_bundle};
+use muster_domain::input::{
+    Invalid, Shape, ignition, image, name, ntp, proxy, pull_secret, ssh_key, trust_bundle,
+};
 use muster_domain::render::cpio::{self, Entry as File, cpio};
 use muster_domain::render::ignition::{AGENT_START_TIMEOUT_SECONDS, Discovery, EMBED_AREA_BYTES, discovery};
 use muster_domain::{ClusterId, Entry, InfraEnvId, Severity};
@@ -28,12 +30,48 @@ pub async fn infra_env_create_as(
     wish: &CreateInfraEnv,
     ask: &Ask,
 ) -> Result<Arc<InfraEnv>, Error> {
-    let infra_env = new_infra_env(hub, id, wish, ask)?;
-    fits_the_image(hub, &infra_env)?;
+    let made = new_infra_env(hub, id, wish, ask).and_then(|infra_env| {
+        fits_the_image(hub, &infra_env)?;
+        Ok(infra_env)
+    });
+    let infra_env = match made {
+        Ok(infra_env) => infra_env,
+        Err(error) => {
+            tell_failure(hub, id, wish, &error, ask).await?;
+            return Err(error);
+        }
+    };
     let text = format!("InfraEnv {} was created.", infra_env.name);
     let entry = Entry::new("infra_env_registered", Severity::Info, text).of_infra_env(infra_env.id);
     let journal = vec![entry, image_news(&infra_env)];
     infra_env_commit(hub, infra_env, journal, ask).await
+}
+
+/// A refusal is history too: people look there when automation did not do what they expected.
+async fn tell_failure(
+    hub: &Hub,
+    id: InfraEnvId,
+    wish: &CreateInfraEnv,
+    error: &Error,
+    ask: &Ask,
+) -> Result<(), Error> {
+    // What cannot be read at all is between the caller and the door.
+    if matches!(error, Error::Invalid(invalid) if invalid.shape == Shape::Schema) {
+        return Ok(());
+    }
+    let text = format!("InfraEnv {} was not created: {error}", wish.name);
+    let mut entry = Entry::new("infra_env_registration_failed", Severity::Error, text).of_infra_env(id);
+    entry.cluster = wish
+        .cluster_id
+        .map(ClusterId)
+        .filter(|id| hub.index.cluster(*id).is_some());
+    let commit = Commit {
+        request_id: ask.request_id,
+        journal: vec![entry],
+        ..Commit::new(hub.now())
+    };
+    hub.commit(commit, Vec::new()).await?;
+    Ok(())
 }
 
 /// Hosts booted from now on get another image.

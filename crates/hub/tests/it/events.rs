@@ -1,7 +1,8 @@
 //! The history over REST v2.
 
-use crate::door::{Door, V2};
-use axum::http::StatusCode;
+use crate::door::{Door, V1, V2};
+use axum::http::{Method, StatusCode};
+use muster_domain::ClusterId;
 use serde_json::json;
 
 #[tokio::test]
@@ -131,4 +132,58 @@ async fn a_wrong_query_or_event_is_refused_in_the_shape_of_the_framework() {
         let answer = door.post(&format!("{V2}/events"), body).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
     }
+}
+
+async fn named(door: &Door, query: &str, name: &str) -> usize {
+    let all = door.get(&format!("{V2}/events?{query}")).await;
+    let all = all.body.as_array().unwrap();
+    all.iter().filter(|event| event["name"] == name).count()
+}
+
+#[tokio::test]
+async fn what_could_not_be_made_or_deleted_is_history_too() {
+    let door = Door::open().await;
+    let cluster = door.cluster("alpha").await;
+    let wish = json!({ "name": "odd", "pull_secret": "no json", "cluster_id": cluster });
+    let refused = door.post(&format!("{V2}/infra-envs"), wish).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text);
+    let query = format!("cluster_id={cluster}");
+    assert_eq!(named(&door, &query, "infra_env_registration_failed").await, 1);
+
+    let mut installing =
+        muster_domain::cluster::Cluster::clone(&door.hub.index.cluster(ClusterId(cluster)).unwrap());
+    installing.phase = muster_domain::cluster::Phase::Installing;
+    installing.revision += 1;
+    door.hub.index.put_cluster(installing);
+    let path = format!("{V2}/clusters/{cluster}");
+    let refused = door.ask(Method::DELETE, &path, None).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);
+    assert_eq!(named(&door, &query, "cluster_deregister_failed").await, 1);
+}
+
+#[tokio::test]
+async fn approval_and_other_proxies_are_told_when_they_change() {
+    let door = Door::open().await;
+    let (pool, cluster) = (door.infra_env("pool").await, door.cluster("alpha").await);
+    let host = door.worker(pool, 1).await;
+    for approved in [true, true, false] {
+        let body = json!({ "approved": approved });
+        let path = format!("{V1}/infra-envs/{pool}/hosts/{host}");
+        let answer = door.ask(Method::PATCH, &path, Some(&body)).await;
+        assert!(answer.status.is_success(), "{}", answer.text);
+    }
+    let query = format!("infra_env_id={pool}");
+    assert_eq!(named(&door, &query, "host_approved_updated").await, 2);
+
+    for proxy in ["http://user:pa55word@proxy.example.com:3128"; 2] {
+        let body = json!({ "http_proxy": proxy });
+        let answer = door
+            .ask(Method::PATCH, &format!("{V2}/clusters/{cluster}"), Some(&body))
+            .await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    }
+    let query = format!("cluster_id={cluster}");
+    assert_eq!(named(&door, &query, "proxy_settings_changed").await, 1);
+    let all = door.get(&format!("{V2}/events?{query}")).await;
+    assert!(!all.text.contains("pa55word"), "{}", all.text);
 }
