@@ -30,7 +30,7 @@ use muster_domain::{ClusterId, HostKey};
 use muster_image::Images;
 use muster_store::Store;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use tokio::sync::{Notify, watch};
 
@@ -59,6 +59,8 @@ pub struct Inner {
     pub files_bell: Notify,
     /// The newest change, for everyone who waits on the feed.
     pub newest_change: watch::Sender<i64>,
+    /// How far the changes of other hubs were taken over. Not `newest_change`: our own changes are ahead of theirs.
+    feed_read_to: AtomicI64,
     /// Set once the hub serves images itself.
     images: OnceLock<Images>,
 }
@@ -115,6 +117,7 @@ impl Hub {
             outbox_bell: Notify::new(),
             files_bell: Notify::new(),
             newest_change: watch::Sender::new(newest),
+            feed_read_to: AtomicI64::new(newest),
             images: OnceLock::new(),
         }));
         worker::load::everything(&hub).await?;

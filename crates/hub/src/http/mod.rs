@@ -69,6 +69,10 @@ fn broken(panic: Box<dyn std::any::Any + Send>) -> Response {
 
 /// Whether the workers still work: a hub that cannot write must be restarted, not kept.
 async fn health(State(hub): State<Hub>) -> Response {
+    if let Some(worker) = hub.workers.stuck(hub.now()) {
+        tracing::error!(worker, "a worker has not begun a run for minutes");
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    }
     match hub.store.changes_last().await {
         Ok(_) => StatusCode::OK.into_response(),
         Err(error) => {

@@ -4,19 +4,18 @@ use crate::Hub;
 use crate::error::Error;
 use crate::index::Slot;
 use crate::usecase::host_due::host_due;
+use crate::worker::PULSE;
 use futures_util::stream::{self, StreamExt};
 use muster_domain::HostKey;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// Without anything on the agenda there is still the bell.
-const IDLE: Duration = Duration::from_secs(3600);
 
 /// A whole rack may fall silent at once: so many share a wait for the disk.
 const TOGETHER: usize = 64;
 
 pub async fn run(hub: Hub) {
     loop {
+        hub.workers.begins("deadlines", hub.now());
         let result = once(&hub).await.map(drop);
         hub.workers.note("deadlines", hub.now(), &result);
         let wait = if result.is_err() {
@@ -33,8 +32,20 @@ pub async fn run(hub: Hub) {
 
 fn pause(hub: &Hub) -> Duration {
     match hub.agenda.next_micros() {
-        Some(at) => Duration::from_micros(u64::try_from(at - hub.now().as_microsecond()).unwrap_or(0)),
-        None => IDLE,
+        Some(at) => {
+            let wait = u64::try_from(at - hub.now().as_microsecond()).unwrap_or(0);
+            Duration::from_micros(wait).min(PULSE)
+        }
+        // Without anything on the agenda there is still the bell.
+        None => PULSE,
+    }
+}
+
+/// Every host's next deadline: what was taken in hand is not on the agenda any more.
+pub fn plan_anew(hub: &Hub) {
+    for slot in hub.index.keys().into_iter().filter_map(|key| hub.index.slot(key)) {
+        slot.live.queued_micros.store(i64::MAX, Ordering::Relaxed);
+        hub.remind(&slot);
     }
 }
 

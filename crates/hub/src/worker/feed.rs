@@ -4,30 +4,32 @@ use crate::Hub;
 use crate::error::Error;
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
 use muster_store::{Change, ChangeKind, ChangeOp};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How far behind another hub may be.
 const EVERY: Duration = Duration::from_millis(500);
 const PAGE: u32 = 1_000;
 
-/// `after` is what the hub knew when it had read everything.
-pub async fn run(hub: Hub, mut after: i64) {
+pub async fn run(hub: Hub) {
     loop {
         tokio::time::sleep(EVERY).await;
-        let result = once(&hub, &mut after).await;
+        hub.workers.begins("feed", hub.now());
+        let result = once(&hub).await;
         hub.workers.note("feed", hub.now(), &result);
     }
 }
 
-async fn once(hub: &Hub, after: &mut i64) -> Result<(), Error> {
+async fn once(hub: &Hub) -> Result<(), Error> {
     loop {
-        let changes = hub.store.changes_after(*after, PAGE).await?;
+        let after = hub.feed_read_to.load(Ordering::Relaxed);
+        let changes = hub.store.changes_after(after, PAGE).await?;
         let Some(last) = changes.last() else { return Ok(()) };
         let newest = last.seq;
         for change in &changes {
             follow(hub, change).await?;
         }
-        *after = newest;
+        hub.feed_read_to.store(newest, Ordering::Relaxed);
         hub.announce(newest);
     }
 }

@@ -16,6 +16,7 @@ const ROWS: usize = 5_000;
 pub async fn run(hub: Hub) {
     loop {
         tokio::time::sleep(EVERY).await;
+        hub.workers.begins("flush", hub.now());
         let result = once(&hub).await;
         hub.workers.note("flush", hub.now(), &result);
     }

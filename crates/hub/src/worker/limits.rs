@@ -3,27 +3,37 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
+use crate::worker::PULSE;
 use muster_domain::ClusterId;
 use muster_domain::cluster::{Event, deadline, lifecycle};
 use std::time::Duration;
 
-/// Without anything on the agenda there is still the bell.
-const IDLE: Duration = Duration::from_secs(3600);
-
 pub async fn run(hub: Hub) {
     loop {
+        hub.workers.begins("limits", hub.now());
         let result = once(&hub).await.map(drop);
         hub.workers.note("limits", hub.now(), &result);
         let wait = match (&result, hub.cluster_agenda.next_micros()) {
             (Err(_), _) => Duration::from_secs(1),
             (Ok(()), Some(at)) => {
-                Duration::from_micros(u64::try_from(at - hub.now().as_microsecond()).unwrap_or(0))
+                let wait = u64::try_from(at - hub.now().as_microsecond()).unwrap_or(0);
+                Duration::from_micros(wait).min(PULSE)
             }
-            (Ok(()), None) => IDLE,
+            // Without anything on the agenda there is still the bell.
+            (Ok(()), None) => PULSE,
         };
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
             () = hub.cluster_agenda.bell.notified() => {}
+        }
+    }
+}
+
+/// Every cluster's next deadline: what was taken in hand is not on the agenda any more.
+pub fn plan_anew(hub: &Hub) {
+    for cluster in hub.index.clusters() {
+        if let Some(due) = deadline::of(&cluster, &hub.settings.cluster_timers) {
+            hub.cluster_agenda.add(due.as_microsecond(), cluster.id);
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::usecase::cluster_look::cluster_look;
+use crate::worker::PULSE;
 use muster_domain::ClusterId;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ const LONGEST_REST: Duration = Duration::from_secs(2);
 pub async fn run(hub: Hub) {
     loop {
         let started = Instant::now();
+        hub.workers.begins("cluster-looks", hub.now());
         let result = once(&hub).await.map(drop);
         hub.workers.note("cluster-looks", hub.now(), &result);
         // Looks at large clusters take a quarter of the time at most: what changes meanwhile waits for one look.
@@ -21,8 +23,20 @@ pub async fn run(hub: Hub) {
             (started.elapsed() * 3).min(LONGEST_REST)
         };
         tokio::time::sleep(rest).await;
-        hub.dirty_bell.notified().await;
+        tokio::select! {
+            () = hub.dirty_bell.notified() => {}
+            () = tokio::time::sleep(PULSE) => {}
+        }
     }
+}
+
+/// Every cluster is looked at: which ones were in hand is not known any more.
+pub fn plan_anew(hub: &Hub) {
+    hub.looked();
+    hub.index
+        .clusters()
+        .iter()
+        .for_each(|cluster| hub.mark_dirty(cluster.id));
 }
 
 pub async fn once(hub: &Hub) -> Result<usize, Error> {

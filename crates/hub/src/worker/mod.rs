@@ -8,11 +8,19 @@ pub mod load;
 pub mod looks;
 pub mod outbox;
 
+mod supervise;
+
 use crate::Hub;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use tokio::task::JoinSet;
+
+/// A worker that has not begun a run for so long does not work any more.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+/// Workers without anything to do show this often that they are there.
+const PULSE: Duration = Duration::from_secs(60);
 
 /// How each worker is doing, for people.
 #[derive(Debug, Default)]
@@ -22,11 +30,32 @@ pub struct Board(Mutex<BTreeMap<&'static str, Worker>>);
 pub struct Worker {
     pub runs: u64,
     pub failures: u64,
+    /// Only of workers that were started.
+    pub begun_at: Option<Timestamp>,
     pub last_run_at: Option<Timestamp>,
     pub last_error: Option<String>,
 }
 
 impl Board {
+    /// A run begins.
+    pub fn begins(&self, name: &'static str, at: Timestamp) {
+        let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        board.entry(name).or_default().begun_at = Some(at);
+    }
+
+    /// The first worker that was started and has not begun a run for too long.
+    pub fn stuck(&self, now: Timestamp) -> Option<&'static str> {
+        let board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        board
+            .iter()
+            .find(|(_, worker)| {
+                worker
+                    .begun_at
+                    .is_some_and(|at| now.duration_since(at) > PATIENCE)
+            })
+            .map(|(name, _)| *name)
+    }
+
     pub fn note<E: std::fmt::Display>(&self, name: &'static str, at: Timestamp, result: &Result<(), E>) {
         let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let worker = board.entry(name).or_default();
@@ -51,16 +80,22 @@ impl Board {
 /// Starts all of them; they end when the set is dropped.
 pub fn start(hub: &Hub) -> JoinSet<()> {
     let mut workers = JoinSet::new();
-    workers.spawn(deadlines::run(hub.clone()));
-    workers.spawn(looks::run(hub.clone()));
-    workers.spawn(outbox::run(hub.clone()));
-    workers.spawn(outbox::run_files(hub.clone()));
-    workers.spawn(limits::run(hub.clone()));
-    workers.spawn(flush::run(hub.clone()));
-    if hub.settings.database == "postgresql" {
-        // Read here: once requests are answered, our own changes would hide older ones of others.
-        let after = *hub.newest_change.borrow();
-        workers.spawn(feed::run(hub.clone(), after));
+    let mut keep = |name, run: fn(Hub) -> supervise::Run, again: fn(&Hub)| {
+        workers.spawn(supervise::keep(hub.clone(), name, run, again));
+    };
+    keep(
+        "deadlines",
+        |hub| Box::pin(deadlines::run(hub)),
+        deadlines::plan_anew,
+    );
+    keep("cluster-looks", |hub| Box::pin(looks::run(hub)), looks::plan_anew);
+    keep("limits", |hub| Box::pin(limits::run(hub)), limits::plan_anew);
+    // These read from the database what is to be done.
+    keep("outbox", |hub| Box::pin(outbox::run(hub)), |_| ());
+    keep("files", |hub| Box::pin(outbox::run_files(hub)), |_| ());
+    keep("flush", |hub| Box::pin(flush::run(hub)), |_| ());
+    if hub.has_company() {
+        keep("feed", |hub| Box::pin(feed::run(hub)), |_| ());
     }
     workers
 }

@@ -21,6 +21,7 @@ const FILES_AT_ONCE: usize = 4;
 /// Does at once what can be done at once.
 pub async fn run(hub: Hub) {
     loop {
+        hub.workers.begins("outbox", hub.now());
         let result = quick(&hub).await.map(drop);
         hub.workers.note("outbox", hub.now(), &result);
         tokio::select! {
@@ -35,6 +36,7 @@ pub async fn run_files(hub: Hub) {
     let mut jobs = JoinSet::new();
     let mut under_way = UnderWay::new();
     loop {
+        hub.workers.begins("files", hub.now());
         let result = start_files(&hub, &mut jobs, &mut under_way).await;
         hub.workers.note("files", hub.now(), &result);
         tokio::select! {

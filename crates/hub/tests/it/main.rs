@@ -12,6 +12,7 @@ mod door;
 mod events;
 mod fake_installer;
 mod ignition;
+mod health;
 mod images;
 mod infra_envs;
 mod install_files;
