@@ -6,6 +6,7 @@ pub mod checks;
 pub mod cluster;
 pub mod host;
 pub mod id;
+pub mod image_name;
 pub mod infra_env;
 pub mod input;
 pub mod inventory;

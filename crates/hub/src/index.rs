@@ -2,6 +2,7 @@
 //!
 //! It is a copy. The database decides: a commit based on a stale copy is refused, read again and decided again.
 
+use crate::hourly::Hourly;
 use crate::outstanding::Outstanding;
 use jiff::Timestamp;
 use muster_domain::cluster::Cluster;
@@ -29,7 +30,9 @@ pub struct Live {
     /// How the host's clock was judged when its checks last ran: 0 unknown, 1 right, 2 wrong.
     pub skew: AtomicU8,
     /// How often the agent was asked to replace itself; asking for ever would keep it from working.
-    pub upgrades: AtomicU8,
+    upgrades: AtomicU8,
+    /// What may be told of this host once an hour.
+    pub hourly: Hourly,
     /// Long steps the agent is working on.
     pub outstanding: Outstanding,
     /// The earliest wake-up already queued for it; `i64::MAX` when none.
@@ -65,6 +68,11 @@ impl Slot {
     }
 }
 
+/// An agent that still differs after this many upgrades runs an alias of the same image; it is left alone.
+const UPGRADE_ATTEMPTS: u8 = 3;
+/// Stands for "and its checks know of it".
+const UPGRADE_GIVEN_UP: u8 = UPGRADE_ATTEMPTS + 1;
+
 /// The end of the year 9999. Clocks beyond it are as wrong as this, and can be reckoned with.
 const FARTHEST_CLOCK: i64 = 253_402_300_799;
 
@@ -92,6 +100,31 @@ impl Live {
     /// Counts the host as seen at `at` without there being anything to write down.
     pub fn excuse(&self, at: Timestamp) {
         self.seen_micros.fetch_max(at.as_microsecond(), Ordering::Relaxed);
+    }
+
+    /// Whether the agent may be asked once more; if so it counts as asked.
+    pub fn ask_to_upgrade(&self) -> bool {
+        self.upgrades
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |asked| {
+                (asked < UPGRADE_ATTEMPTS).then_some(asked + 1)
+            })
+            .is_ok()
+    }
+
+    /// True once, after the last attempt.
+    pub fn give_up_upgrading(&self) -> bool {
+        self.upgrades
+            .compare_exchange(
+                UPGRADE_ATTEMPTS,
+                UPGRADE_GIVEN_UP,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    pub fn agent_stays(&self) -> bool {
+        self.upgrades.load(Ordering::Relaxed) == UPGRADE_GIVEN_UP
     }
 
     pub fn seen(&self) -> Timestamp {

@@ -5,6 +5,7 @@ pub mod archive;
 pub mod clock;
 pub mod config;
 pub mod error;
+pub mod hourly;
 pub mod http;
 pub mod ignition;
 pub mod index;

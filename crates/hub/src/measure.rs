@@ -71,6 +71,10 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
         clock: host.clock,
         clock_read_at: if host.clock == 0 { now } else { host.checked_in_at },
         agent_version: &host.agent_version,
+        agent_stays: hub
+            .index
+            .slot(host.key())
+            .is_some_and(|slot| slot.live.agent_stays()),
         ntp_configured,
         wanted_images: &wanted_images,
         settings: &hub.settings.checks,

@@ -9,14 +9,12 @@ use muster_domain::cluster::Cluster;
 use muster_domain::host::install_order::{self, Ingredients, InstallOrder, ReleaseImages};
 use muster_domain::host::steps::{After, Orders, Step, orders};
 use muster_domain::host::{Host, Outcome, Role, Status};
+use muster_domain::image_name::same_image;
 use serde_json::json;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// In larger clusters hosts take turns: a full mesh every minute would drown the network.
 const CONNECTIVITY_HOSTS_PER_MINUTE: usize = 150;
-/// An agent that still differs after this many upgrades runs an alias of the same image; it is left alone.
-const UPGRADE_ATTEMPTS: u8 = 3;
 
 pub fn of(hub: &Hub, slot: &Slot, host: &Host, now: Timestamp) -> StepsView {
     if let Some(upgrade) = upgrade(hub, slot, host) {
@@ -345,11 +343,14 @@ fn holds(steps: &StepsView, wanted: StepType) -> bool {
         .any(|step| step.step_type == wanted)
 }
 
-fn upgrade(hub: &Hub, slot: &Slot, host: &Host) -> Option<StepsView> {
+/// The agent image the host should run instead of its own.
+fn other_agent<'a>(hub: &'a Hub, host: &Host) -> Option<&'a str> {
     let wanted = hub.settings.checks.wanted_agent.as_deref()?;
-    if host.agent_version.is_empty() || same_image(&host.agent_version, wanted) {
-        return None;
-    }
+    (!host.agent_version.is_empty() && !same_image(&host.agent_version, wanted)).then_some(wanted)
+}
+
+fn upgrade(hub: &Hub, slot: &Slot, host: &Host) -> Option<StepsView> {
+    let wanted = other_agent(hub, host)?;
     match host.status() {
         Status::Binding
         | Status::Discovering
@@ -361,8 +362,7 @@ fn upgrade(hub: &Hub, slot: &Slot, host: &Host) -> Option<StepsView> {
         | Status::PendingForInput => {}
         _ => return None,
     }
-    if slot.live.upgrades.fetch_add(1, Ordering::Relaxed) >= UPGRADE_ATTEMPTS {
-        slot.live.upgrades.store(UPGRADE_ATTEMPTS, Ordering::Relaxed);
+    if !slot.live.ask_to_upgrade() {
         return None;
     }
     let args = vec![json!({ "agent_image": wanted }).to_string()];
@@ -373,30 +373,7 @@ fn upgrade(hub: &Hub, slot: &Slot, host: &Host) -> Option<StepsView> {
     })
 }
 
-/// The same image may be spelled with or without its default registry and tag.
-pub fn same_image(one: &str, other: &str) -> bool {
-    fn plain(image: &str) -> &str {
-        let image = image.strip_prefix("docker.io/").unwrap_or(image);
-        let image = image.strip_prefix("library/").unwrap_or(image);
-        image.strip_suffix(":latest").unwrap_or(image)
-    }
-    plain(one) == plain(other)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::same_image;
-
-    #[test]
-    fn one_image_may_be_spelled_in_several_ways() {
-        assert!(same_image(
-            "registry.example.com/agent",
-            "registry.example.com/agent:latest"
-        ));
-        assert!(same_image("docker.io/library/agent:v1", "agent:v1"));
-        assert!(!same_image(
-            "registry.example.com/agent:v1",
-            "registry.example.com/agent:v2"
-        ));
-    }
+/// True once: the agent was asked often enough, and now the check about it must run again.
+pub fn gives_up_upgrading(hub: &Hub, slot: &Slot, host: &Host) -> bool {
+    other_agent(hub, host).is_some() && slot.live.give_up_upgrading()
 }

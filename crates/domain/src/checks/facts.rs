@@ -37,6 +37,8 @@ pub struct Subject<'a> {
     pub clock: i64,
     pub clock_read_at: Timestamp,
     pub agent_version: &'a str,
+    /// It was told to replace itself often enough, and did not.
+    pub agent_stays: bool,
     /// Somebody named time servers for the InfraEnv or the cluster.
     pub ntp_configured: bool,
     /// Images the installation will pull; empty for a free host, and for clusters that need none.

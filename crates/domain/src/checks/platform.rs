@@ -4,6 +4,7 @@ use super::facts::{ClusterFacts, Subject};
 use super::finding::Outcome;
 use super::hardware::with_inventory;
 use crate::host;
+use crate::image_name::same_image;
 
 pub(super) fn network_settings(subject: &Subject<'_>) -> Outcome {
     with_inventory(subject, |inventory| {
@@ -49,10 +50,18 @@ pub(super) fn compatible(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outco
 
 pub(super) fn agent(subject: &Subject<'_>) -> Outcome {
     match &subject.settings.wanted_agent {
-        Some(wanted) if wanted != subject.agent_version => Outcome::fail(format!(
+        Some(wanted) if subject.agent_version.is_empty() || same_image(wanted, subject.agent_version) => {
+            Outcome::pass("The host's agent suits the hub.")
+        }
+        // An agent that still differs runs the same image under another name, or one that works well enough.
+        Some(wanted) if subject.agent_stays => Outcome::pass(format!(
+            "The host's agent {} stays: it did not become {wanted} when it was told to. If steps fail, boot a current discovery image.",
+            subject.agent_version
+        )),
+        Some(wanted) => Outcome::fail(format!(
             "The host's agent is being replaced by {wanted}; this takes a few minutes. If it does not end, boot a current discovery image."
         )),
-        Some(_) | None => Outcome::pass("The host's agent suits the hub."),
+        None => Outcome::pass("The host's agent suits the hub."),
     }
 }
 

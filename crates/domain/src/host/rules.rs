@@ -92,6 +92,11 @@ pub fn takes_reports(host: &Host) -> bool {
     }
 }
 
+/// The tests of disk and images are made for a cluster; a late answer says nothing about a host that left it.
+pub fn takes_tests(host: &Host) -> bool {
+    takes_reports(host) && !host.is_free()
+}
+
 /// An agent that registers again in the middle of the last tests keeps what it reported.
 pub fn keeps_reports_on_register(host: &Host) -> bool {
     matches!(host.phase, Phase::Preparing | Phase::Prepared)

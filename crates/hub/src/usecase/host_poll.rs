@@ -30,7 +30,8 @@ pub async fn host_poll(
     let was_skew = slot.live.skew.swap(skew, Ordering::Relaxed);
     let new_agent = agent_version.is_some_and(|version| !version.is_empty() && version != row.agent_version);
     let new_skew = row.gates.inventory && was_skew != skew;
-    if row.connected && !row.connection_timed_out && !new_agent && !new_skew {
+    let agent_stays = steps::gives_up_upgrading(hub, &slot, &row);
+    if row.connected && !row.connection_timed_out && !new_agent && !new_skew && !agent_stays {
         return told(hub, steps::of(hub, &slot, &row, now), &slot, ask).await;
     }
     let row = checked_in(hub, key, agent_version, ask).await?;
@@ -46,10 +47,10 @@ fn stranger(hub: &Hub, key: HostKey) -> Result<StepsView, Error> {
     Ok(steps::start_over())
 }
 
-/// The first time an agent is told to replace itself is worth a line of history.
+/// That an agent is told to replace itself, and by what a host is installed, is worth a line of history.
 async fn told(hub: &Hub, steps: StepsView, slot: &Slot, ask: &Ask) -> Result<StepsView, Error> {
-    if steps::is_upgrade(&steps) && slot.live.upgrades.load(Ordering::Relaxed) == 1 {
-        upgrade_started(hub, &slot.row(), ask).await?;
+    if steps::is_upgrade(&steps) {
+        upgrade_started(hub, slot.row().key(), ask).await?;
     }
     if steps::is_install(&steps) && slot.row().installer_version != hub.settings.images.installer {
         installer_chosen(hub, slot.row().key(), ask).await?;

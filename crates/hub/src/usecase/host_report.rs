@@ -197,9 +197,7 @@ async fn failed(
             )
             .await
         }
-        StepType::UpgradeAgent => {
-            upgrade_news(hub, key, "upgrade_agent_failed", Severity::Error, error, ask).await
-        }
+        StepType::UpgradeAgent => upgrade_failed(hub, key, error, ask).await,
         StepType::ConnectivityCheck
         | StepType::Execute
         | StepType::Inventory
@@ -317,6 +315,10 @@ async fn keep(
 async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: &Ask) -> Result<(), Error> {
     let reply: DiskSpeedReply = read(output)?;
     hub.host_turn(key, Need::Reports, ask, |scene| {
+        let mut decision = scene.next(&Event::CheckedIn)?;
+        if !rules::takes_tests(&scene.host) {
+            return Ok(scene.plain(decision));
+        }
         let path = match reply.path.as_str() {
             "" => scene.host.tenant.installation_disk_id.clone(),
             path => path.to_owned(),
@@ -331,7 +333,6 @@ async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: 
             speed_ms: reply.io_sync_duration,
             tested: true,
         };
-        let mut decision = scene.next(&Event::CheckedIn)?;
         if exit_code == 0 && reply.io_sync_duration > SLOWEST_DISK_MS {
             let text = format!(
                 "Host {}: disk {path} takes {} ms to write, more than the {SLOWEST_DISK_MS} ms that are supported.",
@@ -357,12 +358,15 @@ async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: 
 async fn images(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<(), Error> {
     let reply: ImagesReply = read(output)?;
     hub.host_turn(key, Need::Reports, ask, |scene| {
+        let mut decision = scene.next(&Event::CheckedIn)?;
+        if !rules::takes_tests(&scene.host) {
+            return Ok(scene.plain(decision));
+        }
         let mut all: BTreeMap<String, ImageStatus> = scene
             .stored
             .get(&Report::ImagesStatus)
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();
-        let mut decision = scene.next(&Event::CheckedIn)?;
         for image in &reply.images {
             let text = format!(
                 "Host {}: image {}: {}.",
@@ -386,73 +390,78 @@ async fn upgraded(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<()
         return Ok(());
     }
     let reply: UpgradeReply = read(output)?;
-    if reply.result == "success" {
-        upgrade_news(
-            hub,
-            key,
-            "upgrade_agent_finished",
-            Severity::Info,
-            &reply.agent_image,
-            ask,
-        )
-        .await
-    } else {
-        upgrade_news(
-            hub,
-            key,
-            "upgrade_agent_failed",
-            Severity::Error,
-            &reply.agent_image,
-            ask,
-        )
-        .await
+    if reply.result != "success" {
+        return upgrade_failed(hub, key, &reply.agent_image, ask).await;
     }
+    let (outcome, about) = ("was replaced by", reply.agent_image.as_str());
+    upgrade_news(
+        hub,
+        key,
+        "upgrade_agent_finished",
+        Severity::Info,
+        outcome,
+        about,
+        ask,
+    )
+    .await
 }
 
-pub async fn upgrade_started(hub: &Hub, host: &Host, ask: &Ask) -> Result<(), Error> {
-    let text = format!(
-        "Host {}: its agent is told to replace itself by {}",
-        host.name(),
-        hub.settings.images.agent
-    );
-    let entry = host.entry("upgrade_agent_started", Severity::Info, text);
-    let commit = Commit {
-        request_id: ask.request_id,
-        journal: vec![entry],
-        ..Commit::new(hub.now())
-    };
-    hub.commit(commit, Vec::new()).await?;
-    Ok(())
+pub async fn upgrade_started(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
+    let outcome = "is told to replace itself by";
+    let about = &hub.settings.images.agent;
+    upgrade_news(
+        hub,
+        key,
+        "upgrade_agent_started",
+        Severity::Info,
+        outcome,
+        about,
+        ask,
+    )
+    .await
 }
 
+/// Agents repeat themselves every minute; history tells it once an hour.
 async fn upgrade_news(
     hub: &Hub,
     key: HostKey,
-    name: &str,
+    name: &'static str,
     severity: Severity,
+    outcome: &str,
     about: &str,
     ask: &Ask,
 ) -> Result<(), Error> {
-    let Some(host) = hub.index.host(key) else {
+    let now = hub.now();
+    let Some(slot) = hub
+        .index
+        .slot(key)
+        .filter(|slot| slot.live.hourly.may_tell(name, now))
+    else {
         return Ok(());
     };
-    let outcome = if severity == Severity::Info {
-        "was replaced"
-    } else {
-        "could not be replaced"
-    };
-    let entry = host.entry(
-        name,
-        severity,
-        format!("Host {}: its agent {outcome}: {about}", host.name()),
-    );
+    let host = slot.host();
+    let text = format!("Host {}: its agent {outcome} {about}", host.name());
     let commit = Commit {
         request_id: ask.request_id,
-        journal: vec![entry],
-        ..Commit::new(hub.now())
+        journal: vec![host.entry(name, severity, text)],
+        ..Commit::new(now)
     };
     hub.commit(commit, Vec::new()).await?;
     Ok(())
+}
+
+async fn upgrade_failed(hub: &Hub, key: HostKey, about: &str, ask: &Ask) -> Result<(), Error> {
+    let outcome = "could not be replaced:";
+    upgrade_news(
+        hub,
+        key,
+        "upgrade_agent_failed",
+        Severity::Error,
+        outcome,
+        about,
+        ask,
+    )
+    .await
 }
 
 fn read<T: DeserializeOwned>(output: &str) -> Result<T, Error> {

@@ -5,14 +5,15 @@
     reason = "a test that panics has failed, which is what it is for"
 )]
 
+mod agents;
 mod client;
 mod clusters;
 mod docs;
 mod door;
 mod events;
 mod fake_installer;
-mod ignition;
 mod health;
+mod ignition;
 mod images;
 mod infra_envs;
 mod install_files;

@@ -36,6 +36,7 @@ pub struct World {
     pub skip: Vec<String>,
     pub clock: i64,
     pub agent: String,
+    pub agent_stays: bool,
     pub ntp_configured: bool,
     pub wanted_images: Vec<String>,
 }
@@ -216,6 +217,7 @@ impl World {
             skip: vec![],
             clock: NOW,
             agent: "agent:1".into(),
+            agent_stays: false,
             ntp_configured: false,
             wanted_images: vec![],
         }
@@ -269,6 +271,7 @@ impl World {
             clock: self.clock,
             clock_read_at: Timestamp::from_second(NOW).unwrap(),
             agent_version: &self.agent,
+            agent_stays: self.agent_stays,
             ntp_configured: self.ntp_configured,
             wanted_images: &self.wanted_images,
             settings: &self.settings,

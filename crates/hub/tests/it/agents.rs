@@ -1,0 +1,202 @@
+//! Agents that are out of date, late, or talkative.
+
+use crate::door::{Answer, Door, V1, V2};
+use crate::place::Place;
+use axum::http::{Method, StatusCode};
+use jiff::{SignedDuration, Timestamp};
+use muster_hub::Clock;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const WANTED: &str = "registry.example.com/agent@sha256:aa";
+
+async fn register(door: &Door, pool: Uuid, host: Uuid, agent: &str) {
+    let body = json!({ "host_id": host, "discovery_agent_version": agent });
+    let answer = door.post(&format!("{V2}/infra-envs/{pool}/hosts"), body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+}
+
+async fn steps(door: &Door, pool: Uuid, host: Uuid) -> Vec<String> {
+    let answer = door
+        .get(&format!("{V2}/infra-envs/{pool}/hosts/{host}/instructions"))
+        .await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+    let all = answer.body["instructions"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    all.iter()
+        .map(|step| step["step_type"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+async fn reply(door: &Door, pool: Uuid, host: Uuid, step: &str, exit_code: i64, output: Value) -> Answer {
+    let body = json!({ "step_type": step, "step_id": format!("{step}-1"), "exit_code": exit_code,
+        "output": output.to_string(), "error": "" });
+    door.post(&format!("{V2}/infra-envs/{pool}/hosts/{host}/instructions"), body)
+        .await
+}
+
+async fn host(door: &Door, pool: Uuid, host: Uuid) -> Value {
+    door.get(&format!("{V2}/infra-envs/{pool}/hosts/{host}"))
+        .await
+        .body
+}
+
+fn finding(host: &Value, id: &str) -> String {
+    let all: Value = serde_json::from_str(host["validations_info"].as_str().unwrap()).unwrap();
+    let mut findings = all
+        .as_object()
+        .unwrap()
+        .values()
+        .flat_map(|part| part.as_array().unwrap());
+    let found = findings.find(|finding| finding["id"] == id).unwrap();
+    found["status"].as_str().unwrap().to_owned()
+}
+
+async fn events(door: &Door, pool: Uuid, name: &str) -> usize {
+    let all = door.get(&format!("{V2}/events?infra_env_id={pool}")).await.body;
+    let all = all.as_array().unwrap();
+    all.iter().filter(|event| event["name"] == name).count()
+}
+
+async fn wanting() -> (Door, Clock) {
+    let clock = Clock::manual(Timestamp::from_second(1_800_000_000).unwrap());
+    let door = Door::with(Place::new().await, clock.clone(), |settings| {
+        settings.checks.wanted_agent = Some(WANTED.into());
+    })
+    .await;
+    (door, clock)
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_be_replaced_is_left_alone_and_its_host_can_be_used() {
+    let (door, _) = wanting().await;
+    let pool = door.infra_env("pool").await;
+    let id = Uuid::from_u128(1);
+    register(&door, pool, id, "mirror.example.com/agent:old").await;
+    for _ in 0..3 {
+        assert_eq!(steps(&door, pool, id).await, ["upgrade-agent"]);
+    }
+    door.report(pool, id, 1).await;
+    assert_eq!(
+        finding(&host(&door, pool, id).await, "compatible-agent"),
+        "failure"
+    );
+    assert!(!steps(&door, pool, id).await.contains(&"upgrade-agent".to_owned()));
+    let seen = host(&door, pool, id).await;
+    assert_eq!(finding(&seen, "compatible-agent"), "success", "{seen}");
+    let cluster = door.cluster("alpha").await;
+    assert_eq!(door.bind(pool, id, cluster).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn the_same_agent_under_another_name_is_neither_replaced_nor_complained_about() {
+    let (door, _) = wanting().await;
+    let pool = door.infra_env("pool").await;
+    let id = Uuid::from_u128(1);
+    register(&door, pool, id, "mirror.example.com/agent:v7@sha256:aa").await;
+    assert_eq!(steps(&door, pool, id).await[0], "inventory");
+    door.report(pool, id, 1).await;
+    assert_eq!(
+        finding(&host(&door, pool, id).await, "compatible-agent"),
+        "success"
+    );
+}
+
+#[tokio::test]
+async fn replaced_agents_are_told_of_once_an_hour() {
+    let (door, clock) = wanting().await;
+    let pool = door.infra_env("pool").await;
+    let id = Uuid::from_u128(1);
+    register(&door, pool, id, "mirror.example.com/agent:old").await;
+    let failed = json!({ "agent_image": WANTED, "result": "failure" });
+    for _ in 0..3 {
+        steps(&door, pool, id).await;
+        reply(&door, pool, id, "upgrade-agent", 0, failed.clone()).await;
+    }
+    assert_eq!(events(&door, pool, "upgrade_agent_started").await, 1);
+    assert_eq!(events(&door, pool, "upgrade_agent_failed").await, 1);
+    clock.advance(SignedDuration::from_mins(61));
+    reply(&door, pool, id, "upgrade-agent", 0, failed).await;
+    assert_eq!(events(&door, pool, "upgrade_agent_failed").await, 2);
+}
+
+#[tokio::test]
+async fn late_answers_to_tests_for_a_cluster_do_not_stick_to_a_host_that_left_it() {
+    let door = Door::open().await;
+    let (pool, cluster) = (door.infra_env("pool").await, door.cluster("alpha").await);
+    let id = door.worker(pool, 1).await;
+    assert_eq!(door.bind(pool, id, cluster).await.status, StatusCode::OK);
+    door.register(pool, id).await;
+    let unbind = format!("{V2}/infra-envs/{pool}/hosts/{id}/actions/unbind");
+    assert_eq!(door.ask(Method::POST, &unbind, None).await.status, StatusCode::OK);
+    let image = "secret.example.com/of/the/old/tenant:1";
+    let images = json!({ "images": [{ "name": image, "result": "failure", "size_bytes": 0, "time": 1.0,
+        "download_rate": 0.0 }] });
+    let speed = json!({ "io_sync_duration": 30, "path": "/dev/disk/by-id/wwn-0x1" });
+    for _ in 0..2 {
+        for (step, output) in [
+            ("container-image-availability", &images),
+            ("installation-disk-speed-check", &speed),
+        ] {
+            let answer = reply(&door, pool, id, step, 0, output.clone()).await;
+            assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.text);
+        }
+        let seen = host(&door, pool, id).await;
+        assert!(seen.get("cluster_id").is_none());
+        assert!(!seen.to_string().contains(image), "{seen}");
+        assert!(seen.get("disks_info").is_none(), "{seen}");
+        // First on its way, then free.
+        door.register(pool, id).await;
+    }
+    assert_eq!(events(&door, pool, "image_status_updated").await, 0);
+}
+
+#[tokio::test]
+async fn the_password_of_a_power_controller_is_never_shown_again() {
+    let door = Door::open().await;
+    let pool = door.infra_env("pool").await;
+    let id = door.worker(pool, 1).await;
+    let path = format!("{V2}/infra-envs/{pool}/hosts/{id}");
+    let given = json!({ "address": "redfish://bmc", "username": "admin", "password": "pa55word",
+        "certificate_verification": "Disabled" });
+    let change = json!({ "fencing_credentials": given });
+    let changed = door.ask(Method::PATCH, &path, Some(&change)).await;
+    assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.text);
+    let body = json!({ "name": "two", "openshift_version": "4.20", "pull_secret": crate::door::PULL_SECRET,
+        "base_dns_domain": "example.com", "control_plane_count": 2 });
+    let cluster = door.post(&format!("{V2}/clusters"), body).await.body["id"].clone();
+    let bound = door
+        .post(&format!("{path}/actions/bind"), json!({ "cluster_id": cluster }))
+        .await;
+    assert_eq!(bound.status, StatusCode::OK, "{}", bound.text);
+    let cluster = cluster.as_str().unwrap();
+    let v1 = format!("{V1}/infra-envs/{pool}/hosts/{id}");
+    for place in [
+        path.clone(),
+        format!("{V2}/infra-envs/{pool}/hosts"),
+        format!("{V2}/clusters/{cluster}"),
+        format!("{V2}/clusters/{cluster}/hosts"),
+        v1,
+    ] {
+        let seen = door.get(&place).await;
+        assert_eq!(seen.status, StatusCode::OK, "{place}: {}", seen.text);
+        assert!(!seen.text.contains("pa55word"), "{place}: {}", seen.text);
+    }
+    assert!(!changed.text.contains("pa55word") && !bound.text.contains("pa55word"));
+    let shown = host(&door, pool, id).await["fencing_credentials"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(
+        shown,
+        json!({ "address": "redfish://bmc", "username": "admin", "password": "***",
+            "certificate_verification": "Disabled" })
+    );
+    // Who reads, changes and writes back does not lose the password unnoticed.
+    let echo = json!({ "fencing_credentials": shown });
+    let refused = door.ask(Method::PATCH, &path, Some(&echo)).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text);
+}
