@@ -23,6 +23,17 @@ impl HubClient {
             .await
     }
 
+    /// With regard to a cluster: the roles of its release, and what binding or moving the host there would do.
+    pub async fn explain_host_for(
+        &self,
+        infra_env: Uuid,
+        host: Uuid,
+        cluster_id: Uuid,
+    ) -> Result<ExplainView> {
+        let path = format!("/infra-envs/{infra_env}/hosts/{host}/explain");
+        self.find(v1(path), &[("cluster_id", cluster_id)]).await
+    }
+
     pub async fn explain_cluster(&self, id: Uuid) -> Result<ExplainView> {
         self.get(v1(format!("/clusters/{id}/explain"))).await
     }

@@ -1,5 +1,6 @@
 //! `muster infra-env`: where hosts arrive, and the images they boot from.
 
+use super::host;
 use crate::age::{since, span};
 use crate::exit::{Failure, Outcome};
 use crate::input::{self, word_parser};
@@ -34,6 +35,13 @@ enum InfraEnvVerb {
     /// Show one InfraEnv
     #[command(after_help = "Examples:\n  muster infra-env get lab\n  muster infra-env get lab -o json")]
     Get {
+        /// Id, beginning of the id, or name
+        #[arg(value_name = "INFRA-ENV")]
+        infra_env: String,
+    },
+    /// Tell how the hosts of an InfraEnv are, and what to do next
+    #[command(after_help = "Examples:\n  muster infra-env explain lab")]
+    Explain {
         /// Id, beginning of the id, or name
         #[arg(value_name = "INFRA-ENV")]
         infra_env: String,
@@ -242,6 +250,10 @@ pub async fn run(hub: &HubClient, args: InfraEnvArgs) -> Outcome {
         InfraEnvVerb::Get { infra_env } => {
             let infra_env = resolve::infra_env(hub, &infra_env).await?;
             output::one(format, &infra_env, &cluster_names(hub).await?)
+        }
+        InfraEnvVerb::Explain { infra_env } => {
+            let infra_env = resolve::infra_env(hub, &infra_env).await?;
+            host::explain::show(&hub.explain_infra_env(infra_env.id).await?, &[], format)
         }
         InfraEnvVerb::Create(args) => create(hub, args, format).await,
         InfraEnvVerb::Update(args) => update(hub, args, format).await,

@@ -181,6 +181,22 @@ fn only_what_is_given_is_changed() {
 }
 
 #[test]
+fn a_host_is_explained_with_the_cluster_one_has_in_mind() {
+    let told = r#"{"subject":"host/worker-0","status":"unbinding-pending-user-action","status_info":"returns","why":"w",
+        "next_action":"Boot the discovery image.","blockers":[],
+        "verdicts":[{"role":"master","fits":false,"reasons":["too small for 4.21"]}],
+        "verbs":[{"verb":"move","allowed":true,"steps":[],"blockers":[],"warnings":[]},
+            {"verb":"delete-host","allowed":true,"steps":[],"blockers":[],"warnings":[]}]}"#;
+    let hub = Canned::start(&[("GET {v1}/infra-envs/{env}/hosts/{c}/explain", 200, told)]);
+    let ran = ok(&hub, &["host", "explain", "worker-0", "--cluster", "demo"]);
+    assert!(ran.out.contains("move: allowed"), "{}", ran.out);
+    assert!(ran.out.contains("too small for 4.21"), "{}", ran.out);
+    let asked = hub.asked().into_iter().find(|asked| asked.contains("/explain"));
+    let asked = asked.unwrap();
+    assert!(asked.contains(&format!("cluster_id={CLUSTER}")), "{asked}");
+}
+
+#[test]
 fn verdicts_are_asked_for_the_hosts_of_a_cluster() {
     let told = r#"{"subject":"host/worker-0","status":"known","status_info":"","why":"","next_action":"","blockers":[],
         "verdicts":[{"role":"worker","fits":true,"reasons":[]}],"verbs":[]}"#;

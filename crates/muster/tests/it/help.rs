@@ -103,6 +103,7 @@ fn every_command_that_does_something_has_examples() {
         "cluster logs",
         "infra-env list",
         "infra-env get",
+        "infra-env explain",
         "infra-env create",
         "infra-env update",
         "infra-env delete",

@@ -135,6 +135,9 @@ fn hosts_arrive_are_lent_moved_and_taken_back() {
         hub.ok(&format!("host explain {host} --cluster a"))
             .contains("bind: allowed")
     );
+    let told = hub.ok("infra-env explain lab");
+    assert!(told.contains("infra-env/lab is has-free-hosts"), "{told}");
+    assert!(told.contains("next: Bind one of its"), "{told}");
     assert!(
         hub.ok(&format!("host bind {host} --cluster a --dry-run"))
             .contains("1. ")

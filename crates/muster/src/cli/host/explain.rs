@@ -1,6 +1,6 @@
 //! `muster host explain` and `verdicts`: why a host is in its state, and what it is good for.
 
-use super::{Named, plan_of};
+use super::Named;
 use crate::age::since;
 use crate::exit::Outcome;
 use crate::output::{self, Column, Format, col};
@@ -49,21 +49,20 @@ pub struct VerdictsArgs {
 
 pub async fn explain(hub: &HubClient, args: ExplainArgs, format: Format) -> Outcome {
     let host = resolve::host(hub, &args.host.host).await?;
-    let mut plans = Vec::new();
-    if let Some(cluster) = &args.cluster {
-        let cluster = resolve::cluster(hub, cluster).await?;
-        let verb = if host.cluster_id.is_some() {
-            Verb::Move
-        } else {
-            Verb::Bind
-        };
-        plans.push(hub.plan(&plan_of(verb, &host, Some(cluster.id))).await?);
-    }
-    show(
-        &hub.explain_host(host.infra_env_id, host.id).await?,
-        &plans,
-        format,
-    )
+    let Some(cluster) = &args.cluster else {
+        let told = hub.explain_host(host.infra_env_id, host.id).await?;
+        return show(&told, &[], format);
+    };
+    let cluster = resolve::cluster(hub, cluster).await?;
+    let told = hub
+        .explain_host_for(host.infra_env_id, host.id, cluster.id)
+        .await?;
+    // Whether it is bound or moved depends on where it is; the hub knows best.
+    let there = told
+        .verbs
+        .iter()
+        .filter(|plan| plan.verb == Verb::Bind || plan.verb == Verb::Move);
+    show(&told, &there.cloned().collect::<Vec<_>>(), format)
 }
 
 /// Prints an explanation, and plans that were asked for with it.
