@@ -172,7 +172,7 @@ async fn the_password_of_a_power_controller_is_never_shown_again() {
         .await;
     assert_eq!(bound.status, StatusCode::OK, "{}", bound.text);
     let cluster = cluster.as_str().unwrap();
-    let v1 = format!("{V1}/infra-envs/{pool}/hosts/{id}");
+    let v1 = format!("{V1}/hosts/{id}");
     for place in [
         path.clone(),
         format!("{V2}/infra-envs/{pool}/hosts"),

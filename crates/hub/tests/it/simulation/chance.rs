@@ -1,10 +1,10 @@
 //! Chance: what happens next in a random schedule.
 
-use crate::world::{V2, World};
+use crate::world::{Promise, V2, World};
 use jiff::SignedDuration;
 use muster_hub::worker;
 use rand::RngExt;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 const MACHINES: u32 = 3;
@@ -113,13 +113,7 @@ impl World {
             0..5 => drop(self.bind(machine, cluster).await),
             5 | 6 => drop(self.unbind(machine).await),
             7 => drop(self.move_host(machine, cluster).await),
-            8 => {
-                let path = self.host_path(machine);
-                let (status, _) = self.call("DELETE", &path, None).await;
-                if status == 204 {
-                    self.promised[machine] = None;
-                }
-            }
+            8 => self.delete_host(machine).await,
             9 => self.replace_cluster(cluster).await,
             10..15 => drop(self.act(id, "install").await),
             15 => drop(self.act(id, "cancel").await),
@@ -144,8 +138,16 @@ impl World {
         self.run_for(SignedDuration::from_mins(minutes)).await;
     }
 
+    pub async fn delete_host(&mut self, machine: usize) {
+        let path = self.host_path(machine);
+        let (status, _) = self.call("DELETE", &path, None).await;
+        if status == 204 {
+            self.promise(machine, None);
+        }
+    }
+
     /// A cluster goes and another comes.
-    async fn replace_cluster(&mut self, cluster: usize) {
+    pub async fn replace_cluster(&mut self, cluster: usize) {
         let old = self.clusters[cluster];
         if !self.try_delete_cluster(old).await {
             return;
@@ -164,16 +166,17 @@ impl World {
             return false;
         }
         assert_eq!(code, 204, "{body}");
-        for promise in &mut self.promised {
-            if *promise == Some(Some(old)) {
-                *promise = Some(None);
+        for promise in self.promised.iter_mut().flatten() {
+            // A host that was on its way there stays free.
+            if [Promise::In(Some(old)), Promise::Moving(old)].contains(promise) {
+                *promise = Promise::In(None);
             }
         }
         true
     }
 
     /// Fills every secret a borrower can set with something to look for later.
-    async fn plant_secrets(&mut self, machine: usize) {
+    pub async fn plant_secrets(&mut self, machine: usize) {
         let path = self.host_path(machine);
         if self.cluster_of(machine).await.is_none() {
             return;
@@ -181,14 +184,28 @@ impl World {
         let change = json!({ "host_name": format!("canary-name-{machine}"), "ignition_endpoint_token": "canary-token",
             "ignition_endpoint_http_headers": [{ "key": "X-Canary", "value": "canary-header" }],
             "node_labels": [{ "key": "canary", "value": "canary-label" }],
-            "machine_config_pool_name": "canary-pool" });
+            "machine_config_pool_name": "canary-pool",
+            "fencing_credentials": { "address": "redfish://canary", "username": "canary", "password": "canary" } });
         self.call("PATCH", &path, Some(change)).await;
+        if let Some(disk) = self.other_disk(machine).await {
+            let skip = json!({ "disks_skip_formatting": [{ "disk_id": disk, "skip_formatting": true }] });
+            self.call("PATCH", &path, Some(skip)).await;
+        }
         let args = json!({ "args": ["--append-karg", "canary=1"] });
         self.call("PATCH", &format!("{path}/installer-args"), Some(args))
             .await;
         let config = json!({ "config": r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/canary"}]}}"# });
         self.call("PATCH", &format!("{path}/ignition"), Some(config))
             .await;
+    }
+
+    /// A disk of the machine that nothing is installed to.
+    async fn other_disk(&mut self, machine: usize) -> Option<String> {
+        let host = self.host(machine).await;
+        let inventory: Value = serde_json::from_str(host["inventory"].as_str()?).ok()?;
+        let mut disks = inventory["disks"].as_array()?.iter();
+        let other = disks.find(|disk| disk["id"] != host["installation_disk_id"])?;
+        other["id"].as_str().map(str::to_owned)
     }
 
     /// No more faults: everything is powered, and there is time.

@@ -1,10 +1,12 @@
 //! What must be true after every step, whatever happened.
 
-use crate::world::World;
+use crate::world::{Promise, World};
 use muster_domain::cluster::{self, Phase};
-use muster_domain::host::{Host, Report, Status};
+use muster_domain::host::{Host, Media, Report, Status};
 use muster_simfleet::Condition;
 use muster_store::HostFilter;
+use serde_json::json;
+use uuid::Uuid;
 
 /// Checked after every step of every schedule.
 pub async fn hold(world: &mut World) {
@@ -26,6 +28,10 @@ pub async fn hold(world: &mut World) {
         if host.is_free() {
             let text = serde_json::to_string(host).expect("plain data");
             assert!(!text.contains("canary"), "a free host keeps a secret: {text}");
+            assert!(
+                host.tenant.skip_formatting.is_empty(),
+                "a free host keeps a tenant's list of disks"
+            );
             for (report, body) in reports {
                 assert!(
                     !body.contains("canary"),
@@ -131,16 +137,41 @@ async fn acknowledged(world: &mut World) {
         let Some(promise) = world.promised[machine] else {
             continue;
         };
-        let actual = world.cluster_of(machine).await;
-        let host = world.store.host_find(world.key(machine)).await.expect("readable");
         // A host somebody deleted has no cluster to be wrong about.
-        if host.is_some() {
-            assert_eq!(
-                actual, promise,
+        let Some(host) = world.store.host_find(world.key(machine)).await.expect("readable") else {
+            continue;
+        };
+        let actual = host.cluster.map(|cluster| cluster.0);
+        match promise {
+            Promise::In(cluster) => assert_eq!(
+                actual, cluster,
                 "machine {machine}: an acknowledged change was lost"
-            );
+            ),
+            Promise::Moving(to) if actual == Some(to) => {
+                world.promise(machine, Some(Promise::In(actual)));
+            }
+            Promise::Moving(to) => {
+                assert_eq!(actual, None, "machine {machine} moved elsewhere");
+                if host.moving_to.map(|cluster| cluster.0) != Some(to) {
+                    gave_up(world, machine, to).await;
+                    world.promise(machine, Some(Promise::In(None)));
+                }
+            }
         }
     }
+}
+
+/// A move that does not end where it was told to says so.
+async fn gave_up(world: &mut World, machine: usize, to: Uuid) {
+    let events = world.events_of_host(machine).await;
+    let told = events
+        .iter()
+        .any(|event| event["name"] == "host_bind_failed" && event["cluster_id"] == json!(to));
+    assert!(
+        told,
+        "machine {machine}: an acknowledged move to {to} was forgotten\n{}",
+        world.describe()
+    );
 }
 
 /// The feed has no gap and tells of nothing twice.
@@ -174,8 +205,15 @@ pub async fn everybody_is_at_rest(world: &mut World) {
         }
         let host = world.store.host_find(world.key(machine)).await.expect("readable");
         let host = host.unwrap_or_else(|| panic!("machine {machine} is not registered any more"));
+        // Who cannot read the image it runs from waits for a person.
+        let waits_for_media = host.media == Media::Disconnected;
+        // Who waits for a person takes the move with it.
+        if !waits_for_media && !host.phase.is_returning() {
+            let moves = matches!(world.promised[machine], Some(Promise::Moving(_)));
+            assert!(!moves, "machine {machine} never arrived\n{}", world.describe());
+        }
         assert!(
-            !waiting.contains(&host.status()),
+            waits_for_media || !waiting.contains(&host.status()),
             "machine {machine} is stuck\n{}",
             world.describe()
         );
@@ -197,7 +235,7 @@ pub async fn everybody_came_home(world: &mut World) {
         };
         let free = [Status::KnownUnbound, Status::InsufficientUnbound];
         assert!(
-            free.contains(&host.status()),
+            free.contains(&host.status()) || host.media == Media::Disconnected,
             "machine {machine} did not come home\n{}",
             world.describe()
         );

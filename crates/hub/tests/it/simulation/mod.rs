@@ -1,17 +1,20 @@
 //! Seeded simulation: hub, store and fleet in one process, on a clock that only the test moves.
 //!
 //! Random schedules of agents' reports, people's requests, lost messages, crashes and restarts; the same laws are
-//! checked after every step. A failure prints the seed that repeats it: `MUSTER_SIM_SEED=… cargo test -p muster-hub
-//! simulation`.
+//! checked after every step. A few schedules are long and install clusters; thousands are short and lend, move and return.
+//! A failure prints the seed that repeats it: `MUSTER_SIM_SEED=… cargo test -p muster-hub simulation`.
 
 mod chance;
 mod laws;
+mod light;
 
 use crate::world::World;
 use jiff::SignedDuration;
 
 /// How many schedules a run plays; `MUSTER_SIM_SCHEDULES` asks for more.
 const SCHEDULES: u64 = 150;
+/// Of the short kind there are so many for each long one.
+const SHORT_FOR_ONE: u64 = 14;
 const STEPS: usize = 40;
 
 fn number(name: &str) -> Option<u64> {
@@ -35,8 +38,8 @@ async fn play(seed: u64) -> u64 {
     installs.map(|count| u64::from(count.done)).sum()
 }
 
-/// How many schedules were played, and how many machines were installed in them.
-fn run(seeds: impl Iterator<Item = u64>) -> (u64, u64) {
+/// How many schedules were played, and the sum of what they tell: machines that were installed.
+fn run(seeds: impl Iterator<Item = u64>, play: impl AsyncFn(u64) -> u64) -> (u64, u64) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -63,21 +66,40 @@ impl Drop for Seed {
     }
 }
 
-fn half(which: u64) {
-    // The schedules make their own stores in memory: a run on another database would only repeat them.
+/// The seeds of one half of so many schedules; none on a database that would only repeat what memory has shown, since
+/// the schedules make their own stores.
+fn seeds(which: u64, count: u64) -> Vec<u64> {
     if crate::place::is_postgres() {
-        return;
+        return Vec::new();
     }
     if let Some(seed) = number("MUSTER_SIM_SEED") {
-        if which == 0 {
-            run(std::iter::once(seed));
-        }
+        return Vec::from_iter((which == 0).then_some(seed));
+    }
+    (0..count).filter(|seed| seed % 2 == which).collect()
+}
+
+fn schedules() -> u64 {
+    number("MUSTER_SIM_SCHEDULES").unwrap_or(SCHEDULES)
+}
+
+fn short_half(which: u64) {
+    let seeds = seeds(which, schedules() * SHORT_FOR_ONE);
+    let wanted = seeds.len();
+    let (played, _) = run(seeds.into_iter(), async |seed| {
+        light::play(seed).await;
+        0
+    });
+    assert_eq!(usize::try_from(played), Ok(wanted));
+}
+
+fn half(which: u64) {
+    let seeds = seeds(which, schedules());
+    let is_whole = seeds.len() > 1;
+    let (played, installed) = run(seeds.into_iter(), play);
+    if !is_whole {
         return;
     }
-    let count = number("MUSTER_SIM_SCHEDULES").unwrap_or(SCHEDULES);
-    let (played, installed) = run((0..count).filter(|seed| seed % 2 == which));
     println!("{installed} machines were installed in {played} schedules");
-    assert!(played >= count / 2);
     assert!(
         installed >= played / 8,
         "hardly any schedule installs: {installed} in {played}"
@@ -93,6 +115,16 @@ fn random_schedules_keep_the_laws_even_seeds() {
 #[test]
 fn random_schedules_keep_the_laws_odd_seeds() {
     half(1);
+}
+
+#[test]
+fn short_schedules_by_the_thousand_keep_the_laws_even_seeds() {
+    short_half(0);
+}
+
+#[test]
+fn short_schedules_by_the_thousand_keep_the_laws_odd_seeds() {
+    short_half(1);
 }
 
 /// Every wait of an hour passes in milliseconds here.

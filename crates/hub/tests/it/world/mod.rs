@@ -33,6 +33,15 @@ const INSTALLER: &str = concat!(
     "/tests/it/installation/openshift-install"
 );
 
+/// What a person was told about a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    /// It belongs to that cluster, or to none.
+    In(Option<Uuid>),
+    /// It ends there, or history tells why it does not.
+    Moving(Uuid),
+}
+
 pub struct World {
     pub rng: StdRng,
     pub seed: u64,
@@ -53,7 +62,7 @@ pub struct World {
     pub hub_is_away: bool,
     pub last_seq: i64,
     /// What was acknowledged last about a machine's cluster, until something else may have changed it.
-    pub promised: Vec<Option<Option<Uuid>>>,
+    pub promised: Vec<Option<Promise>>,
     /// Everything the hub told machines, while somebody listens.
     pub heard: Option<Vec<Heard>>,
     /// Requests that never arrive: of one machine or of all, by a part of their path.

@@ -1,6 +1,6 @@
 //! The people's side: clusters are made, hosts lent and returned, installations started and stopped.
 
-use super::{PULL_SECRET, V1, V2, World, id};
+use super::{PULL_SECRET, Promise, V1, V2, World, id};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -89,7 +89,7 @@ impl World {
             .call("POST", &path, Some(json!({ "cluster_id": cluster })))
             .await;
         if status == 200 {
-            self.promised[machine] = Some(Some(cluster));
+            self.promise(machine, Some(Promise::In(Some(cluster))));
         }
         (status, body)
     }
@@ -101,9 +101,19 @@ impl World {
     pub async fn unbind(&mut self, machine: usize) -> u16 {
         let (status, _) = self.host_act(machine, "unbind").await;
         if status == 200 {
-            self.promised[machine] = Some(None);
+            self.promise(machine, Some(Promise::In(None)));
         }
         status
+    }
+
+    /// Machines that show one id are one host.
+    pub fn promise(&mut self, machine: usize, promise: Option<Promise>) {
+        let key = self.key(machine);
+        for other in 0..self.machines.len() {
+            if self.key(other) == key {
+                self.promised[other] = promise;
+            }
+        }
     }
 
     /// `install`, `reset`, `unbind`.
@@ -116,7 +126,7 @@ impl World {
         let path = format!("{}/actions/reclaim", self.host_path(machine).replace(V2, V1));
         let (status, body) = self.call("POST", &path, None).await;
         if status < 300 {
-            self.promised[machine] = Some(None);
+            self.promise(machine, Some(Promise::In(None)));
         }
         (status, body)
     }
@@ -126,8 +136,7 @@ impl World {
         let path = format!("{}/move", self.host_path(machine).replace(V2, V1));
         let (status, _) = self.call("POST", &path, Some(json!({ "cluster_id": id }))).await;
         if status == 202 {
-            // It may be on its way for a while.
-            self.promised[machine] = None;
+            self.promise(machine, Some(Promise::Moving(id)));
         }
         status
     }
