@@ -248,6 +248,7 @@ impl Cluster {
             phase: self.phase,
             adds_hosts: self.adds_hosts(),
             single_node: self.single_node(),
+            with_operators: self.operators.iter().any(|operator| !operator.builtin),
             soft_timeouts: self.org_soft_timeouts_enabled,
             can_do_without: self.install.can_lose_worker,
         }

@@ -107,9 +107,9 @@ fn stage_end(host: &Host, around: &Around<'_>) -> Option<Timestamp> {
     if host.progress.timed_out {
         return None;
     }
-    let single_node = around.cluster.is_some_and(|cluster| cluster.single_node);
+    let pace = around.cluster.map(|cluster| cluster.pace()).unwrap_or_default();
     let since = host.progress.updated_at.unwrap_or(host.since);
-    host.progress.stage.map(|stage| since + stage.limit(single_node))
+    host.progress.stage.map(|stage| since + stage.limit(pace))
 }
 
 pub(super) fn stage_is_over(host: &Host, around: &Around<'_>) -> bool {

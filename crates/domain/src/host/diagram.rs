@@ -249,6 +249,7 @@ fn standing(phase: cluster::Phase, adds_hosts: bool) -> Standing {
         phase,
         adds_hosts,
         single_node: false,
+        with_operators: false,
         soft_timeouts: false,
         can_do_without: true,
     }

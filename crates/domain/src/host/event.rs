@@ -1,5 +1,6 @@
 //! What can happen to a host: the only inputs of its lifecycle.
 
+use super::stage::Pace;
 use super::{Gates, Role, Stage};
 use crate::cluster;
 use crate::id::ClusterId;
@@ -82,9 +83,20 @@ pub struct Standing {
     /// Its hosts join a running cluster.
     pub adds_hosts: bool,
     pub single_node: bool,
+    /// It brings operators beside the platform's own.
+    pub with_operators: bool,
     pub soft_timeouts: bool,
     /// One more worker may fail and the rest is enough; of a control plane host this is never said.
     pub can_do_without: bool,
+}
+
+impl Standing {
+    pub fn pace(&self) -> Pace {
+        Pace {
+            single_node: self.single_node,
+            with_operators: self.with_operators,
+        }
+    }
 }
 
 /// Every limit of the lifecycle, in one place so that a hub can be configured and a test can read them.

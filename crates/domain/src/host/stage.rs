@@ -104,6 +104,14 @@ pub fn order(host: &Host, single_node: bool) -> &'static [Stage] {
     }
 }
 
+/// What makes a cluster's installation slower than others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pace {
+    pub single_node: bool,
+    /// Operators were asked for beside the platform's own; their images are pulled while others wait.
+    pub with_operators: bool,
+}
+
 impl Stage {
     /// From the reboot on, the discovery agent is gone by design and silence means nothing.
     pub fn agent_is_gone(self) -> bool {
@@ -121,13 +129,14 @@ impl Stage {
     }
 
     /// How long a host may stay in a stage without news.
-    pub fn limit(self, single_node: bool) -> SignedDuration {
+    pub fn limit(self, cluster: Pace) -> SignedDuration {
         match self {
             Starting | Writing => SignedDuration::from_mins(30),
             Copying => SignedDuration::from_mins(90),
-            Rebooting if single_node => SignedDuration::from_mins(80),
+            Rebooting if cluster.single_node => SignedDuration::from_mins(80),
             Rebooting => SignedDuration::from_mins(40),
             WaitingForIgnition => SignedDuration::from_hours(24),
+            WaitingForControlPlane if cluster.with_operators => SignedDuration::from_mins(90),
             WaitingForControlPlane
             | WaitingForBootkube
             | WaitingForController
@@ -149,4 +158,59 @@ pub struct Progress {
     pub started_at: Option<Timestamp>,
     pub updated_at: Option<Timestamp>,
     pub timed_out: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USUAL: Pace = Pace {
+        single_node: false,
+        with_operators: false,
+    };
+    const SINGLE: Pace = Pace {
+        single_node: true,
+        ..USUAL
+    };
+    const WITH_OPERATORS: Pace = Pace {
+        with_operators: true,
+        ..USUAL
+    };
+
+    #[test]
+    fn every_stage_has_the_limit_that_clients_know() {
+        let usual = |stage| match stage {
+            Starting | Writing => 30,
+            Copying => 90,
+            Rebooting => 40,
+            WaitingForIgnition => 24 * 60,
+            WaitingForControlPlane
+            | WaitingForBootkube
+            | WaitingForController
+            | Installing
+            | Configuring
+            | Joined
+            | Done
+            | Failed => 60,
+        };
+        for stage in Stage::ALL.iter().copied() {
+            assert_eq!(stage.limit(USUAL).as_mins(), usual(stage), "{stage:?}");
+            let single = if stage == Rebooting { 80 } else { usual(stage) };
+            assert_eq!(
+                stage.limit(SINGLE).as_mins(),
+                single,
+                "{stage:?} of a single node"
+            );
+            let slow = if stage == WaitingForControlPlane {
+                90
+            } else {
+                usual(stage)
+            };
+            assert_eq!(
+                stage.limit(WITH_OPERATORS).as_mins(),
+                slow,
+                "{stage:?} with operators"
+            );
+        }
+    }
 }

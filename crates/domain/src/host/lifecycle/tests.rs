@@ -41,6 +41,7 @@ pub(super) fn standing(phase: cluster::Phase) -> Standing {
         phase,
         adds_hosts: false,
         single_node: false,
+        with_operators: false,
         soft_timeouts: false,
         can_do_without: false,
     }
