@@ -33,13 +33,14 @@ pub fn of(hub: &Hub, slot: &Slot, host: &Host, now: Timestamp) -> StepsView {
     desk.write(orders(host))
 }
 
-/// For an agent whose host is gone: end, and register again.
+/// For an agent whose host is gone: stop what it may still write, end, and register again.
 pub fn start_over() -> StepsView {
-    let orders = muster_domain::host::steps::START_OVER;
+    let orders = muster_domain::host::steps::GONE;
+    let steps = orders.steps.iter().map(|step| view(*step, Vec::new()));
     StepsView {
         next_instruction_seconds: orders.next_poll_seconds,
         post_step_action: PostStepAction::Exit,
-        instructions: None,
+        instructions: Some(steps.collect()),
     }
 }
 

@@ -78,6 +78,11 @@ pub fn deletable(host: &Host) -> Result<(), Refused> {
     }
 }
 
+/// Its installer runs beside an agent that could still be told to stop it.
+pub fn is_writing(host: &Host) -> bool {
+    part(host.phase) == Part::Writing && host.installer_may_run && !host.agent_is_gone()
+}
+
 /// A late inventory of a host that is told to register again says nothing about what it registers as; one that
 /// arrives while the last tests run must not change what they are about.
 pub fn takes_inventory(host: &Host) -> bool {

@@ -84,8 +84,16 @@ const fn slowly(steps: &'static [Step]) -> Orders {
     }
 }
 
-/// Told to a host that was deleted while its agent runs: it registers anew, or finds its pool gone.
-pub const START_OVER: Orders = Orders {
+/// Told to a host that was deleted while its agent runs: it registers anew, or finds its pool gone. Nobody can wait for
+/// its answer, so it is given a moment to stop an installer that its cluster may have left behind.
+pub const GONE: Orders = Orders {
+    steps: &[StopInstallation],
+    next_poll_seconds: 5,
+    after: After::Exit,
+};
+
+/// Told to an agent that shall register again.
+const START_OVER: Orders = Orders {
     steps: &[],
     next_poll_seconds: 0,
     after: After::Exit,

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::turn::{Ask, Scene, Stored, Turn};
 use crate::usecase::host_delete::deregistered;
 use muster_domain::cluster::{Cluster, lifecycle};
-use muster_domain::host::{Event, Host};
+use muster_domain::host::{Event, Host, rules};
 use muster_domain::{ClusterId, Entry, Refused, Severity};
 use muster_store::{ClusterWrite, Commit, HostWrite};
 use std::sync::Arc;
@@ -57,6 +57,11 @@ async fn tell_failure(hub: &Hub, cluster: &Cluster, refused: &Refused, ask: &Ask
 pub fn fates(hub: &Hub, cluster: &Arc<Cluster>) -> Result<(Vec<Fate>, Vec<Entry>), Error> {
     let decision = lifecycle::next(cluster, &lifecycle::Event::Delete, hub.now())?;
     let slots = hub.index.hosts_of_cluster(cluster.id);
+    let writing = slots.iter().map(|slot| slot.host()).filter(|host| {
+        // A borrowed host stays known until its installer has ended; one that goes with the cluster would not.
+        rules::is_writing(host) && is_own(hub, cluster, host)
+    });
+    must_not_write(cluster, writing)?;
     let fates = slots
         .iter()
         .map(|slot| fate(hub, cluster, slot.host()))
@@ -64,14 +69,37 @@ pub fn fates(hub: &Hub, cluster: &Arc<Cluster>) -> Result<(Vec<Fate>, Vec<Entry>
     Ok((fates, decision.journal))
 }
 
-fn fate(hub: &Hub, cluster: &Arc<Cluster>, host: Host) -> Result<Fate, Error> {
-    let infra_env = hub.index.infra_env(host.infra_env);
-    if infra_env
-        .as_ref()
+/// Booted from an image that was made for this cluster.
+fn is_own(hub: &Hub, cluster: &Cluster, host: &Host) -> bool {
+    hub.index
+        .infra_env(host.infra_env)
         .is_some_and(|pool| pool.cluster == Some(cluster.id))
-    {
+}
+
+/// Names all of them: a machine whose disk is being written must not be forgotten half-way.
+fn must_not_write(cluster: &Cluster, writing: impl Iterator<Item = Host>) -> Result<(), Refused> {
+    let names: Vec<String> = writing
+        .map(|host| format!("{} ({})", host.name(), host.status().word()))
+        .collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    Err(Refused::conflict(
+        "hosts-are-installing",
+        format!(
+            "Cluster {} cannot be deleted with its own hosts while their disks are being written: {}.",
+            cluster.name,
+            names.join(", ")
+        ),
+        "Cancel the installation first.",
+    ))
+}
+
+fn fate(hub: &Hub, cluster: &Arc<Cluster>, host: Host) -> Result<Fate, Error> {
+    if is_own(hub, cluster, &host) {
         return Ok(Fate::Deleted(Box::new(host)));
     }
+    let infra_env = hub.index.infra_env(host.infra_env);
     let scene = Scene {
         hub,
         host,

@@ -29,10 +29,14 @@ const ALREADY_RUNNING: i64 = 125;
 const SLOWEST_DISK_MS: i64 = 10;
 
 pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &Ask) -> Result<(), Error> {
-    let slot = hub
-        .index
-        .slot(key)
-        .ok_or_else(|| Error::missing("host", key.host))?;
+    let Some(slot) = hub.index.slot(key) else {
+        // What a deleted host's agent was told to do last is done; "not found" might freeze it.
+        return if hub.index.is_deleted(key) {
+            Ok(())
+        } else {
+            Err(Error::missing("host", key.host))
+        };
+    };
     let exit_code = reply.exit_code.unwrap_or_default();
     if exit_code == MEDIA_LOST {
         return tell(hub, key, &Event::MediaLost, ask).await;

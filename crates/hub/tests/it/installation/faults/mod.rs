@@ -2,6 +2,7 @@
 
 mod checks;
 mod crashes;
+mod deletes;
 mod limits;
 mod messages;
 mod restarts;
