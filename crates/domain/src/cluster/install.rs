@@ -16,17 +16,26 @@ pub struct Start {
     pub hosts: Vec<host::Decision>,
 }
 
-/// Decides the whole start at once. `uploaded` names the ignition files that people brought (`master`, `worker`, …).
+/// What ignition could be made of when the installation starts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sources<'a> {
+    /// The ignition files that people brought (`master`, `worker`, …), with or without their ending.
+    pub uploaded: &'a [&'a str],
+    /// The hub has an `openshift-install`.
+    pub installer: bool,
+}
+
+/// Decides the whole start at once.
 pub fn start(
     cluster: &Cluster,
     hosts: &[Host],
-    uploaded: &[&str],
+    sources: Sources<'_>,
     around: Around<'_>,
     host_timers: &host::event::Timers,
 ) -> Result<Start, Refused> {
     let mut cluster = cluster.clone();
-    cluster.ignition_source = source(&cluster, uploaded);
-    let plan = plan_with(&cluster, hosts, has_bootstrap(&cluster, uploaded))?;
+    cluster.ignition_source = source(&cluster, sources);
+    let plan = plan_with(&cluster, hosts, has_bootstrap(&cluster, sources.uploaded))?;
     let decision = lifecycle::next(&cluster, &Event::Install, around)?;
     let standing = host::event::Around {
         now: around.now,
@@ -125,14 +134,16 @@ fn fitness(host: &Host) -> (Reverse<i64>, Reverse<i64>, HostId) {
     )
 }
 
-/// Where the nodes' ignition comes from: what people brought wins; a cluster that runs already serves its own.
-pub fn source(cluster: &Cluster, uploaded: &[&str]) -> IgnitionSource {
+/// Where the nodes' ignition comes from: what people brought wins; a cluster that runs already serves its own. An
+/// endpoint may be named long before hosts are added, so it does not keep a hub's installer from making the cluster.
+pub fn source(cluster: &Cluster, sources: Sources<'_>) -> IgnitionSource {
     let brought = [Role::Master, Role::Arbiter, Role::Worker]
         .into_iter()
-        .any(|role| is_uploaded(uploaded, role.word()));
+        .any(|role| is_uploaded(sources.uploaded, role.word()));
+    let served = !sources.installer && !cluster.ignition_endpoint.url.is_empty();
     if brought {
         IgnitionSource::Uploaded
-    } else if cluster.adds_hosts() || !cluster.ignition_endpoint.url.is_empty() {
+    } else if cluster.adds_hosts() || served {
         IgnitionSource::Endpoint
     } else {
         IgnitionSource::Installer

@@ -318,10 +318,10 @@ pub fn wanted_images(cluster: &Cluster, images: &Images, release: ReleaseImages<
         images.installer.as_str(),
     ];
     let needed: &[&str] = match cluster.ignition_source {
-        IgnitionSource::Installer | IgnitionSource::Endpoint => &needed,
+        IgnitionSource::Installer => &needed,
         // Such a cluster need not have anything to do with the release, nor its site with a registry: an agent that
         // writes disks itself pulls nothing, and one that does not says so before it touches a disk.
-        IgnitionSource::Uploaded => &[],
+        IgnitionSource::Uploaded | IgnitionSource::Endpoint => &[],
     };
     let mut list: Vec<String> = Vec::new();
     for image in needed.iter().copied() {

@@ -45,7 +45,7 @@ pub fn host_ignition(
     };
     let own = own(&config, host);
     merge::merge(&mut config, own);
-    if base.is_some() && cluster.ignition_source == IgnitionSource::Uploaded {
+    if reports_itself(cluster) {
         let report = report(&config, host, reporting);
         merge::merge(&mut config, report);
     }
@@ -57,6 +57,14 @@ pub fn host_ignition(
         );
     }
     Ok(config.to_string())
+}
+
+/// Nobody inside the new cluster speaks for its hosts. Of those that join a running one nothing more is expected.
+fn reports_itself(cluster: &Cluster) -> bool {
+    match cluster.ignition_source {
+        IgnitionSource::Installer => false,
+        IgnitionSource::Uploaded | IgnitionSource::Endpoint => !cluster.adds_hosts(),
+    }
 }
 
 fn role_config(base: &str) -> Checked<Value> {

@@ -65,8 +65,8 @@ pub async fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
 fn program_for(hub: &Hub, cluster: &Cluster) -> Result<PathBuf, String> {
     let Some(pattern) = &hub.settings.installer.program else {
         return Err(
-            "This hub has no openshift-install program. Start it with --openshift-install PATH, or upload \
-             ignition files for the cluster's hosts."
+            "This hub has no openshift-install program. Start it with --openshift-install PATH, upload ignition \
+             files for the cluster's hosts, or name an ignition endpoint."
                 .into(),
         );
     };

@@ -44,7 +44,7 @@ pub async fn credentials(hub: &Hub, id: ClusterId) -> Result<Credentials, Error>
         .operators
         .iter()
         .any(|operator| operator.name == "console" && operator.status == OperatorStatus::Available);
-    if cluster.ignition_source == IgnitionSource::Uploaded && cluster.phase != Phase::Draft {
+    if cluster.ignition_source != IgnitionSource::Installer && cluster.phase != Phase::Draft {
         let reason = format!(
             "Cluster {} was installed with ignition of its owner: whatever lets people in is in there.",
             cluster.name

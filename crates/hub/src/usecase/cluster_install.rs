@@ -20,8 +20,18 @@ pub async fn cluster_install(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Arc<
 /// The decision alone; a plan asks for it, too.
 pub fn start(hub: &Hub, cluster: &Cluster, hosts: &[Host], uploaded: &[String]) -> Result<Whole, Error> {
     let names: Vec<&str> = uploaded.iter().map(String::as_str).collect();
-    let start = install::start(cluster, hosts, &names, hub.cluster_around(), &hub.settings.timers)?;
-    Ok(Whole {
+    let sources = install::Sources {
+        uploaded: &names,
+        installer: hub.settings.installer.program.is_some(),
+    };
+    let start = install::start(
+        cluster,
+        hosts,
+        sources,
+        hub.cluster_around(),
+        &hub.settings.timers,
+    )?;
+    let mut whole = Whole {
         cluster: start.decision,
         hosts: start.hosts,
     })

@@ -270,8 +270,10 @@ fn images_are_tested_once_each_and_an_uploaded_cluster_needs_none() {
     let args = image_availability(&images).unwrap();
     assert!(args[0].ends_with("\"timeout\":960}"), "{args:?}");
     assert_eq!(image_availability(&[]), None);
-    fixture.cluster.ignition_source = IgnitionSource::Uploaded;
-    assert_eq!(wanted_images(&fixture.cluster, &fixture.images, release), [""; 0]);
+    for source in [IgnitionSource::Uploaded, IgnitionSource::Endpoint] {
+        fixture.cluster.ignition_source = source;
+        assert_eq!(wanted_images(&fixture.cluster, &fixture.images, release), [""; 0]);
+    }
 }
 
 #[test]

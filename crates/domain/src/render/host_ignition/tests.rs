@@ -161,6 +161,17 @@ fn an_uploaded_config_also_tells_the_hub_when_the_host_is_up() {
 }
 
 #[test]
+fn a_pointer_of_the_first_day_also_tells_the_hub_when_the_host_is_up() {
+    let mut cluster = cluster();
+    cluster.ignition_source = IgnitionSource::Endpoint;
+    cluster.ignition_endpoint.url = "https://ignition.example.com/".into();
+    let unit = |cluster: &Cluster| render(None, &host(), cluster)["systemd"]["units"][0]["name"].clone();
+    assert_eq!(unit(&cluster), "muster-installed.service");
+    cluster.kind = crate::cluster::Kind::AddHostsCluster;
+    assert_ne!(unit(&cluster), "muster-installed.service", "nobody waits for it");
+}
+
+#[test]
 fn what_cannot_be_rendered_says_why() {
     let mut nowhere = cluster();
     nowhere.name.clear();

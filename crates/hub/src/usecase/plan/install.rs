@@ -43,7 +43,7 @@ pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
             Some("At once, together with all others.".into());
     }
     let step = whole_step(&mut draft, &before, &whole, "prepare the installation");
-    step.note = Some(files_note(whole.cluster.cluster.ignition_source));
+    step.note = Some(files_note(&whole.cluster.cluster));
     for decision in &whole.hosts {
         let host = &decision.host;
         let step = draft.step(
@@ -60,11 +60,12 @@ pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
     Ok(draft.view())
 }
 
-fn files_note(source: IgnitionSource) -> String {
-    match source {
+fn files_note(cluster: &Cluster) -> String {
+    match cluster.ignition_source {
+        IgnitionSource::Installer if !cluster.ignition_endpoint.url.is_empty() => "The hub's openshift-install makes the files; the ignition endpoint is for hosts that are added later.",
         IgnitionSource::Installer => "The hub's openshift-install makes the files; if that fails, the cluster is ready again and says why.",
         IgnitionSource::Uploaded => "The uploaded ignition is used.",
-        IgnitionSource::Endpoint => "Hosts fetch their ignition from the cluster's endpoint.",
+        IgnitionSource::Endpoint => "Hosts fetch their ignition from the cluster's endpoint, and tell the hub when they run from their disks.",
     }
     .into()
 }

@@ -1,5 +1,6 @@
 //! Whole installations on simulated machines, through the real router, on a clock that only the test moves.
 
+mod endpoint;
 mod faults;
 mod happy;
 pub mod moments;

@@ -18,7 +18,11 @@ fn ready_hosts() -> Vec<Host> {
 
 fn begin(cluster: &Cluster, hosts: &[Host], uploaded: &[&str]) -> Result<install::Start, crate::Refused> {
     let around = Around::from(noon());
-    start(cluster, hosts, uploaded, around, &host::event::Timers::default())
+    let sources = install::Sources {
+        uploaded,
+        installer: true,
+    };
+    start(cluster, hosts, sources, around, &host::event::Timers::default())
 }
 
 #[test]
@@ -97,20 +101,30 @@ fn what_stands_in_the_way_is_named() {
 }
 
 #[test]
-fn ignition_comes_from_uploads_then_from_an_endpoint_then_from_the_installer() {
+fn ignition_comes_from_uploads_then_from_the_installer_then_from_an_endpoint() {
+    let from = |cluster: &Cluster, uploaded: &[&str], installer: bool| {
+        source(cluster, install::Sources { uploaded, installer })
+    };
     let mut cluster = cluster(Phase::Draft);
-    assert_eq!(source(&cluster, &[]), IgnitionSource::Installer);
-    assert_eq!(source(&cluster, &["bootstrap.ign"]), IgnitionSource::Installer);
+    for installer in [true, false] {
+        assert_eq!(from(&cluster, &[], installer), IgnitionSource::Installer);
+        assert_eq!(
+            from(&cluster, &["bootstrap.ign"], installer),
+            IgnitionSource::Installer
+        );
+    }
     cluster.ignition_endpoint.url = "https://ignition.example.com".into();
-    assert_eq!(source(&cluster, &[]), IgnitionSource::Endpoint);
-    assert_eq!(
-        source(&cluster, &["master.ign", "worker.ign"]),
-        IgnitionSource::Uploaded
-    );
+    assert_eq!(from(&cluster, &[], false), IgnitionSource::Endpoint);
+    // It may be meant for hosts that are added later.
+    assert_eq!(from(&cluster, &[], true), IgnitionSource::Installer);
+    for installer in [true, false] {
+        let uploaded = ["master.ign", "worker.ign"];
+        assert_eq!(from(&cluster, &uploaded, installer), IgnitionSource::Uploaded);
+    }
     cluster.ignition_endpoint.url.clear();
     cluster.kind = Kind::AddHostsCluster;
-    assert_eq!(source(&cluster, &[]), IgnitionSource::Endpoint);
-    assert_eq!(source(&cluster, &["worker"]), IgnitionSource::Uploaded);
+    assert_eq!(from(&cluster, &[], true), IgnitionSource::Endpoint);
+    assert_eq!(from(&cluster, &["worker"], true), IgnitionSource::Uploaded);
 }
 
 #[test]

@@ -218,17 +218,19 @@ fn failed_workers_and_optional_operators_are_told_but_do_not_fail_the_cluster() 
 }
 
 #[test]
-fn an_uploaded_cluster_is_done_with_its_hosts() {
-    let mut installing = cluster(Phase::Installing);
-    installing.ignition_source = IgnitionSource::Uploaded;
-    let decision = count(&installing, &masters(On::Installed));
-    assert_eq!(status(&decision.cluster), "installed");
-    let moves: Vec<_> = decision
-        .journal
-        .iter()
-        .filter(|entry| entry.name == "cluster_status_updated")
-        .collect();
-    assert!(moves[0].message.contains("-> finalizing") && moves[1].message.contains("-> installed"));
+fn a_cluster_without_a_controller_is_done_with_its_hosts() {
+    for source in [IgnitionSource::Uploaded, IgnitionSource::Endpoint] {
+        let mut installing = cluster(Phase::Installing);
+        installing.ignition_source = source;
+        let decision = count(&installing, &masters(On::Installed));
+        assert_eq!(status(&decision.cluster), "installed");
+        let moves: Vec<_> = decision
+            .journal
+            .iter()
+            .filter(|entry| entry.name == "cluster_status_updated")
+            .collect();
+        assert!(moves[0].message.contains("-> finalizing") && moves[1].message.contains("-> installed"));
+    }
 }
 
 #[test]
