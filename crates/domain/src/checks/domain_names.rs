@@ -3,7 +3,7 @@
 use super::facts::{ClusterFacts, Subject};
 use super::finding::Outcome;
 
-const NOT_NEEDED: &str = "The cluster answers this name itself.";
+const NOT_NEEDED: &str = "The cluster answers this name itself, so no DNS record is needed.";
 
 /// Names the agent is asked to resolve, so that steps and checks never disagree.
 pub fn wanted(cluster: &ClusterFacts) -> Vec<String> {

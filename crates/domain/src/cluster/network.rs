@@ -2,6 +2,7 @@
 
 use crate::checks::facts::{ClusterFacts, Peer, least_group};
 use crate::checks::reports::{Connectivity, RemoteHost};
+use crate::cluster::Cluster;
 use crate::id::HostId;
 use ipnet::IpNet;
 use serde::Serialize;
@@ -32,6 +33,19 @@ impl Groups {
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("ids and addresses always serialise")
     }
+}
+
+/// The address under which a single node is the whole cluster: in the machine network, else its first.
+pub fn node_address(cluster: &Cluster, addresses: &[String]) -> Option<String> {
+    let networks: Vec<IpNet> = cluster
+        .machine_networks
+        .iter()
+        .filter_map(|network| network.parse().ok())
+        .collect();
+    let addresses: Vec<IpNet> = addresses.iter().filter_map(|text| text.parse().ok()).collect();
+    let within = |address: &&IpNet| networks.iter().any(|network| network.contains(&address.addr()));
+    let chosen = addresses.iter().find(within).or(addresses.first())?;
+    Some(chosen.addr().to_string())
 }
 
 /// Address families in use.

@@ -95,7 +95,7 @@ fn schedulable_masters(cluster: &Cluster, hosts: &[Host]) -> Option<Manifest> {
     })
 }
 
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     serde_norway::to_string(value).expect("texts, numbers and lists always have a YAML form")
 }
 

@@ -11,6 +11,7 @@ pub mod kubeconfig;
 pub mod manifests;
 pub mod merge;
 pub mod quote;
+pub mod single_node_names;
 pub mod static_network;
 mod units;
 

@@ -6,7 +6,7 @@ use super::{MANIFESTS, Made, redact};
 use crate::Hub;
 use crate::usecase::cluster_files::install_config;
 use muster_domain::cluster::Cluster;
-use muster_domain::render::manifests;
+use muster_domain::render::{manifests, single_node_names};
 use std::path::{Path, PathBuf};
 
 const INSTALL_CONFIG: &str = "install-config.yaml";
@@ -96,7 +96,11 @@ fn program_for(hub: &Hub, cluster: &Cluster) -> Result<PathBuf, String> {
 
 /// What the cluster's settings ask for beside the install config, as paths in the work directory.
 fn made_by_us(hub: &Hub, cluster: &Cluster) -> Made {
-    let all = manifests::of(cluster, &hub.hosts_of(cluster.id));
+    let hosts = hub.hosts_of(cluster.id);
+    let mut all = manifests::of(cluster, &hosts);
+    if hub.settings.checks.single_node_dns {
+        all.extend(single_node_names::of(cluster, &hosts));
+    }
     all.into_iter()
         .map(|manifest| {
             (

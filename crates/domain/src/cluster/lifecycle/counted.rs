@@ -1,10 +1,10 @@
 //! The hosts were counted: where the whole cluster stands because of them.
 
+use super::super::network::node_address;
 use super::super::tally::{Group, Tally};
 use super::super::{Cluster, IgnitionSource, PreparationStatus, Vip};
 use super::{Around, Decision, Draft, Phase, finish, prepare, stay};
 use crate::journal::Severity;
-use ipnet::IpNet;
 
 /// Moves on until the count says nothing new, so that counting twice is counting once.
 pub(super) fn counted(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision {
@@ -63,7 +63,7 @@ fn start(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision {
     row.install.can_lose_worker = tally.can_lose_worker();
     if row.single_node()
         && row.api_vips.is_empty()
-        && let Some(ip) = node_address(cluster, tally)
+        && let Some(ip) = node_address(cluster, &tally.node_addresses)
     {
         let vip = Vip {
             ip,
@@ -72,23 +72,6 @@ fn start(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision {
         (row.api_vips, row.ingress_vips) = (vec![vip.clone()], vec![vip]);
     }
     draft.because("files are made and all hosts are prepared", around)
-}
-
-/// The address under which a single node is the whole cluster: in the machine network, else its first.
-fn node_address(cluster: &Cluster, tally: &Tally) -> Option<String> {
-    let nets: Vec<IpNet> = cluster
-        .machine_networks
-        .iter()
-        .filter_map(|net| net.parse().ok())
-        .collect();
-    let addresses: Vec<IpNet> = tally
-        .node_addresses
-        .iter()
-        .filter_map(|text| text.parse().ok())
-        .collect();
-    let within = |address: &&IpNet| nets.iter().any(|net| net.contains(&address.addr()));
-    let chosen = addresses.iter().find(within).or(addresses.first())?;
-    Some(chosen.addr().to_string())
 }
 
 fn installing(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision {

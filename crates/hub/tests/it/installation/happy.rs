@@ -2,9 +2,12 @@
 
 use super::{THREE, boot_home, last, props};
 use crate::world::{V1, V2, World};
+use muster_domain::ClusterId;
 use muster_simfleet::Condition;
 use serde_json::{Value, json};
 use uuid::Uuid;
+
+const SINGLE_NODE_NAMES: &str = "generated/manifests/openshift/50-master-single-node-names.yaml";
 
 async fn roles(world: &mut World, machines: &[usize]) -> Vec<String> {
     let mut roles = Vec::new();
@@ -83,6 +86,34 @@ async fn a_single_node_is_a_whole_cluster() {
     let seen = world.cluster(cluster).await;
     let address = world.machines[0].machine().address().to_string();
     assert_eq!(seen["api_vips"][0]["ip"], address.as_str(), "{seen}");
+    // What the checks promise is there: the node answers the cluster's names.
+    let names = world
+        .hub
+        .store
+        .file_read(ClusterId(cluster), SINGLE_NODE_NAMES)
+        .await;
+    assert!(names.expect("files").is_some());
+}
+
+#[tokio::test]
+async fn without_names_of_its_own_a_single_node_needs_dns_records() {
+    let mut world = World::with(20, |settings| settings.checks.single_node_dns = false).await;
+    world.infra_env = world.pool("sim", None).await;
+    world.boot(world.infra_env, 1, &[]);
+    world.run_for(jiff::SignedDuration::from_mins(3)).await;
+    let wish = world.single_node_wish("edge");
+    let cluster = world.ready(wish, &[0]).await;
+    let host = world.host(0).await;
+    let found = host["validations_info"].as_str().expect("findings");
+    assert!(found.contains("can resolve api.edge.example.com"), "{found}");
+    world.install(cluster).await;
+    world.until_cluster(cluster, "installed", 120).await;
+    let names = world
+        .hub
+        .store
+        .file_read(ClusterId(cluster), SINGLE_NODE_NAMES)
+        .await;
+    assert_eq!(names.expect("files"), None);
 }
 
 #[tokio::test]
