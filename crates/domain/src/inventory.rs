@@ -307,7 +307,33 @@ impl Inventory {
                 .system_vendor
                 .as_ref()
                 .is_some_and(|vendor| vendor.is_virtual),
+            persistent_boot: self.boot.as_ref().is_some_and(Boot::is_persistent),
+            booted_build: self.boot.as_ref().map(Boot::build).unwrap_or_default().to_owned(),
+            booted_version: self.boot.as_ref().and_then(Boot::version).unwrap_or_default(),
         }
+    }
+}
+
+impl Boot {
+    fn is_persistent(&self) -> bool {
+        self.device_type == "persistent"
+    }
+
+    fn argument(&self, name: &str) -> Option<&str> {
+        let mut all = self.command_line.split_whitespace();
+        all.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// Live images carry the name of their build as the label of their file system.
+    fn build(&self) -> &str {
+        self.argument("coreos.liveiso").unwrap_or_default()
+    }
+
+    /// A machine that booted without media, or a small image, was told where the rest is.
+    fn version(&self) -> Option<String> {
+        let (_, query) = self.argument("coreos.live.rootfs_url")?.split_once('?')?;
+        let version = query.split('&').find_map(|pair| pair.strip_prefix("version="))?;
+        Some(version.to_owned())
     }
 }
 

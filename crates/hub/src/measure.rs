@@ -67,6 +67,7 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
         suggested_role: host.suggested_role,
         installation_disk_id: &host.tenant.installation_disk_id,
         skip_formatting: &host.tenant.skip_formatting,
+        disk_speed_skipped: hub.skips_disk_speed(host),
         reports: &reports,
         clock: host.clock,
         clock_read_at: if host.clock == 0 { now } else { host.checked_in_at },

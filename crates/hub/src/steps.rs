@@ -6,10 +6,11 @@ use crate::room::Room;
 use jiff::Timestamp;
 use muster_contract::v2::step::{PostStepAction, StepType, StepView, StepsView};
 use muster_domain::cluster::Cluster;
-use muster_domain::host::install_order::{self, Ingredients, InstallOrder, ReleaseImages};
+use muster_domain::host::install_order::{self, Ingredients, InstallOrder, ReleaseImages, System};
 use muster_domain::host::steps::{After, Orders, Step, orders};
 use muster_domain::host::{Host, Outcome, Role, Status};
 use muster_domain::image_name::same_image;
+use muster_domain::infra_env::InfraEnv;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -47,7 +48,37 @@ pub fn start_over() -> StepsView {
 impl Hub {
     /// Images every host of the cluster must be able to pull before it is installed.
     pub fn wanted_images(&self, cluster: &Cluster) -> Vec<String> {
-        install_order::wanted_images(cluster, &self.settings.images, ReleaseImages::default())
+        // A test that nobody is asked to run cannot be waited for.
+        if self.settings.disabled_steps.contains(Step::Images.word()) {
+            return Vec::new();
+        }
+        let release = ReleaseImages::of(&self.settings.catalog, cluster);
+        install_order::wanted_images(cluster, &self.settings.images, release)
+    }
+
+    /// Whether the host's disk is measured before it is installed.
+    pub fn skips_disk_speed(&self, host: &Host) -> bool {
+        self.settings.disabled_steps.contains(Step::DiskSpeed.word()) || install_order::skips_disk_speed(host)
+    }
+
+    /// What people should know about the operating system that a host would be installed with.
+    pub fn system_warning(&self, host: &Host, cluster: &Cluster) -> Option<String> {
+        let pool = self.index.infra_env(host.infra_env)?;
+        match System::of(host, &self.ingredients(cluster, &pool)) {
+            System::Unnamed(warning) => Some(warning),
+            System::Running | System::Other(_) => None,
+        }
+    }
+
+    fn ingredients<'a>(&'a self, cluster: &'a Cluster, pool: &'a InfraEnv) -> Ingredients<'a> {
+        Ingredients {
+            cluster,
+            pool,
+            images: &self.settings.images,
+            release: ReleaseImages::of(&self.settings.catalog, cluster),
+            catalog: &self.settings.catalog,
+            check_cvo: false,
+        }
     }
 }
 
@@ -143,18 +174,7 @@ impl Desk<'_> {
     fn install(&self) -> Option<Vec<String>> {
         let (hub, cluster) = (self.hub, self.cluster.as_deref()?);
         let pool = hub.index.infra_env(self.host.infra_env)?;
-        let order = InstallOrder::of(
-            self.host,
-            &Ingredients {
-                cluster,
-                pool: &pool,
-                images: &hub.settings.images,
-                release: ReleaseImages::default(),
-                catalog: &hub.settings.catalog,
-                persistent_boot: false,
-                check_cvo: false,
-            },
-        );
+        let order = InstallOrder::of(self.host, &hub.ingredients(cluster, &pool));
         Some(vec![order.to_json()])
     }
 

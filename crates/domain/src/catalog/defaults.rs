@@ -54,6 +54,9 @@ pub fn releases() -> Vec<Release> {
             cpu_architectures: runs_on,
             url: format!("{repository}:{tag}"),
             support_level: SupportLevel::Production,
+            mco_image: String::new(),
+            must_gather_image: String::new(),
+            coreos_image: String::new(),
         };
         for (word, file) in ARCHITECTURES {
             list.push(entry(

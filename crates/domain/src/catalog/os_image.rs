@@ -138,6 +138,18 @@ impl Catalog {
             .ok_or_else(|| self.no_os_image(wanted, architecture))
     }
 
+    /// The image whose build a label names, as in `rhcos-9.6.20251023-0`.
+    pub fn os_image_of_build(&self, label: &str, architecture: &str) -> Option<&OsImage> {
+        let architecture = normal_architecture(architecture);
+        let named = |build: &str| {
+            let before = label.strip_suffix(build).filter(|_| !build.is_empty())?;
+            (before.is_empty() || before.ends_with('-')).then_some(())
+        };
+        self.os_images
+            .iter()
+            .find(|image| image.cpu_architecture == architecture && named(&image.version).is_some())
+    }
+
     fn no_os_image(&self, wanted: &str, architecture: &str) -> Invalid {
         let mut have: Vec<&str> = self
             .os_images

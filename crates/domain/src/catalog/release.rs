@@ -37,6 +37,13 @@ pub struct ReleaseJson {
     pub default: bool,
     #[serde(default)]
     pub support_level: Option<SupportLevel>,
+    /// This and the next two are ours alone: the reference asks the release image for them.
+    #[serde(default)]
+    pub mco_image: String,
+    #[serde(default)]
+    pub must_gather_image: String,
+    #[serde(default)]
+    pub coreos_image: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +58,12 @@ pub struct Release {
     pub url: String,
     pub default: bool,
     pub support_level: SupportLevel,
+    /// Runs first on a new node; empty: the installer finds it out.
+    pub mco_image: String,
+    /// Gathers logs of a failed installation.
+    pub must_gather_image: String,
+    /// The operating system as a container image, for hosts whose running system is on a disk.
+    pub coreos_image: String,
 }
 
 impl From<ReleaseJson> for Release {
@@ -63,6 +76,9 @@ impl From<ReleaseJson> for Release {
             version,
             default,
             support_level,
+            mco_image,
+            must_gather_image,
+            coreos_image,
         } = json;
         let mut all: Vec<String> = cpu_architectures
             .iter()
@@ -98,6 +114,9 @@ impl From<ReleaseJson> for Release {
             url,
             default,
             support_level,
+            mco_image,
+            must_gather_image,
+            coreos_image,
         }
     }
 }
@@ -207,6 +226,9 @@ fn tagged(image: &str) -> Option<Release> {
         version: None,
         default: false,
         support_level: None,
+        mco_image: String::new(),
+        must_gather_image: String::new(),
+        coreos_image: String::new(),
     }))
 }
 

@@ -32,6 +32,8 @@ pub struct Subject<'a> {
     pub suggested_role: Option<Role>,
     pub installation_disk_id: &'a str,
     pub skip_formatting: &'a [String],
+    /// Nobody measures the disk: something on it must be kept, the system runs from it, or the site wants it so.
+    pub disk_speed_skipped: bool,
     pub reports: &'a Reports,
     /// The host's clock in epoch seconds as told with its last poll; 0 = never told.
     pub clock: i64,

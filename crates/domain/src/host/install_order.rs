@@ -1,7 +1,7 @@
 //! The order to install, as the installer on the host reads it, and the tests that come before it.
 
 use super::{Host, Role};
-use crate::catalog::{Catalog, Images};
+use crate::catalog::{Catalog, Images, OsImage};
 use crate::cluster::{Cluster, IgnitionSource};
 use crate::id::{ClusterId, HostId, InfraEnvId};
 use crate::infra_env::InfraEnv;
@@ -34,8 +34,6 @@ pub struct Ingredients<'a> {
     pub images: &'a Images,
     pub release: ReleaseImages<'a>,
     pub catalog: &'a Catalog,
-    /// The host's running system is on a disk, not in memory.
-    pub persistent_boot: bool,
     /// The cluster version is watched besides the operators.
     pub check_cvo: bool,
 }
@@ -98,23 +96,41 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+impl<'a> ReleaseImages<'a> {
+    /// As far as the catalogue names them: for the very image, else for the version.
+    pub fn of(catalog: &'a Catalog, cluster: &Cluster) -> Self {
+        let by_image = catalog
+            .releases
+            .iter()
+            .find(|release| release.url == cluster.ocp_release_image);
+        let by_version = || {
+            let version = &cluster.openshift_version;
+            catalog.release(version, &cluster.cpu_architecture).ok()
+        };
+        by_image
+            .or_else(by_version)
+            .map_or_else(Self::default, |release| Self {
+                machine_config_operator: &release.mco_image,
+                must_gather: &release.must_gather_image,
+                coreos: &release.coreos_image,
+            })
+    }
+}
+
 impl InstallOrder {
     pub fn of(host: &Host, with: &Ingredients<'_>) -> Self {
         let cluster = with.cluster;
         let first_day = !cluster.adds_hosts();
         let on_first_day = |text: &str| if first_day { text.to_owned() } else { String::new() };
         let args = installer_args(host, with);
-        let must_gather = match with.images.must_gather.as_str() {
-            "" => with.release.must_gather,
-            set => set,
-        };
+        let must_gather = must_gather(with.images, with.release);
         Self {
             boot_device: host.tenant.installation_disk_id.clone(),
             check_cvo: with.check_cvo,
             cluster_id: cluster.id,
             control_plane_count: (!cluster.imported).then_some(cluster.control_plane_count),
             controller_image: with.images.controller.clone(),
-            coreos_image: if with.persistent_boot {
+            coreos_image: if host.digest.persistent_boot {
                 with.release.coreos.to_owned()
             } else {
                 String::new()
@@ -168,7 +184,7 @@ pub fn disks_to_format(host: &Host) -> Vec<String> {
 fn installer_args(host: &Host, with: &Ingredients<'_>) -> Vec<String> {
     let mut args = host.tenant.installer_args.clone();
     args.extend(network_args(host, with, &args));
-    args.extend(image_args(host, with, &args));
+    args.extend(image_args(host, with));
     args
 }
 
@@ -227,34 +243,104 @@ fn early_name(nic: &super::Nic) -> String {
 
 /// The cluster's release decides the operating system. A host that was discovered with another build is told where
 /// the right disk image is, and fetches it instead of writing the one it runs from.
-fn image_args(host: &Host, with: &Ingredients<'_>, given: &[String]) -> Vec<String> {
-    let chosen = given
-        .iter()
-        .any(|arg| arg.starts_with("--image-url") || arg.starts_with("--image-file"));
-    if chosen || with.persistent_boot {
-        return Vec::new();
-    }
-    match other_disk_image(host, with) {
-        Some(url) => vec!["--image-url".into(), url],
-        None => Vec::new(),
+fn image_args(host: &Host, with: &Ingredients<'_>) -> Vec<String> {
+    match System::of(host, with) {
+        System::Other(url) => vec!["--image-url".into(), url],
+        System::Running | System::Unnamed(_) => Vec::new(),
     }
 }
 
-fn other_disk_image(host: &Host, with: &Ingredients<'_>) -> Option<String> {
-    let release = Some(with.cluster.openshift_version.as_str()).filter(|version| !version.is_empty())?;
-    let architecture = [&host.digest.architecture, &with.pool.cpu_architecture]
-        .into_iter()
-        .find(|word| !word.is_empty())?;
-    let wanted = with.catalog.os_image(Some(release), architecture).ok()?;
-    let running = with
-        .catalog
-        .os_image(Some(&with.pool.openshift_version), architecture)
-        .ok()?;
-    if running == wanted {
-        None
-    } else {
-        wanted.disk_image()
+/// Which operating system a host is installed with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum System {
+    /// The one it runs from, what nobody here can tell apart from it, or what its owner chose.
+    Running,
+    /// Another, fetched from here.
+    Other(String),
+    /// Another is needed and cannot be named; what people are told about it.
+    Unnamed(String),
+}
+
+impl System {
+    pub fn of(host: &Host, with: &Ingredients<'_>) -> Self {
+        let cluster = with.cluster;
+        let architecture = [&host.digest.architecture, &with.pool.cpu_architecture]
+            .into_iter()
+            .find(|word| !word.is_empty());
+        let decided = cluster.openshift_version.is_empty() || is_chosen(&host.tenant.installer_args);
+        let (Some(architecture), false) = (architecture, decided) else {
+            return Self::Running;
+        };
+        if host.digest.persistent_boot {
+            return persistent(host, with);
+        }
+        let booted = booted(host, with, architecture);
+        let wanted = with
+            .catalog
+            .os_image(Some(&cluster.openshift_version), architecture);
+        match (booted, wanted) {
+            (Some(booted), Ok(wanted)) if booted == wanted => Self::Running,
+            (Some(booted), Ok(wanted)) => wanted.disk_image().map_or_else(
+                || {
+                    Self::Unnamed(format!(
+                        "{} runs the image of {}, and the cluster's release {} belongs to that of {}, whose disk image \
+                         the hub cannot name: the file of its OS_IMAGES entry should end in -live.ARCH.iso or \
+                         -live-iso.ARCH.iso. The host is installed with the system it runs; give it --image-url among \
+                         its installer arguments for another.",
+                        host.name(),
+                        booted.openshift_version,
+                        cluster.openshift_version,
+                        wanted.openshift_version
+                    ))
+                },
+                Self::Other,
+            ),
+            (Some(booted), Err(_)) => Self::Unnamed(format!(
+                "{} runs the image of {}, and OS_IMAGES has none for the cluster's release {} on {architecture}. The \
+                 host is installed with the system it runs; give it --image-url among its installer arguments for \
+                 another.",
+                host.name(),
+                booted.openshift_version,
+                cluster.openshift_version
+            )),
+            // An image of the site's own, or one that is not offered any more: nothing here tells what is in it.
+            (None, _) => Self::Running,
+        }
     }
+}
+
+fn is_chosen(installer_args: &[String]) -> bool {
+    installer_args
+        .iter()
+        .any(|arg| arg.starts_with("--image-url") || arg.starts_with("--image-file"))
+}
+
+/// A system on a disk cannot be written from itself.
+fn persistent(host: &Host, with: &Ingredients<'_>) -> System {
+    if !with.release.coreos.is_empty() {
+        return System::Running;
+    }
+    System::Unnamed(format!(
+        "{} runs from a disk, and the hub does not know the operating system image of release {}: add coreos_image to \
+         its RELEASE_IMAGES entry.",
+        host.name(),
+        with.cluster.openshift_version
+    ))
+}
+
+/// The image a host runs: by what its kernel was started with, else by what its pool offered when it came. What the
+/// pool offers now is for those who boot later.
+fn booted<'a>(host: &Host, with: &Ingredients<'a>, architecture: &str) -> Option<&'a OsImage> {
+    let catalog = with.catalog;
+    let by_label = catalog.os_image_of_build(&host.digest.booted_build, architecture);
+    let by_version = |version: &str| match version {
+        "" => None,
+        version => catalog.os_image(Some(version), architecture).ok(),
+    };
+    by_label
+        .or_else(|| by_version(&host.digest.booted_version))
+        .or_else(|| by_version(&host.booted_version))
+        .or_else(|| by_version(&with.pool.openshift_version))
 }
 
 fn keeps_partitions(args: &[String]) -> bool {
@@ -297,10 +383,15 @@ fn no_proxy(cluster: &Cluster) -> String {
     list.join(",")
 }
 
+/// The disk is not tested when something on it must be kept, or when the system runs from it.
+pub fn skips_disk_speed(host: &Host) -> bool {
+    keeps_partitions(&host.tenant.installer_args) || host.digest.persistent_boot
+}
+
 /// Arguments of the test of the installation disk; `None` when there is nothing to test or something to lose.
 pub fn disk_speed(host: &Host) -> Option<Vec<String>> {
     let disk = &host.tenant.installation_disk_id;
-    if disk.is_empty() || keeps_partitions(&host.tenant.installer_args) {
+    if disk.is_empty() || skips_disk_speed(host) {
         return None;
     }
     Some(vec![
@@ -309,12 +400,30 @@ pub fn disk_speed(host: &Host) -> Option<Vec<String>> {
     ])
 }
 
+/// The hub's setting wins over what belongs to the release.
+fn must_gather<'a>(images: &'a Images, release: ReleaseImages<'a>) -> &'a str {
+    match images.must_gather.as_str() {
+        "" => release.must_gather,
+        set => set,
+    }
+}
+
+/// Of a map per operator only the platform's own is needed in any case.
+fn must_gather_to_pull(images: &Images, release: ReleaseImages<'_>) -> String {
+    let setting = must_gather(images, release);
+    match serde_json::from_str::<serde_json::Value>(setting) {
+        Ok(map) => map["ocp"].as_str().unwrap_or_default().to_owned(),
+        Err(_) => setting.to_owned(),
+    }
+}
+
 /// Images every host must be able to pull before it is installed.
 pub fn wanted_images(cluster: &Cluster, images: &Images, release: ReleaseImages<'_>) -> Vec<String> {
+    let must_gather = must_gather_to_pull(images, release);
     let needed = [
         cluster.ocp_release_image.as_str(),
         release.machine_config_operator,
-        release.must_gather,
+        must_gather.as_str(),
         images.installer.as_str(),
     ];
     let needed: &[&str] = match cluster.ignition_source {

@@ -154,6 +154,12 @@ pub struct Digest {
     pub nics: Vec<Nic>,
     pub has_gpu: bool,
     pub virtual_machine: bool,
+    /// The running system is on a disk, not in memory.
+    pub persistent_boot: bool,
+    /// What the kernel was started with tells the build of the live image; empty where it does not.
+    pub booted_build: String,
+    /// The same for the release line, as our own boot links carry it.
+    pub booted_version: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -280,6 +286,9 @@ pub struct Host {
     pub logs: Logs,
     #[serde(default)]
     pub installer_version: String,
+    /// The release line of the image that its pool offered when the machine last booted.
+    #[serde(default)]
+    pub booted_version: String,
     #[serde(default)]
     pub approved: bool,
     /// Somebody watches the node that a day-2 host becomes, and reports what the host itself cannot after its reboot.
@@ -332,6 +341,7 @@ impl Host {
             returning: None,
             logs: Logs::default(),
             installer_version: String::new(),
+            booted_version: String::new(),
             approved: false,
             followed: false,
             digest: Digest::default(),

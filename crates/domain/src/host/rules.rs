@@ -1,6 +1,6 @@
 //! What may be done with a host in which part of its life, for everything that does not move its phase.
 
-use super::{Host, Phase};
+use super::{Host, Phase, Route};
 use crate::checks::Installation;
 use crate::refusal::Refused;
 
@@ -105,6 +105,19 @@ pub fn takes_tests(host: &Host) -> bool {
 /// An agent that registers again in the middle of the last tests keeps what it reported.
 pub fn keeps_reports_on_register(host: &Host) -> bool {
     matches!(host.phase, Phase::Preparing | Phase::Prepared)
+}
+
+/// Whether a registration of this host tells of another boot of its machine: its agent was gone, or not heard of. An
+/// agent that was there a moment ago was told to register again, or restarted.
+pub fn has_booted(host: &Host) -> bool {
+    let comes_back = host
+        .returning
+        .as_ref()
+        .is_some_and(|on_its_way| match on_its_way.route {
+            Route::Boot | Route::Reclaim => true,
+            Route::AgentRestart => false,
+        });
+    comes_back || !host.connected || host.agent_is_gone() || host.booted_version.is_empty()
 }
 
 /// A host that is told to register again has nothing to be measured by until it does.

@@ -87,3 +87,27 @@ fn a_default_route_needs_a_gateway() {
     assert!(!route("0.0.0.0", "").is_default());
     assert!(!route("10.0.0.0", "10.0.0.1").is_default());
 }
+
+#[test]
+fn the_command_line_of_the_kernel_tells_what_was_booted() {
+    let digest = |line: &str, device: &str| {
+        let text = serde_json::json!({ "boot": { "command_line": line, "device_type": device } }).to_string();
+        Inventory::parse(&text).unwrap().digest()
+    };
+    let media = digest(
+        "BOOT_IMAGE=/images/pxeboot/vmlinuz coreos.liveiso=rhcos-9.6.20251023-0 ignition.firstboot",
+        "ephemeral",
+    );
+    assert_eq!(media.booted_build, "rhcos-9.6.20251023-0");
+    assert!(!media.persistent_boot);
+    let network = digest(
+        "initrd=initrd coreos.live.rootfs_url=http://hub/boot-artifacts/rootfs?arch=x86_64&version=4.20 quiet",
+        "persistent",
+    );
+    assert_eq!(
+        (network.booted_build.as_str(), network.booted_version.as_str()),
+        ("", "4.20")
+    );
+    assert!(network.persistent_boot);
+    assert_eq!(digest("quiet coreos.liveiso", "").booted_build, "");
+}

@@ -5,9 +5,9 @@ use crate::error::Error;
 use crate::ignition::uploaded::roles_uploaded;
 use crate::turn::Ask;
 use crate::usecase::cluster_whole::Whole;
-use muster_domain::ClusterId;
 use muster_domain::cluster::{Cluster, install};
 use muster_domain::host::Host;
+use muster_domain::{ClusterId, Entry, Severity};
 use std::sync::Arc;
 
 pub async fn cluster_install(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Arc<Cluster>, Error> {
@@ -34,5 +34,16 @@ pub fn start(hub: &Hub, cluster: &Cluster, hosts: &[Host], uploaded: &[String]) 
     let mut whole = Whole {
         cluster: start.decision,
         hosts: start.hosts,
-    })
+    };
+    for decision in &mut whole.hosts {
+        if let Some(warning) = hub.system_warning(&decision.host, cluster) {
+            decision.journal.push(other_system(&decision.host, warning));
+        }
+    }
+    Ok(whole)
+}
+
+/// The right operating system cannot be named; the host is installed all the same, and people know with what.
+pub fn other_system(host: &Host, warning: String) -> Entry {
+    host.entry("host_os_image_not_found", Severity::Warning, warning)
 }

@@ -3,6 +3,7 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use crate::usecase::cluster_install::other_system;
 use crate::usecase::host_bind::early_bound;
 use muster_domain::HostKey;
 use muster_domain::checks::CheckId;
@@ -20,6 +21,11 @@ pub fn install_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
     let host = &mut decision.host;
     if host.role == Role::Worker && host.tenant.machine_config_pool.is_empty() {
         host.tenant.machine_config_pool = Role::Worker.word().into();
+    }
+    if let Some(cluster) = &scene.cluster
+        && let Some(warning) = scene.hub.system_warning(&decision.host, cluster)
+    {
+        decision.journal.push(other_system(&decision.host, warning));
     }
     Ok(scene.plain(decision))
 }

@@ -17,7 +17,7 @@ pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> R
         let pool = pool_of(hub, key)?;
         takes_registrations(&pool)?;
         let tried = match hub.index.slot(key) {
-            Some(_) => again(hub, key, agent, ask).await,
+            Some(_) => again(hub, key, &pool, agent, ask).await,
             None => first_time(hub, key, &pool, agent, ask).await,
         };
         match tried {
@@ -64,7 +64,7 @@ fn takes_registrations(pool: &InfraEnv) -> Result<(), Error> {
     Ok(())
 }
 
-async fn again(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
+async fn again(hub: &Hub, key: HostKey, pool: &InfraEnv, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
     let event = Event::Registered {
         agent_version: agent.into(),
     };
@@ -75,7 +75,11 @@ async fn again(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Ho
     let need = if keeps_reports { Need::Reports } else { Need::Row };
     let host = hub
         .host_turn(key, need, ask, |scene| {
-            let decision = scene.next(&event)?;
+            let mut decision = scene.next(&event)?;
+            // An agent that only started again still runs the image that its machine booted.
+            if rules::has_booted(&scene.host) {
+                decision.host.booted_version.clone_from(&pool.openshift_version);
+            }
             scene.measured(decision, Stored::new())
         })
         .await?;
@@ -96,6 +100,7 @@ async fn first_time(
     let cluster = early_cluster(hub, pool)?;
     let mut host = Host::arriving(key, pool.cluster, now);
     host.agent_version = agent.into();
+    host.booted_version.clone_from(&pool.openshift_version);
     host.user.clone_from(&pool.user);
     host.org.clone_from(&pool.org);
     host.status_info = words::standing(host.status()).into();

@@ -256,6 +256,12 @@ fn preparation_gates_follow_the_measurements() {
     let outcome = |spoil: fn(&mut World)| World::bound().with(spoil).run().gates();
     assert_eq!(outcome(|w| measured(w, 0)).disk_speed, host::Outcome::Passed);
     assert_eq!(outcome(|w| measured(w, 1)).disk_speed, host::Outcome::Failed);
+    assert_eq!(outcome(|_| {}).disk_speed, host::Outcome::Unknown);
+    assert_eq!(
+        outcome(|w| w.disk_speed_skipped = true).disk_speed,
+        host::Outcome::Passed,
+        "nobody waits for a test that is left out"
+    );
     assert_eq!(
         outcome(|w| image(w, "a", "success", 5.0)).images,
         host::Outcome::Passed

@@ -17,7 +17,6 @@ struct Fixture {
     pool: InfraEnv,
     images: Images,
     catalog: Catalog,
-    persistent_boot: bool,
 }
 
 fn fixture() -> Fixture {
@@ -60,13 +59,12 @@ fn fixture() -> Fixture {
         pool,
         images: Images::default(),
         catalog: Catalog::default(),
-        persistent_boot: false,
     }
 }
 
 impl Fixture {
-    fn order(&self) -> Value {
-        let with = Ingredients {
+    fn with<T>(&self, ask: impl FnOnce(&Ingredients<'_>) -> T) -> T {
+        ask(&Ingredients {
             cluster: &self.cluster,
             pool: &self.pool,
             images: &self.images,
@@ -76,10 +74,13 @@ impl Fixture {
                 coreos: "registry.example.com/coreos",
             },
             catalog: &self.catalog,
-            persistent_boot: self.persistent_boot,
             check_cvo: false,
-        };
-        serde_json::from_str(&InstallOrder::of(&self.host, &with).to_json()).unwrap()
+        })
+    }
+
+    fn order(&self) -> Value {
+        let order = self.with(|with| InstallOrder::of(&self.host, with));
+        serde_json::from_str(&order.to_json()).unwrap()
     }
 
     fn args(&self) -> Vec<String> {
@@ -197,8 +198,83 @@ fn a_host_discovered_with_another_build_fetches_the_clusters() {
         fixture.args().iter().filter(|arg| *arg == "--image-url").count(),
         1
     );
-    fixture.persistent_boot = true;
+    fixture.host.digest.persistent_boot = true;
     assert_eq!(fixture.order()["coreos_image"], "registry.example.com/coreos");
+}
+
+#[test]
+fn what_the_kernel_was_started_with_decides_before_what_the_pool_offered() {
+    let mut fixture = fixture();
+    let is_other = |fixture: &Fixture| fixture.args().contains(&"--image-url".to_owned());
+    assert!(!is_other(&fixture), "the pool offers 4.20");
+    fixture.host.booted_version = "4.19".into();
+    assert!(is_other(&fixture), "it booted when the pool offered 4.19");
+    fixture.host.digest.booted_version = "4.20".into();
+    assert!(!is_other(&fixture), "its boot link was that of 4.20");
+    fixture.host.digest.booted_build = "rhcos-418.94.202511191518-0".into();
+    assert!(is_other(&fixture), "the label of its image is that of 4.18");
+    fixture.host.digest.booted_build = "of-our-own-42".into();
+    assert!(!is_other(&fixture), "a label that nobody knows says nothing");
+}
+
+#[test]
+fn an_operating_system_that_cannot_be_named_is_told_unless_the_owner_chose_one() {
+    let mut fixture = fixture();
+    let told = |fixture: &Fixture| fixture.with(|with| System::of(&fixture.host, with));
+    fixture.pool.openshift_version = "4.21".into();
+    assert!(matches!(told(&fixture), System::Other(_)));
+    for image in &mut fixture.catalog.os_images {
+        image.url = "https://images.example.com/own.iso".into();
+    }
+    let System::Unnamed(text) = told(&fixture) else {
+        panic!()
+    };
+    assert!(text.contains("4.21") && text.contains("4.20.33"), "{text}");
+    fixture.cluster.openshift_version = "4.99.1".into();
+    let System::Unnamed(text) = told(&fixture) else {
+        panic!()
+    };
+    assert!(text.contains("4.99.1"), "{text}");
+    fixture.host.tenant.installer_args = vec!["--image-url=https://example.com/own.raw.gz".into()];
+    assert_eq!(told(&fixture), System::Running);
+}
+
+#[test]
+fn images_of_the_release_come_from_the_catalogue() {
+    let mut fixture = fixture();
+    let json = json!([{ "openshift_version": "4.20.33", "url": "registry.example.com/release:4.20.33",
+        "mco_image": MCO, "must_gather_image": GATHER, "coreos_image": "registry.example.com/coreos" }]);
+    fixture.catalog = Catalog::from_json(None, Some(&json.to_string())).unwrap();
+    let all = ReleaseImages::of(&fixture.catalog, &fixture.cluster);
+    assert_eq!(
+        (all.machine_config_operator, all.must_gather, all.coreos),
+        (MCO, GATHER, "registry.example.com/coreos")
+    );
+    fixture.cluster.ocp_release_image = "mirror.example.com/release@sha256:1".into();
+    assert_eq!(
+        ReleaseImages::of(&fixture.catalog, &fixture.cluster),
+        all,
+        "by its version"
+    );
+    fixture.cluster.openshift_version = "4.19.1".into();
+    assert_eq!(
+        ReleaseImages::of(&fixture.catalog, &fixture.cluster),
+        ReleaseImages::default()
+    );
+}
+
+#[test]
+fn a_map_of_must_gather_images_is_sent_whole_and_only_the_platforms_own_is_pulled() {
+    let mut fixture = fixture();
+    fixture.images.must_gather =
+        r#"{"ocp":"registry.example.com/ocp","lso":"registry.example.com/lso"}"#.into();
+    assert_eq!(fixture.order()["must_gather_image"], fixture.images.must_gather);
+    let pulled = wanted_images(&fixture.cluster, &fixture.images, ReleaseImages::default());
+    assert!(
+        pulled.contains(&"registry.example.com/ocp".to_owned()),
+        "{pulled:?}"
+    );
+    assert!(!pulled.iter().any(|image| image.contains("lso")), "{pulled:?}");
 }
 
 #[test]
@@ -214,6 +290,11 @@ fn kept_partitions_skip_the_cleaning_and_the_speed_test() {
     fixture.host.tenant.installer_args = vec!["--save-partlabel".into(), "data".into()];
     assert_eq!(fixture.order()["skip_installation_disk_cleanup"], true);
     assert_eq!(disk_speed(&fixture.host), None);
+    assert!(skips_disk_speed(&fixture.host));
+    fixture.host.tenant.installer_args.clear();
+    assert!(!skips_disk_speed(&fixture.host));
+    fixture.host.digest.persistent_boot = true;
+    assert!(skips_disk_speed(&fixture.host), "the system runs from a disk");
 }
 
 #[test]

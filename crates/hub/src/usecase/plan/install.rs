@@ -56,6 +56,7 @@ pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
     }
     for decision in &whole.hosts {
         write_over(&mut draft, &decision.host);
+        draft.warnings.extend(hub.system_warning(&decision.host, &before));
     }
     Ok(draft.view())
 }
@@ -181,6 +182,9 @@ pub async fn host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
             );
             step.note = Some("At its next poll.".into());
             write_over(draft, after);
+            if let Some(cluster) = &scene.cluster {
+                draft.warnings.extend(hub.system_warning(after, cluster));
+            }
         },
     )
     .await

@@ -4,6 +4,7 @@ mod endpoint;
 mod faults;
 mod happy;
 pub mod moments;
+mod orders;
 mod plans;
 mod residue;
 mod seed_000;
