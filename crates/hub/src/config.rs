@@ -1,5 +1,6 @@
 //! What a hub can be told: as it comes from flags and files, and as it is used.
 
+use crate::site::{Site, Trust};
 use jiff::SignedDuration;
 use muster_domain::catalog::{Catalog, Images};
 use muster_domain::checks;
@@ -32,10 +33,8 @@ pub struct Config {
     pub os_images: Option<String>,
     pub release_images: Option<String>,
     pub hw_requirements: Option<String>,
-    /// The agent image hosts should run; absent: the default one.
-    pub agent_image: Option<String>,
-    /// Replace agents that run another image.
-    pub upgrade_agents: bool,
+    /// What the site decides for all its hosts and clusters.
+    pub site: Site,
     /// The `openshift-install` program; `{version}` in its path becomes the cluster's release.
     pub openshift_install: Option<String>,
     /// How long a host may be silent before it counts as disconnected; absent: three minutes.
@@ -59,8 +58,7 @@ impl Default for Config {
             os_images: None,
             release_images: None,
             hw_requirements: None,
-            agent_image: None,
-            upgrade_agents: true,
+            site: Site::default(),
             openshift_install: None,
             disconnect_after: None,
             agent_poll: None,
@@ -96,6 +94,9 @@ pub struct Settings {
     pub cluster_timers: cluster::event::Timers,
     pub disabled_steps: BTreeSet<String>,
     pub default_ntp: String,
+    /// New clusters wait for a slow host instead of failing.
+    pub soft_timeouts: bool,
+    pub trust: Trust,
     pub installer: Installer,
     /// The database held something when the hub started, so hosts may remember it.
     pub was_here_before: bool,
@@ -127,14 +128,9 @@ impl Settings {
             Some(json) => Requirements::parse(json).map_err(anyhow::Error::msg)?,
             None => Requirements::default(),
         };
-        let mut images = Images::default();
-        if let Some(agent) = &config.agent_image {
-            images.agent = agent.clone();
-        }
-        let checks = checks::Settings {
-            wanted_agent: config.upgrade_agents.then(|| images.agent.clone()),
-            ..checks::Settings::default()
-        };
+        let site = &config.site;
+        let images = site.images()?;
+        let checks = site.checks(&images)?;
         Ok(Self {
             image_service_url: config
                 .image_service_url
@@ -153,8 +149,10 @@ impl Settings {
             timers: timers(config.disconnect_after)?,
             longest_poll_seconds: longest_poll(config.agent_poll)?,
             cluster_timers: cluster::event::Timers::default(),
-            disabled_steps: BTreeSet::new(),
-            default_ntp: String::new(),
+            disabled_steps: site.disabled_steps()?,
+            default_ntp: site.default_ntp()?,
+            soft_timeouts: site.soft_timeouts,
+            trust: site.trust()?,
             installer: Installer {
                 program: config
                     .openshift_install

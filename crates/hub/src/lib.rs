@@ -14,6 +14,7 @@ pub mod outstanding;
 pub mod replica;
 pub mod room;
 pub mod serve;
+pub mod site;
 pub mod steps;
 pub mod turn;
 pub mod usecase;
@@ -22,6 +23,7 @@ pub mod worker;
 pub use clock::Clock;
 pub use config::{Config, Settings};
 pub use error::Error;
+pub use site::Site;
 
 use jiff::{SignedDuration, Timestamp};
 use muster_domain::cluster::Cluster;

@@ -22,6 +22,9 @@ pub async fn run(
         .clone()
         .unwrap_or_else(|| format!("http://{address}"));
     let mut settings = Settings::new(&config, base_url)?;
+    for note in &settings.catalog.notes {
+        tracing::warn!("{note}");
+    }
     let store = Store::open(&database(&config)?)
         .await
         .context("cannot open the database")?;

@@ -11,11 +11,23 @@ use toml::{Table, Value};
 
 /// Names under which deployments of the reference service already keep these settings, and one directory for all that
 /// is fetched for images.
-const ALIASES: [(&str, &str); 4] = [
+const ALIASES: [(&str, &str); 16] = [
     ("cache-dir", "MUSTER_IMAGE_CACHE"),
     ("os-images", "OS_IMAGES"),
     ("release-images", "RELEASE_IMAGES"),
     ("hw-requirements", "HW_VALIDATOR_REQUIREMENTS"),
+    ("agent-image", "AGENT_DOCKER_IMAGE"),
+    ("upgrade-agents", "ENABLE_UPGRADE_AGENT"),
+    ("installer-image", "INSTALLER_IMAGE"),
+    ("controller-image", "CONTROLLER_IMAGE"),
+    ("must-gather-images", "MUST_GATHER_IMAGES"),
+    ("disabled-host-checks", "DISABLED_HOST_VALIDATIONS"),
+    ("disabled-cluster-checks", "DISABLED_CLUSTER_VALIDATIONS"),
+    ("disabled-steps", "DISABLED_STEPS"),
+    ("default-ntp", "NTP_DEFAULT_SERVER"),
+    ("single-node-dns", "ENABLE_SINGLE_NODE_DNSMASQ"),
+    ("service-ca", "SERVICE_CA_CERT_PATH"),
+    ("skip-cert-verification", "SKIP_CERT_VERIFICATION"),
 ];
 
 /// Flags that a file or a variable cannot set.
@@ -232,6 +244,10 @@ mod tests {
         assert_eq!(
             variable("os-images", &set(&["OS_IMAGES", "MUSTER_OS_IMAGES"])),
             "MUSTER_OS_IMAGES"
+        );
+        assert_eq!(
+            variable("agent-image", &set(&["AGENT_DOCKER_IMAGE"])),
+            "AGENT_DOCKER_IMAGE"
         );
         assert_eq!(variable("data-dir", &set(&[])), "MUSTER_DATA_DIR");
     }

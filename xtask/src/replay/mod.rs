@@ -160,10 +160,12 @@ fn side_by_side(files: &[PathBuf], options: &Options, intended: &Intended) -> Re
 
 /// How the recorded service was set up for one recording.
 fn settings(name: &str) -> Vec<OsString> {
-    match name {
-        "flow_silence" => vec!["--disconnect-after".into(), "6".into()],
-        _ => Vec::new(),
+    // Without authentication it gives every cluster this capability.
+    let mut flags = vec!["--soft-timeouts".into()];
+    if name == "flow_silence" {
+        flags.extend(["--disconnect-after".into(), "6".into()]);
     }
+    flags
 }
 
 /// A hub with an empty database, for as long as the work takes.

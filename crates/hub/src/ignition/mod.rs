@@ -72,8 +72,8 @@ pub async fn host_ignition(hub: &Hub, host: &Host, cluster: &Cluster) -> Result<
     let reporting = Reporting {
         service_url: &hub.settings.base_url,
         agent_token: "",
-        service_ca: "",
-        insecure: false,
+        service_ca: &hub.settings.trust.service_ca,
+        insecure: hub.settings.trust.insecure,
     };
     Ok(render::host_ignition(base.as_deref(), host, cluster, reporting)?)
 }

@@ -159,7 +159,7 @@ pub fn blank(hub: &Hub, ask: &Ask) -> Cluster {
         install_config_overrides: String::new(),
         ignored_cluster_validations: String::new(),
         ignored_host_validations: String::new(),
-        org_soft_timeouts_enabled: false,
+        org_soft_timeouts_enabled: hub.settings.soft_timeouts,
         validations: String::new(),
         connectivity_groups: String::new(),
         collisions: std::collections::BTreeMap::new(),

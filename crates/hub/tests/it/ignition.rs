@@ -514,6 +514,39 @@ async fn the_pool_s_secret_is_in_no_file_of_the_cluster_and_the_other_way_round(
     assert!(!discovery.contains(&cluster_auth) && !discovery.contains("canary-of-the-cluster"));
 }
 
+#[tokio::test]
+async fn hosts_trust_the_authority_behind_the_hub_before_and_after_their_installation() {
+    let program = Program::new(WORKS);
+    let door = Door::with(Place::new().await, Clock::System, |settings| {
+        settings.trust.service_ca = "canary-of-the-authority".into();
+        settings.trust.insecure = true;
+        settings.installer.work_dir = program.home.path().join("work");
+    })
+    .await;
+    let pool = door.infra_env("pool").await;
+    let path = format!("{V2}/infra-envs/{pool}/downloads/files?file_name=discovery.ign");
+    let discovery = door.get(&path).await;
+    assert_eq!(discovery.status, StatusCode::OK, "{}", discovery.text);
+    let discovery = opened(&discovery.text);
+    assert!(discovery.contains("canary-of-the-authority"), "{discovery}");
+    assert!(discovery.contains("--insecure=true"), "{discovery}");
+    let id = door.cluster("prod").await;
+    let host = door.worker(pool, 1).await;
+    assert_eq!(door.bind(pool, host, id).await.status, StatusCode::OK);
+    alter(&door.hub, id, |cluster| {
+        cluster.ignition_source = IgnitionSource::Endpoint;
+        cluster.ignition_endpoint.url = "https://ignition.example.com".into();
+        cluster.phase = Phase::Installing;
+    })
+    .await;
+    let of_host = door
+        .get(&format!("{V2}/infra-env/{pool}/hosts/{host}/downloads/ignition"))
+        .await;
+    assert_eq!(of_host.status, StatusCode::OK, "{}", of_host.text);
+    let of_host = opened(&of_host.text);
+    assert!(of_host.contains("canary-of-the-authority"), "{of_host}");
+}
+
 /// A config with the contents of its files beside it in clear text.
 fn opened(text: &str) -> String {
     let mut all = text.to_owned();

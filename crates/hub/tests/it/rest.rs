@@ -6,7 +6,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use jiff::Timestamp;
 use muster_hub::usecase::cluster_look::cluster_look;
-use muster_hub::{Clock, Hub, http};
+use muster_hub::{Clock, Hub, Settings, http};
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -38,11 +38,15 @@ impl Reply {
 
 impl Door {
     pub async fn open() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let place = Place::new().await;
         let clock = Clock::manual(Timestamp::from_second(1_794_776_575).unwrap());
-        let hub = Hub::open(place.open().await, place.settings(), clock)
-            .await
-            .unwrap();
+        let mut settings = place.settings();
+        change(&mut settings);
+        let hub = Hub::open(place.open().await, settings, clock).await.unwrap();
         Self {
             router: http::router(hub.clone()),
             hub,

@@ -12,6 +12,7 @@ mod operator;
 mod reference;
 mod serve;
 mod sim;
+mod site;
 mod status;
 
 use crate::config;

@@ -29,8 +29,12 @@ Examples:
 `--kube` runs the Kubernetes operator, too; the flags below it are those of
 `muster operator run`.
 
-OS_IMAGES, RELEASE_IMAGES and HW_VALIDATOR_REQUIREMENTS are read too, when the
-variables with MUSTER_ before the flag's name are not set.")]
+When a variable with MUSTER_ before the flag's name is not set, the name that the
+reference service has for the setting is read: OS_IMAGES, RELEASE_IMAGES,
+HW_VALIDATOR_REQUIREMENTS, AGENT_DOCKER_IMAGE, ENABLE_UPGRADE_AGENT, INSTALLER_IMAGE,
+CONTROLLER_IMAGE, MUST_GATHER_IMAGES, DISABLED_HOST_VALIDATIONS,
+DISABLED_CLUSTER_VALIDATIONS, DISABLED_STEPS, NTP_DEFAULT_SERVER,
+ENABLE_SINGLE_NODE_DNSMASQ, SERVICE_CA_CERT_PATH, SKIP_CERT_VERIFICATION.")]
 pub struct ServeArgs {
     /// Address and port to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8090")]
@@ -71,6 +75,8 @@ pub struct ServeArgs {
     /// How long agents wait at most before they ask for work again; a minute or two when absent
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     agent_poll: Option<Duration>,
+    #[command(flatten)]
+    site: super::site::SiteArgs,
     /// How the log is written
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -106,7 +112,7 @@ pub async fn run(args: ServeArgs) -> Outcome {
         image_cache_bytes: args.image_cache_size,
         disconnect_after: args.disconnect_after,
         agent_poll: args.agent_poll,
-        ..Config::default()
+        site: args.site.site(),
     };
     let stop = stop_signal()?;
     if args.kube {

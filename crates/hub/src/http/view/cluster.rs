@@ -164,7 +164,7 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         },
         imported: cluster.imported,
         // Clients read it as something the organisation may use, not as what this cluster does.
-        org_soft_timeouts_enabled: cluster.org_soft_timeouts_enabled || !cluster.imported,
+        org_soft_timeouts_enabled: cluster.org_soft_timeouts_enabled,
         ams_subscription_id: None,
         last_installation_preparation: preparation(&cluster.install.preparation),
         logs_info: cluster.install.logs.info.word().into(),

@@ -214,6 +214,25 @@ async fn a_patient_cluster_says_that_a_host_is_silent_and_what_to_do() {
 }
 
 #[tokio::test]
+async fn a_hub_with_soft_timeouts_makes_patient_clusters_and_says_so() {
+    for (seed, soft) in [(363, true), (364, false)] {
+        let mut world = World::with(seed, |settings| settings.soft_timeouts = soft).await;
+        world.infra_env = world.pool("sim", None).await;
+        world.boot(world.infra_env, 3, &[]);
+        world.run_for(SignedDuration::from_mins(3)).await;
+        let cluster = world.ready_cluster("prod", &THREE).await;
+        let shown = world.cluster(cluster).await["org_soft_timeouts_enabled"].clone();
+        assert_eq!(shown.as_bool().unwrap_or_default(), soft);
+        world.install(cluster).await;
+        let who = reach(&mut world, cluster, Moment::Master("Writing image to disk")).await;
+        world.lost = vec![(Some(who), "/progress")];
+        world.run_for(SignedDuration::from_mins(45)).await;
+        let expected = if soft { "installing" } else { "error" };
+        assert_eq!(world.cluster_status(cluster), expected, "{}", world.describe());
+    }
+}
+
+#[tokio::test]
 async fn a_silent_host_of_a_patient_cluster_is_also_seen_to_be_slow() {
     let (mut world, cluster, who) = installing(362, Moment::Master("Writing image to disk")).await;
     patient(&world, cluster).await;
