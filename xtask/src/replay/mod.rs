@@ -160,12 +160,10 @@ fn side_by_side(files: &[PathBuf], options: &Options, intended: &Intended) -> Re
 
 /// How the recorded service was set up for one recording.
 fn settings(name: &str) -> Vec<OsString> {
-    // Without authentication it gives every cluster this capability.
-    let mut flags = vec!["--soft-timeouts".into()];
-    if name == "flow_silence" {
-        flags.extend(["--disconnect-after".into(), "6".into()]);
+    match name {
+        "flow_silence" => vec!["--disconnect-after".into(), "6".into()],
+        _ => Vec::new(),
     }
-    flags
 }
 
 /// A hub with an empty database, for as long as the work takes.

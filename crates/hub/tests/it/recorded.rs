@@ -53,7 +53,7 @@ impl Names {
 
 /// Replays those exchanges of a recording that concern no host, up to the first that begins an installation.
 async fn replay(name: &str, skip: &[&str]) -> Vec<String> {
-    // The recorded service gives every cluster this capability.
+    // The recorded service shows this of every cluster.
     let door = Door::with(|settings| settings.soft_timeouts = true).await;
     let mut names = Names::default();
     let mut found = Vec::new();
