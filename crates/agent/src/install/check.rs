@@ -1,27 +1,28 @@
 //! Everything that must be true before a disk is written to.
 
-use super::Slot;
+use super::report::{Ended, patiently};
 use crate::collect::{self, find_disk};
 use crate::steps::Context;
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use muster_contract::v2::agent::args::InstallArgs;
 use muster_contract::v2::agent::inventory::{Disk, Inventory};
 use muster_contract::v2::host::HostView;
 
-/// The disk to write to, when the hub still wants it and it is the one that was planned.
-pub fn disk(context: &Context, order: &InstallArgs) -> anyhow::Result<Disk> {
+/// The disk to write to, when the hub still wants it and it is the one that was planned. Asked when the order comes, and
+/// again in the moment before the first byte: the hub may have changed its mind, and disks may have changed their names.
+/// A hub that is away is waited for; only its answer can end an installation.
+pub fn disk(context: &Context, order: &InstallArgs) -> Result<Disk, Ended> {
     let ids = context.ids;
-    ensure!(
-        order.host_id == ids.host && order.infra_env_id == ids.infra_env,
-        "the order is for another host"
-    );
-    let host = context
-        .hub
-        .host(ids)
-        .context("the hub does not confirm the order")?;
+    if order.host_id != ids.host || order.infra_env_id != ids.infra_env {
+        return Err(Ended::Failed(anyhow!("the order is for another host")));
+    }
+    let host = patiently(context, false, || context.hub.host(ids)).map_err(|ended| match ended {
+        Ended::Failed(error) => Ended::Failed(error.context("the hub does not confirm the order")),
+        unwanted @ Ended::Unwanted(_) => unwanted,
+    })?;
     confirm(&host, order)?;
     let here = collect::inventory(&context.machine, 0);
-    choose(&here.disks, &host, order)
+    Ok(choose(&here.disks, &host, order)?)
 }
 
 /// The hub may have changed its mind since it gave the order.
@@ -77,16 +78,6 @@ pub fn choose(here: &[Disk], host: &HostView, order: &InstallArgs) -> anyhow::Re
         reasons.join("; ")
     );
     Ok(disk)
-}
-
-/// Once more, in the moment before the first byte.
-pub fn still_wanted(context: &Context, slot: &Slot, order: &InstallArgs) -> anyhow::Result<()> {
-    ensure!(!slot.is_cancelled(), "stopped");
-    let host = context
-        .hub
-        .host(context.ids)
-        .context("the hub does not confirm the order")?;
-    confirm(&host, order)
 }
 
 #[cfg(test)]

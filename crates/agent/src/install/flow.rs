@@ -1,14 +1,15 @@
 //! The stages of one installation, in their order.
 
+use super::image::Image;
 use super::report::{Ended, Percent, patiently, stage};
-use super::source::{Fetch, Source};
+use super::source::Source;
 use super::spool::{self, Replay, Spool};
 use super::writer::{Target, write_body};
 use super::{check, coreos, decode};
 use crate::init::network::KEPT;
 use crate::steps::{Context, gather};
 use crate::{ignition, note};
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use muster_contract::v2::agent::args::InstallArgs;
 use muster_contract::v2::agent::inventory::Disk;
 use muster_contract::v2::install::HostStage;
@@ -29,8 +30,8 @@ const ENOUGH_MASTERS: usize = 2;
 const WRITE_TRIES: u32 = 2;
 
 /// Runs to the reboot, or to the report of what went wrong.
-pub fn run(context: &Context, order: &InstallArgs, disk: &Disk) {
-    match install(context, order, disk) {
+pub fn run(context: &Context, order: &InstallArgs) {
+    match install(context, order) {
         Ok(()) => {}
         Err(Ended::Unwanted(reason)) => note!("the installation ends: {reason}"),
         Err(Ended::Failed(error)) => {
@@ -42,7 +43,7 @@ pub fn run(context: &Context, order: &InstallArgs, disk: &Disk) {
     }
 }
 
-fn install(context: &Context, order: &InstallArgs, disk: &Disk) -> Result<(), Ended> {
+fn install(context: &Context, order: &InstallArgs) -> Result<(), Ended> {
     stage(context, HostStage::StartingInstallation, None)?;
     let cluster = patiently(context, false, || context.hub.cluster(order.cluster_id))?;
     let is_day_2 = is_day_2(&cluster);
@@ -52,7 +53,7 @@ fn install(context: &Context, order: &InstallArgs, disk: &Disk) -> Result<(), En
     }
     let config = patiently(context, true, || context.hub.host_ignition(context.ids))?;
     stage(context, HostStage::WritingImageToDisk, None)?;
-    write(context, order, disk, &config)?;
+    write(context, order, &config)?;
     if order.role == "worker" && !is_day_2 {
         stage(context, HostStage::WaitingForControlPlane, None)?;
         await_masters(context, order.cluster_id)?;
@@ -95,101 +96,60 @@ fn refuse_bootkube(context: &Context, order: &InstallArgs) -> Result<(), Ended> 
     Ok(())
 }
 
-/// What coreos-installer's arguments mean to us.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Image {
-    url: String,
-    sha256: String,
-    /// All arguments, without what only we understand.
-    args: Vec<String>,
-}
-
-fn image(context: &Context, order: &InstallArgs) -> anyhow::Result<Image> {
-    let args: Vec<String> = if order.installer_args.is_empty() {
-        Vec::new()
-    } else {
-        serde_json::from_str(&order.installer_args).context("the installer's arguments cannot be read")?
+fn write(context: &Context, order: &InstallArgs, config: &[u8]) -> Result<(), Ended> {
+    let image = Image::of(context, order)?;
+    let program = coreos::program(&context.machine).filter(|_| !context.settings.dry_run);
+    let config = match &program {
+        Some(_) => Cow::Borrowed(config),
+        None => {
+            refuse_unknown(&image)?;
+            whole_config(context, &image, config)?
+        }
     };
-    let mut image = parse_args(args);
-    if image.url.is_empty() {
-        image.url.clone_from(&context.settings.image_url);
-        image.sha256.clone_from(&context.settings.image_sha256);
-    }
-    Ok(image)
-}
-
-/// The sum of an image may stand behind its address: `#sha256=…`.
-fn parse_args(args: Vec<String>) -> Image {
-    let mut image = Image::default();
-    let mut is_url = false;
-    for arg in args {
-        let url = match arg.strip_prefix("--image-url=") {
-            Some(url) => Some(url),
-            None if is_url => Some(arg.as_str()),
-            None => None,
-        };
-        is_url = arg == "--image-url";
-        let Some(url) = url else {
-            image.args.push(arg);
-            continue;
-        };
-        let (bare, sum) = url.split_once("#sha256=").unwrap_or((url, ""));
-        image.sha256 = sum.to_ascii_lowercase();
-        image.url = bare.to_owned();
-        image.args.push(arg.replace(url, bare));
-    }
-    image
-}
-
-fn write(context: &Context, order: &InstallArgs, disk: &Disk, config: &[u8]) -> Result<(), Ended> {
-    let image = image(context, order)?;
     let mut percent = Percent::new(context);
-    if let Some(program) = coreos::program().filter(|_| !context.settings.dry_run) {
-        check::still_wanted(context, &context.shared.install, order)?;
-        return Ok(coreos::install(
-            &program,
-            &context.shared.install,
-            &disk.path,
-            config,
-            &image.args,
-            |at| percent.tell(at),
-        )?);
-    }
-    if let Some(arg) = image.args.iter().find(|arg| arg.starts_with("--save-part")) {
-        return Err(anyhow::anyhow!("{arg} needs coreos-installer, which this image does not have").into());
-    }
-    if image.url.is_empty() {
-        return Err(anyhow::anyhow!(
-            "no system is named: give the host --image-url in its installer arguments, or the agent muster.image_url="
-        )
-        .into());
-    }
-    let config = whole_config(context, &image, config)?;
     let mut left = WRITE_TRIES;
     loop {
-        check::still_wanted(context, &context.shared.install, order)?;
+        let disk = check::disk(context, order)?;
         left -= 1;
         let job = Job {
             context,
             order,
             image: &image,
-            disk,
+            disk: &disk,
             config: &config,
         };
-        match job.write(&mut percent) {
+        let written = match &program {
+            Some(program) => {
+                coreos::install(context, order, (program, &image, &config), |at| percent.tell(at))
+            }
+            None => job.write(&mut percent),
+        };
+        match written {
             Ok(()) => return Ok(()),
             Err(_) if context.shared.install.is_cancelled() => {
                 return Err(Ended::Unwanted("it was told to stop".into()));
             }
-            Err(error) if left == 0 => return Err(error.into()),
-            Err(error) => note!("the image is fetched once more: {error:#}"),
+            Err(Ended::Failed(error)) if left > 0 => note!("the image is fetched once more: {error:#}"),
+            Err(ended) => return Err(ended),
         }
     }
 }
 
+/// What only coreos-installer can do.
+fn refuse_unknown(image: &Image) -> anyhow::Result<()> {
+    if let Some(arg) = image.args.iter().find(|arg| arg.starts_with("--save-part")) {
+        anyhow::bail!("{arg} needs coreos-installer, which this image does not have");
+    }
+    anyhow::ensure!(
+        !image.url.is_empty(),
+        "no system is named: give the host --image-url in its installer arguments, or the agent muster.image_url="
+    );
+    Ok(())
+}
+
 /// coreos-installer's `--copy-network` means the settings this machine has now.
 fn whole_config<'a>(context: &Context, image: &Image, config: &'a [u8]) -> anyhow::Result<Cow<'a, [u8]>> {
-    if !image.args.iter().any(|arg| arg == "--copy-network") {
+    if !image.has("--copy-network") {
         return Ok(Cow::Borrowed(config));
     }
     let files = context.machine.list(KEPT).into_iter().map(|name| {
@@ -214,36 +174,27 @@ struct Job<'a> {
 impl Job<'_> {
     /// First everything is done but the writing. What is wrong with the image shows here, and the disk keeps what it has.
     /// Then it is done again, with what was kept in memory, or fetched a second time when it did not fit.
-    fn write(&self, percent: &mut Percent<'_>) -> anyhow::Result<()> {
+    fn write(&self, percent: &mut Percent<'_>) -> Result<(), Ended> {
         let size = u64::try_from(self.disk.size_bytes).unwrap_or_default();
         let spool = Spool::new(spool::room(&self.context.machine));
-        let first = Input::Fetched(Box::new(self.fetch()), Some(spool));
+        let first = Input::Fetched(Box::new(self.image.fetch(self.context)), Some(spool));
         let spool = self.pass(first, &Target::pretend(size), |at| percent.tell(at / 2))?;
         if self.context.settings.dry_run {
             note!("dry run: {} would be written now", self.disk.path);
             percent.tell(100);
             return Ok(());
         }
-        check::still_wanted(self.context, &self.context.shared.install, self.order)?;
-        let target = Target::open(&self.context.machine.path(&self.disk.path))
-            .with_context(|| format!("{} cannot be opened", self.disk.path))?;
-        note!("the image is whole: {} is written", self.disk.path);
+        let disk = check::disk(self.context, self.order)?;
+        let target = Target::open(&self.context.machine.path(&disk.path))
+            .with_context(|| format!("{} cannot be opened", disk.path))?;
+        note!("the image is whole: {} is written", disk.path);
         let second = match spool.and_then(Spool::replay) {
             Some(replay) => Input::Kept(replay, self.context.shared.install.cancel.clone()),
-            None => Input::Fetched(Box::new(self.fetch()), None),
+            None => Input::Fetched(Box::new(self.image.fetch(self.context)), None),
         };
         self.pass(second, &target, |at| percent.tell(50 + at / 2))?;
         percent.tell(100);
         Ok(())
-    }
-
-    fn fetch(&self) -> Source {
-        let fetch = Fetch {
-            http: self.context.hub.http.clone(),
-            clock: self.context.clock.clone(),
-            url: self.image.url.clone(),
-        };
-        Source::new(fetch, self.context.shared.install.cancel.clone())
     }
 
     /// Puts the image on the target; its first MiB only when all the rest is there and right.
@@ -264,12 +215,9 @@ impl Job<'_> {
         };
         let mut input = input.into_inner();
         let sum = input.finish().context("the image cannot be read to its end")?;
-        let wanted = &self.image.sha256;
-        ensure!(
-            wanted.is_empty() || sum.as_ref().is_none_or(|sum| sum == wanted),
-            "the image is damaged: its sha256 is {} instead of {wanted}",
-            sum.unwrap_or_default(),
-        );
+        if let Some(sum) = sum {
+            self.image.check_sum(&sum)?;
+        }
         written.check_length()?;
         written.complete(target, Some(self.config))?;
         Ok(match input {
@@ -375,28 +323,6 @@ fn masters_are_up(hosts: &[u8], me: Uuid) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_image_and_its_sum_are_found_in_the_arguments() {
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let image = parse_args(words(
-            "--append-karg ip=eth0:dhcp --image-url http://h/os.raw.xz#sha256=ABCD",
-        ));
-        assert_eq!(
-            (image.url.as_str(), image.sha256.as_str()),
-            ("http://h/os.raw.xz", "abcd")
-        );
-        assert_eq!(
-            image.args,
-            words("--append-karg ip=eth0:dhcp --image-url http://h/os.raw.xz")
-        );
-        let image = parse_args(words("--image-url=http://h/os.raw -n"));
-        assert_eq!(
-            (image.url.as_str(), image.sha256.as_str()),
-            ("http://h/os.raw", "")
-        );
-        assert_eq!(parse_args(Vec::new()), Image::default());
-    }
 
     #[test]
     fn workers_wait_for_as_many_masters_as_there_can_be() {

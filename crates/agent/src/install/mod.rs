@@ -5,6 +5,7 @@ mod check;
 mod coreos;
 mod decode;
 mod flow;
+mod image;
 mod report;
 pub mod source;
 mod spool;
@@ -13,6 +14,7 @@ pub mod writer;
 use crate::note;
 use crate::steps::Context;
 use muster_contract::v2::agent::args::InstallArgs;
+use report::Ended;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -59,17 +61,20 @@ pub fn start(context: &Context, order: InstallArgs) -> anyhow::Result<String> {
     if !context.shared.install.take() {
         return Ok(String::new());
     }
-    let checked = check::disk(context, &order);
-    let disk = match checked {
-        Ok(disk) => disk,
-        Err(error) => {
-            context.shared.install.give_back();
-            return Err(error);
-        }
-    };
+    // Who orders what cannot be done hears it as the answer; the disk is looked for again before it is written to.
+    if let Err(ended) = check::disk(context, &order) {
+        context.shared.install.give_back();
+        return match ended {
+            Ended::Failed(error) => Err(error),
+            Ended::Unwanted(reason) => {
+                note!("the order is left alone: {reason}");
+                Ok(String::new())
+            }
+        };
+    }
     let context = context.clone();
     std::thread::spawn(move || {
-        flow::run(&context, &order, &disk);
+        flow::run(&context, &order);
         context.shared.install.give_back();
     });
     Ok(String::new())

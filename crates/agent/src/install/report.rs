@@ -7,9 +7,10 @@ use crate::steps::Context;
 use muster_contract::v2::install::HostStage;
 use std::time::Duration;
 
-/// As the reference's installer: what is missing is asked for ten times, what is broken for about an hour.
+/// As the reference's installer: what is missing is asked for ten times, what is broken for an hour and 360 times.
 const MISSING_TRIES: u32 = 10;
 const BROKEN_TRIES: u32 = 360;
+const BROKEN_TIME: Duration = Duration::from_secs(60 * 60);
 const PAUSE_SECONDS: (f64, f64) = (2.0, 10.0);
 
 /// Why an installation ends early.
@@ -22,20 +23,43 @@ pub enum Ended {
     Failed(#[from] anyhow::Error),
 }
 
-fn tries(error: &CallError, is_file: bool) -> u32 {
-    match error {
-        CallError::Refused {
-            status: 404 | 423 | 425,
-            ..
-        } => MISSING_TRIES,
-        // A file that is not made yet is like one that is missing.
-        CallError::Refused { status: 409, .. } if is_file => MISSING_TRIES,
-        CallError::Refused {
-            status: 408 | 429 | 500..=599,
-            ..
+/// How long a call that fails is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// Asking again changes nothing.
+    None,
+    /// It may be made in a moment.
+    Missing,
+    /// The hub, or the way to it, is broken; somebody mends it.
+    Broken,
+}
+
+impl Patience {
+    fn with(error: &CallError, is_file: bool) -> Self {
+        match error {
+            CallError::Refused {
+                status: 401 | 403 | 404 | 423 | 425,
+                ..
+            } => Self::Missing,
+            // A file that is not made yet is like one that is missing.
+            CallError::Refused { status: 409, .. } if is_file => Self::Missing,
+            CallError::Refused {
+                status: 408 | 429 | 500..=599,
+                ..
+            }
+            // What cannot be read was said by somebody on the way.
+            | CallError::Unreadable(_)
+            | CallError::Lost(_) => Self::Broken,
+            CallError::Refused { .. } => Self::None,
         }
-        | CallError::Lost(_) => BROKEN_TRIES,
-        CallError::Refused { .. } | CallError::Unreadable(_) => 0,
+    }
+
+    fn is_over(self, failures: u32, waited: Duration) -> bool {
+        match self {
+            Self::None => true,
+            Self::Missing => failures > MISSING_TRIES,
+            Self::Broken => failures > BROKEN_TRIES && waited > BROKEN_TIME,
+        }
     }
 }
 
@@ -45,6 +69,7 @@ pub fn patiently<T>(
     is_file: bool,
     mut call: impl FnMut() -> hub::Result<T>,
 ) -> Result<T, Ended> {
+    let start = context.clock.now();
     let mut failures = 0;
     loop {
         if context.shared.install.is_cancelled() {
@@ -58,7 +83,8 @@ pub fn patiently<T>(
             return Err(Ended::Unwanted(error.to_string()));
         }
         failures += 1;
-        if failures > tries(&error, is_file) {
+        let waited = context.clock.now().saturating_sub(start);
+        if Patience::with(&error, is_file).is_over(failures, waited) {
             return Err(Ended::Failed(error.into()));
         }
         let (least, most) = PAUSE_SECONDS;
@@ -101,5 +127,43 @@ impl<'a> Percent<'a> {
             Err(error) if error.status() == Some(409) => self.context.shared.install.cancel(),
             Ok(()) | Err(_) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patience(status: u16, is_file: bool) -> Patience {
+        let reason = String::new();
+        Patience::with(&CallError::Refused { status, reason }, is_file)
+    }
+
+    #[test]
+    fn a_broken_hub_is_waited_for_at_least_an_hour() {
+        for status in [500, 502, 503, 504, 429] {
+            assert_eq!(patience(status, false), Patience::Broken, "{status}");
+        }
+        assert_eq!(
+            Patience::with(&CallError::Lost(String::new()), false),
+            Patience::Broken
+        );
+        let hour = Duration::from_secs(3601);
+        assert!(!Patience::Broken.is_over(10_000, Duration::from_secs(3599)));
+        assert!(!Patience::Broken.is_over(360, hour));
+        assert!(Patience::Broken.is_over(361, hour));
+    }
+
+    #[test]
+    fn what_is_missing_is_asked_for_some_times_and_what_is_wrong_once() {
+        assert_eq!(patience(404, false), Patience::Missing);
+        assert_eq!(
+            (patience(409, true), patience(409, false)),
+            (Patience::Missing, Patience::None)
+        );
+        assert!(
+            !Patience::Missing.is_over(10, Duration::MAX) && Patience::Missing.is_over(11, Duration::ZERO)
+        );
+        assert!(patience(400, false).is_over(1, Duration::ZERO));
     }
 }

@@ -194,6 +194,53 @@ fn a_network_that_is_lost_for_five_minutes_costs_only_time() {
     assert_eq!(world.count(Request::is_register), 1, "the agent kept its place");
 }
 
+/// The hub is away for most of an hour from one of its looks at the host on: the one when the order comes, the one before
+/// the image is fetched, the one before the first byte.
+#[test]
+fn a_hub_that_dies_at_the_last_question_is_waited_for() {
+    for (nth, code) in [(1, 500), (2, 502), (3, 500)] {
+        let clock: Arc<OnceLock<Arc<Manual>>> = Arc::default();
+        let lost_at: Arc<OnceLock<Duration>> = Arc::default();
+        let (own_clock, own_lost_at, looks) = (clock.clone(), lost_at.clone(), AtomicUsize::new(0));
+        let world = Plan::new(image()).world_with(move |_, request| {
+            if !request.is("GET", &format!("/hosts/{HOST}")) {
+                return None;
+            }
+            let now = own_clock.get().map(|clock| clock.now()).unwrap_or_default();
+            if looks.fetch_add(1, Ordering::SeqCst) + 1 == nth {
+                own_lost_at.set(now).unwrap();
+            }
+            let lost = own_lost_at.get()?;
+            (now < *lost + Duration::from_secs(55 * 60)).then(|| status(code))
+        });
+        clock.set(world.clock.clone()).unwrap();
+        let told = install(&world, "");
+        assert_eq!(told.last().unwrap().0, "Rebooting", "look {nth}: {told:?}");
+        assert_installed(&world);
+        assert!(world.clock.now() > Duration::from_secs(55 * 60), "look {nth}");
+    }
+}
+
+#[test]
+fn a_disk_that_becomes_another_one_while_the_image_is_checked_is_not_written_to() {
+    let root: Arc<OnceLock<std::path::PathBuf>> = Arc::default();
+    let own = root.clone();
+    let world = Plan::new(image()).world_with(move |_, request| {
+        if request.path == "/os.raw" {
+            std::fs::write(own.get().unwrap().join("sys/block/vda/serial"), "S2\n").unwrap();
+        }
+        None
+    });
+    root.set(world.root.path().to_owned()).unwrap();
+    let told = install(&world, "");
+    let (stage, info) = told.last().unwrap();
+    assert!(
+        stage == "Failed" && info.contains("another disk than planned"),
+        "{told:?}"
+    );
+    assert_untouched(&world);
+}
+
 /// Holds a request back until the test lets it go.
 #[derive(Default)]
 struct Gate {
