@@ -3,8 +3,11 @@
 //! An image whose init is this agent carries the config as `config.ign` in its root, as CoreOS images do. Its unit
 //! `agent.service` holds the hub's address, the InfraEnv and the token; its files hold the certificates to trust.
 
+use crate::http::ANCHORS;
 use crate::ignition::{self, Config};
+use crate::note;
 use crate::settings::Settings;
+use crate::steps::registries;
 use anyhow::Context;
 
 /// Relative to the root.
@@ -40,7 +43,28 @@ pub fn fill(settings: &mut Settings, config: &[u8]) -> anyhow::Result<()> {
         .lines()
         .filter_map(|line| line.trim().strip_prefix("ExecStart="));
     commands.for_each(|command| fill_command(settings, command));
-    write_trust(settings, &config)
+    write_trust(settings, &config)?;
+    write_needed(settings, &config);
+    Ok(())
+}
+
+/// What else the agent reads: certificates to trust in addition, the credentials for registries and their mirrors. Nobody
+/// has written these files to the disk yet; where somebody has, they stay.
+fn write_needed(settings: &Settings, config: &Config) {
+    let is_needed = |path: &str| {
+        path.strip_prefix(ANCHORS)
+            .is_some_and(|rest| rest.starts_with('/'))
+            || matches!(path, registries::CREDENTIALS | registries::MIRRORS)
+    };
+    let files = config.files().filter(|file| {
+        let path = file.path.trim_start_matches('/');
+        is_needed(path) && !settings.root.join(path).exists()
+    });
+    for file in files {
+        if let Err(error) = file.write(&settings.root) {
+            note!("{} of the discovery config is not used: {error:#}", file.path);
+        }
+    }
 }
 
 fn fill_command(settings: &mut Settings, command: &str) {
@@ -147,6 +171,30 @@ mod tests {
         assert_eq!(settings.agent_version, "agent:v1");
         assert!(settings.insecure);
         assert_eq!(std::fs::read(settings.cacert.unwrap()).unwrap(), b"PEM");
+    }
+
+    #[test]
+    fn what_the_config_trusts_in_addition_is_written_where_it_is_looked_for() {
+        let root = tempfile::tempdir().unwrap();
+        let mut settings = Settings::try_parse_from(["a", "--root", root.path().to_str().unwrap()]).unwrap();
+        let theirs = "etc/pki/ca-trust/source/anchors/domain.crt";
+        std::fs::create_dir_all(root.path().join(theirs).parent().unwrap()).unwrap();
+        std::fs::write(root.path().join(theirs), "theirs").unwrap();
+        let file = |path: &str| serde_json::json!({"path": path, "contents": {"source": "data:,ours"}});
+        let bundle = "/etc/pki/ca-trust/source/anchors/assisted-infraenv-additional-trust-bundle.pem";
+        let files = [
+            bundle,
+            "/etc/pki/ca-trust/source/anchors/domain.crt",
+            "/root/.docker/config.json",
+            "/etc/motd",
+        ];
+        let config = serde_json::json!({"storage": {"files": files.map(file)}});
+        fill(&mut settings, config.to_string().as_bytes()).unwrap();
+        let text = |path: &str| std::fs::read_to_string(root.path().join(path.trim_start_matches('/'))).ok();
+        assert_eq!(text(bundle).as_deref(), Some("ours"));
+        assert_eq!(text(theirs).as_deref(), Some("theirs"));
+        assert_eq!(text("/root/.docker/config.json").as_deref(), Some("ours"));
+        assert_eq!(text("/etc/motd"), None);
     }
 
     #[test]

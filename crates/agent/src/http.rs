@@ -1,6 +1,7 @@
 //! The HTTP client of the agent: blocking, small, with its own name lookups.
 
 use crate::dns::Resolver;
+use crate::settings::Settings;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +19,8 @@ const SYSTEM_TRUST: [&str; 3] = [
     "etc/pki/tls/certs/ca-bundle.crt",
     "etc/ssl/cert.pem",
 ];
+/// Where people, or the config of an image, put more of them: one file each.
+pub const ANCHORS: &str = "etc/pki/ca-trust/source/anchors";
 const CONNECT: Duration = Duration::from_secs(10);
 /// A hub under load may take its time; a dead one is noticed.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -30,6 +33,18 @@ pub struct Trust {
     pub cacert: Option<PathBuf>,
     /// PEM that came with an order.
     pub extra: String,
+}
+
+impl Trust {
+    /// As the agent trusts its hub.
+    pub fn of(settings: &Settings) -> Self {
+        Self {
+            root: settings.root.clone(),
+            insecure: settings.insecure,
+            cacert: settings.cacert.clone(),
+            extra: String::new(),
+        }
+    }
 }
 
 /// Looks names up itself; the C library's way needs files that small images do not have.
@@ -97,19 +112,44 @@ fn tls(trust: &Trust) -> anyhow::Result<TlsConfig> {
         );
     }
     certificates.extend(read_pem(trust.extra.as_bytes()));
+    certificates.extend(anchors(&trust.root));
     let system = SYSTEM_TRUST
         .iter()
-        .find_map(|path| std::fs::read(Path::new(&trust.root).join(path)).ok());
-    certificates.extend(system.iter().flat_map(|pem| read_pem(pem)));
-    let roots = if certificates.is_empty() {
-        RootCerts::WebPki
-    } else {
-        RootCerts::Specific(Arc::new(certificates))
+        .find_map(|path| std::fs::read(trust.root.join(path)).ok());
+    let roots = match system {
+        None if certificates.is_empty() => RootCerts::WebPki,
+        // What is trusted in addition takes nothing away.
+        None => specific(certificates, public()),
+        Some(pem) => specific(certificates, read_pem(&pem)),
     };
     Ok(TlsConfig::builder()
         .disable_verification(trust.insecure)
         .root_certs(roots)
         .build())
+}
+
+fn specific(mut own: Vec<Certificate<'static>>, more: Vec<Certificate<'static>>) -> RootCerts {
+    own.extend(more);
+    RootCerts::Specific(Arc::new(own))
+}
+
+/// The same as `RootCerts::WebPki`, which cannot be added to.
+fn public() -> Vec<Certificate<'static>> {
+    let all = webpki_root_certs::TLS_SERVER_ROOT_CERTS;
+    all.iter()
+        .map(|der| Certificate::from_der(der).to_owned())
+        .collect()
+}
+
+fn anchors(root: &Path) -> Vec<Certificate<'static>> {
+    let files = std::fs::read_dir(root.join(ANCHORS))
+        .into_iter()
+        .flatten()
+        .flatten();
+    files
+        .filter_map(|file| std::fs::read(file.path()).ok())
+        .flat_map(|pem| read_pem(&pem))
+        .collect()
 }
 
 fn read_pem(pem: &[u8]) -> Vec<Certificate<'static>> {

@@ -80,16 +80,10 @@ impl Agent {
             settings.url,
             settings.infra_env_id
         );
-        let trust = Trust {
-            root: settings.root.clone(),
-            insecure: settings.insecure,
-            cacert: settings.cacert.clone(),
-            extra: String::new(),
-        };
         let hub = Hub {
             url: settings.url.clone(),
             token: settings.token.clone(),
-            http: client(&trust)?,
+            http: client(&Trust::of(&settings))?,
             clock: clock.clone(),
         };
         Ok(Self {

@@ -27,10 +27,9 @@ pub fn api_vip(context: &Context, args: &ApiVipCheckArgs) -> anyhow::Result<Stri
 
 fn trust(context: &Context, extra: Option<&str>) -> Trust {
     Trust {
-        root: context.machine.root.clone(),
         insecure: false,
-        cacert: context.settings.cacert.clone(),
         extra: extra.unwrap_or_default().to_owned(),
+        ..Trust::of(&context.settings)
     }
 }
 

@@ -8,7 +8,7 @@ mod endpoint;
 mod lease;
 mod logs;
 mod reclaim;
-mod registries;
+pub mod registries;
 mod speed;
 
 pub use logs::{archive, gather};

@@ -5,6 +5,8 @@ mod coreos;
 mod faults;
 mod installation;
 mod protocol;
+mod registries;
 mod steps;
 mod system;
+mod trust;
 mod world;

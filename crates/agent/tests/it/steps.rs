@@ -14,22 +14,6 @@ fn one(world: &World, kind: &str, arg: Value) -> Value {
 }
 
 #[test]
-fn registries_that_answer_count_as_available() {
-    let world = World::with(|request| request.is("HEAD", "/v2/").then(|| status(401))).flag("--dry-run");
-    let there = format!("{}/org/app:1", world.url.trim_start_matches("http://"));
-    let told = one(
-        &world,
-        "container-image-availability",
-        json!({"images": [there, "127.0.0.1:1/org/app:1"], "timeout": 960}),
-    );
-    let images = output(&told)["images"].clone();
-    assert_eq!(
-        (&images[0]["result"], &images[1]["result"]),
-        (&json!("success"), &json!("failure"))
-    );
-}
-
-#[test]
 fn the_ignition_endpoint_is_asked_with_its_token() {
     let world = World::with(|request| {
         request

@@ -6,8 +6,8 @@ use muster_agent::runner::Agent;
 use muster_agent::settings::Settings;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -98,7 +98,7 @@ impl Seen {
     }
 }
 
-type Handler = dyn Fn(&Request) -> Answer + Send + Sync;
+pub type Handler = dyn Fn(&Request) -> Answer + Send + Sync;
 
 /// Serves until the test ends.
 pub fn serve(seen: Arc<Seen>, handler: Arc<Handler>) -> String {
@@ -113,15 +113,44 @@ pub fn serve(seen: Arc<Seen>, handler: Arc<Handler>) -> String {
     url
 }
 
-fn connection(stream: TcpStream, seen: &Seen, handler: &Handler) {
-    let mut writer = stream.try_clone().unwrap();
+/// The authority that signed the certificate of `serve_tls`.
+pub const AUTHORITY: &str = include_str!("../tls/ca.pem");
+
+/// The same, with a certificate that only who trusts `AUTHORITY` accepts.
+pub fn serve_tls(seen: Arc<Seen>, handler: Arc<Handler>) -> String {
+    use rustls::pki_types::pem::PemObject;
+    let chain =
+        rustls::pki_types::CertificateDer::from_pem_slice(include_bytes!("../tls/server.pem")).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::from_pem_slice(include_bytes!("../tls/server.key")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![chain], key)
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let (seen, handler) = (seen.clone(), handler.clone());
+            let session = rustls::ServerConnection::new(config.clone()).unwrap();
+            let stream = rustls::StreamOwned::new(session, stream);
+            std::thread::spawn(move || connection(stream, &seen, &*handler));
+        }
+    });
+    url
+}
+
+/// It ends, and the stream with it, when an answer is to be cut.
+fn connection(stream: impl Read + Write, seen: &Seen, handler: &Handler) {
     let mut reader = BufReader::new(stream);
     while let Some(request) = read_request(&mut reader) {
         seen.requests.lock().unwrap().push(request.clone());
         seen.changed.notify_all();
         let answer = handler(&request);
-        if write_answer(&mut writer, &request, &answer).is_none() {
-            let _ = writer.shutdown(std::net::Shutdown::Both);
+        if write_answer(reader.get_mut(), &request, &answer).is_none() {
             return;
         }
     }
