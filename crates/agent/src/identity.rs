@@ -132,11 +132,7 @@ pub fn smallest_mac(machine: &Machine) -> Option<String> {
     let cards = names
         .iter()
         .filter(|name| machine.exists(&format!("sys/class/net/{name}/device")));
-    let macs = cards.map(|name| {
-        machine
-            .text(&format!("sys/class/net/{name}/address"))
-            .to_ascii_lowercase()
-    });
+    let macs = cards.map(|name| machine.card_mac(name));
     macs.filter(|mac| mac.len() == 17 && mac != "00:00:00:00:00:00" && mac != "ff:ff:ff:ff:ff:ff")
         .min()
 }

@@ -95,6 +95,17 @@ impl Machine {
             .collect()
     }
 
+    /// The MAC a card was made with, in small letters: in a bond it shows another one.
+    pub fn card_mac(&self, card: &str) -> String {
+        let own = self.text(&format!("sys/class/net/{card}/bonding_slave/perm_hwaddr"));
+        let mac = if own.is_empty() {
+            self.text(&format!("sys/class/net/{card}/address"))
+        } else {
+            own
+        };
+        mac.to_ascii_lowercase()
+    }
+
     pub fn hostname(&self) -> String {
         self.text("proc/sys/kernel/hostname")
     }

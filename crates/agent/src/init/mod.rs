@@ -7,6 +7,7 @@ mod connection;
 pub mod dhcp;
 mod modules;
 pub mod network;
+mod stack;
 
 use crate::clock::{Clock, Real};
 use crate::collect::Machine;
@@ -195,12 +196,14 @@ impl Care {
         if let Err(error) = netlink::link_up("lo") {
             note!("lo does not come up: {error}");
         }
-        // No device asks for tagged networks, only settings do.
+        // No device asks for tagged networks, bonds and bridges, only settings do.
         if [network::SETTINGS, network::KEPT]
             .iter()
             .any(|folder| self.machine.exists(folder))
         {
-            self.modules.load("8021q");
+            for name in ["8021q", "bonding", "bridge"] {
+                self.modules.load(name);
+            }
         }
         self.network.attend();
         self.network.wait(ADDRESS_WAIT);

@@ -3,11 +3,12 @@
 //! Settings stand in `/etc/assisted/network/hostN`: `mac_interface.ini` says which MAC has which name in the files beside
 //! it. An installed system has them in NetworkManager's folder instead, where they are kept here too.
 
-use super::connection::{self, Connection};
-use super::dhcp;
+use super::connection::{self, Connection, Controller, Kind, Label};
+use super::{dhcp, stack};
 use crate::clock::{Clock, Real};
 use crate::collect::Machine;
 use crate::note;
+use crate::probe::arp::parse_mac;
 use crate::sys::netlink;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -31,17 +32,11 @@ fn cards(machine: &Machine) -> Vec<String> {
         .collect()
 }
 
-fn mac_of(machine: &Machine, card: &str) -> String {
-    machine
-        .text(&format!("sys/class/net/{card}/address"))
-        .to_ascii_lowercase()
-}
-
 /// What is set for this machine, with the names its interfaces have here. What cannot be read is noted and left out.
 fn wanted(machine: &Machine) -> Vec<Connection> {
     let here: BTreeMap<String, String> = cards(machine)
         .into_iter()
-        .map(|card| (mac_of(machine, &card), card))
+        .map(|card| (machine.card_mac(&card), card))
         .collect();
     let mut list = Vec::new();
     for folder in machine.list(SETTINGS) {
@@ -72,10 +67,14 @@ fn wanted(machine: &Machine) -> Vec<Connection> {
 
 fn read_folder(machine: &Machine, folder: &str, pairs: &[(String, String)]) -> Vec<Connection> {
     let mut list = Vec::new();
+    let mut labels = Vec::new();
     for file in machine.list(folder) {
         let text = || renamed(&machine.text(&format!("{folder}/{file}")), pairs);
         let read = match file.rsplit('.').next() {
-            Some("nmconnection") => connection::from_keyfile(&text()).map(|one| vec![one]),
+            Some("nmconnection") => {
+                labels.push(connection::label(&text()));
+                connection::from_keyfile(&text()).map(|one| vec![one])
+            }
             Some("yml" | "yaml") => connection::from_yaml(&text()),
             Some(_) | None => continue,
         };
@@ -84,12 +83,37 @@ fn read_folder(machine: &Machine, folder: &str, pairs: &[(String, String)]) -> V
             Err(error) => note!("/{folder}/{file} is not used, DHCP is tried: {error:#}"),
         }
     }
+    for one in &mut list {
+        call_by_name(one, &labels);
+    }
     list
+}
+
+/// Keyfiles may call others by the id or UUID of their file.
+fn call_by_name(connection: &mut Connection, labels: &[Label]) {
+    let name = |called: &mut String| {
+        let is_it = |label: &&Label| [&label.interface, &label.uuid, &label.id].contains(&&*called);
+        let found = labels
+            .iter()
+            .find(is_it)
+            .filter(|label| !label.interface.is_empty());
+        if let Some(label) = found {
+            called.clone_from(&label.interface);
+        }
+    };
+    match &mut connection.controller {
+        Some(Controller::Bond(called) | Controller::Bridge(called)) => name(called),
+        None => {}
+    }
+    match &mut connection.kind {
+        Kind::Vlan(vlan) => name(&mut vlan.parent),
+        Kind::Card | Kind::Bond(_) | Kind::Bridge(_) => {}
+    }
 }
 
 /// Interface and MAC of a card tell each other.
 fn settle(connection: &mut Connection, here: &BTreeMap<String, String>) {
-    if connection.vlan.is_some() {
+    if !connection.kind.is_card() {
         return;
     }
     if let Some(name) = here.get(&connection.mac) {
@@ -149,6 +173,8 @@ pub struct Network {
     machine: Machine,
     wanted: Vec<Connection>,
     attended: HashSet<String>,
+    /// The interfaces that have what is set for them.
+    done: HashSet<String>,
     ready: Arc<Ready>,
 }
 
@@ -158,6 +184,7 @@ impl Network {
             machine: machine.clone(),
             wanted: Vec::new(),
             attended: HashSet::new(),
+            done: HashSet::new(),
             ready: Arc::default(),
         }
     }
@@ -178,30 +205,65 @@ impl Network {
                 note!("{card} does not come up: {error}");
             }
         }
+        while let Some(connection) = stack::next(&self.wanted, &self.attended, &self.done).cloned() {
+            self.done.insert(connection.interface.clone());
+            self.configure(&connection);
+        }
         for card in new {
-            self.configure(card);
+            if !stack::is_mentioned(&self.wanted, &card) {
+                self.ask(card);
+            }
         }
     }
 
-    fn configure(&self, card: String) {
-        let on_card = |connection: &&Connection| {
-            let parent = connection.vlan.as_ref().map(|vlan| &vlan.parent);
-            parent.unwrap_or(&connection.interface) == &card
-        };
-        let mine: Vec<&Connection> = self.wanted.iter().filter(on_card).collect();
-        for connection in &mine {
-            match apply(&self.machine, connection) {
-                Ok(()) if connection.dhcp => self.ask(connection.interface.clone()),
-                Ok(()) if connection.addresses.is_empty() => {}
-                Ok(()) => {
-                    note!("{} has the addresses set for it", connection.interface);
-                    self.ready.tell();
-                }
-                Err(error) => note!("{} is not set up: {error:#}", connection.interface),
+    fn configure(&self, connection: &Connection) {
+        match self.apply(connection) {
+            Ok(()) if connection.dhcp => self.ask(connection.interface.clone()),
+            Ok(()) if connection.addresses.is_empty() => {}
+            Ok(()) => {
+                note!("{} has the addresses set for it", connection.interface);
+                self.ready.tell();
             }
+            Err(error) => note!("{} is not set up: {error:#}", connection.interface),
         }
-        if mine.is_empty() {
-            self.ask(card);
+    }
+
+    fn apply(&self, connection: &Connection) -> anyhow::Result<()> {
+        use anyhow::Context as _;
+        let name = &connection.interface;
+        stack::make(&self.machine, name, &connection.kind)?;
+        if let Some(mac) = parse_mac(&connection.mac).filter(|_| !connection.kind.is_card()) {
+            netlink::set_mac(name, mac).context("its MAC cannot be set")?;
+        }
+        if let Some(mtu) = connection.mtu {
+            netlink::set_mtu(name, mtu).context("the size of packets cannot be set")?;
+        }
+        self.join_parts(connection);
+        netlink::link_up(name).context("it does not come up")?;
+        for (ip, prefix) in &connection.addresses {
+            netlink::add_address(name, *ip, *prefix).with_context(|| format!("{ip} cannot be set"))?;
+        }
+        for route in &connection.routes {
+            netlink::add_route(name, route.to, route.prefix, route.gateway)
+                .with_context(|| format!("the route to {}/{} cannot be set", route.to, route.prefix))?;
+        }
+        set_names(&self.machine, name, &connection.name_servers, &connection.search);
+        Ok(())
+    }
+
+    /// Takes what is there already, and goes to who is there already. A bond that lacks one card is still a bond.
+    fn join_parts(&self, connection: &Connection) {
+        let name = connection.interface.as_str();
+        let parts = stack::parts(&self.wanted, name).map(|part| (part.interface.as_str(), name));
+        let own = connection.controller.iter().map(|it| (name, it.name()));
+        let is_there = |(part, controller): &(&str, &str)| {
+            let other = if *part == name { controller } else { part };
+            self.done.contains(*other)
+        };
+        for (part, controller) in parts.chain(own).filter(is_there) {
+            if let Err(error) = stack::join(part, controller) {
+                note!("{error:#}");
+            }
         }
     }
 
@@ -262,27 +324,6 @@ fn keep(machine: &Machine, wanted: &[Connection]) {
     }
 }
 
-fn apply(machine: &Machine, connection: &Connection) -> anyhow::Result<()> {
-    use anyhow::Context as _;
-    let name = &connection.interface;
-    if let Some(vlan) = &connection.vlan {
-        netlink::add_vlan(&vlan.parent, name, vlan.id).context("the tagged network cannot be made")?;
-    }
-    if let Some(mtu) = connection.mtu {
-        netlink::set_mtu(name, mtu).context("the size of packets cannot be set")?;
-    }
-    netlink::link_up(name).context("it does not come up")?;
-    for (ip, prefix) in &connection.addresses {
-        netlink::add_address(name, *ip, *prefix).with_context(|| format!("{ip} cannot be set"))?;
-    }
-    for route in &connection.routes {
-        netlink::add_route(name, route.to, route.prefix, route.gateway)
-            .with_context(|| format!("the route to {}/{} cannot be set", route.to, route.prefix))?;
-    }
-    set_names(machine, name, &connection.name_servers, &connection.search);
-    Ok(())
-}
-
 type Told = BTreeMap<String, (Vec<IpAddr>, Vec<String>)>;
 static TOLD: Mutex<Told> = Mutex::new(BTreeMap::new());
 
@@ -328,6 +369,7 @@ fn names_text(told: &Told) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::alone::alone;
 
     #[test]
     fn names_change_as_whole_words_and_all_at_once() {
@@ -393,7 +435,7 @@ mod tests {
         std::fs::remove_dir_all(machine.path(SETTINGS)).unwrap();
         let again = wanted(&machine);
         assert_eq!(again.len(), 2);
-        assert_eq!(again.iter().find(|one| one.vlan.is_none()), found.first());
+        assert_eq!(again.iter().find(|one| one.kind.is_card()), found.first());
     }
 
     #[test]
@@ -408,13 +450,94 @@ mod tests {
                     ),
                     (
                         "etc/assisted/network/host0/ymlFile0.yml",
-                        "interfaces: [{name: bond0, type: bond}]",
+                        "interfaces: [{name: ovs0, type: ovs-bridge}]",
                     ),
                 ],
             ]
             .concat(),
         );
         assert_eq!(wanted(&machine), []);
+    }
+
+    #[test]
+    fn ports_find_their_bond_by_its_uuid_and_are_kept_with_it() {
+        let bond = "[connection]\nid=my bond\nuuid=u-1\ntype=bond\ninterface-name=bond0\n[bond]\nmode=1\n";
+        let port =
+            "[connection]\nid=p\nuuid=u-2\ntype=ethernet\ninterface-name=eth0\nmaster=u-1\nslave-type=bond\n";
+        let tagged = "[connection]\nid=v\ntype=vlan\ninterface-name=bond0.7\n[vlan]\nid=7\nparent=my bond\n";
+        let (_root, machine) = machine(
+            &[
+                &CARD[..],
+                &[
+                    // In a bond a card shows the MAC of another one.
+                    (
+                        "sys/class/net/ens3/bonding_slave/perm_hwaddr",
+                        "52:54:00:aa:00:03",
+                    ),
+                    (
+                        "etc/assisted/network/host0/mac_interface.ini",
+                        "52:54:00:aa:00:03=eth0\n",
+                    ),
+                    ("etc/assisted/network/host0/a.nmconnection", bond),
+                    ("etc/assisted/network/host0/b.nmconnection", port),
+                    ("etc/assisted/network/host0/c.nmconnection", tagged),
+                ],
+            ]
+            .concat(),
+        );
+        for _ in 0..2 {
+            let found = wanted(&machine);
+            let find = |name: &str| found.iter().find(|one| one.interface == name).unwrap();
+            assert_eq!(find("ens3").controller, Some(Controller::Bond("bond0".into())));
+            assert!(matches!(&find("bond0.7").kind, Kind::Vlan(vlan) if vlan.parent == "bond0"));
+            keep(&machine, &found);
+            // An installed system finds what was kept.
+            let _ = std::fs::remove_dir_all(machine.path(SETTINGS));
+        }
+    }
+
+    /// One end of a cable is the card `eth0`, the other end `veth0` asks for an address from outside.
+    fn answers_through(yaml: &'static str, kind: &'static str, ip: std::net::Ipv4Addr) {
+        alone(move || {
+            if let Err(error) = netlink::add_link("probe0", kind) {
+                eprintln!("not tried, this kernel has no {kind}: {error}");
+                return;
+            }
+            netlink::add_link("eth0", "veth").unwrap();
+            netlink::link_up("veth0").unwrap();
+            let (_root, machine) = machine(&[
+                ("sys/class/net/eth0/address", "52:54:00:aa:00:02"),
+                ("sys/class/net/eth0/device/x", ""),
+                ("sys/class/net/bond0/bonding/mode", ""),
+                (
+                    "etc/assisted/network/host0/mac_interface.ini",
+                    "52:54:00:aa:00:02=eth0",
+                ),
+                ("etc/assisted/network/host0/a.yml", yaml),
+            ]);
+            let mut network = Network::new(&machine);
+            network.attend();
+            let mac = [2, 0, 0, 0, 0, 9];
+            let from = std::net::Ipv4Addr::new(192, 0, 2, 9);
+            let found = crate::probe::arp::scan("veth0", mac, from, &[ip]).unwrap();
+            assert!(found.contains_key(&ip), "{found:?}");
+        });
+    }
+
+    const ADDRESS: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 2, 1);
+
+    #[test]
+    fn a_bridge_has_its_addresses_on_the_network_of_its_port() {
+        let yaml = "interfaces:\n- name: br0\n  type: linux-bridge\n  bridge: {port: [{name: eth0}]}\n  \
+            ipv4: {enabled: true, address: [{ip: 192.0.2.1, prefix-length: 24}]}\n";
+        answers_through(yaml, "bridge", ADDRESS);
+    }
+
+    #[test]
+    fn a_bond_has_its_addresses_on_the_network_of_its_port() {
+        let yaml = "interfaces:\n- name: bond0\n  type: bond\n  link-aggregation: {mode: active-backup, port: [eth0]}\n  \
+            ipv4: {enabled: true, address: [{ip: 192.0.2.1, prefix-length: 24}]}\n";
+        answers_through(yaml, "bond", ADDRESS);
     }
 
     #[test]

@@ -4,6 +4,8 @@
     reason = "system calls without a safe wrapper in the standard library"
 )]
 
+#[cfg(test)]
+pub mod alone;
 pub mod ipmi;
 pub mod netlink;
 pub mod packet;
@@ -206,8 +208,8 @@ pub fn mount(source: &str, target: &Path, kind: &str, read_only: bool) -> io::Re
 }
 
 /// Loads a kernel module that is not compressed; one that is loaded already is fine.
-pub fn load_module(file: &std::fs::File) -> io::Result<()> {
-    let options = text("")?;
+pub fn load_module(file: &std::fs::File, options: &str) -> io::Result<()> {
+    let options = text(options)?;
     // SAFETY: an open file and a terminated text.
     let result = unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), options.as_ptr(), 0) };
     match result {

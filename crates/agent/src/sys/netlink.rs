@@ -1,9 +1,10 @@
 //! Addresses, routes and links, told to the kernel in its own language (rtnetlink).
 
-use super::{packet::index_of, socket};
+use super::packet::{Mac, index_of};
+use super::socket;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 const ADDRESS: u16 = 1;
 const LOCAL: u16 = 2;
@@ -13,7 +14,10 @@ const ROUTE_OUT: u16 = 4;
 const ROUTE_GATEWAY: u16 = 5;
 const LINK_NAME: u16 = 3;
 const LINK_MTU: u16 = 4;
+const LINK_ADDRESS: u16 = 1;
 const LINK_PARENT: u16 = 5;
+const LINK_CONTROLLER: u16 = 10;
+const LINK_NAMESPACE: u16 = 28;
 const LINK_INFO: u16 = 18;
 const INFO_KIND: u16 = 1;
 const INFO_DATA: u16 = 2;
@@ -151,56 +155,82 @@ pub fn add_route(interface: &str, to: IpAddr, prefix: u8, gateway: Option<IpAddr
 }
 
 /// Family, kind, index, flags, and which flags change.
-fn link_part(index: libc::c_int, flags: u32) -> Vec<u8> {
+fn link_part(index: libc::c_int, flags: u32, change: u32) -> Vec<u8> {
     let mut fixed = vec![0; 4];
     fixed.extend_from_slice(&index.to_ne_bytes());
     fixed.extend_from_slice(&flags.to_ne_bytes());
-    fixed.extend_from_slice(&flags.to_ne_bytes());
+    fixed.extend_from_slice(&change.to_ne_bytes());
     fixed
 }
 
+/// A change of a link that is there.
+fn change(interface: &str) -> io::Result<Message> {
+    let fixed = link_part(index_of(interface)?, 0, 0);
+    Ok(Message::new(libc::RTM_NEWLINK, 0, &fixed))
+}
+
+const UP: u32 = libc::IFF_UP as u32;
+
 pub fn link_up(interface: &str) -> io::Result<()> {
-    let fixed = link_part(index_of(interface)?, libc::IFF_UP as u32);
+    let fixed = link_part(index_of(interface)?, UP, UP);
     Message::new(libc::RTM_NEWLINK, 0, &fixed).send()
 }
 
+pub fn link_down(interface: &str) -> io::Result<()> {
+    let fixed = link_part(index_of(interface)?, 0, UP);
+    Message::new(libc::RTM_NEWLINK, 0, &fixed).send()
+}
+
+pub fn set_mac(interface: &str, mac: Mac) -> io::Result<()> {
+    change(interface)?.with(LINK_ADDRESS, &mac).send()
+}
+
+/// Makes a link a part of a bond or bridge.
+pub fn set_controller(interface: &str, controller: &str) -> io::Result<()> {
+    let index = index_of(controller)?.to_ne_bytes();
+    change(interface)?.with(LINK_CONTROLLER, &index).send()
+}
+
+/// Gives a link away to another network namespace. Only tests have more than one.
+pub fn set_namespace(interface: &str, namespace: BorrowedFd<'_>) -> io::Result<()> {
+    let fd = namespace.as_raw_fd().to_ne_bytes();
+    change(interface)?.with(LINK_NAMESPACE, &fd).send()
+}
+
 pub fn set_mtu(interface: &str, mtu: u32) -> io::Result<()> {
-    Message::new(libc::RTM_NEWLINK, 0, &link_part(index_of(interface)?, 0))
-        .with(LINK_MTU, &mtu.to_ne_bytes())
-        .send()
+    change(interface)?.with(LINK_MTU, &mtu.to_ne_bytes()).send()
+}
+
+/// A link that the kernel makes, with what that kind of link needs to know.
+fn new_link(name: &str, kind: &str, data: &[u8]) -> io::Result<Message> {
+    let mut info = Vec::new();
+    put(&mut info, INFO_KIND, kind.as_bytes());
+    put(&mut info, INFO_DATA, data);
+    let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+    let message = Message::new(libc::RTM_NEWLINK, flags, &link_part(0, 0, 0));
+    Ok(message
+        .with(LINK_NAME, &super::text(name)?.into_bytes_with_nul())
+        .with(LINK_INFO, &info))
+}
+
+/// A link of a kind that stands for itself: `bond`, `bridge`, `veth`.
+pub fn add_link(name: &str, kind: &str) -> io::Result<()> {
+    new_link(name, kind, &[])?.send()
 }
 
 /// An interface for one tagged network of another.
 pub fn add_vlan(parent: &str, name: &str, id: u16) -> io::Result<()> {
     let mut data = Vec::new();
     put(&mut data, VLAN_ID, &id.to_ne_bytes());
-    let mut info = Vec::new();
-    put(&mut info, INFO_KIND, b"vlan");
-    put(&mut info, INFO_DATA, &data);
-    let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-    Message::new(libc::RTM_NEWLINK, flags, &link_part(0, 0))
-        .with(LINK_NAME, &super::text(name)?.into_bytes_with_nul())
+    new_link(name, "vlan", &data)?
         .with(LINK_PARENT, &index_of(parent)?.to_ne_bytes())
-        .with(LINK_INFO, &info)
         .send()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// In a network of its own, which only root may make.
-    fn alone(test: impl FnOnce() + Send + 'static) {
-        let thread = std::thread::spawn(move || {
-            // SAFETY: it concerns this thread only, which ends with the test.
-            if unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0 {
-                test();
-            } else {
-                eprintln!("not tried: this needs root");
-            }
-        });
-        thread.join().unwrap();
-    }
+    use crate::sys::alone::alone;
 
     #[test]
     fn addresses_come_and_go() {

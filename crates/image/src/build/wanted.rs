@@ -53,6 +53,8 @@ const NAMES: &[&str] = &[
     "8021q",
     "af_packet",
     "arcmsr",
+    "bonding",
+    "bridge",
     "cdrom",
     "crc32c_generic",
     "crc32c_intel",
@@ -130,6 +132,12 @@ mod tests {
             "kernel/drivers/char/ipmi/ipmi_devintf.ko",
             "ipmi_devintf"
         ));
+        for name in ["8021q", "bonding", "bridge"] {
+            assert!(
+                is_wanted("kernel/net/x", name),
+                "{name}: settings of networks need it"
+            );
+        }
         assert!(!is_wanted("kernel/drivers/gpu/drm/amd/amdgpu.ko", "amdgpu"));
     }
 }
