@@ -5,7 +5,7 @@ mod birth;
 mod cleanup;
 mod conditions;
 mod csr;
-mod day_two;
+pub mod day_two;
 pub mod inventory;
 mod leave;
 mod lending;

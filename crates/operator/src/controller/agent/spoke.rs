@@ -2,6 +2,7 @@
 
 use super::plan::Deed;
 use super::plan::ask::Question;
+use super::plan::day_two;
 use super::world::World;
 use crate::crd::keys::{annotation, label};
 use crate::error::{Error, chain};
@@ -131,14 +132,15 @@ fn api(client: &Client, (group, version, kind): (&str, &str, &str), namespace: &
 
 /// Whether somebody has made machines in the cluster for this Agent's BareMetalHost.
 pub async fn metal_joined(ctx: &Context, world: &World) -> Result<bool, Error> {
-    let Some(agent) = world
-        .agent
-        .as_ref()
-        .filter(|agent| agent.metadata.deletion_timestamp.is_some())
-    else {
+    let Some(agent) = &world.agent else {
         return Ok(false);
     };
-    let Some(name) = agent.labels().get(label::BARE_METAL_HOST) else {
+    let joins = world
+        .row
+        .as_ref()
+        .is_some_and(|row| day_two::follows(agent, row).is_some());
+    let matters = joins || agent.metadata.deletion_timestamp.is_some();
+    let Some(name) = agent.labels().get(label::BARE_METAL_HOST).filter(|_| matters) else {
         return Ok(false);
     };
     let metal = api(&ctx.kube, METAL, &world.key.namespace).get_opt(name).await?;

@@ -43,7 +43,8 @@ pub struct World {
     pub headers_are_known: bool,
     pub fencing_is_known: bool,
     pub fencing: Option<Found>,
-    /// A BareMetalHost of the Agent has put objects into its cluster; read only when the Agent is to be deleted.
+    /// A BareMetalHost of the Agent has put objects into its cluster; read only when the Agent is to be
+    /// deleted or its node comes up.
     pub metal_joined: bool,
     /// The cluster the host becomes or was a node of; read only when somebody asks.
     pub spoke: Option<Result<Spoke, NoSpoke>>,

@@ -46,7 +46,7 @@ pub fn question(world: &World) -> Option<Question> {
     let row = world.row.as_ref()?;
     if let Some(cluster) = day_two::follows(agent, row) {
         return Some(Question {
-            csrs: day_two::approves(world, agent, row),
+            csrs: day_two::approves(world, row),
             ..ask(Purpose::Follow, cluster)
         });
     }

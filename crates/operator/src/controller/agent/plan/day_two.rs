@@ -7,7 +7,6 @@ use crate::controller::agent::spoke::Spoke;
 use crate::controller::agent::world::World;
 use crate::crd::Agent;
 use crate::crd::agent::{ApprovedCsr, CsrStatus};
-use crate::crd::keys::label;
 use crate::key::Key;
 use crate::runtime::clock;
 use crate::runtime::spoke::NoSpoke;
@@ -36,18 +35,25 @@ pub fn follows(agent: &Agent, row: &HostDetail) -> Option<Key> {
         .then(|| cluster.into())
 }
 
-/// Where nobody else in the cluster knows the host, nobody else approves its certificates.
-pub fn approves(world: &World, agent: &Agent, row: &HostDetail) -> bool {
+/// A host that somebody made a Machine for has its certificates approved by the cluster itself; nobody does it for all
+/// others, whether a power controller stands behind them or not.
+pub fn approves(world: &World, row: &HostDetail) -> bool {
     let in_time =
         matches!(stage(row), "Rebooting" | "Joined") || row.host.status == "installing-pending-user-action";
-    let by_metal = agent.labels().contains_key(label::BARE_METAL_HOST);
-    in_time && (!by_metal || on_platform_none(world))
+    in_time && (!world.metal_joined || has_no_machines(world))
 }
 
-fn on_platform_none(world: &World) -> bool {
+/// Clusters that know nothing of the machines they run on.
+fn has_no_machines(world: &World) -> bool {
     world.install.as_ref().is_some_and(|install| {
-        let wanted = &install.spec.provision_requirements;
-        install.spec.networking.user_managed_networking == Some(true)
+        let (spec, status) = (&install.spec, install.status.as_ref());
+        let wanted = &spec.provision_requirements;
+        let shown = |word: &str| status.is_some_and(|status| status.platform_type.eq_ignore_ascii_case(word));
+        let platform = |word: &str| spec.platform_type.eq_ignore_ascii_case(word) || shown(word);
+        spec.networking.user_managed_networking == Some(true)
+            || status.is_some_and(|status| status.user_managed_networking == Some(true))
+            || platform("None")
+            || platform("External")
             || (wanted.control_plane_agents == 1 && wanted.worker_agents == 0)
     })
 }
@@ -80,7 +86,7 @@ pub fn follow(world: &World, agent: &Agent, row: &HostDetail) -> Following {
 const EVERY: u32 = 6;
 
 fn look(world: &World, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Following {
-    let approves = approves(world, agent, row);
+    let approves = approves(world, row);
     let mut following = Following::default();
     let now = agent
         .status

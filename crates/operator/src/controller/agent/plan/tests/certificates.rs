@@ -225,20 +225,69 @@ fn first_the_client_then_with_the_node_the_server_then_the_host_is_done() {
 }
 
 #[test]
-fn a_node_without_certificates_is_not_done_and_one_of_a_power_controller_needs_none() {
+fn a_node_without_certificates_is_not_done() {
     let ready = plan(&joining("Rebooting", spoke(Some(node(true)), Vec::new())));
     assert_eq!(calls(&ready), [&Call::Progress(HostStage::Joined, String::new())]);
-    let mut metal = joining("Joined", spoke(Some(node(true)), Vec::new()));
+}
+
+/// A node whose host has a power controller.
+fn joining_metal(stage: &'static str, csrs: Vec<CertificateSigningRequest>) -> World {
+    let mut world = joining(stage, spoke(Some(node(true)), csrs));
     let mut agent = wanting("blue");
     agent
         .labels_mut()
         .insert(label::BARE_METAL_HOST.into(), "metal-1".into());
-    metal.agent = Some(Arc::new(agent));
+    world.agent = Some(Arc::new(agent));
+    world
+}
+
+#[test]
+fn certificates_of_a_machine_with_a_power_controller_are_approved_too() {
+    let metal = joining_metal("Rebooting", vec![client(), serving()]);
+    assert!(ask::question(&metal).unwrap().csrs);
+    let deeds: Vec<_> = deeds(&plan(&metal)).into_iter().cloned().collect();
+    let wanted = ["csr-client-auth", "csr-server-auth"].map(|name| Deed::ApproveCsr(name.into()));
+    assert_eq!(deeds, wanted);
+}
+
+#[test]
+fn a_node_with_a_machine_in_its_cluster_needs_no_certificates_from_here() {
+    let mut metal = joining_metal("Joined", vec![client(), serving()]);
+    metal.metal_joined = true;
     assert!(!ask::question(&metal).unwrap().csrs);
-    assert_eq!(
-        calls(&plan(&metal)),
-        [&Call::Progress(HostStage::Done, String::new())]
-    );
+    let quiet = plan(&metal);
+    assert_eq!(deeds(&quiet), Vec::<&Deed>::new());
+    assert_eq!(calls(&quiet), [&Call::Progress(HostStage::Done, String::new())]);
+}
+
+#[test]
+fn clusters_that_know_no_machines_have_all_certificates_approved() {
+    use crate::crd::AgentClusterInstall;
+    let on = |change: fn(&mut AgentClusterInstall)| {
+        let mut install = AgentClusterInstall::new("blue", Default::default());
+        install.spec.provision_requirements.control_plane_agents = 3;
+        change(&mut install);
+        let mut metal = joining_metal("Joined", Vec::new());
+        metal.metal_joined = true;
+        metal.install = Some(Arc::new(install));
+        ask::question(&metal).unwrap().csrs
+    };
+    assert!(!on(|_| ()));
+    assert!(!on(|install| install.spec.platform_type = "BareMetal".into()));
+    assert!(on(|install| install.spec.platform_type = "None".into()));
+    assert!(on(|install| install.spec.platform_type = "External".into()));
+    assert!(on(|install| {
+        install.spec.networking.user_managed_networking = Some(true);
+    }));
+    assert!(on(|install| install
+        .spec
+        .provision_requirements
+        .control_plane_agents = 1));
+    assert!(on(|install| {
+        let mut status = crate::crd::agent_cluster_install::AgentClusterInstallStatus::default();
+        status.user_managed_networking = Some(true);
+        install.status = Some(status);
+    }));
 }
 
 #[test]
