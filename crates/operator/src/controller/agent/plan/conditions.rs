@@ -59,6 +59,19 @@ pub fn findings(row: &HostDetail, approved: bool, settles: bool) -> Vec<Finding>
             );
             [stopped(), checks.passing(), failed, bound(status)]
         }
+        // Nothing goes on any more, and nothing was installed.
+        "cancelled" | "preparing-failed" => {
+            let what = match status {
+                "cancelled" => "The installation was cancelled",
+                _ => "The installation could not be prepared",
+            };
+            let failed = (
+                Truth::False,
+                reason::FAILED,
+                format!("{what}: {}", row.host.status_info),
+            );
+            [stopped(), checks.passing(), failed, bound(status)]
+        }
         "binding" => all(
             reason::BINDING,
             reason::BINDING,
@@ -74,7 +87,7 @@ pub fn findings(row: &HostDetail, approved: bool, settles: bool) -> Vec<Finding>
             reason::UNBINDING_PENDING_USER_ACTION,
             "The host comes back when somebody boots the discovery image on it.",
         ),
-        // Disabled, resetting, cancelled, preparing-failed; and reclaiming, where being bound keeps others from
+        // Disabled, resetting; and reclaiming, where being bound keeps others from
         // taking the host while its old owner still holds on to it.
         _ => {
             let unknown = || (Truth::Unknown, reason::UNKNOWN_STATUS, state.clone());

@@ -37,6 +37,7 @@ fn each_state_has_its_conditions() {
     const FREE: &str = "False Unbound";
     const UNKNOWN: &str = "Unknown UnknownStatus";
     const DONE: &str = "True InstallationCompleted";
+    const FAILED: &str = "False InstallationFailed";
     let table = [
         ("known", [YES, "True AgentIsReady", A, NOT_STARTED, BOUND]),
         ("known-unbound", [YES, "True AgentIsReady", A, NOT_STARTED, FREE]),
@@ -64,7 +65,7 @@ fn each_state_has_its_conditions() {
         ),
         ("installed", [YES, STOPPED, A, DONE, BOUND]),
         ("added-to-existing-cluster", [YES, STOPPED, A, DONE, BOUND]),
-        ("error", [YES, STOPPED, A, "False InstallationFailed", BOUND]),
+        ("error", [YES, STOPPED, A, FAILED, BOUND]),
         (
             "binding",
             [
@@ -97,8 +98,8 @@ fn each_state_has_its_conditions() {
         ),
         ("reclaiming", [YES, UNKNOWN, A, UNKNOWN, BOUND]),
         ("reclaiming-rebooting", [YES, UNKNOWN, A, UNKNOWN, BOUND]),
-        ("cancelled", [YES, UNKNOWN, A, UNKNOWN, BOUND]),
-        ("preparing-failed", [YES, UNKNOWN, A, UNKNOWN, BOUND]),
+        ("cancelled", [YES, STOPPED, A, FAILED, BOUND]),
+        ("preparing-failed", [YES, STOPPED, A, FAILED, BOUND]),
         ("resetting", [YES, UNKNOWN, A, UNKNOWN, BOUND]),
         ("resetting-pending-user-action", [YES, UNKNOWN, A, UNKNOWN, BOUND]),
         ("disabled", [YES, UNKNOWN, A, UNKNOWN, BOUND]),
