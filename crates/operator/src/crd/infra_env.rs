@@ -227,12 +227,17 @@ impl InfraEnv {
     }
 }
 
-/// The only condition of an InfraEnv, and its reasons.
+/// The condition of an InfraEnv, and its reasons.
 pub const IMAGE_CREATED: &str = "ImageCreated";
+/// Shown only when an InfraEnv is to be deleted and cannot be yet.
+pub const CLEANUP: &str = "Cleanup";
 pub mod reason {
     pub const AVAILABLE: &str = "InfraEnvAvailable";
     /// The image is being prepared.
     pub const IN_PREPARATION: &str = "ImageCreated";
     pub const FAILED: &str = "ImageCreationError";
     pub const MISSING_CLUSTER: &str = "MissingClusterDeployment";
+    /// Of the clean-up: it waits for hosts that are being installed.
+    pub const HOSTS_ARE_INSTALLING: &str = "HostsAreInstalling";
+    pub const CLEANUP_FAILED: &str = "CleanupFailed";
 }

@@ -6,7 +6,7 @@ mod status;
 mod tests;
 mod wish;
 
-use super::world::{Cluster, Told, World};
+use super::world::{Cluster, Member, Told, World};
 use crate::crd::infra_env::reason;
 use crate::crd::keys::{self, annotation, finalizer};
 use crate::error::Trouble;
@@ -170,7 +170,8 @@ fn troubled(world: &World, trouble: &Trouble) -> Plan {
     }
 }
 
-/// Hosts, then the InfraEnv, leave the hub; then the object may go. It does not wait for Agents: they go with it.
+/// Hosts, then the InfraEnv, leave the hub; then the object may go. It does not wait for Agents: they go with it. It does
+/// wait for machines whose disks are being written, and then for all of them: half a pool helps nobody.
 fn leave(world: &World) -> Plan {
     if !keys::has_finalizer(&*world.infra_env, finalizer::INFRA_ENV) {
         return Plan::default();
@@ -182,19 +183,39 @@ fn leave(world: &World) -> Plan {
     if world.rival.is_some() {
         return Plan::of(vec![let_go], Then::Rest);
     }
+    if let Some(text) = being_written(world) {
+        let steps = status::delayed(world, reason::HOSTS_ARE_INSTALLING, text);
+        return Plan::of(steps, Then::After(LATER));
+    }
     // Hosts that run register again as soon as they were deleted: those are deleted, too.
     let more_hosts = matches!(world.trouble, Some(Trouble::Input(_))) && !world.hosts.is_empty();
     if let Some(trouble) = world.trouble.as_ref().filter(|_| !more_hosts) {
-        let news = News {
-            warning: true,
-            reason: "DeletionDelayed".into(),
-            note: format!("The InfraEnv cannot be deleted yet: {}", trouble.text()),
-        };
-        return Plan::of(vec![Step::Tell(news)], Then::After(LATER));
+        let steps = status::delayed(world, reason::CLEANUP_FAILED, trouble.text().to_owned());
+        return Plan::of(steps, Then::After(LATER));
     }
     if world.row.is_none() {
         return Plan::of(vec![let_go], Then::Rest);
     }
-    let hosts = world.hosts.iter().map(|host| Step::DeleteHost(*host));
+    let hosts = world.hosts.iter().map(|host| Step::DeleteHost(host.id));
     Plan::of(hosts.chain([Step::DeleteInfraEnv]).collect(), Then::Look)
+}
+
+/// Which hosts keep the InfraEnv, and what to do about it.
+fn being_written(world: &World) -> Option<String> {
+    let named = |host: &Member| match host.name.as_str() {
+        "" => host.id.to_string(),
+        name => format!("{name} ({})", host.id),
+    };
+    let busy = world.hosts.iter().filter(|host| host.is_being_written());
+    let mut busy: Vec<String> = busy.map(named).collect();
+    busy.sort();
+    (!busy.is_empty()).then(|| {
+        format!(
+            "{} being installed; it goes when that is over. Delete the ClusterDeployment to cancel the installation.",
+            match busy.as_slice() {
+                [one] => format!("{one} is"),
+                many => format!("{} are", many.join(", ")),
+            }
+        )
+    })
 }

@@ -89,7 +89,13 @@ fn by_hub(ctx: &Context, change: &HubChange) {
                     .wake_all(ctx.mirrors.infra_envs.by(index::INFRA_ENV_CLUSTER, &key));
             }
         }
-        ChangeKind::Host => {}
+        // Those that wait for their hosts before they go.
+        ChangeKind::Host => {
+            let pool = change.infra_env_id.map(|id| id.to_string()).unwrap_or_default();
+            let all = ctx.mirrors.infra_envs.by(index::INFRA_ENV_ID, &pool);
+            let leaving = |infra_env: &Arc<InfraEnv>| infra_env.metadata.deletion_timestamp.is_some();
+            ctx.queues.infra_env.wake_all(all.into_iter().filter(leaving));
+        }
     }
 }
 

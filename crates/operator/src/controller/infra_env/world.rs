@@ -10,6 +10,7 @@ use crate::runtime::{Context, clock};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use muster_contract::v1::link::InfraEnvLinks;
+use muster_contract::v2::host::HostView;
 use muster_contract::v2::infra_env::InfraEnvView;
 use muster_contract::{ClientError, Secret};
 use std::sync::Arc;
@@ -32,10 +33,26 @@ pub struct World {
     /// As the hub has it.
     pub row: Option<Row>,
     /// Those of the InfraEnv; read only when it is to be deleted.
-    pub hosts: Vec<Uuid>,
+    pub hosts: Vec<Member>,
     /// What the hub said to the last step, or why it cannot be asked.
     pub trouble: Option<Trouble>,
     pub now: Timestamp,
+}
+
+/// A host of the InfraEnv.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    pub id: Uuid,
+    /// What people call it; empty as long as nobody has said so.
+    pub name: String,
+    pub status: String,
+}
+
+impl Member {
+    /// The hub does not forget a machine whose disk is being written.
+    pub fn is_being_written(&self) -> bool {
+        matches!(self.status.as_str(), "installing" | "installing-in-progress")
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -136,7 +153,12 @@ impl World {
             } else {
                 Vec::new()
             };
-            self.hosts = hosts.into_iter().map(|host| host.id).collect();
+            let member = |host: HostView| Member {
+                id: host.id,
+                name: host.requested_hostname,
+                status: host.status.into_owned(),
+            };
+            self.hosts = hosts.into_iter().map(member).collect();
             return Ok(());
         }
         self.cluster = self.read_cluster(ctx, deployment).await?;

@@ -3,7 +3,9 @@
 use super::{Flaw, Step, World};
 use crate::controller::infra_env::world::Row;
 use crate::crd::condition::{Finding, Truth, find_service, set_service};
-use crate::crd::infra_env::{BootArtifacts, IMAGE_CREATED, InfraEnvDebugInfo, InfraEnvStatus, reason};
+use crate::crd::infra_env::{
+    BootArtifacts, CLEANUP, IMAGE_CREATED, InfraEnvDebugInfo, InfraEnvStatus, reason,
+};
 use crate::crd::keys::label;
 use crate::runtime::event::News;
 use crate::runtime::{clock, merge};
@@ -64,6 +66,27 @@ pub fn flawed(world: &World, flaw: &Flaw) -> (InfraEnvStatus, Finding) {
         Flaw::Input(text) | Flaw::Missing(text) => finding(Truth::False, reason::FAILED, text),
     };
     (status, finding)
+}
+
+/// It cannot go yet; the image is as it was. The news is told with each change of the reason.
+pub fn delayed(world: &World, reason: &str, text: String) -> Vec<Step> {
+    let before = world.infra_env.status.clone().unwrap_or_default();
+    let mut after = before.clone();
+    let note = format!("The InfraEnv cannot be deleted yet: {text}");
+    set_service(
+        &mut after.conditions,
+        Finding::new(CLEANUP, false, reason, note.clone()),
+        world.now,
+    );
+    let Some(patch) = merge::diff(&before, &after) else {
+        return Vec::new();
+    };
+    let news = News {
+        warning: true,
+        reason: "DeletionDelayed".into(),
+        note,
+    };
+    vec![Step::Status(patch), Step::Tell(news)]
 }
 
 /// The steps from the status there is to the one there should be, none when they are the same.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::controller::infra_env::world::Row;
 use crate::crd::NMStateConfig;
+use crate::crd::condition::find_service;
 use crate::crd::infra_env::{IMAGE_CREATED, InfraEnv};
 use crate::crd::reference::{ClusterRef, FullRef, LocalRef};
 use jiff::Timestamp;
@@ -113,7 +114,7 @@ impl World {
                 self.pull_secret.as_mut().unwrap().missing_labels.clear();
             }
             Step::LabelConfigMap(..) => self.mirrors.as_mut().unwrap().missing_labels.clear(),
-            Step::DeleteHost(host) => self.hosts.retain(|other| *other != host),
+            Step::DeleteHost(host) => self.hosts.retain(|other| other.id != host),
             Step::DeleteInfraEnv => self.row = None,
             Step::Tell(_) => {}
         }
@@ -597,7 +598,7 @@ fn deletion_empties_the_hub_first_and_then_lets_the_object_go() {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
     let host = Uuid::from_u128(1);
-    world.hosts = vec![host];
+    world.hosts = vec![member(1, "known-unbound")];
     let first = plan(&world);
     assert_eq!(first.steps, [Step::DeleteHost(host), Step::DeleteInfraEnv]);
     assert_eq!(first.then, Then::Look);
@@ -608,17 +609,53 @@ fn deletion_empties_the_hub_first_and_then_lets_the_object_go() {
     );
 }
 
+fn member(number: u128, status: &str) -> Member {
+    Member {
+        id: Uuid::from_u128(number),
+        name: format!("rack-{number}"),
+        status: status.into(),
+    }
+}
+
 #[test]
 fn a_host_that_cannot_be_deleted_delays_the_deletion_and_says_so() {
     let mut world = world().settled().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
-    world.trouble = Some(Trouble::Conflict("a host is being installed".into()));
-    let plan = plan(&world);
-    assert_eq!(plan.then, Then::After(LATER));
+    world.trouble = Some(Trouble::Conflict("somebody is faster".into()));
+    let first = plan(&world);
+    assert_eq!(first.then, Then::After(LATER));
     assert!(
-        matches!(&plan.steps[..], [Step::Tell(news)] if news.warning && news.note.contains("being installed"))
+        matches!(&first.steps[..], [Step::Status(_), Step::Tell(news)] if news.warning && news.note.contains("faster"))
     );
+    first.steps.into_iter().for_each(|step| world.carry_out(step));
+    assert_eq!(
+        plan(&world),
+        Plan::of(Vec::new(), Then::After(LATER)),
+        "said once"
+    );
+}
+
+#[test]
+fn nothing_is_deleted_while_a_disk_is_written_and_the_condition_names_the_machine() {
+    let mut world = world().settled().with(|infra_env| {
+        infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
+    });
+    world.hosts = vec![
+        member(1, "installed"),
+        member(2, "installing-in-progress"),
+        member(3, "known-unbound"),
+    ];
+    let first = plan(&world);
+    let deletes = |step: &Step| matches!(step, Step::DeleteHost(_) | Step::DeleteInfraEnv);
+    assert!(!first.steps.iter().any(deletes), "{first:?}");
+    first.steps.into_iter().for_each(|step| world.carry_out(step));
+    let conditions = world.status().conditions;
+    let said = find_service(&conditions, "Cleanup").unwrap();
+    assert_eq!((&*said.status, &*said.reason), ("False", "HostsAreInstalling"));
+    assert!(said.message.contains("rack-2") && !said.message.contains("rack-1"));
+    world.hosts[1].status = "installed".into();
+    assert_eq!(plan(&world).steps.iter().filter(|step| deletes(step)).count(), 4);
 }
 
 #[test]
@@ -627,7 +664,7 @@ fn hosts_that_came_back_meanwhile_are_deleted_too() {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
     world.trouble = Some(Trouble::Input("it still has hosts".into()));
-    world.hosts = vec![Uuid::from_u128(2)];
+    world.hosts = vec![member(2, "discovering-unbound")];
     assert_eq!(plan(&world).steps.len(), 2);
 }
 
