@@ -113,6 +113,8 @@ pub mod finalizer {
     pub const CLUSTER_DEPLOYMENT: &str = "clusterdeployments.agent-install.openshift.io/ai-deprovision";
     pub const AGENT_CLUSTER_INSTALL: &str = "agentclusterinstall.agent-install.openshift.io/ai-deprovision";
     pub const AGENT_CLASSIFICATION: &str = "agentclassification.agent-install.openshift.io";
+    /// Of a service that looks after its AgentServiceConfig; never written here.
+    pub const AGENT_SERVICE_CONFIG: &str = "agentserviceconfig.agent-install.openshift.io/ai-deprovision";
     pub const BARE_METAL_HOST: &str = "bmac.agent-install.openshift.io/deprovision";
     pub const PREPROVISIONING_IMAGE: &str = "preprovisioningimage.agent-install.openshift.io/ai-deprovision";
     pub const AGENT_MACHINE: &str = "agentmachine.agent-install.openshift.io/deprovision";

@@ -25,6 +25,7 @@ use kube::{Api, Resource};
 use muster_contract::ClientError;
 use muster_contract::v2::install::InstallConfigOverrides;
 use muster_contract::v2::manifest::{CreateManifest, ManifestFolder, ManifestQuery};
+use plan::pool::Pool;
 use plan::{Plan, Step};
 use serde_json::json;
 use world::{Place, Setback};
@@ -297,11 +298,18 @@ fn worker_pool(client: kube::Client) -> Api<DynamicObject> {
 
 const WORKERS: &str = "worker";
 
-/// `None` when the cluster cannot be asked, or has no such pool.
-async fn pool_is_paused(ctx: &Context, key: &Key) -> Option<bool> {
-    let client = ctx.spoke(key).await.ok()?;
-    let pool = worker_pool(client).get_opt(WORKERS).await.ok()??;
-    Some(pool.data["spec"]["paused"].as_bool().unwrap_or(false))
+async fn worker_pool_of(ctx: &Context, key: &Key) -> Pool {
+    let client = match ctx.spoke(key).await {
+        Ok(client) => client,
+        Err(error) => return Pool::Unknown(error.to_string()),
+    };
+    match worker_pool(client).get_opt(WORKERS).await {
+        Ok(Some(pool)) => Pool::Found {
+            paused: pool.data["spec"]["paused"].as_bool().unwrap_or(false),
+        },
+        Ok(None) => Pool::Absent,
+        Err(error) => Pool::Unknown(crate::error::chain(&error)),
+    }
 }
 
 async fn pause_pool(ctx: &Context, key: &Key, pause: bool) -> Result<(), String> {

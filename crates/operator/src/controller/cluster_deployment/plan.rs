@@ -177,6 +177,7 @@ fn wanted(world: &World, install: &AgentClusterInstall) -> Result<Plan, Flaw> {
     }
     let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
     let then = wait_after_failure(world, install, row).map_or(Then::Rest, Then::After);
+    let then = then.or(pool::then(world));
     Ok(Plan::of(status::of_cluster(world, install, synced), then))
 }
 
@@ -222,7 +223,11 @@ fn verbs(world: &World, install: &AgentClusterInstall, row: &Row) -> Vec<Step> {
     match (row.kind(), row.stage()) {
         (Kind::New, Stage::Ready) if starts(world, install, row) => vec![Step::Install],
         (Kind::New, Stage::Installed) => vec![Step::AddHosts],
-        (Kind::AddsHosts, Stage::AddingHosts) => more_hosts(world, row),
+        (Kind::AddsHosts, Stage::AddingHosts) => {
+            let mut steps = pool::steps(world, install);
+            steps.extend(more_hosts(row));
+            steps
+        }
         (Kind::New | Kind::AddsHosts | Kind::Other, _) => Vec::new(),
     }
 }
@@ -250,7 +255,7 @@ fn wait_after_failure(world: &World, install: &AgentClusterInstall, row: &Row) -
 }
 
 /// Hosts that join the running cluster, each for itself.
-fn more_hosts(world: &World, row: &Row) -> Vec<Step> {
+fn more_hosts(row: &Row) -> Vec<Step> {
     let waits = |member: &&super::world::Member| {
         tally::is_known(member)
             && member
@@ -262,10 +267,7 @@ fn more_hosts(world: &World, row: &Row) -> Vec<Step> {
         infra_env: member.host.infra_env_id,
         host: member.host.id,
     };
-    let pause =
-        pool::wanted(world).filter(|wanted| world.pool_is_paused.is_some_and(|paused| paused != *wanted));
-    let hosts = row.hosts.iter().filter(waits).map(install);
-    hosts.chain(pause.map(Step::PausePool)).collect()
+    row.hosts.iter().filter(waits).map(install).collect()
 }
 
 /// What is used is watched from now on, and part of backups.

@@ -1,5 +1,6 @@
 //! What a decision about a cluster may look at.
 
+use super::plan::pool::Pool;
 use super::plan::stage::{Kind, Stage};
 use super::plan::{manifest, pool};
 use crate::crd::keys::{self, annotation, data};
@@ -50,8 +51,8 @@ pub struct World {
     pub kept: Kept,
     /// Agents that want to be bound to this cluster, each with its InfraEnv.
     pub agents: Vec<(Arc<Agent>, Option<Arc<InfraEnv>>)>,
-    /// Whether the running cluster's pool of workers is paused; read only while hosts join that care.
-    pub pool_is_paused: Option<bool>,
+    /// The running cluster's pool of workers; read only while hosts join that care.
+    pub pool: Pool,
     /// As the hub has it.
     pub row: Option<Row>,
     /// Why the hub cannot be seen; nothing is known of the cluster then.
@@ -180,7 +181,7 @@ impl World {
             config_maps: BTreeMap::new(),
             kept: Kept::default(),
             agents: agents(ctx, key),
-            pool_is_paused: None,
+            pool: Pool::NotAsked,
             row: None,
             blind: None,
             setback,
@@ -315,11 +316,17 @@ impl World {
         };
         let known = self
             .id
-            .filter(|id| ctx.told.knows(*id, POOL, &wanted.to_string()));
-        if known.is_none() {
-            self.pool_is_paused = super::pool_is_paused(ctx, &self.key).await;
+            .is_some_and(|id| ctx.told.knows(id, POOL, &wanted.to_string()));
+        // A note that is left over wants to be sure.
+        let noted = self.install.as_deref().is_some_and(pool::is_noted);
+        if !known || (noted && !wanted) {
+            self.pool = super::worker_pool_of(ctx, &self.key).await;
         }
-        if let Some(id) = self.id.filter(|_| self.pool_is_paused == Some(wanted)) {
+        if let Pool::Unknown(why) = &self.pool {
+            tracing::info!(key = %self.key, %why, "the cluster's pool of workers cannot be asked");
+        }
+        let is_right = self.pool == Pool::Found { paused: wanted };
+        if let Some(id) = self.id.filter(|_| is_right) {
             ctx.told.remember(id, POOL, &wanted.to_string());
         }
     }

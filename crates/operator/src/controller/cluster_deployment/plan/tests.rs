@@ -101,7 +101,7 @@ fn world(spec: Value) -> World {
         config_maps: BTreeMap::new(),
         kept: Kept::default(),
         agents: Vec::new(),
-        pool_is_paused: None,
+        pool: pool::Pool::NotAsked,
         row: None,
         blind: None,
         setback: None,
