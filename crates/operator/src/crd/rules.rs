@@ -17,7 +17,55 @@ const INSTALLING: &str = "['preparing-for-installation', 'preparing-failed', 'pr
     'installing-in-progress', 'installing-pending-user-action']";
 
 /// What may change in an AgentClusterInstall after the installation has begun.
-const FREE_WHILE_INSTALLING: [&str; 2] = ["clusterMetadata", "ignitionEndpoint"];
+pub const FREE_WHILE_INSTALLING: [&str; 2] = ["clusterMetadata", "ignitionEndpoint"];
+
+/// A field below the spec, and what its absence means.
+type Field = (&'static [&'static str], &'static str);
+
+/// What an installation that has begun is made of. Objects are taken apart: one without anything in it is as good as none.
+pub const FROZEN: &[Field] = &[
+    (&["clusterDeploymentRef", "name"], "''"),
+    (&["imageSetRef", "name"], "''"),
+    (&["networking", "machineNetwork"], "[]"),
+    (&["networking", "clusterNetwork"], "[]"),
+    (&["networking", "serviceNetwork"], "[]"),
+    (&["networking", "networkType"], "''"),
+    (&["networking", "userManagedNetworking"], "false"),
+    (&["sshPublicKey"], "''"),
+    (&["ntpSources"], "[]"),
+    (&["controlPlane", "name"], "''"),
+    (&["controlPlane", "hyperthreading"], "'Enabled'"),
+    (&["arbiter", "name"], "''"),
+    (&["arbiter", "hyperthreading"], "'Enabled'"),
+    (&["compute"], "[]"),
+    (&["apiVIP"], "''"),
+    (&["apiVIPs"], "[]"),
+    (&["ingressVIP"], "''"),
+    (&["ingressVIPs"], "[]"),
+    (&["holdInstallation"], "false"),
+    (&["diskEncryption", "enableOn"], "'none'"),
+    (&["diskEncryption", "mode"], "''"),
+    (&["diskEncryption", "tangServers"], "''"),
+    (&["proxy", "httpProxy"], "''"),
+    (&["proxy", "httpsProxy"], "''"),
+    (&["proxy", "noProxy"], "''"),
+    (&["platformType"], "''"),
+    (&["external", "platformName"], "'Unknown'"),
+    (&["external", "cloudControllerManager"], "''"),
+    (&["mastersSchedulable"], "false"),
+    (&["manifestsConfigMapRef", "name"], "''"),
+    (&["manifestsConfigMapRefs"], "[]"),
+    (&["mirrorRegistryRef", "name"], "''"),
+    (&["mirrorRegistryRef", "namespace"], "''"),
+    (&["loadBalancer", "type"], "'ClusterManaged'"),
+];
+
+/// What may change again after the end of an installation.
+pub const COUNTS: &[Field] = &[
+    (&["provisionRequirements", "controlPlaneAgents"], "0"),
+    (&["provisionRequirements", "workerAgents"], "0"),
+    (&["provisionRequirements", "arbiterAgents"], "0"),
+];
 
 /// All but the one that forbids changing an InfraEnv's cluster, which some set-ups need to leave out.
 pub fn always() -> Vec<Rule> {
@@ -160,39 +208,12 @@ fn frozen() -> String {
              c.type == 'Completed' && has(c.reason) && c.reason in {reasons}))"
         )
     };
-    let fields = [
-        "clusterDeploymentRef",
-        "imageSetRef",
-        "networking",
-        "sshPublicKey",
-        "ntpSources",
-        "controlPlane",
-        "arbiter",
-        "compute",
-        "apiVIP",
-        "apiVIPs",
-        "ingressVIP",
-        "ingressVIPs",
-        "holdInstallation",
-        "diskEncryption",
-        "proxy",
-        "platformType",
-        "external",
-        "mastersSchedulable",
-        "manifestsConfigMapRef",
-        "manifestsConfigMapRefs",
-        "mirrorRegistryRef",
-        "loadBalancer",
-    ];
-    debug_assert!(fields.iter().all(|field| !FREE_WHILE_INSTALLING.contains(field)));
-    let same = fields
-        .map(|field| same_of("self.spec", "oldSelf.spec", field))
-        .join(" && ");
+    let same = |(path, empty): &(&[&str], &str)| same_value(path, empty);
+    let stays = FROZEN.iter().map(same).collect::<Vec<_>>().join(" && ");
+    let counts = COUNTS.iter().map(same).collect::<Vec<_>>().join(" && ");
     let installing = began("['InstallationInProgress']");
     let any = began("['InstallationInProgress', 'InstallationCompleted', 'InstallationFailed']");
-    format!(
-        "!{any} || ({same} && (!{installing} || self.spec.provisionRequirements == oldSelf.spec.provisionRequirements))"
-    )
+    format!("!{any} || ({stays} && (!{installing} || ({counts})))")
 }
 
 fn agent_classification() -> Vec<Rule> {
@@ -240,6 +261,18 @@ fn same_of(new: &str, old: &str, field: &str) -> String {
     format!(
         "(has({new}.{field}) ? (has({old}.{field}) && {new}.{field} == {old}.{field}) : !has({old}.{field}))"
     )
+}
+
+/// A field means the same in both objects, whether it is written out or left to its default.
+fn same_value(path: &[&str], empty: &str) -> String {
+    let value = |who: &str| {
+        let whole = format!("{who}.spec.{}", path.join("."));
+        let there: Vec<String> = (1..=path.len())
+            .map(|depth| format!("has({who}.spec.{})", path[..depth].join(".")))
+            .collect();
+        format!("({} ? {whole} : {empty})", there.join(" && "))
+    };
+    format!("{} == {}", value("self"), value("oldSelf"))
 }
 
 fn rule(kind: &'static str, path: &'static [&'static str], rule: String, message: &'static str) -> Rule {

@@ -225,6 +225,35 @@ fn required_fields_are_the_known_ones() {
 }
 
 #[test]
+fn every_setting_of_an_installation_is_either_frozen_or_free() {
+    fn leaves(path: &str, schema: &Value, found: &mut Vec<String>) {
+        let properties = schema["properties"].as_object();
+        for (name, property) in properties.into_iter().flatten() {
+            let path = format!("{path}.{name}");
+            let is_free = rules::FREE_WHILE_INSTALLING
+                .iter()
+                .any(|free| path == format!(".{free}"));
+            match property["properties"].is_object() {
+                _ if is_free => {}
+                true => leaves(&path, property, found),
+                false => found.push(path),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    leaves(
+        "",
+        &schema("AgentClusterInstall")["properties"]["spec"],
+        &mut found,
+    );
+    let known = rules::FROZEN.iter().chain(rules::COUNTS);
+    let mut known: Vec<String> = known.map(|(path, _)| format!(".{}", path.join("."))).collect();
+    found.sort();
+    known.sort();
+    assert_eq!(found, known);
+}
+
+#[test]
 fn columns_are_the_familiar_ones() {
     assert_eq!(
         columns("Agent"),
