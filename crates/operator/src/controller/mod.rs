@@ -6,6 +6,7 @@ pub mod agent_classification;
 pub mod agent_cluster;
 pub mod agent_label;
 pub mod agent_machine;
+pub mod agent_service_config;
 pub mod bare_metal_host;
 pub mod cluster_deployment;
 pub mod infra_env;
@@ -25,6 +26,7 @@ pub enum Controller {
     AgentArrival,
     AgentLabel,
     AgentClassification,
+    AgentServiceConfig,
     ClusterDeployment,
     BareMetalHost,
     AgentCluster,
@@ -57,6 +59,7 @@ impl Controller {
         Self::AgentArrival,
         Self::AgentLabel,
         Self::AgentClassification,
+        Self::AgentServiceConfig,
         Self::ClusterDeployment,
         Self::BareMetalHost,
         Self::AgentCluster,
@@ -71,6 +74,7 @@ impl Controller {
             Self::AgentArrival => "agent-arrival",
             Self::AgentLabel => "agent-label",
             Self::AgentClassification => "agent-classification",
+            Self::AgentServiceConfig => "agent-service-config",
             Self::ClusterDeployment => "cluster-deployment",
             Self::BareMetalHost => "bare-metal-host",
             Self::AgentCluster => "agent-cluster",
@@ -86,6 +90,7 @@ impl Controller {
             | Self::AgentArrival
             | Self::AgentLabel
             | Self::AgentClassification
+            | Self::AgentServiceConfig
             | Self::ClusterDeployment
             | Self::BareMetalHost => Group::Service,
             Self::AgentCluster | Self::AgentMachine | Self::NodeProviderId => Group::CapiProvider,
@@ -99,6 +104,7 @@ impl Controller {
             Self::AgentArrival => agent_arrival::wire(hooks),
             Self::AgentLabel => agent_label::wire(hooks),
             Self::AgentClassification => agent_classification::wire(hooks),
+            Self::AgentServiceConfig => agent_service_config::wire(hooks),
             Self::ClusterDeployment => cluster_deployment::wire(hooks),
             Self::BareMetalHost => bare_metal_host::wire(hooks),
             Self::AgentCluster => agent_cluster::wire(hooks),
@@ -114,6 +120,7 @@ impl Controller {
             Self::AgentArrival => agent_arrival::JOB,
             Self::AgentLabel => agent_label::JOB,
             Self::AgentClassification => agent_classification::JOB,
+            Self::AgentServiceConfig => agent_service_config::JOB,
             Self::ClusterDeployment => cluster_deployment::JOB,
             Self::BareMetalHost => bare_metal_host::JOB,
             Self::AgentCluster => agent_cluster::JOB,

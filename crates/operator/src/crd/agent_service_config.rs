@@ -1,4 +1,5 @@
-//! `AgentServiceConfig`: settings of the service as a whole. Only the object named `agent` counts.
+//! `AgentServiceConfig`: settings of another service as a whole. Manifests that have one apply; what is in it is made
+//! elsewhere, which the object named `agent` says by its condition.
 
 use super::condition::ServiceCondition;
 use super::reference::LocalRef;
@@ -17,47 +18,48 @@ use std::collections::BTreeMap;
     status = "AgentServiceConfigStatus",
     derive = "Default",
     derive = "PartialEq",
-    doc = "AgentServiceConfig holds settings of the service as a whole. Only the object named agent is read."
+    doc = "AgentServiceConfig is here so that existing manifests apply. Nothing in it has an effect: the hub is set up by its chart or by muster serve. The condition ReconcileCompleted of the object named agent names the settings that are made in vain, and what to do instead."
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AgentServiceConfigSpec {
-    /// Room for files, as a claim for a volume.
+    /// Room for files, as a claim for a volume. Not read: `persistence` of the chart.
     #[schemars(with = "super::schema::Anything")]
     pub filesystem_storage: serde_json::Value,
-    /// Room for the database, as a claim for a volume.
+    /// Room for the database, as a claim for a volume. Not read: `persistence` of the chart.
     #[schemars(with = "super::schema::Anything")]
     pub database_storage: serde_json::Value,
-    /// Room for base images, as a claim for a volume.
+    /// Room for base images, as a claim for a volume. Not read: `persistence` of the chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "super::schema::Anything")]
     pub image_storage: Option<serde_json::Value>,
-    /// ConfigMap with `registries.conf` and, if needed, `ca-bundle.crt` for all clusters.
+    /// ConfigMap with `registries.conf` and, if needed, `ca-bundle.crt` for all clusters. Not read: name it in each
+    /// InfraEnv and AgentClusterInstall.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirror_registry_ref: Option<LocalRef>,
-    /// Operating systems that hosts can boot.
+    /// Operating systems that hosts can boot. Not read: `hub.osImages` of the chart, or `--os-images`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub os_images: Vec<OsImage>,
-    /// Images that collect facts of broken clusters.
+    /// Images that collect facts of broken clusters. Not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub must_gather_images: Vec<MustGatherImage>,
-    /// Serve what iPXE fetches over plain HTTP.
+    /// Serve what iPXE fetches over plain HTTP. Not read: `hub.baseUrl` of the chart says how the hub is reached.
     #[serde(default, rename = "iPXEHTTPRoute", skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["enabled", "disabled"]))]
     pub ipxe_http_route: String,
-    /// Registries for which a pull secret needs no credentials.
+    /// Registries for which a pull secret needs no credentials. Not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unauthenticated_registries: Vec<String>,
-    /// ConfigMap with the authority behind the servers that operating system images come from.
+    /// ConfigMap with the authority behind the servers that operating system images come from. Not read.
     #[serde(default, rename = "OSImageCACertRef", skip_serializing_if = "Option::is_none")]
     pub os_image_ca_cert_ref: Option<LocalRef>,
-    /// Secret with headers and query parameters for the download of operating system images.
+    /// Secret with headers and query parameters for the download of operating system images. Not read.
     #[serde(
         default,
         rename = "OSImageAdditionalParamsRef",
         skip_serializing_if = "Option::is_none"
     )]
     pub os_image_additional_params_ref: Option<LocalRef>,
-    /// Names under which the service is reached where there are no Routes.
+    /// Names under which the service is reached where there are no Routes. Not read: `ingress` of the chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ingress: Option<Ingress>,
 }
@@ -113,10 +115,21 @@ pub struct Ingress {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentServiceConfigStatus {
-    /// ReconcileCompleted, DeploymentsHealthy and LocalClusterManaged.
+    /// ReconcileCompleted: False while settings are made that have no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ServiceCondition>,
     /// Annotations that cannot be changed any more.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub immutable_annotations: BTreeMap<String, String>,
+}
+
+/// The name of the one that counts.
+pub const NAME: &str = "agent";
+
+/// The condition that says whether all settings are applied.
+pub const RECONCILE_COMPLETED: &str = "ReconcileCompleted";
+
+pub mod reason {
+    pub const RECONCILE_SUCCEEDED: &str = "ReconcileSucceeded";
+    pub const SETTINGS_NOT_APPLIED: &str = "SettingsNotApplied";
 }

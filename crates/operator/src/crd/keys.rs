@@ -99,6 +99,8 @@ pub mod annotation {
     pub const INSTALL_CONFIG_OVERRIDES: &str = "agent-install.openshift.io/install-config-overrides";
     pub const IGNORED_CLUSTER_VALIDATIONS: &str = "agent-install.openshift.io/ignored-cluster-validations";
     pub const IGNORED_HOST_VALIDATIONS: &str = "agent-install.openshift.io/ignored-host-validations";
+    /// On AgentClusterInstall: the pool of workers of the running cluster was paused from here.
+    pub const WORKERS_PAUSED: &str = "agentclusterinstall.agent-install.openshift.io/workers-paused";
     /// On ClusterDeployment, a boolean: the installation is held.
     pub const HIVE_PAUSE: &str = "hive.openshift.io/reconcile-pause";
     /// On objects of Cluster API, only `true` counts.

@@ -10,8 +10,9 @@ use super::queue::Queue;
 use super::spoke::Spokes;
 use super::told::Told;
 use crate::crd::{
-    Agent, AgentClassification, AgentCluster, AgentClusterInstall, AgentMachine, BareMetalHost,
-    ClusterDeployment, ClusterImageSet, InfraEnv, NMStateConfig, PreprovisioningImage, capi, keys,
+    Agent, AgentClassification, AgentCluster, AgentClusterInstall, AgentMachine, AgentServiceConfig,
+    BareMetalHost, ClusterDeployment, ClusterImageSet, InfraEnv, NMStateConfig, PreprovisioningImage, capi,
+    keys,
 };
 use crate::key::Key;
 use crate::options::MetalBoot;
@@ -49,6 +50,7 @@ pub struct Queues {
     pub agent: Queue,
     pub cluster_deployment: Queue,
     pub agent_classification: Queue,
+    pub agent_service_config: Queue,
     pub agent_label: Queue,
     /// InfraEnvs whose hosts are called out.
     pub agent_arrival: Queue,
@@ -60,12 +62,13 @@ pub struct Queues {
 }
 
 impl Queues {
-    pub fn lengths(&self) -> [(&'static str, usize); 10] {
+    pub fn lengths(&self) -> [(&'static str, usize); 11] {
         [
             ("infra-env", self.infra_env.len()),
             ("agent", self.agent.len()),
             ("cluster-deployment", self.cluster_deployment.len()),
             ("agent-classification", self.agent_classification.len()),
+            ("agent-service-config", self.agent_service_config.len()),
             ("agent-label", self.agent_label.len()),
             ("agent-arrival", self.agent_arrival.len()),
             ("agent-cluster", self.agent_cluster.len()),
@@ -135,6 +138,7 @@ pub struct Mirrors {
     pub agents: Mirror<Agent>,
     pub nmstate_configs: Mirror<NMStateConfig>,
     pub agent_classifications: Mirror<AgentClassification>,
+    pub agent_service_configs: Mirror<AgentServiceConfig>,
     pub agent_cluster_installs: Mirror<AgentClusterInstall>,
     pub cluster_deployments: Mirror<ClusterDeployment>,
     pub cluster_image_sets: Mirror<ClusterImageSet>,
@@ -179,6 +183,7 @@ impl Mirrors {
                 .index(index::AGENT_NAMESPACE, namespace_of),
             nmstate_configs: mirror(kube, &here).index(index::NMSTATE_NAMESPACE, namespace_of),
             agent_classifications: mirror(kube, &here).index(index::CLASSIFICATION_NAMESPACE, namespace_of),
+            agent_service_configs: mirror(kube, &everywhere),
             agent_cluster_installs: mirror(kube, &here)
                 .index(index::INSTALL_CLUSTER, install_cluster)
                 .index(index::INSTALL_LEAVING, install_leaving),
@@ -218,6 +223,7 @@ impl Mirrors {
         self.agents.ready().await;
         self.nmstate_configs.ready().await;
         self.agent_classifications.ready().await;
+        self.agent_service_configs.ready().await;
         self.agent_cluster_installs.ready().await;
         self.cluster_deployments.ready().await;
         self.cluster_image_sets.ready().await;
@@ -252,6 +258,9 @@ impl Context {
             mirrors
                 .agent_classifications
                 .run(|change| self.tell(&hooks.agent_classification, change)),
+            mirrors
+                .agent_service_configs
+                .run(|change| self.tell(&hooks.agent_service_config, change)),
             mirrors
                 .agent_cluster_installs
                 .run(|change| self.tell(&hooks.agent_cluster_install, change)),

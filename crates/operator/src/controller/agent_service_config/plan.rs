@@ -1,0 +1,158 @@
+//! What is to be said about an AgentServiceConfig. Pure.
+
+use crate::crd::AgentServiceConfig;
+use crate::crd::agent_service_config::{AgentServiceConfigSpec, NAME, RECONCILE_COMPLETED, reason};
+use crate::crd::condition::{Finding, set_service};
+use crate::crd::keys::{self, finalizer};
+use crate::runtime::merge;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use serde_json::Value;
+
+/// What to change in its status. One that another service looks after is left to it.
+pub fn plan(config: &AgentServiceConfig, now: Timestamp) -> Option<Value> {
+    let is_anothers = keys::has_finalizer(config, finalizer::AGENT_SERVICE_CONFIG);
+    if config.name_any() != NAME || is_anothers || config.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let before = config.status.clone().unwrap_or_default();
+    let mut after = before.clone();
+    set_service(&mut after.conditions, finding(&config.spec), now);
+    merge::diff(&before, &after)
+}
+
+fn finding(spec: &AgentServiceConfigSpec) -> Finding {
+    let ignored = ignored(spec);
+    if ignored.is_empty() {
+        return Finding::new(
+            RECONCILE_COMPLETED,
+            true,
+            reason::RECONCILE_SUCCEEDED,
+            "There is nothing to apply: the volumes of the hub are made by whatever installs it.",
+        );
+    }
+    let list: Vec<String> = ignored
+        .into_iter()
+        .map(|(field, instead)| format!("{field} ({instead})"))
+        .collect();
+    let message = format!(
+        "These settings have no effect, the hub is told by other means: {}. Remove them here when that is done.",
+        list.join(", ")
+    );
+    Finding::new(RECONCILE_COMPLETED, false, reason::SETTINGS_NOT_APPLIED, message)
+}
+
+/// Settings that are made, each with what does the same. Volumes are not among them: nobody can leave them out.
+fn ignored(spec: &AgentServiceConfigSpec) -> Vec<(&'static str, &'static str)> {
+    let AgentServiceConfigSpec {
+        filesystem_storage: _,
+        database_storage: _,
+        image_storage: _,
+        mirror_registry_ref,
+        os_images,
+        must_gather_images,
+        ipxe_http_route,
+        unauthenticated_registries,
+        os_image_ca_cert_ref,
+        os_image_additional_params_ref,
+        ingress,
+    } = spec;
+    let all = [
+        (
+            !os_images.is_empty(),
+            "osImages",
+            "hub.osImages of the chart, or --os-images of muster serve",
+        ),
+        (
+            mirror_registry_ref.is_some(),
+            "mirrorRegistryRef",
+            "mirrorRegistryRef of each InfraEnv and AgentClusterInstall",
+        ),
+        (
+            ipxe_http_route == "enabled",
+            "iPXEHTTPRoute",
+            "hub.baseUrl of the chart, or --base-url of muster serve, with http://",
+        ),
+        (
+            !must_gather_images.is_empty(),
+            "mustGatherImages",
+            "nothing collects them here",
+        ),
+        (
+            !unauthenticated_registries.is_empty(),
+            "unauthenticatedRegistries",
+            "pull secrets are not held against a list of registries here",
+        ),
+        (
+            os_image_ca_cert_ref.is_some(),
+            "OSImageCACertRef",
+            "serve the images from a host with a public certificate, or over http with their sha256",
+        ),
+        (
+            os_image_additional_params_ref.is_some(),
+            "OSImageAdditionalParamsRef",
+            "write the parameters into the addresses of the images",
+        ),
+        (ingress.is_some(), "ingress", "ingress of the chart"),
+    ];
+    let made = all.into_iter().filter(|(is_made, ..)| *is_made);
+    made.map(|(_, field, instead)| (field, instead)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd::agent_service_config::OsImage;
+    use serde_json::json;
+
+    fn config() -> AgentServiceConfig {
+        AgentServiceConfig::new(NAME, AgentServiceConfigSpec::default())
+    }
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(1_800_000_000).unwrap()
+    }
+
+    #[test]
+    fn settings_without_effect_are_named_with_what_to_do_instead() {
+        let mut one = config();
+        one.spec.os_images = vec![OsImage::default()];
+        one.spec.ipxe_http_route = "enabled".into();
+        let shown = plan(&one, now()).unwrap();
+        let said = &shown["conditions"][0];
+        assert_eq!(
+            (&said["type"], &said["status"], &said["reason"]),
+            (
+                &json!("ReconcileCompleted"),
+                &json!("False"),
+                &json!("SettingsNotApplied")
+            )
+        );
+        let message = said["message"].as_str().unwrap();
+        for word in ["osImages", "hub.osImages", "--os-images", "iPXEHTTPRoute"] {
+            assert!(message.contains(word), "{message}");
+        }
+        assert!(!message.contains("mirrorRegistryRef"), "{message}");
+        one.status = serde_json::from_value(shown).unwrap();
+        assert_eq!(plan(&one, now()), None, "said once");
+    }
+
+    #[test]
+    fn volumes_alone_are_no_complaint() {
+        let mut one = config();
+        one.spec.filesystem_storage = json!({ "accessModes": ["ReadWriteOnce"] });
+        one.spec.ipxe_http_route = "disabled".into();
+        let said = plan(&one, now()).unwrap();
+        assert_eq!(said["conditions"][0]["status"], "True");
+    }
+
+    #[test]
+    fn one_of_another_name_or_of_another_service_is_left_alone() {
+        let mut other = config();
+        other.metadata.name = Some("other".into());
+        assert_eq!(plan(&other, now()), None);
+        let mut anothers = config();
+        anothers.metadata.finalizers = Some(vec![finalizer::AGENT_SERVICE_CONFIG.into()]);
+        assert_eq!(plan(&anothers, now()), None);
+    }
+}
