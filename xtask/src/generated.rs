@@ -50,9 +50,12 @@ const FILES: &[Generated] = &[
 ];
 
 /// Folders in which nothing else may be: what is no longer generated goes.
-const FOLDERS: &[&str] = &[CRDS, CHART_CRDS, "deploy/manifests"];
+const FOLDERS: &[&str] = &[CRDS, HIVE_CRDS, CHART_CRDS, "deploy/manifests"];
 
 const CRDS: &str = "deploy/crds";
+
+/// Apart, because Hive brings its own where it runs.
+const HIVE_CRDS: &str = "deploy/crds-hive";
 
 /// Helm takes definitions from the chart's own folder only, and a link does not survive every way of copying a clone.
 const CHART_CRDS: &str = "deploy/chart/muster/crds";
@@ -113,7 +116,10 @@ fn fresh(binary: &Path) -> Result<Vec<Fresh>> {
             printed(binary, &[&["gen"], file.topic].concat())?,
         ));
     }
-    let definitions = crds::files(&printed(binary, &["operator", "crds"])?)?;
+    let own = printed(binary, &["operator", "crds"])?;
+    let all = printed(binary, &["operator", "crds", "--hive"])?;
+    let definitions = crds::files(&own, CRDS)?;
+    files.extend(crds::added(&all, &own, HIVE_CRDS)?);
     for Fresh { path, text } in &definitions {
         files.push(Fresh::new(path.replacen(CRDS, CHART_CRDS, 1), text.clone()));
     }

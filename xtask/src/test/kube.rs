@@ -43,6 +43,7 @@ pub fn run(house: &mut House) -> Result<()> {
 pub fn prepare(cluster: &Cluster) -> Result<()> {
     let root = project::root();
     cluster.apply(&root.join("deploy/crds"))?;
+    cluster.apply(&root.join("deploy/crds-hive"))?;
     cluster.apply(&root.join("crates/operator/tests/crds"))?;
     cluster.await_kinds()?;
     let home = tempfile::tempdir()?;

@@ -96,8 +96,10 @@ impl Place {
     /// Our kinds and those of others.
     async fn define_kinds(&self, front: &Front) {
         let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds");
+        let hive = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds-hive");
         let theirs = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crds");
-        self.kubectl(front, &["apply", "--server-side", "-f", ours, "-f", theirs])
+        let files = ["-f", ours, "-f", hive, "-f", theirs];
+        self.kubectl(front, &[&["apply", "--server-side"], &files[..]].concat())
             .await;
         let wait = [
             "wait",
