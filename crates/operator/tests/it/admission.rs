@@ -202,6 +202,52 @@ async fn a_cluster_keeps_its_release_and_its_settings_once_it_is_being_installed
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_out_and_what_is_empty_mean_the_same_to_a_cluster_that_is_being_installed() {
+    let world = World::without_operator().await;
+    let empty = json!({"holdInstallation": false, "apiVIP": "", "proxy": {}, "ntpSources": [],
+        "networking": {"machineNetwork": [], "userManagedNetworking": false}, "diskEncryption": {}});
+    put(&world, install("written", empty.clone())).await.unwrap();
+    put(&world, install("left", json!({}))).await.unwrap();
+    for name in ["written", "left"] {
+        let conditions =
+            json!([{"type": "Completed", "status": "False", "reason": "InstallationInProgress"}]);
+        let patch = Patch::Merge(json!({"status": {"conditions": conditions}}));
+        let api = world.api::<AgentClusterInstall>(&world.pool);
+        api.patch_status(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+    let change = async |name: &str, spec: Value| {
+        world
+            .patch::<AgentClusterInstall>(&world.pool, name, json!({"spec": spec}))
+            .await
+    };
+    let without = json!({"holdInstallation": null, "apiVIP": null, "proxy": null, "ntpSources": null,
+        "networking": {"machineNetwork": null, "userManagedNetworking": null}, "diskEncryption": null});
+    change("written", without)
+        .await
+        .expect("nothing is left out that meant something");
+    change("left", empty)
+        .await
+        .expect("nothing is added that means something");
+    for real in [
+        json!({"holdInstallation": true}),
+        json!({"proxy": {"httpProxy": "http://p"}}),
+        json!({"ntpSources": ["ntp"]}),
+        json!({"networking": {"userManagedNetworking": true}}),
+        json!({"provisionRequirements": {"workerAgents": 1}}),
+    ] {
+        assert!(
+            refusal(change("left", real.clone()).await).contains("has begun"),
+            "{real}"
+        );
+    }
+    change("left", json!({"provisionRequirements": {"workerAgents": 0}}))
+        .await
+        .expect("none are none");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_contradicts_itself_is_refused() {
     let world = World::without_operator().await;
     let managed = |flag: bool| json!({"userManagedNetworking": flag});

@@ -11,6 +11,7 @@ use muster_operator::crd::infra_env::AgentApproval;
 use muster_operator::crd::keys::{annotation, finalizer, label};
 use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, InfraEnv};
+use muster_simfleet::Profile;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -57,6 +58,15 @@ async fn l2_a_host_that_boots_the_image_gets_an_agent() {
         noted[annotation::AGENT_INVENTORY].contains("hostname")
             && noted.contains_key(annotation::AGENT_STAGE)
     );
+    let row = world
+        .hub
+        .host_rows(name.parse().unwrap())
+        .await
+        .unwrap()
+        .hosts
+        .remove(0);
+    assert_eq!(noted[annotation::AGENT_ROLE], row.host.role);
+    assert_eq!(noted[annotation::AGENT_VALIDATIONS], row.host.validations_info);
     let events: Api<Event> = world.api(&world.pool);
     let told = events.list(&ListParams::default()).await.unwrap().items;
     assert!(
@@ -204,15 +214,26 @@ async fn l7_what_people_wrote_survives_the_return_and_is_given_to_the_host_again
     world.new_cluster("blue", |_| ()).await;
     world.want(&name, Some("blue")).await.unwrap();
     let agent = world.agent_in(&name, "known").await;
-    let disk = agent.status.unwrap().inventory.disks[0].id.clone();
+    // Not the one that is chosen without being asked for.
+    let status = agent.status.unwrap();
+    let others = status
+        .inventory
+        .disks
+        .iter()
+        .filter(|disk| disk.installation_eligibility.eligible && disk.id != status.installation_disk_id);
+    let disk = others.last().expect("a second disk that is good").id.clone();
     let wish = json!({ "spec": {
         "hostname": "chosen", "role": "worker", "installation_disk_id": disk, "approved": true,
         "installerArgs": "[\"--append-karg\", \"a=b\"]", "nodeLabels": { "zone": "north" },
     }});
-    let wish = if disk.is_empty() { json!({}) } else { wish };
     world.change_agent(&name, wish).await.unwrap();
     let id: Uuid = name.parse().unwrap();
     let row = async || world.hub.host_rows(id).await.unwrap().hosts.remove(0);
+    world
+        .until("it is to be installed to that disk", async || {
+            row().await.host.installation_disk_id == disk
+        })
+        .await;
     world
         .until("the host is called so", async || {
             row().await.given_name == "chosen"
@@ -231,6 +252,12 @@ async fn l7_what_people_wrote_survives_the_return_and_is_given_to_the_host_again
         (agent.spec.hostname.as_str(), agent.spec.role.as_str()),
         ("chosen", "worker")
     );
+    assert_eq!(agent.spec.installation_disk_id, disk);
+    world
+        .until("the free host has its disk again", async || {
+            row().await.host.installation_disk_id == disk
+        })
+        .await;
     world
         .until("the free host is called so", async || {
             row().await.given_name == "chosen"
@@ -398,6 +425,22 @@ async fn l13_a_free_host_is_judged_by_its_hardware_alone() {
         !asked.contains(&"machine-cidr-defined") && !asked.contains(&"api-vip-connected"),
         "{asked:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l13_a_free_host_with_weak_hardware_says_so_and_cannot_be_lent() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    world.fleet(pool, 1, |config| config.profile = Some(Profile::TooSmall));
+    let agents = async || world.agents().await;
+    world
+        .until("it has registered", async || agents().await.len() == 1)
+        .await;
+    let name = agents().await[0].name_any();
+    let agent = world.agent_in(&name, "insufficient-unbound").await;
+    assert_eq!(says(&agent, "Validated"), word("False", "ValidationsFailing"));
+    assert_eq!(says(&agent, "RequirementsMet"), word("False", "AgentNotReady"));
+    assert_eq!(says(&agent, "Bound"), word("False", "Unbound"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

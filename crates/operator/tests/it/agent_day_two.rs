@@ -19,26 +19,41 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// A host that is being installed into a running cluster and has rebooted: only its node can tell more.
-struct Joining {
-    world: World,
-    pool: Uuid,
-    name: String,
-    node: String,
-    remote: Remote,
+pub struct Joining {
+    pub world: World,
+    pub pool: Uuid,
+    pub name: String,
+    pub node: String,
+    pub remote: Remote,
 }
 
 impl Joining {
-    async fn start(world: World) -> Self {
+    pub async fn start(world: World) -> Self {
         let mut joining = Self::bound(world).await;
         joining.install().await;
-        joining
-            .world
-            .agent_when(&joining.name, "rebooting", |agent| stage(agent) == "Rebooting")
-            .await;
+        joining.rebooted().await;
         joining
     }
 
-    async fn bound(mut world: World) -> Self {
+    /// Into a cluster that people describe, which the operator lets hosts join.
+    pub async fn described(world: World, wish: Value) -> Self {
+        let joining = Self::free(world).await;
+        let world = &joining.world;
+        world.described_spoke("spoke").await;
+        world.change_agent(&joining.name, wish).await.unwrap();
+        let own = json!({ "spec": { "hostname": joining.node, "approved": true } });
+        world.change_agent(&joining.name, own).await.unwrap();
+        world.want(&joining.name, Some("spoke")).await.unwrap();
+        joining
+    }
+
+    pub async fn rebooted(&self) {
+        self.world
+            .agent_when(&self.name, "rebooting", |agent| stage(agent) == "Rebooting")
+            .await;
+    }
+
+    async fn free(mut world: World) -> Self {
         let pool = world.pool_of("lab", |_| ()).await;
         let remote = world.fleet(pool, 1, |config| {
             config.first_index = 0;
@@ -46,24 +61,7 @@ impl Joining {
         });
         let name = crate::lent::machine(pool, 0).id().to_string();
         world.agent_in(&name, "known-unbound").await;
-        world.running_cluster("spoke").await;
         let node = format!("node-{}", &name[..8]);
-        world
-            .change_agent(&name, json!({ "spec": { "hostname": node, "approved": true } }))
-            .await
-            .unwrap();
-        world.want(&name, Some("spoke")).await.unwrap();
-        world.agent_in(&name, "known").await;
-        let named = async || {
-            world
-                .hub
-                .host(pool, name.parse().unwrap())
-                .await
-                .unwrap()
-                .requested_hostname
-                == node
-        };
-        world.until("the host is called like its node", named).await;
         Self {
             world,
             pool,
@@ -71,6 +69,29 @@ impl Joining {
             node,
             remote,
         }
+    }
+
+    async fn bound(world: World) -> Self {
+        let joining = Self::free(world).await;
+        let (world, name, node) = (&joining.world, &joining.name, &joining.node);
+        world.running_cluster("spoke").await;
+        world
+            .change_agent(name, json!({ "spec": { "hostname": node, "approved": true } }))
+            .await
+            .unwrap();
+        world.want(name, Some("spoke")).await.unwrap();
+        world.agent_in(name, "known").await;
+        let named = async || {
+            world
+                .hub
+                .host(joining.pool, name.parse().unwrap())
+                .await
+                .unwrap()
+                .requested_hostname
+                == *node
+        };
+        world.until("the host is called like its node", named).await;
+        joining
     }
 
     async fn install(&mut self) {
@@ -81,11 +102,11 @@ impl Joining {
             .unwrap();
     }
 
-    fn nodes(&self) -> Api<Node> {
+    pub fn nodes(&self) -> Api<Node> {
         Api::all(self.world.kube.clone())
     }
 
-    async fn make_node(&self, ready: bool, annotations: Value) {
+    pub async fn make_node(&self, ready: bool, annotations: Value) {
         let node: Node = serde_json::from_value(json!({
             "metadata": { "name": self.node, "annotations": annotations },
         }))
@@ -104,20 +125,22 @@ impl Joining {
     /// Installed and part of the cluster.
     async fn done(world: World) -> Self {
         let joining = Self::start(world).await;
-        joining.world.kubeconfig_of("spoke").await;
-        joining.allow_requests().await;
-        joining.request(&Asks::client(&joining)).await;
-        joining.make_node(true, json!({})).await;
-        joining.request(&Asks::serving(&joining)).await;
-        joining
-            .world
-            .agent_in(&joining.name, "added-to-existing-cluster")
-            .await;
+        joining.join().await;
         joining
     }
 
+    /// The node comes up, and gets what it asks for.
+    pub async fn join(&self) {
+        self.world.kubeconfig_of("spoke").await;
+        self.allow_requests().await;
+        self.request(&Asks::client(self)).await;
+        self.make_node(true, json!({})).await;
+        self.request(&Asks::serving(self)).await;
+        self.world.agent_in(&self.name, "added-to-existing-cluster").await;
+    }
+
     /// Bootstrapping nodes and nodes may ask for certificates.
-    async fn allow_requests(&self) {
+    pub async fn allow_requests(&self) {
         let user =
             |name: &str| json!({ "kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io" });
         let binding: ClusterRoleBinding = serde_json::from_value(json!({
@@ -132,7 +155,7 @@ impl Joining {
     }
 
     /// Asks for a certificate, as that user; the name of the request.
-    async fn request(&self, asks: &Asks) -> String {
+    pub async fn request(&self, asks: &Asks) -> String {
         let client = impersonating(&asks.user, &asks.groups).await;
         let mut csr: CertificateSigningRequest = serde_json::from_value(json!({
             "metadata": { "generateName": "test-" },
@@ -147,7 +170,7 @@ impl Joining {
             .name_any()
     }
 
-    async fn is_approved(&self, name: &str) -> bool {
+    pub async fn is_approved(&self, name: &str) -> bool {
         let csrs: Api<CertificateSigningRequest> = Api::all(self.world.kube.clone());
         let csr = csrs.get(name).await.unwrap();
         let conditions = csr
@@ -162,7 +185,7 @@ impl Joining {
 
 const BOOTSTRAPPER: &str = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
 
-struct Asks {
+pub struct Asks {
     user: String,
     groups: Vec<String>,
     subject: String,
@@ -172,7 +195,7 @@ struct Asks {
 }
 
 impl Asks {
-    fn client(joining: &Joining) -> Self {
+    pub fn client(joining: &Joining) -> Self {
         Self {
             user: BOOTSTRAPPER.into(),
             groups: Vec::new(),
@@ -183,7 +206,7 @@ impl Asks {
         }
     }
 
-    fn serving(joining: &Joining) -> Self {
+    pub fn serving(joining: &Joining) -> Self {
         Self {
             user: format!("system:node:{}", joining.node),
             groups: vec!["system:nodes".into(), "system:authenticated".into()],

@@ -13,7 +13,7 @@ use muster_contract::v2::cluster_request::{ClustersQuery, CredentialFile};
 use muster_contract::v2::infra_env::{InfraEnvFile, InfraEnvFilesQuery};
 use muster_contract::v2::manifest::ManifestsQuery;
 use muster_operator::crd::condition::find_install;
-use muster_operator::crd::keys::{finalizer, label};
+use muster_operator::crd::keys::{annotation, finalizer, label};
 use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, ClusterImageSet, InfraEnv};
 use serde_json::json;
@@ -671,6 +671,40 @@ async fn a_cluster_that_runs_already_is_imported_and_takes_on_hosts() {
     let joins =
         |agent: &Agent| lent::says(agent, "RequirementsMet") == word("True", "AgentAlreadyInstalling");
     world.agent_when(&host, "installing", joins).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn checks_that_are_to_be_ignored_are_named_by_annotations() {
+    let world = World::start().await;
+    world.describe("blue", three_hosts()).await;
+    world.install_waits("blue").await;
+    let ignore = |cluster: Option<&str>, host: Option<&str>| {
+        json!({ "metadata": { "annotations": {
+            annotation::IGNORED_CLUSTER_VALIDATIONS: cluster, annotation::IGNORED_HOST_VALIDATIONS: host,
+        }}})
+    };
+    let ignored = async |cluster: &str, host: &str| {
+        let view = world.cluster("blue").await;
+        let has = |text: &str, id: &str| {
+            if id.is_empty() {
+                !text.contains('"')
+            } else {
+                text.contains(id)
+            }
+        };
+        has(&view.ignored_cluster_validations, cluster) && has(&view.ignored_host_validations, host)
+    };
+    let ids = ("network-type-valid", "has-min-memory");
+    world
+        .change_install("blue", ignore(Some(ids.0), Some(ids.1)))
+        .await;
+    world
+        .until("the hub ignores them", async || ignored(ids.0, ids.1).await)
+        .await;
+    world.change_install("blue", ignore(None, None)).await;
+    world
+        .until("the hub ignores nothing", async || ignored("", "").await)
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

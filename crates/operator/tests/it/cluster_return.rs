@@ -1,6 +1,6 @@
 //! Clusters that go, and what becomes of their hosts: rows R of the acceptance matrix.
 
-use crate::described::{one_host, waits};
+use crate::described::{one_host, says, waits};
 use crate::lent::{self, machine, word};
 use crate::world::World;
 use futures_util::StreamExt;
@@ -9,6 +9,7 @@ use kube::api::{DeleteParams, WatchEvent, WatchParams};
 use muster_operator::crd::keys::finalizer;
 use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
+use muster_simfleet::{FleetConfig, Power};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
@@ -30,13 +31,17 @@ async fn r1_agents_of_an_early_bound_cluster_go_with_it() {
         });
     };
     let pool = world.pool_of("lab", early).await;
-    world.fleet(pool, 1, |config| config.first_index = 0);
+    let remote = world.fleet(pool, 1, |config| config.first_index = 0);
     let name = machine(pool, 0).id().to_string();
     world.agent_in(&name, "known").await;
     let id = world.cluster_id("blue").await;
+    // One that runs would register again as a host of the InfraEnv.
+    remote.power(0, Power::Off);
     world.delete_deployment("blue").await;
     world.cluster_is_gone("blue", id).await;
     world.gone::<Agent>(&world.pool, &name).await;
+    let rows = world.hub.host_rows(name.parse().unwrap()).await.unwrap();
+    assert!(rows.hosts.is_empty(), "the hub does not know it any more");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,6 +73,89 @@ async fn r3_hosts_of_an_installed_cluster_wait_for_somebody_to_boot_them() {
     let agent = world.agent_when(&host, "waiting for somebody", waits).await;
     assert!(is_free(&agent));
     assert!(agent.spec.approved, "what people wrote stays");
+}
+
+/// A cluster of one host whose installation has begun; the host's name.
+async fn installing(world: &mut World, change: impl FnOnce(&mut FleetConfig)) -> String {
+    let pool = world.pool_of("lab", |_| ()).await;
+    world.fleet(pool, 1, |config| {
+        config.first_index = 0;
+        config.return_boots = None;
+        change(config);
+    });
+    let host = machine(pool, 0).id().to_string();
+    world.agent_in(&host, "known-unbound").await;
+    world.describe("blue", one_host()).await;
+    world.approve(&host).await;
+    world.want(&host, Some("blue")).await.unwrap();
+    host
+}
+
+/// The cluster goes, and the host waits for somebody to boot it, as it says.
+async fn waits_after_deletion(world: &World, host: &str) {
+    let id = world.cluster_id("blue").await;
+    world.delete_deployment("blue").await;
+    world.cluster_is_gone("blue", id).await;
+    let agent = world.agent_in(host, "unbinding-pending-user-action").await;
+    assert!(is_free(&agent));
+    assert_eq!(
+        lent::says(&agent, "Bound"),
+        word("False", "UnbindingPendingUserAction")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r3_hosts_whose_installation_failed_wait_for_somebody_to_boot_them() {
+    let mut world = World::start().await;
+    let host = installing(&mut world, |config| {
+        config.faults = vec!["fail:#0:writing-image-to-disk".parse().unwrap()];
+    })
+    .await;
+    let agent = world.agent_in(&host, "error").await;
+    assert_eq!(
+        lent::says(&agent, "Installed"),
+        word("False", "InstallationFailed")
+    );
+    assert_eq!(
+        lent::says(&agent, "RequirementsMet"),
+        word("True", "AgentInstallationStopped")
+    );
+    let install = world
+        .install_says("blue", "Failed", "True", "InstallationFailed")
+        .await;
+    for (type_, status) in [("Completed", "False"), ("Stopped", "True")] {
+        assert_eq!(
+            says(&install, type_),
+            word(status, "InstallationFailed"),
+            "{type_}"
+        );
+    }
+    waits_after_deletion(&world, &host).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r3_hosts_whose_installation_was_cancelled_wait_for_somebody_to_boot_them() {
+    let mut world = World::start().await;
+    let host = installing(&mut world, |config| {
+        config.install_time = Some(std::time::Duration::from_secs(600));
+    })
+    .await;
+    world.agent_in(&host, "installing-in-progress").await;
+    let id = world.cluster_id("blue").await;
+    world.hub.cancel_cluster(id).await.unwrap();
+    let agent = world.agent_in(&host, "cancelled").await;
+    assert_eq!(
+        lent::says(&agent, "Installed"),
+        word("False", "InstallationFailed")
+    );
+    assert_eq!(
+        lent::says(&agent, "RequirementsMet"),
+        word("True", "AgentInstallationStopped")
+    );
+    world
+        .install_says("blue", "Stopped", "True", "InstallationCancelled")
+        .await;
+    waits_after_deletion(&world, &host).await;
 }
 
 /// Everything that an Agent ever says from now on.
@@ -140,24 +228,13 @@ async fn toy_03_an_agent_that_comes_or_goes_is_not_bound_and_not_free_either() {
 #[tokio::test(flavor = "multi_thread")]
 async fn r7_an_installation_that_runs_is_cancelled_first() {
     let mut world = World::start().await;
-    let pool = world.pool_of("lab", |_| ()).await;
-    world.fleet(pool, 1, |config| {
-        config.first_index = 0;
-        config.return_boots = None;
+    let host = installing(&mut world, |config| {
         config.install_time = Some(std::time::Duration::from_secs(600));
-    });
-    let host = machine(pool, 0).id().to_string();
-    world.agent_in(&host, "known-unbound").await;
-    world.describe("blue", one_host()).await;
-    world.approve(&host).await;
-    world.want(&host, Some("blue")).await.unwrap();
+    })
+    .await;
     world.install_in("blue", "installing").await;
     world.agent_in(&host, "installing-in-progress").await;
-    let id = world.cluster_id("blue").await;
-    world.delete_deployment("blue").await;
-    world.cluster_is_gone("blue", id).await;
-    let waits = |agent: &Agent| is_free(agent) && lent::says(agent, "Bound").0 == "False";
-    world.agent_when(&host, "on its way back", waits).await;
+    waits_after_deletion(&world, &host).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

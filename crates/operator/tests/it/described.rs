@@ -195,6 +195,22 @@ impl World {
         (pool, host)
     }
 
+    /// A cluster that runs already, described in full; its kubeconfig is that of `kubeconfig_of`.
+    pub async fn described_spoke(&self, name: &str) {
+        self.deploy(name, |deployment| {
+            deployment.spec.installed = true;
+            deployment.spec.pull_secret_ref = None;
+            let metadata = json!({ "clusterID": Uuid::new_v4(), "infraID": "x",
+                "adminKubeconfigSecretRef": { "name": format!("{name}-admin-kubeconfig") } });
+            deployment.spec.cluster_metadata = serde_json::from_value(metadata).unwrap();
+        })
+        .await;
+        let mut spec = three_hosts();
+        spec["imageSetRef"] = json!(null);
+        self.install(name, spec).await;
+        self.install_in(name, "adding-hosts").await;
+    }
+
     pub async fn delete_deployment(&self, name: &str) {
         let api = self.api::<ClusterDeployment>(&self.clusters);
         api.delete(name, &DeleteParams::default()).await.unwrap();

@@ -62,6 +62,14 @@ async fn l1_an_infra_env_without_a_cluster_gets_an_image_and_stays_quiet() {
     let infra_env = available(&world, "lab").await;
     let row = world.hub.infra_env(id_of(&infra_env)).await.unwrap();
     assert_eq!((row.name.as_str(), row.cluster_id), ("lab", None));
+    let latest = world.hub.openshift_versions(&Default::default()).await.unwrap();
+    let latest = latest.0.iter().find(|(_, version)| version.default);
+    let latest = latest.unwrap().0;
+    assert!(
+        latest.starts_with(&row.openshift_version),
+        "{latest} {}",
+        row.openshift_version
+    );
     let status = status(&infra_env);
     assert_eq!(status.iso_download_url, row.download_url);
     assert!(status.created_time.is_some());
@@ -91,6 +99,19 @@ async fn l1_an_infra_env_without_a_cluster_gets_an_image_and_stays_quiet() {
         .unwrap();
     assert!(script.starts_with("#!ipxe"), "{script}");
     world.assert_settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l1_an_infra_env_can_ask_for_an_older_operating_system() {
+    let world = World::start().await;
+    world
+        .infra_env("lab", |infra_env| infra_env.spec.os_image_version = "4.18".into())
+        .await;
+    let infra_env = available(&world, "lab").await;
+    let row = world.hub.infra_env(id_of(&infra_env)).await.unwrap();
+    assert_eq!(row.openshift_version, "4.18");
+    let boot = status(&infra_env).boot_artifacts.unwrap();
+    assert!(boot.kernel.contains("4.18"), "{}", boot.kernel);
 }
 
 #[tokio::test(flavor = "multi_thread")]

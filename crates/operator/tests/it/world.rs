@@ -139,6 +139,8 @@ impl World {
                 .into_iter()
                 .collect(),
             election: Election::Off,
+            // Of these there is one per API server, which all tests share: it would be news to all of them at once.
+            controllers: "-agent-service-config".parse().unwrap(),
             retry: Duration::from_secs(1),
             ..Options::default()
         }

@@ -1,0 +1,248 @@
+//! Hosts that join running clusters: with a power controller, with a pool of their own, and when their InfraEnv goes.
+
+use crate::agent_day_two::{Asks, Joining};
+use crate::lent::{says, stage, state, word};
+use crate::world::{World, condition};
+use k8s_openapi::api::apps::v1::DaemonSet;
+use kube::ResourceExt;
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
+use muster_operator::crd::keys::{annotation, label};
+use muster_operator::crd::metal3::BareMetalHost;
+use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
+use serde_json::json;
+
+const METAL: &str = "rack-1";
+
+/// The machine of the host gets a power controller, and the Agent knows.
+async fn with_metal(joining: &Joining, annotations: serde_json::Value) {
+    let world = &joining.world;
+    let mac = crate::lent::machine(joining.pool, 0).mac(0);
+    let host: BareMetalHost = serde_json::from_value(json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+        "metadata": { "name": METAL, "labels": { label::INFRA_ENV: "lab" }, "annotations": annotations },
+        "spec": { "bootMACAddress": mac, "online": true },
+    }))
+    .unwrap();
+    world.create(&world.pool, &host).await;
+    let labelled = |agent: &Agent| {
+        agent
+            .labels()
+            .get(label::BARE_METAL_HOST)
+            .is_some_and(|name| name == METAL)
+    };
+    world
+        .agent_when(&joining.name, "with its machine", labelled)
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_with_a_power_controller_joins_a_running_cluster_like_any_other() {
+    let joining = Joining::described(World::start().await, json!({})).await;
+    let world = &joining.world;
+    with_metal(&joining, json!({})).await;
+    joining.rebooted().await;
+    world.kubeconfig_of("spoke").await;
+    joining.allow_requests().await;
+    let client = joining.request(&Asks::client(&joining)).await;
+    world
+        .until("the node may speak", async || joining.is_approved(&client).await)
+        .await;
+    joining.make_node(true, json!({})).await;
+    let serving = joining.request(&Asks::serving(&joining)).await;
+    world
+        .until("the node may be spoken to", async || {
+            joining.is_approved(&serving).await
+        })
+        .await;
+    let agent = world.agent_in(&joining.name, "added-to-existing-cluster").await;
+    assert_eq!(says(&agent, "Installed"), word("True", "InstallationCompleted"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_of_a_machine_that_its_cluster_knows_are_left_to_the_cluster() {
+    let joining = Joining::described(World::start().await, json!({})).await;
+    let world = &joining.world;
+    with_metal(&joining, json!({ annotation::BMAC_SPOKE_CREATED: "today" })).await;
+    joining.rebooted().await;
+    world.kubeconfig_of("spoke").await;
+    joining.allow_requests().await;
+    let client = joining.request(&Asks::client(&joining)).await;
+    joining.make_node(true, json!({})).await;
+    world.agent_in(&joining.name, "added-to-existing-cluster").await;
+    assert!(!joining.is_approved(&client).await);
+}
+
+async fn delete_infra_env(world: &World) {
+    world
+        .api::<InfraEnv>(&world.pool)
+        .delete("lab", &DeleteParams::default())
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r10_the_node_of_a_bound_host_stays_when_its_infra_env_goes() {
+    let joining = Joining::described(World::start().await, json!({})).await;
+    joining.rebooted().await;
+    joining.join().await;
+    let world = &joining.world;
+    delete_infra_env(world).await;
+    world.gone::<InfraEnv>(&world.pool, "lab").await;
+    world.gone::<Agent>(&world.pool, &joining.name).await;
+    let rows = world.hub.host_rows(joining.name.parse().unwrap()).await.unwrap();
+    assert!(rows.hosts.is_empty());
+    assert!(joining.nodes().get_opt(&joining.node).await.unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_node_of_a_deleted_agent_goes_while_cluster_and_infra_env_live() {
+    let joining = Joining::described(World::start().await, json!({})).await;
+    joining.rebooted().await;
+    joining.join().await;
+    let world = &joining.world;
+    world
+        .api::<Agent>(&world.pool)
+        .delete(&joining.name, &DeleteParams::default())
+        .await
+        .unwrap();
+    world
+        .until("the node is gone", async || {
+            joining.nodes().get_opt(&joining.node).await.unwrap().is_none()
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r10_an_infra_env_waits_as_a_whole_for_a_host_whose_disk_is_written() {
+    let joining = Joining::described(World::start().await, json!({})).await;
+    joining.rebooted().await;
+    let world = &joining.world;
+    let free = world.silent_host(joining.pool).await;
+    delete_infra_env(world).await;
+    let told = |infra_env: &InfraEnv| {
+        let status = infra_env.status.clone().unwrap_or_default();
+        condition(&status.conditions, "Cleanup").is_some_and(|(status, reason, message)| {
+            (status, reason) == ("False", "HostsAreInstalling") && message.contains(&joining.node)
+        })
+    };
+    world
+        .when::<InfraEnv>(&world.pool, "lab", "told who is waited for", told)
+        .await;
+    let rows = world.hub.host_rows(free.parse().unwrap()).await.unwrap();
+    assert_eq!(rows.hosts.len(), 1, "the others are still there");
+    // Not after a minute, but as soon as the host is done.
+    joining.join().await;
+    world.gone::<InfraEnv>(&world.pool, "lab").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r3_hosts_of_a_deleted_cluster_that_runs_are_fetched_back_from_the_inside() {
+    let world = World::without_operator().await;
+    let options = muster_operator::Options {
+        reclaim_image: Some("registry.example.com/muster-agent:1".into()),
+        ..world.options()
+    };
+    let operator = crate::world::run(options).await;
+    let joining = Joining::described(world, json!({})).await;
+    joining.rebooted().await;
+    joining.join().await;
+    let world = &joining.world;
+    let id = world.cluster_id("spoke").await;
+    world.delete_deployment("spoke").await;
+    let agent = world.agent_in(&joining.name, "reclaiming").await;
+    assert_eq!(agent.spec.cluster_deployment_name, None);
+    let sets: Api<DaemonSet> = Api::namespaced(world.kube.clone(), "assisted-installer");
+    let set = sets.get(&format!("{}-reclaim", joining.node)).await.unwrap();
+    assert_eq!(set.owner_references()[0].name, joining.node);
+    world.cluster_is_gone("spoke", id).await;
+    joining.remote.boot_discovery(0);
+    world.agent_in(&joining.name, "known-unbound").await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r8_nodes_of_a_preserved_cluster_are_neither_removed_nor_fetched_back() {
+    let world = World::without_operator().await;
+    let options = muster_operator::Options {
+        reclaim_image: Some("registry.example.com/muster-agent:1".into()),
+        ..world.options()
+    };
+    let operator = crate::world::run(options).await;
+    let joining = Joining::described(world, json!({})).await;
+    joining.rebooted().await;
+    joining.join().await;
+    let world = &joining.world;
+    let preserve = json!({ "spec": { "preserveOnDelete": true } });
+    world
+        .patch::<ClusterDeployment>(&world.clusters, "spoke", preserve)
+        .await
+        .unwrap();
+    operator.idle().await;
+    let id = world.cluster_id("spoke").await;
+    world.delete_deployment("spoke").await;
+    world.cluster_is_gone("spoke", id).await;
+    world.gone::<Agent>(&world.pool, &joining.name).await;
+    operator.idle().await;
+    assert!(joining.nodes().get_opt(&joining.node).await.unwrap().is_some());
+    let sets: Api<DaemonSet> = Api::namespaced(world.kube.clone(), "assisted-installer");
+    let set = sets.get_opt(&format!("{}-reclaim", joining.node)).await.unwrap();
+    assert!(set.is_none(), "nobody boots it");
+    let rows = world.hub.host_rows(joining.name.parse().unwrap()).await.unwrap();
+    assert!(rows.hosts.is_empty());
+    operator.stop().await;
+}
+
+/// The pool of workers of the cluster; there is one for all tests, and this is the only one that touches it.
+fn pools(world: &World) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("machineconfiguration.openshift.io", "v1", "MachineConfigPool");
+    Api::all_with(world.kube.clone(), &ApiResource::from_gvk(&kind))
+}
+
+async fn workers_are_paused(world: &World) -> bool {
+    let pool = pools(world).get("worker").await.unwrap();
+    pool.data["spec"]["paused"].as_bool().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_hold_still_as_soon_as_the_cluster_answers_and_go_on_when_the_host_leaves() {
+    let world = World::start().await;
+    let pool: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
+        "metadata": { "name": "worker" }, "spec": { "paused": false },
+    }))
+    .unwrap();
+    // A run before may have left it.
+    let _ = pools(&world).create(&PostParams::default(), &pool).await;
+    let running = Patch::Merge(json!({ "spec": { "paused": false } }));
+    pools(&world)
+        .patch("worker", &PatchParams::default(), &running)
+        .await
+        .unwrap();
+    let wish = json!({ "spec": { "nodeLabels": { "zone": "north" }, "machineConfigPool": "infra" } });
+    let joining = Joining::described(world, wish).await;
+    joining.rebooted().await;
+    let world = &joining.world;
+    world.operator().idle().await;
+    assert!(
+        !workers_are_paused(world).await,
+        "nobody can reach the cluster yet"
+    );
+    world.kubeconfig_of("spoke").await;
+    world
+        .until("the workers hold still", async || workers_are_paused(world).await)
+        .await;
+    let noted =
+        |install: &AgentClusterInstall| install.annotations().contains_key(annotation::WORKERS_PAUSED);
+    world.install_when("spoke", "noted", noted).await;
+    assert_eq!(stage(&world.agent(&joining.name).await), "Rebooting");
+    world.want(&joining.name, None).await.unwrap();
+    world
+        .until("the workers go on", async || !workers_are_paused(world).await)
+        .await;
+    world
+        .install_when("spoke", "done", |install| !noted(install))
+        .await;
+    assert!(state(&world.agent(&joining.name).await).starts_with("unbinding"));
+}
