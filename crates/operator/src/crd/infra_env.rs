@@ -160,7 +160,8 @@ pub struct InfraEnvStatus {
     /// When the image got the content it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_time: Option<Time>,
-    /// `ImageCreated` tells whether the image can be used, and why not.
+    /// `ImageCreated` tells whether the image can be used, and why not; `Cleanup` what an InfraEnv that is to be deleted
+    /// waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ServiceCondition>,
     /// Selects the Agents of this InfraEnv.

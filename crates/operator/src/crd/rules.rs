@@ -265,6 +265,12 @@ fn same_of(new: &str, old: &str, field: &str) -> String {
 
 /// A field means the same in both objects, whether it is written out or left to its default.
 fn same_value(path: &[&str], empty: &str) -> String {
+    // The language keeps some words to itself.
+    let escaped = |name: &&str| match *name {
+        "namespace" => "__namespace__".to_owned(),
+        name => name.to_owned(),
+    };
+    let path: Vec<String> = path.iter().map(escaped).collect();
     let value = |who: &str| {
         let whole = format!("{who}.spec.{}", path.join("."));
         let there: Vec<String> = (1..=path.len())

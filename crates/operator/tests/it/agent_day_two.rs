@@ -131,12 +131,16 @@ impl Joining {
 
     /// The node comes up, and gets what it asks for.
     pub async fn join(&self) {
+        self.come_up().await;
+        self.world.agent_in(&self.name, "added-to-existing-cluster").await;
+    }
+
+    pub async fn come_up(&self) {
         self.world.kubeconfig_of("spoke").await;
         self.allow_requests().await;
         self.request(&Asks::client(self)).await;
         self.make_node(true, json!({})).await;
         self.request(&Asks::serving(self)).await;
-        self.world.agent_in(&self.name, "added-to-existing-cluster").await;
     }
 
     /// Bootstrapping nodes and nodes may ask for certificates.

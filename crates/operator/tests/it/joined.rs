@@ -132,8 +132,7 @@ async fn r10_an_infra_env_waits_as_a_whole_for_a_host_whose_disk_is_written() {
         .await;
     let rows = world.hub.host_rows(free.parse().unwrap()).await.unwrap();
     assert_eq!(rows.hosts.len(), 1, "the others are still there");
-    // Not after a minute, but as soon as the host is done.
-    joining.join().await;
+    joining.come_up().await;
     world.gone::<InfraEnv>(&world.pool, "lab").await;
 }
 
