@@ -3,10 +3,12 @@
 //! hand.
 
 use crate::lent::{machine, says as said, state, word};
-use crate::machines::{Capi, HOOK};
+use crate::machines::{Capi, HOOK, but, free};
 use crate::world::{World, run};
 use futures_util::StreamExt;
+use jiff::SignedDuration;
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::runtime::watcher::{self, Event, watcher};
@@ -237,6 +239,50 @@ async fn our_agents_are_good_for_the_released_provider_1_2_3_from_discovery_to_r
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn our_agents_are_good_for_the_released_provider_1_also_when_nobody_saw_the_return() {
+    let mut shared = Shared::start().await;
+    shared.world.running_cluster("blue").await;
+    shared.claim("blue").await;
+    shared.world.agent_in(&shared.name, "known").await;
+    let free = json!({
+        "metadata": { "labels": { label::AGENT_MACHINE: null }, "annotations": { annotation::AGENT_MACHINE_NAMESPACE: null } },
+        "spec": { "clusterDeploymentName": null, "machineConfigPool": null },
+    });
+    shared.world.stop_operator().await;
+    shared.world.change_agent(&shared.name, free).await.unwrap();
+    // The hub takes it back, and has had it for longer than anybody would wait, before an operator looks again.
+    let host: Uuid = shared.name.parse().unwrap();
+    shared.world.hub.unbind_host(shared.pool, host).await.unwrap();
+    let row = async || shared.world.hub.host(shared.pool, host).await.unwrap();
+    shared
+        .world
+        .until("it is back for a while", async || {
+            let row = row().await;
+            let since = row.registered_at.0.unwrap_or_default();
+            row.status == "known-unbound"
+                && jiff::Timestamp::now().duration_since(since) > SignedDuration::from_secs(8)
+        })
+        .await;
+    let before = shared.diary.pages().len();
+    shared
+        .world
+        .start_operator_with("-agent-cluster,-agent-machine,-node-provider-id")
+        .await;
+    let offered = async || {
+        shared.diary.pages()[before..]
+            .iter()
+            .any(|(_, agent)| is_selectable(agent))
+    };
+    shared.world.until("it can be chosen again", offered).await;
+    let pages = shared.diary.pages();
+    let at =
+        |holds: &dyn Fn(&Agent) -> bool| pages[before..].iter().find(|(_, agent)| holds(agent)).unwrap().0;
+    let left = at(&|agent| state(agent).ends_with("-unbound"));
+    let waited = at(&is_selectable) - left;
+    assert!(waited > Duration::from_secs(5), "{waited:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn our_agents_are_good_for_the_released_provider_4_a_claim_is_a_put_of_what_it_knows() {
     let crd = serde_json::to_value(Agent::crd()).unwrap();
     let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
@@ -395,33 +441,97 @@ async fn our_agents_are_good_for_the_released_provider_8_the_core_finds_the_olde
 
 #[tokio::test(flavor = "multi_thread")]
 async fn our_agents_are_good_for_the_released_provider_9_words_that_come_apart_are_understood() {
-    // Its conditions come before its providerID, and that before agentRef and addresses.
+    // Its conditions come before its providerID, and that before agentRef and addresses. Who reads them here is the
+    // controller that names nodes, which works beside the released provider.
     let world = World::without_operator().await;
+    world.running_cluster("blue").await;
+    world.kubeconfig_of("blue").await;
+    world.capi_cluster(Capi::V1Beta2, "blue").await;
+    let reference = json!({ "name": "blue", "namespace": world.clusters });
+    let ready = json!({ "status": { "ready": true, "clusterDeploymentReference": reference } });
+    world
+        .api::<muster_operator::crd::AgentCluster>(&world.clusters)
+        .patch_status("blue", &PatchParams::default(), &Patch::Merge(ready))
+        .await
+        .unwrap();
+    world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
+    let nodes: Api<Node> = Api::all(world.kube.clone());
+    let node = format!("node-{}", Uuid::new_v4().simple());
+    let new: Node = serde_json::from_value(json!({ "metadata": { "name": node } })).unwrap();
+    nodes.create(&PostParams::default(), &new).await.unwrap();
     let options = Options {
-        controllers: "agent-machine,node-provider-id".parse().unwrap(),
+        controllers: "node-provider-id".parse().unwrap(),
         ..world.options()
     };
-    world.hand_made("a", crate::machines::free(), |_| ()).await;
-    world.capi_cluster(Capi::V1Beta2, "blue").await;
-    world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
-    let machines = world.api::<AgentMachine>(&world.clusters);
-    let half = json!({ "status": { "ready": true } });
-    machines
-        .patch_status("m1", &PatchParams::default(), &Patch::Merge(half))
-        .await
-        .unwrap();
     let operator = run(options).await;
     operator.idle().await;
-    let id = json!({ "spec": { "providerID": "agent://a" } });
+    let machines = world.api::<AgentMachine>(&world.clusters);
+    let said = json!([{ "type": "Ready", "status": "True", "reason": "Ready", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+    let status = |part: Value| Patch::Merge(json!({ "status": part }));
+    let params = PatchParams::default();
     machines
-        .patch("m1", &PatchParams::default(), &Patch::Merge(id))
+        .patch_status(
+            "m1",
+            &params,
+            &status(json!({ "ready": true, "conditions": said })),
+        )
         .await
         .unwrap();
     operator.idle().await;
-    let machine = machines.get("m1").await.unwrap();
-    assert!(machine.status.as_ref().unwrap().ready, "it never goes back");
-    assert_eq!(machine.spec.provider_id.as_deref(), Some("agent://a"));
+    let id = json!({ "spec": { "providerID": "agent://a" } });
+    machines.patch("m1", &params, &Patch::Merge(id)).await.unwrap();
+    operator.idle().await;
+    assert_eq!(
+        operator.requests.writes(),
+        0,
+        "half a machine is nothing to act upon, or to complain of"
+    );
+    let rest = json!({ "agentRef": { "name": "a", "namespace": world.pool },
+        "addresses": [{ "type": "ExternalIP", "address": "192.0.2.7" }, { "type": "InternalDNS", "address": node }] });
+    machines.patch_status("m1", &params, &status(rest)).await.unwrap();
+    world
+        .until("the node knows which machine it is", async || {
+            let found = nodes.get(&node).await.unwrap();
+            found.spec.and_then(|spec| spec.provider_id).as_deref() == Some("agent://a")
+        })
+        .await;
     operator.stop().await;
+    nodes.delete(&node, &DeleteParams::default()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_agents_are_good_for_the_released_provider_9_what_was_said_once_is_not_taken_back() {
+    // Ours keeps to the same: whoever was told that a machine is ready, and where, has built on it.
+    let world = World::without_operator().await;
+    world.hand_made("a", free(), |_| ()).await;
+    let provider = world.provider().await;
+    world.hosted_cluster(Capi::V1Beta2, "blue").await;
+    world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
+    world.lent_machine("m1").await;
+    world
+        .show("a", but("Installed", "True", "InstallationCompleted"))
+        .await;
+    let ready = world
+        .machine_when("m1", "is ready", |machine| {
+            machine.status.as_ref().is_some_and(|status| status.ready)
+        })
+        .await;
+    let mut worse = but("Installed", "False", "InstallationFailed");
+    worse["inventory"]["hostname"] = json!("another");
+    worse["inventory"]["interfaces"][0]["ipV4Addresses"] = json!(["192.0.2.99/24"]);
+    world.show("a", worse).await;
+    world
+        .change_agent("a", json!({ "metadata": { "labels": { "seen": "yes" } } }))
+        .await
+        .unwrap();
+    provider.idle().await;
+    let after: AgentMachine = world.get(&world.clusters, "m1").await;
+    let (before, after) = (ready.status.unwrap(), after.status.unwrap());
+    assert!(after.ready);
+    assert_eq!(after.addresses, before.addresses);
+    assert_eq!(after.agent_ref, before.agent_ref);
+    provider.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -106,7 +106,7 @@ pub fn rehome(world: &World, agent: &Agent, row: &HostDetail) -> Option<Plan> {
         patch["spec"]["clusterDeploymentName"] = json!(cluster);
     }
     // The state first: while an installation shows, the API server lets nobody change the cluster.
-    let state = status::state_only(agent, row);
+    let state = status::state_only(world, agent, row);
     if !state.is_empty() {
         return Some(Plan::of(state, Then::Look));
     }

@@ -8,8 +8,12 @@ use muster_contract::v2::validation::ValidationsInfo;
 /// What a condition says: status, reason, message.
 type Verdict = (Truth, &'static str, String);
 
-/// All but SpecSynced, in the order in which they are shown.
-pub fn findings(row: &HostDetail, approved: bool, settles: bool) -> Vec<Finding> {
+/// What is said of the checks of a host that has just come back.
+pub const JUST_BACK: &str = "The host has just come back.";
+
+/// All but SpecSynced, in the order in which they are shown. `held` is what is said of the checks of a host that has just
+/// come back, whatever they are.
+pub fn findings(row: &HostDetail, approved: bool, held: Option<Truth>) -> Vec<Finding> {
     let status = &*row.host.status;
     let checks = Checks::of(row);
     let state = format!("The host is {status}.");
@@ -94,13 +98,14 @@ pub fn findings(row: &HostDetail, approved: bool, settles: bool) -> Vec<Finding>
             [unknown(), checks.passing(), unknown(), bound(status)]
         }
     };
-    let settling = settles && validated.0 == Truth::True;
-    let validated = if settling { just_back() } else { validated };
     let said = |type_, (truth, reason, message): Verdict| Finding::new(type_, truth, reason, message);
     vec![
         said(condition::CONNECTED, connected(status)),
         said(condition::REQUIREMENTS_MET, requirements),
-        said(condition::VALIDATED, validated),
+        match held {
+            Some(truth) => held_back(truth),
+            None => said(condition::VALIDATED, validated),
+        },
         said(condition::INSTALLED, installed),
         said(condition::BOUND, bound),
     ]
@@ -182,11 +187,12 @@ fn stopped() -> Verdict {
 
 /// A cluster that waits for the release of this host still holds on to it for a moment, and would undo what the next
 /// one does with it.
-fn just_back() -> Verdict {
-    (
-        Truth::Unknown,
+pub fn held_back(truth: Truth) -> Finding {
+    Finding::new(
+        condition::VALIDATED,
+        truth,
         reason::VALIDATIONS_UNKNOWN,
-        "The host has just come back.".into(),
+        JUST_BACK,
     )
 }
 

@@ -16,11 +16,8 @@ use muster_contract::v2::validation::ValidationsInfo;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Whoever waits for the release of a host asks every five seconds.
+/// Whoever waits for the release of a host asks every five seconds; a second more because objects keep whole seconds.
 const SETTLING: SignedDuration = SignedDuration::from_secs(7);
-
-/// The hub tells the two times with different precision.
-const SAME_MOMENT: SignedDuration = SignedDuration::from_millis(1);
 
 /// A status in the making.
 pub struct Shown {
@@ -34,7 +31,7 @@ pub struct Shown {
 impl Shown {
     pub fn of(world: &World, agent: &Agent, row: &HostDetail) -> Self {
         let before = agent.status.clone().unwrap_or_default();
-        let settles_in = settling(world, row);
+        let settling = settling(world, agent, row);
         let (inventory, flaw) = match inventory::parse(row) {
             Ok(Some(found)) => (inventory::shown(&found), None),
             // While the host is handed over, what was known of it before still tells it from others.
@@ -68,8 +65,8 @@ impl Shown {
         };
         Self {
             status,
-            findings: conditions::findings(row, agent.spec.approved, settles_in.is_some()),
-            settles_in,
+            findings: conditions::findings(row, agent.spec.approved, settling.map(|one| one.truth)),
+            settles_in: settling.map(|one| one.left),
             flaw,
         }
     }
@@ -120,14 +117,21 @@ pub fn withdrawn(world: &World, agent: &Agent, cleanup: Option<&str>) -> Vec<Ste
     written(world, agent, status, findings)
 }
 
-/// The state alone, ahead of everything else.
-pub fn state_only(agent: &Agent, row: &HostDetail) -> Vec<Step> {
+/// The state alone, ahead of everything else; and with it that the host has just come back, should it have.
+pub fn state_only(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
     let before = agent.status.clone().unwrap_or_default();
     let mut status = before.clone();
     status.debug_info.state = row.host.status.to_string();
     status.debug_info.state_info = row.host.status_info.to_string();
     status.deprovision_info = None;
     status.csr_status = None;
+    if let Some(settling) = settling(world, agent, row) {
+        set_service(
+            &mut status.conditions,
+            conditions::held_back(settling.truth),
+            world.now,
+        );
+    }
     merge::diff(&before, &status)
         .map(Step::Status)
         .into_iter()
@@ -210,13 +214,38 @@ fn news(before: &[ServiceCondition], finding: &Finding) -> Option<News> {
     })
 }
 
-/// A host that has just come back is not offered at once.
-fn settling(world: &World, row: &HostDetail) -> Option<Duration> {
-    let (registered, created) = (row.host.registered_at.0?, row.host.created_at.0?);
-    let came_back = row.host.cluster_id.is_none() && registered.duration_since(created) > SAME_MOMENT;
-    let left = (registered + SETTLING).duration_since(world.now);
+/// How a host that has just come back is held back.
+#[derive(Clone, Copy)]
+struct Settling {
+    /// What is said of its checks meanwhile.
+    truth: Truth,
+    left: Duration,
+}
+
+/// A host that has just come back is not offered at once. It counts from when the object said first that the host is
+/// back, and by the clock of whoever wrote that: those who wait for its release read the object, not the hub.
+fn settling(world: &World, agent: &Agent, row: &HostDetail) -> Option<Settling> {
+    let before = agent.status.as_ref()?;
+    // Nothing was said yet: it was never anybody's.
+    let validated = find_service(&before.conditions, condition::VALIDATED)?;
+    let is_free = |state: &str| state.ends_with("-unbound");
+    if !is_free(&row.host.status) {
+        return None;
+    }
+    let was_unknown = validated.status == Truth::Unknown.word();
+    if !is_free(&before.debug_info.state) {
+        // Another word than before, because only then its time is noted.
+        let truth = if was_unknown { Truth::False } else { Truth::Unknown };
+        let left = Duration::try_from(SETTLING).ok()?;
+        return Some(Settling { truth, left });
+    }
+    let held = validated.message == conditions::JUST_BACK;
+    let since = validated.last_transition_time.as_ref().filter(|_| held)?.0;
+    // At most as long as it takes, should another operator's clock be ahead.
+    let left = (since + SETTLING).duration_since(world.now).min(SETTLING);
     let left = Duration::try_from(left).ok().filter(|left| !left.is_zero())?;
-    came_back.then_some(left)
+    let truth = if was_unknown { Truth::Unknown } else { Truth::False };
+    Some(Settling { truth, left })
 }
 
 fn role(row: &HostDetail) -> String {

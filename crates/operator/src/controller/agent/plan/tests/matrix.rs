@@ -190,29 +190,71 @@ fn a_host_that_the_hub_does_not_know_keeps_its_object_and_says_nothing_of_itself
     assert_eq!(plan(&world(Some(shown), None)).steps, []);
 }
 
+/// What is written of the checks, after so many seconds.
+fn validated_after(agent: &Agent, row: &HostDetail, seconds: i64) -> (Agent, (String, String), Then) {
+    let mut world = world(Some(agent.clone()), Some(row.clone()));
+    world.now = now() + SignedDuration::from_secs(seconds);
+    let plan = plan(&world);
+    let agent = after(agent, &plan);
+    let all = agent.status.iter().flat_map(|status| &status.conditions);
+    let found = all.into_iter().find(|one| one.type_ == "Validated").unwrap();
+    let said = says(&found.status, &found.reason);
+    (agent, said, plan.then)
+}
+
+/// Of a lent host that was seen last in this state and is not wanted any more.
+fn let_go(last: &'static str) -> Agent {
+    let mut agent = settled(wanting("blue"), lent(last, BLUE));
+    assert_eq!(agent.status.as_ref().unwrap().debug_info.state, last);
+    agent.spec.cluster_deployment_name = None;
+    agent
+}
+
 #[test]
-fn a_host_that_has_just_come_back_is_not_offered_at_once() {
-    let mut row = row("known-unbound");
-    row.host.registered_at = (now() - SignedDuration::from_secs(2)).into();
-    let mut back = world(Some(agent()), Some(row.clone()));
-    let first = plan(&back);
-    assert_eq!(
-        condition(&first, "Validated"),
-        says("Unknown", "ValidationsUnknown")
-    );
-    assert_eq!(first.then, Then::After(Duration::from_secs(5)));
-    back.now = now() + SignedDuration::from_secs(6);
-    assert_eq!(
-        condition(&plan(&back), "Validated"),
-        says("True", "ValidationsPassing")
-    );
-    row.host.created_at = row.host.registered_at.0.unwrap().into();
-    let fresh = plan(&world(Some(agent()), Some(row)));
-    assert_eq!(
-        condition(&fresh, "Validated"),
-        says("True", "ValidationsPassing"),
-        "it was never anybody's"
-    );
+fn a_host_that_has_just_come_back_is_not_offered_at_once_however_long_nobody_looked() {
+    // The hub has had it back for an hour: `row` registered long ago.
+    for last in ["unbinding", "installed", "reclaiming", "disabled"] {
+        let mut shown = let_go(last);
+        if last == "disabled" {
+            let status = shown.status.as_mut().unwrap();
+            let validated = status.conditions.iter_mut().find(|one| one.type_ == "Validated");
+            validated.unwrap().status = "Unknown".into();
+        }
+        let (back, said, then) = validated_after(&shown, &row("known-unbound"), 100);
+        assert_ne!(said.0, "True", "{last}: in the very write that says it is back");
+        assert_eq!(back.status.as_ref().unwrap().debug_info.state, "known-unbound");
+        assert_eq!(then, Then::After(Duration::from_secs(7)), "{last}");
+        let (still, said, then) = validated_after(&back, &row("known-unbound"), 104);
+        assert_ne!(said.0, "True", "{last}");
+        assert_eq!(still, back, "{last}: nothing more is written meanwhile");
+        assert_eq!(then, Then::After(Duration::from_secs(3)), "{last}");
+        let (_, said, _) = validated_after(&still, &row("known-unbound"), 107);
+        assert_eq!(said, says("True", "ValidationsPassing"), "{last}");
+    }
+}
+
+#[test]
+fn a_host_in_discovery_after_its_return_is_held_back_through_all_its_states() {
+    let shown = let_go("unbinding");
+    let mut fresh = row("discovering-unbound");
+    fresh.host.inventory.clear();
+    let (back, ..) = validated_after(&shown, &fresh, 100);
+    let (back, said, _) = validated_after(&back, &row("insufficient-unbound"), 102);
+    assert_ne!(said.0, "True");
+    let (back, said, _) = validated_after(&back, &row("known-unbound"), 104);
+    assert_ne!(said.0, "True");
+    // Another operator takes over whose clock is an hour behind: it does not hold the host for an hour.
+    let (_, said, then) = validated_after(&back, &row("known-unbound"), -3600);
+    assert_ne!(said.0, "True");
+    assert_eq!(then, Then::After(Duration::from_secs(7)));
+    let (_, said, _) = validated_after(&back, &row("known-unbound"), 107);
+    assert_eq!(said, says("True", "ValidationsPassing"));
+}
+
+#[test]
+fn a_host_that_was_never_anybodys_is_offered_at_once() {
+    let fresh = plan(&world(Some(agent()), Some(row("known-unbound"))));
+    assert_eq!(condition(&fresh, "Validated"), says("True", "ValidationsPassing"));
 }
 
 #[test]
