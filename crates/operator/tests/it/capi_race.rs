@@ -62,6 +62,49 @@ async fn of_machines_that_race_for_agents_each_gets_its_own_also_with_two_operat
     second.stop().await;
 }
 
+/// Carries the name of a machine, as if it had been claimed.
+fn claimed_by(world: &World, machine: &str) -> impl Fn(&mut Agent) {
+    let (machine, namespace, cluster) = (
+        machine.to_owned(),
+        world.clusters.clone(),
+        world.reference("blue"),
+    );
+    move |agent| {
+        agent
+            .labels_mut()
+            .insert(label::AGENT_MACHINE.into(), machine.clone());
+        let note = (annotation::AGENT_MACHINE_NAMESPACE.to_owned(), namespace.clone());
+        agent.annotations_mut().extend([note]);
+        agent.spec.cluster_deployment_name.clone_from(&cluster);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_agents_that_were_claimed_for_one_machine_one_is_let_go() {
+    let world = World::without_operator().await;
+    world.hosted_cluster(Capi::V1Beta2, "blue").await;
+    world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
+    for name in ["a", "b"] {
+        world.hand_made(name, free(), claimed_by(&world, "m1")).await;
+    }
+    let provider = world.provider().await;
+    let machine = world.lent_machine("m1").await;
+    let kept = agent_of(&machine).unwrap();
+    let other = if kept == "a" { "b" } else { "a" };
+    let is_free = |agent: &Agent| holder(agent).is_none() && agent.spec.cluster_deployment_name.is_none();
+    world.agent_when(other, "is let go", is_free).await;
+    assert_eq!(holder(&world.agent(&kept).await), Some("m1"));
+    // And one more that turns up while the machine goes.
+    provider.stop().await;
+    world.hand_made("late", free(), claimed_by(&world, "m1")).await;
+    world.terminate(Capi::V1Beta2, "m1").await;
+    let provider = world.provider().await;
+    world.agent_when("late", "is let go", is_free).await;
+    world.agent_when(&kept, "is let go", is_free).await;
+    world.unhooked("m1").await;
+    provider.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_cut_off_in_the_middle_is_taken_up_again() {
     let world = World::without_operator().await;

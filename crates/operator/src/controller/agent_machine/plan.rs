@@ -79,6 +79,13 @@ pub fn plan(world: &World) -> Plan {
     if !steps.is_empty() {
         return Plan::of(steps, Then::Look);
     }
+    let mut plan = lend(world);
+    // Last: whatever keeps one of them must not keep the machine from its own.
+    plan.steps.extend(let_go_strays(world));
+    plan
+}
+
+fn lend(world: &World) -> Plan {
     match bootstrap::plan(world) {
         Boot::Do(steps) => Plan::of(steps, Then::Look),
         Boot::Ready(ignition) => equip(world, ignition.as_ref(), Then::Rest),
@@ -88,6 +95,14 @@ pub fn plan(world: &World) -> Plan {
             None => status::none(world, reason::NOT_YET_FOUND, &text, then),
         },
     }
+}
+
+/// A machine has one Agent; any other that carries its name goes back to those who wait for one.
+fn let_go_strays(world: &World) -> Vec<Step> {
+    let strays = world.strays.iter();
+    strays
+        .map(|stray| Step::PatchAgent(stray.clone(), claim::strip(stray)))
+        .collect()
 }
 
 /// Before anything is taken, it is noted who gives it back: on this object, and on the Machine, which waits for that.
@@ -197,7 +212,7 @@ fn keep(
 
 /// How Cluster API finds the node of the machine.
 fn provider_id(world: &World, agent: &Agent) -> Vec<Step> {
-    let id = format!("agent://{}", agent.name_any());
+    let id = claim::provider_id(agent);
     match &world.machine.spec.provider_id {
         Some(known) if *known == id => Vec::new(),
         _ => vec![Step::Patch(json!({ "spec": { "providerID": id } }))],

@@ -21,6 +21,8 @@ pub struct World {
     pub data: Data,
     /// The Agent that its status names; without one, the one that carries its name: the claim comes first.
     pub agent: Option<Arc<Agent>>,
+    /// Others that carry its name. A claim that nobody heard of when the next one was made leaves such Agents.
+    pub strays: Vec<Arc<Agent>>,
     /// Those among which it may choose; read only while it has none.
     pub candidates: Vec<Arc<Agent>>,
     pub source: Source,
@@ -75,6 +77,7 @@ impl World {
             machine,
             data: Data::NotNamed,
             agent: None,
+            strays: Vec::new(),
             candidates: Vec::new(),
             source: Source::Anywhere,
             elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
@@ -90,14 +93,21 @@ impl World {
     }
 
     async fn read_agent(&mut self, ctx: &Context) -> Result<(), Error> {
-        self.agent = match self.named_agent() {
-            Some(key) => ctx.mirrors.agents.find(&key).await?,
-            None => {
-                let labelled = ctx.mirrors.agents.by(index::AGENT_MACHINE, &self.key.name);
-                let mut mine = labelled.into_iter().filter(|agent| claim::is_mine(self, agent));
-                mine.next()
-            }
+        let labelled = ctx.mirrors.agents.by(index::AGENT_MACHINE, &self.key.name);
+        let mine: Vec<_> = labelled
+            .into_iter()
+            .filter(|agent| claim::is_mine(self, agent))
+            .collect();
+        let kept = claim::kept(self, &mine);
+        self.agent = match (self.named_agent(), &kept) {
+            (Some(key), _) => ctx.mirrors.agents.find(&key).await?,
+            (None, Some(key)) => mine.iter().find(|agent| Key::of(&***agent) == *key).cloned(),
+            (None, None) => None,
         };
+        self.strays = mine
+            .into_iter()
+            .filter(|agent| Some(Key::of(&**agent)) != kept)
+            .collect();
         Ok(())
     }
 

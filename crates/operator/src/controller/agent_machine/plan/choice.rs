@@ -56,6 +56,9 @@ impl Verdict {
 /// How many are named of each sort.
 const NAMED: usize = 3;
 
+/// Up to so many Agents that do not fit are counted and named.
+const COUNTED: usize = 12;
+
 pub fn choose(world: &World) -> Choice {
     if let Source::Unknown(plane) = &world.source {
         let text = format!("{plane}, which says where Agents are taken from, is not there.");
@@ -220,7 +223,12 @@ fn nothing(world: &World, others: &BTreeMap<Verdict, Vec<&str>>) -> String {
     }
 }
 
+/// Of many Agents only the sorts are told: one Agent more or less of a sort is no news to every machine that waits.
 fn unfit(others: &BTreeMap<Verdict, Vec<&str>>) -> String {
+    if others.values().map(Vec::len).sum::<usize>() > COUNTED {
+        let sorts: Vec<_> = others.keys().map(|verdict| verdict.words()).collect();
+        return format!("Unfit: some {}.", sorts.join("; some "));
+    }
     let sorts: Vec<_> = others
         .iter()
         .map(|(verdict, names)| {

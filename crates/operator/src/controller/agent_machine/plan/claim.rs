@@ -9,6 +9,7 @@ use crate::key::Key;
 use crate::runtime::merge;
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// The AgentMachine that the Agent says it belongs to, if it says so in full.
 pub fn holder(agent: &Agent) -> Option<Key> {
@@ -26,6 +27,21 @@ pub fn is_mine(world: &World, agent: &Agent) -> bool {
         Some(namespace) => *namespace == world.key.namespace,
         None => is_of_cluster(world, agent),
     }
+}
+
+/// The one Agent of a machine: that which its status names, whether it is there or not; else, of those that carry its
+/// name, the one it has told Cluster API of; else the first.
+pub fn kept(world: &World, mine: &[Arc<Agent>]) -> Option<Key> {
+    let told = world.machine.spec.provider_id.as_deref();
+    let is_told = |agent: &&Arc<Agent>| told == Some(provider_id(agent).as_str());
+    let labelled = || mine.iter().find(is_told).or(mine.first());
+    let labelled = || labelled().map(|agent| Key::of(&**agent));
+    world.named_agent().or_else(labelled)
+}
+
+/// How Cluster API finds the node of a machine with this Agent.
+pub fn provider_id(agent: &Agent) -> String {
+    format!("agent://{}", agent.name_any())
 }
 
 /// It is bound, or to be bound, to the cluster of the machine.

@@ -1,6 +1,6 @@
 //! The way of a machine that is to be deleted: its Agent leaves the cluster before the Machine goes on.
 
-use super::{Plan, Step, Then, claim};
+use super::{Plan, Step, Then, claim, let_go_strays};
 use crate::controller::agent_machine::world::World;
 use crate::crd::agent::{condition, reason};
 use crate::crd::condition::find_service;
@@ -26,6 +26,10 @@ pub fn plan(world: &World, paused: bool) -> Plan {
         } else {
             Plan::default()
         };
+    }
+    if !world.strays.is_empty() {
+        // Nobody would ever look for them again.
+        return Plan::of(let_go_strays(world), Then::Look);
     }
     let Some(agent) = &world.agent else {
         return done(world);

@@ -268,3 +268,72 @@ fn paused_machines_and_those_of_others_are_left_alone() {
     foreign.elsewhere = true;
     assert_eq!(plan(&foreign).steps, []);
 }
+
+#[test]
+fn of_several_agents_that_carry_its_name_the_machine_keeps_one() {
+    let fresh = world(Vec::new());
+    let mine = [labelled(&fresh, "a"), labelled(&fresh, "b")];
+    assert_eq!(claim::kept(&fresh, &mine), Some(Key::new("pool", "a")));
+    let told = fresh
+        .clone()
+        .change(|machine| machine.spec.provider_id = Some("agent://b".into()));
+    assert_eq!(claim::kept(&told, &mine), Some(Key::new("pool", "b")));
+    let named = claimed();
+    assert_eq!(claim::kept(&named, &mine[1..]), Some(Key::new("pool", "a")));
+    assert_eq!(claim::kept(&fresh, &[]), None);
+}
+
+#[test]
+fn an_agent_that_carries_the_name_of_a_machine_with_another_is_let_go() {
+    let mut twice = claimed();
+    twice.strays = vec![labelled(&twice, "b")];
+    let plan = plan(&twice);
+    let [Step::PatchAgent(stray, _)] = &plan.steps[..] else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(stray.name_any(), "b");
+    let once = settled(twice.clone());
+    assert_eq!((once.agent, once.strays), (twice.agent, Vec::new()));
+}
+
+#[test]
+fn one_agent_more_or_less_of_a_sort_is_no_news_to_machines_that_wait() {
+    let mut agents: Vec<_> = (0..40).map(|index| agent(&format!("a{index:02}"), 16)).collect();
+    for (index, agent) in agents.iter_mut().enumerate() {
+        match index % 2 {
+            0 => agent.spec.approved = false,
+            _ => say(agent, condition::CONNECTED, "False", "AgentIsDisconnected"),
+        }
+    }
+    let waits = settled(world(agents.clone()));
+    assert_eq!(says(&waits, "Ready"), word("False", "NoSuitableAgents"));
+    let text = found(&waits, "Ready").2;
+    assert!(text.contains("some not approved; some not connected"), "{text}");
+    // One changes its sort, one goes.
+    agents[0].spec.approved = true;
+    say(
+        &mut agents[0],
+        condition::CONNECTED,
+        "False",
+        "AgentIsDisconnected",
+    );
+    agents.pop();
+    let same = World {
+        candidates: agents.iter().cloned().map(Arc::new).collect(),
+        ..waits.clone()
+    };
+    assert_eq!(plan(&same).steps, []);
+    // Another sort of reason is told.
+    say(&mut agents[1], condition::CONNECTED, "True", "AgentIsConnected");
+    say(
+        &mut agents[1],
+        condition::VALIDATED,
+        "False",
+        "ValidationsFailing",
+    );
+    let other = World {
+        candidates: agents.into_iter().map(Arc::new).collect(),
+        ..waits
+    };
+    assert!(!plan(&other).steps.is_empty());
+}

@@ -162,3 +162,17 @@ fn an_agent_that_is_being_deleted_is_waited_for() {
     });
     assert_eq!(plan(&leaving.machine_leaves(waiting_for_hook())), Plan::default());
 }
+
+#[test]
+fn a_machine_that_goes_lets_go_of_every_agent_that_carries_its_name() {
+    let mut leaving = with_agent(claimed(), |agent| state(agent, "installed"));
+    leaving.strays = vec![labelled(&leaving, "b"), labelled(&leaving, "c")];
+    let done = settled(leaving.machine_leaves(waiting_for_hook()));
+    assert!(done.strays.is_empty());
+    assert_eq!(done.agent.as_ref().unwrap().spec.cluster_deployment_name, None);
+    // The one its status names is gone: the others are still let go before the machine is.
+    let mut alone = claimed();
+    (alone.agent, alone.strays) = (None, vec![labelled(&alone, "b")]);
+    let done = settled(alone.leaves());
+    assert!(done.strays.is_empty() && is_released(&done));
+}

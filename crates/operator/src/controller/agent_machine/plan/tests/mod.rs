@@ -91,6 +91,7 @@ fn world(candidates: Vec<Agent>) -> World {
         },
         data: Data::NotNamed,
         agent: None,
+        strays: Vec::new(),
         candidates: candidates.into_iter().map(Arc::new).collect(),
         source: Source::Anywhere,
         elsewhere: false,
@@ -164,8 +165,15 @@ fn carried_out(mut world: World, plan: &Plan) -> World {
                 world.lineage.machine = Some(Arc::new(patched(&*machine, patch)));
             }
             Step::PatchAgent(agent, patch) => {
-                world.candidates.clear();
-                world.agent = Some(Arc::new(patched(&**agent, patch)));
+                let changed = Arc::new(patched(&**agent, patch));
+                if world.strays.contains(agent) {
+                    world.strays.retain(|stray| stray != agent);
+                    assert!(!claim::is_mine(&world, &changed), "it is still claimed");
+                    assert_eq!(changed.spec.cluster_deployment_name, None);
+                } else {
+                    world.candidates.clear();
+                    world.agent = Some(changed);
+                }
             }
             Step::Tell(_) | Step::LabelSecret(..) | Step::CreateToken(_) | Step::ChangeToken(..) => {}
         }
@@ -182,6 +190,15 @@ fn settled(mut world: World) -> World {
         world = carried_out(world, &plan);
     }
     panic!("it does not come to rest: {world:?}");
+}
+
+/// An Agent that carries the machine's name.
+fn labelled(world: &World, name: &str) -> Arc<Agent> {
+    let mut agent = agent(name, 16);
+    let cluster = world.lineage.deployment().unwrap();
+    let claim = claim::patch(world, &agent, cluster, None).unwrap();
+    agent = patched(&agent, &claim);
+    Arc::new(agent)
 }
 
 /// With its Agent.
