@@ -202,6 +202,8 @@ fn apiserver_words(home: &Path, port: u16, etcd: &str) -> Vec<String> {
         "--endpoint-reconciler-type=none".into(),
         // It would wait for accounts that a controller we do not run makes.
         "--disable-admission-plugins=ServiceAccount".into(),
+        // As OpenShift has it: whoever changes the owners of an object needs the right to delete it.
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement".into(),
         // As clusters have it: what fetches a host back runs privileged.
         "--allow-privileged=true".into(),
     ]

@@ -1,10 +1,11 @@
 //! Who acts, when several operators run: the one that holds the Lease, and only as long as it surely does.
 
+use super::patch::Writer;
 use crate::error::{Error, chain};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::{Api, ObjectMeta, PostParams};
+use kube::api::{Api, ObjectMeta};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -27,6 +28,8 @@ impl Default for Terms {
         }
     }
 }
+
+const WRITER: Writer = Writer("muster-leader-election");
 
 pub struct Election {
     api: Api<Lease>,
@@ -104,7 +107,7 @@ impl Election {
             spec.holder_identity = Some(String::new());
             spec.lease_duration_seconds = Some(1);
             self.api
-                .replace(self.name, &PostParams::default(), &lease)
+                .replace(self.name, &WRITER.post(), &lease)
                 .await
                 .map(drop)
         };
@@ -115,7 +118,7 @@ impl Election {
 
     async fn attempt(&self, seen: &mut Option<Seen>) -> Result<bool, kube::Error> {
         let Some(lease) = self.api.get_opt(self.name).await? else {
-            return taken(self.api.create(&PostParams::default(), &self.first()).await);
+            return taken(self.api.create(&WRITER.post(), &self.first()).await);
         };
         let version = lease.metadata.resource_version.clone();
         if seen.as_ref().is_none_or(|seen| seen.version != version) {
@@ -169,7 +172,7 @@ impl Election {
             renew_time: terms.renew_time,
             ..before
         });
-        self.api.replace(self.name, &PostParams::default(), &lease).await
+        self.api.replace(self.name, &WRITER.post(), &lease).await
     }
 
     fn first(&self) -> Lease {

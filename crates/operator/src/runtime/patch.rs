@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::key::Key;
 use kube::Resource;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// One writer of objects: a controller's name as it appears beside the fields it owns.
@@ -13,10 +14,17 @@ use serde_json::{Value, json};
 pub struct Writer(pub &'static str);
 
 impl Writer {
-    fn params(self) -> PatchParams {
+    pub fn params(self) -> PatchParams {
         PatchParams {
             field_manager: Some(self.0.into()),
             ..PatchParams::default()
+        }
+    }
+
+    pub fn post(self) -> PostParams {
+        PostParams {
+            field_manager: Some(self.0.into()),
+            ..PostParams::default()
         }
     }
 }
@@ -42,7 +50,7 @@ impl Context {
     }
 
     /// Makes an object: `Error::Conflict` if there is one already.
-    pub async fn create<K: Kind + serde::Serialize>(
+    pub async fn create<K: Kind + Serialize>(
         &self,
         writer: Writer,
         (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
@@ -53,26 +61,32 @@ impl Context {
         wire["apiVersion"] = json!(resource.api_version);
         wire["kind"] = json!(resource.kind);
         let wire: DynamicObject = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
-        let params = PostParams {
-            field_manager: Some(writer.0.into()),
-            ..PostParams::default()
-        };
         let api = mirror.api(&Key::of(object).namespace);
-        let answer = api.create(&params, &wire).await?;
+        let answer = api.create(&writer.post(), &wire).await?;
         self.took(mirror, hooks, answer.clone());
         let made = answer.try_parse().map_err(|_| Error::Gone)?;
         Ok(made)
     }
 
-    /// Changes the status of an object. Only its controller writes it, so nothing is guarded.
-    pub async fn patch_status<K: Kind>(
+    /// Changes the status of an object as it was seen: lists in it, such as conditions, are replaced whole.
+    /// `Error::Conflict` if the status is another one by now; what else changed meanwhile, often by this very plan, does
+    /// not matter.
+    pub async fn patch_status<K: Kind + Serialize>(
         &self,
         writer: Writer,
         (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
-        key: &Key,
+        seen: &K,
         status: &Value,
     ) -> Result<(), Error> {
-        let patch = json!({ "status": status });
+        let key = Key::of(seen);
+        let now = mirror.get(&key);
+        // One that is not watched is as it was read.
+        let now = now.as_deref().unwrap_or(seen);
+        if status_of(now)? != status_of(seen)? {
+            return Err(Error::Conflict);
+        }
+        let version = &now.meta().resource_version;
+        let patch = json!({ "metadata": { "resourceVersion": version }, "status": status });
         let api = mirror.api(&key.namespace);
         let answer = api
             .patch_status(&key.name, &writer.params(), &Patch::Merge(&patch))
@@ -81,7 +95,7 @@ impl Context {
         Ok(())
     }
 
-    /// Adds labels to an object that many may write; nothing else of it is touched.
+    /// Adds labels to an object that many may write; nothing else of it is touched, so nothing is guarded.
     pub async fn label<K: Kind>(
         &self,
         writer: Writer,
@@ -93,7 +107,7 @@ impl Context {
         self.change(writer, (mirror, hooks), key, &patch).await
     }
 
-    /// Changes an object whatever it is by now: what is written does not depend on what was seen of it.
+    /// Changes an object whatever it is by now: what is written does not depend on what was seen of it. Not for lists.
     pub async fn change<K: Kind>(
         &self,
         writer: Writer,
@@ -117,6 +131,11 @@ impl Context {
             mirror.took(answer, |change| self.tell(hooks, change));
         }
     }
+}
+
+fn status_of(object: &impl Serialize) -> Result<Value, Error> {
+    let mut wire = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
+    Ok(wire["status"].take())
 }
 
 /// The list of finalizers with one more, or without one. Lists are replaced whole; the guard keeps others' changes.

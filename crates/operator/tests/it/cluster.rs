@@ -172,8 +172,7 @@ async fn a_release_that_nobody_can_tell_is_named_and_mended_by_a_change_of_the_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kubeconfig_that_is_there_before_the_end_is_replaced_by_the_whole_one_and_owned_by_the_deployment()
-{
+async fn a_kubeconfig_that_is_there_before_the_end_is_replaced_by_the_whole_one_and_stays_whose_it_is() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let host = world.free_hosts(pool, 1).await.remove(0);
@@ -197,8 +196,8 @@ async fn a_kubeconfig_that_is_there_before_the_end_is_replaced_by_the_whole_one_
         .unwrap();
     assert_eq!(text.as_bytes(), file);
     assert_eq!(kept.labels()["mine"], "yes", "what is not ours stays");
-    let deployment: ClusterDeployment = world.get(&world.clusters, "blue").await;
-    assert_eq!(kept.owner_references()[0].uid, deployment.uid().unwrap());
+    // The API server of OpenShift refuses owners on objects that the operator may not delete.
+    assert_eq!(kept.owner_references(), [], "it does not go with the cluster");
 }
 
 #[tokio::test(flavor = "multi_thread")]

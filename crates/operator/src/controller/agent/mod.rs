@@ -60,7 +60,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), F
     match (step, &world.agent) {
         (Step::Create(agent), _) => create(ctx, agent).await?,
         (Step::Patch(patch), Some(agent)) => ctx.patch(WRITER, mirror, &**agent, patch).await?,
-        (Step::Status(status), _) => ctx.patch_status(WRITER, mirror, &world.key, status).await?,
+        (Step::Status(status), Some(agent)) => ctx.patch_status(WRITER, mirror, &**agent, status).await?,
         (Step::LabelSecret(key, labels), _) => {
             let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
             ctx.label(WRITER, secrets, key, labels).await?;
@@ -72,7 +72,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), F
         }
         (Step::Spoke(deed), _) => return Ok(act(ctx, world, deed).await.map_err(Failure::Spoke)),
         // Plans without an Agent only make one.
-        (Step::Patch(_) | Step::Tell(_), None) => {}
+        (Step::Patch(_) | Step::Status(_) | Step::Tell(_), None) => {}
     }
     Ok(Ok(()))
 }

@@ -68,7 +68,10 @@ async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
     for step in plan::plan(&classification, &agents, clock::now()) {
         match step {
             Step::Patch(patch) => ctx.patch(WRITER, mirror, &*classification, &patch).await?,
-            Step::Status(status) => ctx.patch_status(WRITER, mirror, key, &status).await?,
+            Step::Status(status) => {
+                ctx.patch_status(WRITER, mirror, &*classification, &status)
+                    .await?
+            }
         }
     }
     Ok(Next::Rest)

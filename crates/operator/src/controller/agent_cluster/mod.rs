@@ -59,7 +59,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
     );
     match step {
         Step::Patch(patch) => ctx.patch(WRITER, own, &*world.cluster, patch).await,
-        Step::Status(status) => ctx.patch_status(WRITER, own, &world.key, status).await,
+        Step::Status(status) => ctx.patch_status(WRITER, own, &*world.cluster, status).await,
         Step::Tell(news) => {
             ctx.recorder.tell(&*world.cluster, news).await;
             Ok(())

@@ -57,7 +57,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
     let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
     match step {
         Step::Patch(patch) => ctx.patch(WRITER, own, &*world.machine, patch).await,
-        Step::Status(status) => ctx.patch_status(WRITER, own, &world.key, status).await,
+        Step::Status(status) => ctx.patch_status(WRITER, own, &*world.machine, status).await,
         Step::Tell(news) => {
             ctx.recorder.tell::<AgentMachine>(&world.machine, news).await;
             Ok(())

@@ -110,14 +110,16 @@ async fn put_secret(ctx: &Context, wish: &plan::FencingSecret) -> Result<(), Err
         .map(|(name, value)| (*name, ByteString(value.0.clone().into_bytes())))
         .collect();
     let mut wire = json!({
-        "metadata": { "labels": wish.labels, "ownerReferences": [wish.owner] },
+        "metadata": { "labels": wish.labels },
         "data": data,
     });
     if wish.exists {
+        // Its owners are those of whoever made it.
         return ctx.change(WRITER, secrets, &wish.key, &wire).await;
     }
     wire["metadata"]["name"] = json!(wish.key.name);
     wire["metadata"]["namespace"] = json!(wish.key.namespace);
+    wire["metadata"]["ownerReferences"] = json!([wish.owner]);
     let secret: Secret = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
     ctx.create(WRITER, secrets, &secret).await.map(drop)
 }

@@ -18,9 +18,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, Preconditions,
-};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, Preconditions};
 use kube::{Api, Resource};
 use muster_contract::ClientError;
 use muster_contract::v2::install::InstallConfigOverrides;
@@ -104,8 +102,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
                 ctx.hooks.agent_cluster_install.as_slice(),
             );
             if let Some(install) = &world.install {
-                ctx.patch_status(WRITER, mirror, &Key::of(&**install), status)
-                    .await?;
+                ctx.patch_status(WRITER, mirror, &**install, status).await?;
             }
         }
         Step::Tell(news) => {
@@ -268,26 +265,30 @@ async fn delete(api: &Api<DynamicObject>, object: &impl Resource) -> Result<(), 
 }
 
 async fn put_secret(ctx: &Context, wish: &plan::NewSecret) -> Result<(), Error> {
-    let api: Api<Secret> = Api::namespaced(ctx.kube.clone(), &wish.key.namespace);
+    let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
     let bytes = wish
         .values
         .iter()
         .map(|(name, value)| ((*name).to_owned(), ByteString(value.0.clone().into_bytes())));
-    let secret = json!({
-        "metadata": { "name": wish.key.name, "labels": wish.labels, "ownerReferences": [wish.owner] },
+    let mut wire = json!({
+        "metadata": { "labels": wish.labels },
         "data": bytes.collect::<std::collections::BTreeMap<_, _>>(),
     });
     if wish.exists {
-        let params = PatchParams {
-            field_manager: Some(WRITER.0.into()),
-            ..PatchParams::default()
-        };
-        api.patch(&wish.key.name, &params, &Patch::Merge(&secret)).await?;
-    } else {
-        let secret: Secret = serde_json::from_value(secret).map_err(kube::Error::SerdeError)?;
-        api.create(&Default::default(), &secret).await?;
+        // Its owners are those of whoever made it.
+        let kept = ctx
+            .mirrors
+            .secrets
+            .find(&wish.key)
+            .await?
+            .ok_or(Error::Conflict)?;
+        return ctx.patch(WRITER, secrets, &*kept, &wire).await;
     }
-    Ok(())
+    wire["metadata"]["name"] = json!(wish.key.name);
+    wire["metadata"]["namespace"] = json!(wish.key.namespace);
+    wire["metadata"]["ownerReferences"] = json!([wish.owner]);
+    let secret: Secret = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
+    ctx.create(WRITER, secrets, &secret).await.map(drop)
 }
 
 /// The pool of workers inside the cluster.
@@ -315,9 +316,8 @@ async fn worker_pool_of(ctx: &Context, key: &Key) -> Pool {
 async fn pause_pool(ctx: &Context, key: &Key, pause: bool) -> Result<(), String> {
     let client = ctx.spoke(key).await.map_err(|error| error.to_string())?;
     let patch = json!({ "spec": { "paused": pause } });
-    let params = PatchParams::default();
     let done = worker_pool(client)
-        .patch(WORKERS, &params, &Patch::Merge(&patch))
+        .patch(WORKERS, &WRITER.params(), &Patch::Merge(&patch))
         .await;
     done.map(drop).map_err(|error| crate::error::chain(&error))
 }

@@ -52,7 +52,10 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), T
     let key = world.key();
     match step {
         Step::Patch(patch) => ctx.patch(WRITER, mirror, &*world.infra_env, patch).await?,
-        Step::Status(status) => ctx.patch_status(WRITER, mirror, &key, status).await?,
+        Step::Status(status) => {
+            ctx.patch_status(WRITER, mirror, &*world.infra_env, status)
+                .await?
+        }
         Step::LabelSecret(key, labels) => {
             let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
             ctx.label(WRITER, secrets, key, labels).await?;
