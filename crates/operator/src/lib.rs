@@ -17,7 +17,7 @@ pub use error::Error;
 pub use key::Key;
 pub use options::{Election, MetalBoot, Options};
 
-use controller::Group;
+use controller::{Controller, Group};
 use muster_contract::HubClient;
 use runtime::context::{Mirrors, Queues};
 use runtime::event::Recorder;
@@ -31,14 +31,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-/// Works until `stop`; looks that have begun are finished.
+/// Works until `stop`; looks that have begun are finished. Without a server it works as soon as there is one.
 pub async fn run(
     options: Options,
     connection: Connection,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     let me = identity();
-    let ctx = Arc::new(context(&options, connection, &me).await?);
+    let ctx = Arc::new(context(&options, connection, &me)?);
     // Ends with this function, whatever happens.
     let mut background = JoinSet::new();
     if let Some(address) = options.metrics {
@@ -72,16 +72,16 @@ pub async fn run(
     Ok(())
 }
 
-async fn context(options: &Options, connection: Connection, me: &str) -> Result<Context, Error> {
+/// Asks nobody: a server that is away at the start is waited for like one that goes away later.
+fn context(options: &Options, connection: Connection, me: &str) -> Result<Context, Error> {
     let Connection { kube, requests } = connection;
-    let capi = capi_version(&kube).await?;
     let mut hooks = Hooks::default();
     for controller in &options.controllers.0 {
         controller.wire(&mut hooks);
     }
-    Ok(Context {
+    let ctx = Context {
         hub: HubClient::new(&options.hub_url)?,
-        mirrors: Mirrors::new(&kube, &options.namespaces, capi),
+        mirrors: Mirrors::new(&kube, &options.namespaces, options.retry),
         queues: Queues::default(),
         hooks,
         recorder: Recorder::new(kube.clone(), me),
@@ -94,7 +94,12 @@ async fn context(options: &Options, connection: Connection, me: &str) -> Result<
         clock: options.clock.clone(),
         retry: options.retry,
         kube,
-    })
+    };
+    let switched_off = Controller::ALL
+        .iter()
+        .filter(|one| !options.controllers.0.contains(one));
+    switched_off.for_each(|one| (one.job().queue)(&ctx).close());
+    Ok(ctx)
 }
 
 /// The namespace in which operators agree who acts.
@@ -107,21 +112,6 @@ fn own_lease(options: &Options, kube: &kube::Client) -> Option<String> {
                 .unwrap_or_else(|| kube.default_namespace().to_owned()),
         ),
     }
-}
-
-/// The newest version of Cluster API that the server has; the oldest known one when it has none.
-async fn capi_version(kube: &kube::Client) -> Result<&'static str, Error> {
-    let groups = kube.list_api_groups().await?;
-    let group = groups
-        .groups
-        .into_iter()
-        .find(|group| group.name == crd::capi::GROUP);
-    let served: Vec<String> = group
-        .into_iter()
-        .flat_map(|group| group.versions)
-        .map(|version| version.version)
-        .collect();
-    Ok(crd::capi::newest(&served))
 }
 
 /// Works as long as this operator is the one that acts; waits to become it again.

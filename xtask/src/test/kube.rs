@@ -19,6 +19,9 @@ const ADMIN: &str = "MUSTER_TEST_KUBECONFIG";
 /// The same server for a user who has the operator's shipped rights only.
 const AS_OPERATOR: &str = "MUSTER_TEST_KUBECONFIG_OPERATOR";
 
+/// The program itself, for tests of hub and operator in one process.
+const PROGRAM: &str = "MUSTER_TEST_PROGRAM";
+
 /// The programs, for tests that stop and start a server of their own.
 const PROGRAMS: &str = "MUSTER_TEST_KUBE_BIN";
 
@@ -27,6 +30,7 @@ pub fn run(house: &mut House) -> Result<()> {
     if env::var_os(ADMIN).is_some() {
         return house.tests(PACKAGE, &[]);
     }
+    let program = house.binary()?.display().to_string();
     let cluster = house.kube()?;
     prepare(cluster)?;
     let text = |path: &Path| path.display().to_string();
@@ -35,6 +39,7 @@ pub fn run(house: &mut House) -> Result<()> {
         (ADMIN, admin.as_str()),
         (AS_OPERATOR, &operator),
         (PROGRAMS, &bin),
+        (PROGRAM, &program),
     ];
     house.tests(PACKAGE, &environment)
 }

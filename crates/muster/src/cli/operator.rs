@@ -123,15 +123,18 @@ fn print_crds(args: &CrdsArgs) -> Outcome {
 async fn run_operator(hub: &str, args: RunArgs) -> Outcome {
     start_log(&args.log, args.log_format)?;
     let stop = stop_signal()?;
-    args.kube.run(hub, stop).await
+    let connection = args.kube.connect().await?;
+    args.kube.run(connection, hub, stop).await
 }
 
 impl KubeArgs {
-    /// Runs an operator for a hub until `stop`.
-    pub async fn run(self, hub: &str, stop: impl Future<Output = ()>) -> Outcome {
-        let connection = Connection::open(self.kubeconfig.as_deref())
-            .await
-            .map_err(failed)?;
+    /// Finds out how the cluster is reached, and does not reach for it yet.
+    pub async fn connect(&self) -> Outcome<Connection> {
+        Connection::open(self.kubeconfig.as_deref()).await.map_err(failed)
+    }
+
+    /// Runs an operator for a hub until `stop`. A cluster that is away is waited for.
+    pub async fn run(self, connection: Connection, hub: &str, stop: impl Future<Output = ()>) -> Outcome {
         let election = if self.no_leader_election {
             Election::Off
         } else {
@@ -163,4 +166,37 @@ impl KubeArgs {
 fn failed(error: muster_operator::Error) -> Failure {
     Failure::other(muster_operator::error::chain(&error))
         .next("check --kubeconfig, and that the account may do what deploy/manifests/clusterrole.yaml says")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use muster_operator::controller::Controller;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        kube: KubeArgs,
+    }
+
+    #[test]
+    fn controllers_can_be_left_out_on_the_command_line() {
+        let left_out = [Controller::AgentMachine, Controller::NodeProviderId];
+        let mut others = Chosen::default();
+        others.0.retain(|one| !left_out.contains(one));
+        for words in [
+            &["muster", "--controllers=-agent-machine,-node-provider-id"][..],
+            &["muster", "--controllers", "-agent-machine,-node-provider-id"],
+        ] {
+            assert_eq!(Cli::try_parse_from(words).unwrap().kube.controllers, others);
+        }
+        let all = Cli::try_parse_from(["muster"]).unwrap();
+        assert_eq!(all.kube.controllers, Chosen::default());
+        let wrong = Cli::try_parse_from(["muster", "--controllers=-agents"]).unwrap_err();
+        assert!(
+            wrong.to_string().contains("agent-machine"),
+            "it names those there are: {wrong}"
+        );
+    }
 }

@@ -121,12 +121,14 @@ pub async fn run(args: ServeArgs) -> Outcome {
     Ok(muster_hub::serve::run(config, stop, tell).await?)
 }
 
-/// Hub and operator in one process. The operator ends first: what it has begun needs the hub.
+/// Hub and operator in one process. The operator ends first: what it has begun needs the hub. A cluster that cannot be
+/// reached is no reason to keep hosts waiting; that nobody has said how to reach it is told before the hub starts.
 async fn with_operator(
     config: Config,
     operator: super::operator::KubeArgs,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Outcome {
+    let connection = operator.connect().await?;
     let (ready, address) = oneshot::channel();
     let (end_hub, hub_ends) = oneshot::channel::<()>();
     let hub = muster_hub::serve::run(config, async { drop(hub_ends.await) }, |address| {
@@ -136,7 +138,7 @@ async fn with_operator(
     });
     let operator = async move {
         let Ok(address) = address.await else { return Ok(()) };
-        let done = operator.run(&reachable(address), stop).await;
+        let done = operator.run(connection, &reachable(address), stop).await;
         drop(end_hub);
         done
     };

@@ -24,12 +24,13 @@ pub type ControlPlane = Object<ControlPlaneSpec, ControlPlaneStatus>;
 pub const HOSTED_GROUP: &str = "hypershift.openshift.io";
 pub const HOSTED_KIND: &str = "HostedControlPlane";
 
-pub fn machines(version: &str) -> ApiResource {
-    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, version, "Machine"), "machines")
+/// In the version that is spoken until it is known which the server has.
+pub fn machines() -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, newest(&[]), "Machine"), "machines")
 }
 
-pub fn clusters(version: &str) -> ApiResource {
-    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, version, "Cluster"), "clusters")
+pub fn clusters() -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, newest(&[]), "Cluster"), "clusters")
 }
 
 pub fn hosted_control_planes() -> ApiResource {

@@ -158,12 +158,15 @@ pub struct Mirrors {
 }
 
 impl Mirrors {
-    /// `capi` is the version of Cluster API that the server has.
-    pub fn new(kube: &kube::Client, namespaces: &[String], capi: &str) -> Self {
-        let everywhere = Scope::default();
+    /// Kinds of others that are not installed are looked for every few `retry`.
+    pub fn new(kube: &kube::Client, namespaces: &[String], retry: Duration) -> Self {
+        let everywhere = Scope {
+            absent_retry: 3 * retry,
+            ..Scope::default()
+        };
         let here = Scope {
             namespaces: namespaces.to_vec(),
-            labels: None,
+            ..everywhere.clone()
         };
         let labelled = Scope {
             labels: Some(format!("{}=true", keys::label::WATCH)),
@@ -197,9 +200,10 @@ impl Mirrors {
                 .index(index::MACHINE_NAMESPACE, namespace_of)
                 .index(index::MACHINE_WAITING, machine_waiting),
             agent_clusters: mirror(kube, &here).index(index::CLUSTER_NAMESPACE, namespace_of),
-            machines: Mirror::new(kube.clone(), capi::machines(capi), here.clone())
+            machines: Mirror::new(kube.clone(), capi::machines(), here.clone())
+                .speaks(capi::newest)
                 .index(index::MACHINE_DATA, machine_data),
-            clusters: Mirror::new(kube.clone(), capi::clusters(capi), here.clone()),
+            clusters: Mirror::new(kube.clone(), capi::clusters(), here.clone()).speaks(capi::newest),
             control_planes: Mirror::new(kube.clone(), capi::hosted_control_planes(), here.clone()),
             bare_metal_hosts: mirror(kube, &here)
                 .index(index::METAL_MAC, metal_mac)

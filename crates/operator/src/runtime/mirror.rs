@@ -16,8 +16,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often a kind that is not installed is looked for.
+/// How often a kind that is not installed is looked for, unless somebody says otherwise.
 const ABSENT_RETRY: Duration = Duration::from_secs(30);
+
+/// How often a server that is away is asked for the versions it has.
+const DISCOVERY_RETRY: Duration = Duration::from_secs(1);
+
+/// The version to speak, of those that a server has.
+pub type Choose = fn(&[String]) -> &'static str;
 
 /// What can be mirrored.
 pub trait Kind: Resource + DeserializeOwned + Send + Sync + 'static {}
@@ -27,17 +33,31 @@ impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Kind for K {}
 pub type IndexBy<K> = fn(&K) -> Vec<String>;
 
 /// Which objects of a kind are mirrored.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Scope {
     /// Empty: all namespaces, or a kind without namespaces.
     pub namespaces: Vec<String>,
     /// A selector over labels; absent: all.
     pub labels: Option<String>,
+    /// How often a kind that is not installed is looked for.
+    pub absent_retry: Duration,
+}
+
+impl Default for Scope {
+    fn default() -> Self {
+        Self {
+            namespaces: Vec::new(),
+            labels: None,
+            absent_retry: ABSENT_RETRY,
+        }
+    }
 }
 
 pub struct Mirror<K> {
     kube: kube::Client,
-    resource: ApiResource,
+    resource: RwLock<ApiResource>,
+    /// Absent: the version is known from the beginning.
+    choose: Option<Choose>,
     scope: Scope,
     indexes: Vec<(&'static str, IndexBy<K>)>,
     state: RwLock<State<K>>,
@@ -72,7 +92,8 @@ impl<K: Kind> Mirror<K> {
         let watches = scope.namespaces.len().max(1);
         Self {
             kube,
-            resource,
+            resource: RwLock::new(resource),
+            choose: None,
             scope,
             indexes: Vec::new(),
             state: RwLock::new(State {
@@ -86,6 +107,12 @@ impl<K: Kind> Mirror<K> {
 
     pub fn index(mut self, name: &'static str, by: IndexBy<K>) -> Self {
         self.indexes.push((name, by));
+        self
+    }
+
+    /// The version is found out whenever a watch begins: the kind may be installed later, or in another version.
+    pub fn speaks(mut self, choose: Choose) -> Self {
+        self.choose = Some(choose);
         self
     }
 
@@ -127,14 +154,46 @@ impl<K: Kind> Mirror<K> {
 
     /// The untyped API: what comes back is parsed behind a boundary, and patches need no more.
     pub fn api(&self, namespace: &str) -> Api<DynamicObject> {
+        let resource = self.resource();
         match namespace {
-            "" => Api::all_with(self.kube.clone(), &self.resource),
-            namespace => Api::namespaced_with(self.kube.clone(), namespace, &self.resource),
+            "" => Api::all_with(self.kube.clone(), &resource),
+            namespace => Api::namespaced_with(self.kube.clone(), namespace, &resource),
         }
     }
 
-    pub fn resource(&self) -> &ApiResource {
-        &self.resource
+    /// In the version that is spoken now.
+    pub fn resource(&self) -> ApiResource {
+        self.resource
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    async fn choose_version(&self) {
+        let Some(choose) = self.choose else { return };
+        let groups = loop {
+            match self.kube.list_api_groups().await {
+                Ok(groups) => break groups.groups,
+                Err(kube::Error::Api(status)) => {
+                    tracing::debug!(%status, "the versions of the server cannot be seen");
+                    return;
+                }
+                Err(error) => {
+                    tracing::debug!(error = %chain(&error), "the server is away; it is asked again");
+                    tokio::time::sleep(DISCOVERY_RETRY).await;
+                }
+            }
+        };
+        let mut resource = self.resource.write().unwrap_or_else(PoisonError::into_inner);
+        let group = groups.into_iter().find(|group| group.name == resource.group);
+        let served: Vec<String> = group
+            .into_iter()
+            .flat_map(|group| group.versions)
+            .map(|version| version.version)
+            .collect();
+        let version = choose(&served);
+        resource.version = version.into();
+        resource.api_version = format!("{}/{version}", resource.group);
     }
 
     fn covers(&self, namespace: &str) -> bool {
@@ -167,6 +226,7 @@ impl<K: Kind> Mirror<K> {
             }
         };
         loop {
+            self.choose_version().await;
             let config = watcher::Config {
                 label_selector: self.scope.labels.clone(),
                 ..watcher::Config::default()
@@ -191,14 +251,14 @@ impl<K: Kind> Mirror<K> {
                     }
                     Ok(None) => break,
                     Err(error) if is_absent(&error) => {
-                        tracing::debug!(kind = %self.resource.kind, "this kind is not installed or not allowed");
+                        tracing::debug!(kind = %self.resource().kind, "this kind is not installed or not allowed");
                         self.keep_only(namespace, &HashSet::new(), tell);
                         arrived();
-                        tokio::time::sleep(ABSENT_RETRY).await;
+                        tokio::time::sleep(self.scope.absent_retry).await;
                         break;
                     }
                     Err(error) => {
-                        tracing::warn!(kind = %self.resource.kind, error = %chain(&error), "a watch was cut off");
+                        tracing::warn!(kind = %self.resource().kind, error = %chain(&error), "a watch was cut off");
                     }
                 }
             }

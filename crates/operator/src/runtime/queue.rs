@@ -3,6 +3,7 @@
 use crate::key::Key;
 use kube::Resource;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -12,6 +13,7 @@ use tokio::time::Instant;
 pub struct Queue {
     state: Mutex<State>,
     news: Notify,
+    is_closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -24,6 +26,11 @@ struct State {
 }
 
 impl Queue {
+    /// Nobody will ever look: its controller is switched off.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
     /// Asks for a look at the object; many wakes before it are one.
     pub fn wake(&self, key: Key) {
         self.wake_at(key, Instant::now());
@@ -41,6 +48,9 @@ impl Queue {
 
     /// The earliest of several times counts.
     fn wake_at(&self, key: Key, at: Instant) {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return;
+        }
         let mut state = self.state();
         match state.when.get(&key).copied() {
             Some(earlier) if earlier <= at => return,
@@ -184,6 +194,15 @@ mod tests {
         assert_eq!(queue.next().await, key("a"));
         queue.abandon();
         assert_eq!(queue.next().await, key("a"));
+    }
+
+    #[test]
+    fn a_queue_whose_controller_is_off_takes_nothing() {
+        let queue = Queue::default();
+        queue.close();
+        queue.wake(key("a"));
+        queue.wake_after(key("b"), Duration::ZERO);
+        assert!(queue.is_empty());
     }
 
     #[tokio::test]

@@ -71,6 +71,17 @@ async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hub_that_restarts_at_every_turn_delays_an_installation_and_no_more() {
     let mut world = World::start().await;
+    let house = world.house.clone();
+    lend_install_and_return(&mut world, async || {
+        house.close().await;
+        house.reopen().await;
+    })
+    .await;
+}
+
+/// A host is lent, installed and returned; at every turn somebody is away for a while. Nothing is done twice, and nothing
+/// is left undone.
+pub async fn lend_install_and_return(world: &mut World, mut interrupt: impl AsyncFnMut()) {
     let pool = world.pool_of("lab", |_| ()).await;
     world.fleet(pool, 1, |config| {
         config.install_time = Some(Duration::from_secs(4))
@@ -78,21 +89,21 @@ async fn a_hub_that_restarts_at_every_turn_delays_an_installation_and_no_more() 
     let host = machine(pool, 0).id();
     let name = host.to_string();
     world.agent_in(&name, "known-unbound").await;
+    interrupt().await;
     world.describe("blue", one_host()).await;
     world.approve(&name).await;
     world.want(&name, Some("blue")).await.unwrap();
     for moment in ["binding", "known", "installing-in-progress"] {
         let reached = |agent: &Agent| state(agent) == moment || is_beyond(agent, moment);
         world.agent_when(&name, moment, reached).await;
-        world.house.close().await;
-        world.house.reopen().await;
+        interrupt().await;
     }
     world.install_in("blue", "adding-hosts").await;
     let id = world.cluster_id("blue").await;
     world.delete_deployment("blue").await;
-    world.house.close().await;
-    world.house.reopen().await;
+    interrupt().await;
     world.cluster_is_gone("blue", id).await;
+    interrupt().await;
     let agent = world.agent_in(&name, "known-unbound").await;
     assert!(agent.spec.approved, "what people wrote stays");
     let ids = Ids {
@@ -100,7 +111,7 @@ async fn a_hub_that_restarts_at_every_turn_delays_an_installation_and_no_more() 
         host,
         cluster: id,
     };
-    assert_eq!(deeds(&world, &ids).await, once());
+    assert_eq!(deeds(world, &ids).await, once());
     world.operator().idle().await;
     world.assert_settled().await;
 }

@@ -184,20 +184,24 @@ async fn forward(State(proxy): State<Proxy>, request: Request) -> Response {
         return http::StatusCode::BAD_GATEWAY.into_response();
     };
     let kind = kind_of(request.method(), request.uri().path());
-    let url = format!("{}{}", proxy.behind, request.uri());
+    let answer = gate.pass(kind, pass_on(&proxy.hub, &proxy.behind, request)).await;
+    answer.unwrap_or_else(|_| http::StatusCode::BAD_GATEWAY.into_response())
+}
+
+/// Sends a request on to the server behind.
+pub async fn pass_on(client: &reqwest::Client, behind: &str, request: Request) -> reqwest::Result<Response> {
+    let url = format!("{behind}{}", request.uri());
     let (mut parts, body) = request.into_parts();
     for own in [header::HOST, header::CONTENT_LENGTH, header::ACCEPT_ENCODING] {
         parts.headers.remove(own);
     }
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    let sent = proxy
-        .hub
+    let sent = client
         .request(parts.method, url)
         .headers(parts.headers)
         .body(body)
         .send();
-    let answer = gate.pass(kind, async { whole(sent.await?).await }).await;
-    answer.unwrap_or_else(|_| http::StatusCode::BAD_GATEWAY.into_response())
+    whole(sent.await?).await
 }
 
 async fn whole(answer: reqwest::Response) -> reqwest::Result<Response> {

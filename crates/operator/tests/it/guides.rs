@@ -9,6 +9,7 @@ use std::path::Path;
 use tokio::process::Command;
 
 const KUBECTL: &str = include_str!("../../../../docs/guides/kubectl.md");
+const KUBERNETES: &str = include_str!("../../../../docs/guides/kubernetes.md");
 const GITOPS: &str = include_str!("../../../../docs/guides/gitops.md");
 
 /// What stands between two fences.
@@ -114,14 +115,29 @@ async fn the_guide_of_kubectl_can_be_followed() {
 #[test]
 fn every_file_that_a_guide_names_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides");
-    for guide in [KUBECTL, GITOPS] {
+    for guide in [KUBECTL, KUBERNETES, GITOPS] {
         let links = guide
             .split("](")
             .skip(1)
             .filter_map(|rest| rest.split(')').next());
-        for link in links {
+        for link in links.filter(|link| !link.contains("://")) {
             assert!(root.join(link).exists(), "{link}");
         }
     }
     assert!(blocks(KUBECTL).len() > 10 && blocks(GITOPS).len() >= 3);
+}
+
+#[test]
+fn what_the_guides_show_of_objects_can_be_read() {
+    for guide in [KUBERNETES, GITOPS] {
+        let shown: Vec<_> = blocks(guide)
+            .into_iter()
+            .filter(|block| block.text.contains("metadata:"))
+            .collect();
+        assert!(!shown.is_empty());
+        for block in shown {
+            let object: serde_json::Value = serde_norway::from_str(&block.text).unwrap();
+            assert!(object["metadata"].is_object(), "{}", block.text);
+        }
+    }
 }

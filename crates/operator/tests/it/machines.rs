@@ -281,7 +281,11 @@ impl World {
     }
 
     pub async fn is_hooked(&self, name: &str) -> bool {
-        let machine = self.capi(Capi::V1Beta2, "Machine").get(name).await.unwrap();
+        self.is_hooked_in(Capi::V1Beta2, name).await
+    }
+
+    pub async fn is_hooked_in(&self, version: Capi, name: &str) -> bool {
+        let machine = self.capi(version, "Machine").get(name).await.unwrap();
         machine.annotations().contains_key(HOOK)
     }
 

@@ -404,6 +404,14 @@ impl Running {
         leads && waiting.sum::<f64>() == 0.0
     }
 
+    /// The status with which a path beside the metrics is answered.
+    pub async fn probe(&self, path: &str) -> Option<u16> {
+        let answer = reqwest::get(format!("http://{}{path}", self.metrics))
+            .await
+            .ok()?;
+        Some(answer.status().as_u16())
+    }
+
     pub async fn metrics(&self) -> Option<String> {
         let answer = reqwest::get(format!("http://{}/metrics", self.metrics))
             .await

@@ -1,0 +1,228 @@
+//! API servers of a test's own, which come and go, and whose kinds it chooses.
+
+use crate::world::{House, Server, World, free_address};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use muster_operator::Connection;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+use uuid::Uuid;
+
+/// Where the programs are.
+const PROGRAMS: &str = "MUSTER_TEST_KUBE_BIN";
+/// Definitions of our kinds, and of those of others.
+pub const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds");
+pub const HIVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds-hive");
+pub const THEIRS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crds");
+const START_LIMIT: Duration = Duration::from_secs(90);
+
+/// etcd, and an API server that comes and goes.
+pub struct Place {
+    bin: PathBuf,
+    etcd_url: String,
+    #[expect(dead_code, reason = "kept for its drop")]
+    etcd: Child,
+    home: TempDir,
+}
+
+/// One API server; its address and its certificate outlast it.
+pub struct Front {
+    home: PathBuf,
+    port: u16,
+    running: Option<Child>,
+}
+
+impl Place {
+    pub async fn open() -> Self {
+        let bin = std::env::var_os(PROGRAMS).unwrap_or_else(|| panic!("{PROGRAMS} is not set"));
+        let (bin, home) = (PathBuf::from(bin), tempfile::tempdir().unwrap());
+        let key = home.path().join("accounts.key");
+        run(Command::new("openssl")
+            .args(["genrsa", "-out"])
+            .arg(&key)
+            .arg("2048"))
+        .await;
+        let tokens = "admin,admin,1,\"system:masters\"\n";
+        std::fs::write(home.path().join("tokens.csv"), tokens).unwrap();
+        let (etcd_url, peer) = (
+            format!("http://{}", free_address()),
+            format!("http://{}", free_address()),
+        );
+        let words = [
+            format!("--data-dir={}", home.path().join("etcd").display()),
+            format!("--listen-client-urls={etcd_url}"),
+            format!("--advertise-client-urls={etcd_url}"),
+            format!("--listen-peer-urls={peer}"),
+            format!("--initial-advertise-peer-urls={peer}"),
+            format!("--initial-cluster=default={peer}"),
+            "--unsafe-no-fsync".into(),
+            "--log-level=error".into(),
+        ];
+        let etcd = start(&bin.join("etcd"), home.path(), &words);
+        Self {
+            bin,
+            etcd_url,
+            etcd,
+            home,
+        }
+    }
+
+    /// An API server with our kinds.
+    pub async fn front(&self, name: &str) -> Front {
+        let home = self.home.path().join(name);
+        std::fs::create_dir(&home).unwrap();
+        let mut front = Front {
+            home,
+            port: free_address().port(),
+            running: None,
+        };
+        front.start(self).await;
+        front
+    }
+
+    pub async fn kubectl(&self, front: &Front, words: &[&str]) {
+        let mut command = Command::new(self.bin.join("kubectl"));
+        run(command.arg("--kubeconfig").arg(front.kubeconfig()).args(words)).await;
+    }
+
+    /// Our kinds and those of others.
+    pub async fn define_kinds(&self, front: &Front) {
+        self.define(front, &[OURS, HIVE, THEIRS].map(Path::new)).await;
+    }
+
+    /// The kinds in these files and folders.
+    pub async fn define(&self, front: &Front, files: &[&Path]) {
+        let mut words = vec!["apply", "--server-side"];
+        for file in files {
+            words.extend(["-f", file.to_str().unwrap()]);
+        }
+        self.kubectl(front, &words).await;
+        let wait = [
+            "wait",
+            "--for=condition=Established",
+            "crd",
+            "--all",
+            "--timeout=60s",
+        ];
+        self.kubectl(front, &wait).await;
+    }
+
+    /// Deletes an object behind the back of every API server, and then forgets all history: whoever asks for what
+    /// happened since a moment before now gets no answer.
+    pub async fn delete_unseen(&self, key: &str) {
+        let ask = async |path: &str, body: Value| -> Value {
+            let url = format!("{}{path}", self.etcd_url);
+            let answer = reqwest::Client::new().post(url).json(&body).send().await.unwrap();
+            answer.error_for_status().unwrap().json().await.unwrap()
+        };
+        let done = ask(
+            "/v3/kv/deleterange",
+            json!({ "key": BASE64_STANDARD.encode(key) }),
+        )
+        .await;
+        assert_eq!(done["deleted"], "1", "{done}");
+        let revision = done["header"]["revision"].clone();
+        ask(
+            "/v3/kv/compaction",
+            json!({ "revision": revision, "physical": true }),
+        )
+        .await;
+    }
+}
+
+impl Front {
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.home.join("kubeconfig")
+    }
+
+    pub fn server(&self) -> Server {
+        Server {
+            admin: self.kubeconfig(),
+            operator: self.kubeconfig(),
+        }
+    }
+
+    pub async fn start(&mut self, place: &Place) {
+        let (home, shared) = (&self.home, place.home.path());
+        let certificates = home.join("certificates");
+        let words = [
+            format!("--etcd-servers={}", place.etcd_url),
+            "--bind-address=127.0.0.1".into(),
+            "--advertise-address=127.0.0.1".into(),
+            format!("--secure-port={}", self.port),
+            format!("--cert-dir={}", certificates.display()),
+            format!("--service-account-issuer=https://127.0.0.1:{}", self.port),
+            format!(
+                "--service-account-key-file={}",
+                shared.join("accounts.key").display()
+            ),
+            format!(
+                "--service-account-signing-key-file={}",
+                shared.join("accounts.key").display()
+            ),
+            format!("--token-auth-file={}", shared.join("tokens.csv").display()),
+            "--authorization-mode=AlwaysAllow".into(),
+            "--service-cluster-ip-range=10.0.0.0/24".into(),
+            "--endpoint-reconciler-type=none".into(),
+            "--disable-admission-plugins=ServiceAccount".into(),
+            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement".into(),
+        ];
+        self.running = Some(start(&place.bin.join("kube-apiserver"), home, &words));
+        let authority = certificates.join("apiserver.crt");
+        let text = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{ "name": "test", "cluster": {
+                "server": format!("https://127.0.0.1:{}", self.port), "certificate-authority": authority } }],
+            "users": [{ "name": "admin", "user": { "token": "admin" } }],
+            "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "admin" } }],
+        });
+        std::fs::write(self.kubeconfig(), text.to_string()).unwrap();
+        let ready = async {
+            while !self.is_ready().await {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        let ready = tokio::time::timeout(START_LIMIT, ready).await;
+        ready.expect("the API server never was ready");
+    }
+
+    async fn is_ready(&self) -> bool {
+        let Ok(connection) = Connection::open(Some(&self.kubeconfig())).await else {
+            return false;
+        };
+        let request = http::Request::get("/readyz").body(Vec::new()).unwrap();
+        connection.kube.request_text(request).await.is_ok()
+    }
+
+    /// As if it had been killed.
+    pub async fn stop(&mut self) {
+        self.running.take().unwrap().kill().await.unwrap();
+    }
+}
+
+fn start(program: &Path, home: &Path, words: &[String]) -> Child {
+    let log = std::fs::File::create(home.join(format!("{}.log", Uuid::new_v4()))).unwrap();
+    let mut command = Command::new(program);
+    command
+        .args(words)
+        .current_dir(home)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .kill_on_drop(true);
+    command.spawn().unwrap()
+}
+
+async fn run(command: &mut Command) {
+    let done = command.stdin(Stdio::null()).output().await.unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+pub async fn world_at(front: &Front) -> World {
+    let names = ("pool".to_owned(), "clusters".to_owned());
+    World::at(front.server(), House::open().await, names).await
+}
