@@ -1,9 +1,10 @@
-//! What people deploy: the chart and the health checks; apart from them the container image, whose static program takes
-//! long to compile.
+//! What people deploy: the chart, the plain manifests, the health checks, and the container image.
 
 mod chart;
+mod guide;
 mod health;
 mod image;
+mod plain;
 
 use anyhow::{Context, Result};
 
@@ -13,5 +14,9 @@ pub fn run() -> Result<()> {
 }
 
 pub fn container() -> Result<()> {
-    image::run().context("the container image")
+    image::quick().context("the container image")
+}
+
+pub fn shipped_container() -> Result<()> {
+    image::shipped().context("the container image")
 }

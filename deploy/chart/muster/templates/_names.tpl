@@ -45,11 +45,11 @@ http://{{ include "muster.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.ser
 {{- default (include "muster.name" .) .Values.persistence.existingClaim -}}
 {{- end -}}
 
-{{/* What both kinds of pods share. OpenShift chooses the group of volumes itself. */}}
+{{/* What both kinds of pods share. OpenShift chooses the group of volumes itself, and refuses pods that choose another. */}}
 {{- define "muster.pod-security" -}}
 runAsNonRoot: true
-{{- if not (.Capabilities.APIVersions.Has "security.openshift.io/v1") }}
-fsGroup: 65532
+{{- if and .Values.fsGroup (not (.Capabilities.APIVersions.Has "security.openshift.io/v1")) }}
+fsGroup: {{ int .Values.fsGroup }}
 fsGroupChangePolicy: OnRootMismatch
 {{- end }}
 seccompProfile:

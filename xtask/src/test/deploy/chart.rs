@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::kube::Cluster;
 use crate::{process, project, tools};
 
-const NAMESPACE: &str = "muster";
+pub const NAMESPACE: &str = "muster";
 
 /// An object of ours, which must outlive the release that brought its kind.
 const INFRA_ENV: &str = "\
@@ -51,10 +51,13 @@ pub fn run() -> Result<()> {
         ..helm
     };
     install(&helm, &cluster)?;
+    super::guide::run(&cluster, &helm.program)?;
     for values in &choices {
         upgrade(&helm, &cluster, values).with_context(|| format!("with {values}"))?;
     }
-    uninstall(&helm, &cluster)
+    uninstall(&helm, &cluster)?;
+    groups(&helm)?;
+    super::plain::run(&cluster).context("the plain manifests")
 }
 
 struct Helm {
@@ -138,6 +141,7 @@ fn install(helm: &Helm, cluster: &Cluster) -> Result<()> {
     );
     cluster.await_kinds()?;
     admits_pods(cluster)?;
+    offers_metrics(cluster, true)?;
     may(
         cluster,
         &["create", "agents.agent-install.openshift.io", "--namespace=rack"],
@@ -163,6 +167,16 @@ fn install(helm: &Helm, cluster: &Cluster) -> Result<()> {
         false,
     )?;
     may(cluster, &["delete", "secrets"], false)?;
+    // Without it OpenShift refuses to let it change their owners.
+    may(
+        cluster,
+        &[
+            "delete",
+            "clusterdeployments.hive.openshift.io",
+            "--namespace=rack",
+        ],
+        true,
+    )?;
     may(cluster, &["get", "pods"], false)?;
     may(
         cluster,
@@ -172,8 +186,62 @@ fn install(helm: &Helm, cluster: &Cluster) -> Result<()> {
     feed(cluster, &["apply", "-f", "-"], INFRA_ENV)
 }
 
+/// The group of volumes: the chart's own, none when none is wanted, and none where OpenShift chooses.
+fn groups(helm: &Helm) -> Result<()> {
+    let openshift = "--api-versions=security.openshift.io/v1";
+    let choices: [(&[&str], bool); 4] = [
+        (&[], true),
+        (&["--set", "fsGroup=1234"], true),
+        (&["--set", "fsGroup=null"], false),
+        (&[openshift], false),
+    ];
+    for (words, wanted) in choices {
+        let rendered = helm.ask(&[&["template", "muster", helm.chart()?], words].concat())?;
+        ensure!(
+            rendered.contains("fsGroup:") == wanted,
+            "with {words:?} the group of volumes is not as it should be"
+        );
+    }
+    Ok(())
+}
+
+/// The Service of the operator's metrics leads to a container that serves them.
+fn offers_metrics(cluster: &Cluster, wanted: bool) -> Result<()> {
+    let get = |what: &[&str]| -> Result<Value> {
+        let words = [&["get", "--namespace", NAMESPACE, "--output=json"], what].concat();
+        Ok(serde_json::from_str(&cluster.ask(&words)?)?)
+    };
+    let service = get(&["service", "muster-metrics", "--ignore-not-found"]).unwrap_or_default();
+    ensure!(service.is_object() == wanted, "the Service of metrics: {service}");
+    if !wanted {
+        return Ok(());
+    }
+    let selector = service["spec"]["selector"].as_object().context("no selector")?;
+    let deployments = get(&["deployments"])?;
+    let leads_to = |deployment: &&Value| {
+        let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+        selector.iter().all(|(key, value)| labels[key] == *value)
+    };
+    let all = deployments["items"].as_array().context("no list")?;
+    let found: Vec<_> = all.iter().filter(leads_to).collect();
+    let [found] = found[..] else {
+        bail!("the Service of metrics leads to {} Deployments", found.len());
+    };
+    let container = &found["spec"]["template"]["spec"]["containers"][0];
+    let (ports, args) = (container["ports"].to_string(), container["args"].to_string());
+    ensure!(
+        ports.contains("\"metrics\"") && args.contains("--metrics="),
+        "{ports} {args}"
+    );
+    ensure!(
+        args.contains("--log-format=json"),
+        "its log is for people: {args}"
+    );
+    Ok(())
+}
+
 /// Pods as the Deployments would make them pass the strictest rules Kubernetes has built in.
-fn admits_pods(cluster: &Cluster) -> Result<()> {
+pub fn admits_pods(cluster: &Cluster) -> Result<()> {
     let list: Value = serde_json::from_str(&cluster.ask(&[
         "get",
         "deployments",
@@ -228,6 +296,7 @@ fn upgrade(helm: &Helm, cluster: &Cluster, values: &str) -> Result<()> {
         cluster.ask(&["get", "deployment", "muster", "--namespace", NAMESPACE, &path])
     };
     let given: Value = serde_norway::from_str(&fs::read_to_string(values)?)?;
+    offers_metrics(cluster, given["operator"]["mode"] != "none")?;
     let secret = given["database"]["existingSecret"].as_str().unwrap_or_default();
     let from = hub(
         "{.spec.template.spec.containers[0].env[?(@.name==\"MUSTER_DATABASE\")].valueFrom.secretKeyRef.name}",

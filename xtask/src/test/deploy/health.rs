@@ -18,6 +18,7 @@ struct Case {
 const INFRA_ENV: &str = "agent-install.openshift.io_InfraEnv";
 const AGENT: &str = "agent-install.openshift.io_Agent";
 const CLUSTER: &str = "extensions.hive.openshift.io_AgentClusterInstall";
+const CAPI_CLUSTER: &str = "capi-provider.agent-install.openshift.io_AgentCluster";
 const MACHINE: &str = "capi-provider.agent-install.openshift.io_AgentMachine";
 
 pub fn run() -> Result<()> {
@@ -104,8 +105,48 @@ fn cases() -> Vec<Case> {
     let mut cases = infra_env_cases();
     cases.extend(agent_cases());
     cases.extend(cluster_cases());
+    cases.extend(capi_cluster_cases());
     cases.extend(machine_cases());
     cases
+}
+
+fn capi_cluster_cases() -> Vec<Case> {
+    let ready = |status, reason| [condition("Ready", status, reason)];
+    vec![
+        new(CAPI_CLUSTER, "Waiting for the control plane"),
+        case(
+            CAPI_CLUSTER,
+            &ready("False", "WaitingForControlPlane"),
+            "Progressing",
+            "Ready says WaitingForControlPlane",
+        ),
+        case(
+            CAPI_CLUSTER,
+            &ready("False", "BadIgnitionEndpoint"),
+            "Degraded",
+            "Ready says BadIgnitionEndpoint",
+        ),
+        Case {
+            script: CAPI_CLUSTER,
+            status: json!({"ready": true, "conditions": ready("True", "Ready")}),
+            health: "Healthy",
+            message: "Machines can be added",
+        },
+        // Never taken back, so the condition has the last word.
+        Case {
+            script: CAPI_CLUSTER,
+            status: json!({"ready": true, "conditions": ready("False", "ClusterDeploymentNotFound")}),
+            health: "Degraded",
+            message: "Ready says ClusterDeploymentNotFound",
+        },
+        // The released provider says no more than this.
+        Case {
+            script: CAPI_CLUSTER,
+            status: json!({"ready": true}),
+            health: "Healthy",
+            message: "Machines can be added",
+        },
+    ]
 }
 
 fn infra_env_cases() -> Vec<Case> {
