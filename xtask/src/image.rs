@@ -59,14 +59,18 @@ pub struct Image {
 impl Image {
     pub fn build(profile: Profile, name: &str) -> Result<Self> {
         tools::ensure_compiler()?;
+        Self::of(&project::build_static(profile)?, name)
+    }
+
+    /// With a program that needs nothing of the system it runs on.
+    pub fn of(program: &Path, name: &str) -> Result<Self> {
         tools::ensure_buildah()?;
-        let program = project::build_static(profile)?;
         let store = tempfile::Builder::new().prefix("muster-image-").tempdir()?;
         let context = store.path().join("context");
         fs::create_dir(&context)?;
         let copy = context.join("muster");
         // What debuggers need is most of the file.
-        process::output(Command::new("strip").arg("-o").arg(&copy).arg(&program))?;
+        process::output(Command::new("strip").arg("-o").arg(&copy).arg(program))?;
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
         let image = Self {
             name: name.to_owned(),

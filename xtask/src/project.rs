@@ -1,6 +1,8 @@
 //! Where things are: the project, the cache outside the clone, and the binaries built from it.
 
 use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -107,6 +109,33 @@ pub fn build_static(profile: Profile) -> Result<PathBuf> {
     }
     process::run(&mut command, BUILD_LIMIT)?;
     Ok(target().join(triple).join(profile.directory()).join("muster"))
+}
+
+/// What the compiler is called through so that only the program itself is linked without the system's libraries.
+const STATIC: &str = "#!/bin/sh
+case \" $* \" in
+*\" --crate-name muster \"*\" --crate-type bin \"*) exec \"$@\" -C target-feature=+crt-static ;;
+esac
+exec \"$@\"
+";
+
+/// The `muster` program as tests use it, but static. All that others have written is there from the tests already, so
+/// this takes a fraction of a build for another target. It cannot look up names: the system's C library does that with
+/// files beside the program.
+pub fn link_static() -> Result<PathBuf> {
+    let wrapper = target().join("static.sh");
+    fs::create_dir_all(target())?;
+    fs::write(&wrapper, STATIC)?;
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755))?;
+    let mut command = cargo();
+    command.args(["build", "--workspace", "--bin", "muster"]);
+    command.env("RUSTC_WORKSPACE_WRAPPER", &wrapper);
+    process::run(&mut command, BUILD_LIMIT)?;
+    let kept = target().join("muster-static");
+    fs::copy(binary(Profile::Dev), &kept)?;
+    // Others find the program where it was, linked as it was.
+    build(Profile::Dev)?;
+    Ok(kept)
 }
 
 /// Talks to our own servers on loopback must not take a detour through a proxy named in the environment.

@@ -60,9 +60,9 @@ impl Suite {
 
 /// What takes too long for every run: only when it is named.
 pub const ON_REQUEST: &[Suite] = &[Suite {
-    name: "container",
-    about: "the container image; only when named, its static program compiles for long",
-    kind: Kind::Own(|_| deploy::container()),
+    name: "musl",
+    about: "the container image with the program as it ships; only when named, it compiles for long",
+    kind: Kind::Own(|_| deploy::shipped_container()),
 }];
 
 pub const SUITES: &[Suite] = &[
@@ -140,6 +140,11 @@ pub const SUITES: &[Suite] = &[
         name: "deploy",
         about: "the chart with a real Helm, health checks of Argo CD",
         kind: Kind::Own(|_| deploy::run()),
+    },
+    Suite {
+        name: "container",
+        about: "the container image: one static program, no root, a root that cannot be written",
+        kind: Kind::Own(|_| deploy::container()),
     },
     Suite {
         name: "replay",

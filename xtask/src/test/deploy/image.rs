@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::image::Image;
 use crate::project::Profile;
 use crate::tools::Unavailable;
-use crate::{http, hub, port, process, wait};
+use crate::{http, hub, port, process, project, wait};
 
 /// The number in the Dockerfile: nobody in particular.
 const USER: u32 = 65532;
@@ -19,14 +19,31 @@ const USER: u32 = 65532;
 /// What the image may take beyond its only file: a manifest and some names.
 const ROOM_BYTES: u64 = 64 << 10;
 
+/// Where the hub's volume is, without the slash before it.
+const DATA: &str = "var/lib/muster";
+
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-pub fn run() -> Result<()> {
+/// With the program as tests have it: what we look at here does not depend on how it was compiled.
+pub fn quick() -> Result<()> {
+    needs_root()?;
+    look_into(&Image::of(&project::link_static()?, "muster:test")?)
+}
+
+/// With the program that people deploy, but for its optimisation, which takes minutes more.
+pub fn shipped() -> Result<()> {
+    needs_root()?;
+    look_into(&Image::build(Profile::Dev, "muster:test")?)
+}
+
+fn needs_root() -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Err(Unavailable("looking into an image without a container engine needs root".into()).into());
     }
-    // The program people deploy is optimised; that takes minutes more and changes nothing we look at here.
-    let image = Image::build(Profile::Dev, "muster:test")?;
+    Ok(())
+}
+
+fn look_into(image: &Image) -> Result<()> {
     let user = image.ask(&[
         "inspect",
         "--type",
@@ -38,7 +55,7 @@ pub fn run() -> Result<()> {
     ensure!(user == format!("{USER}:{USER}"), "the image runs as {user:?}");
     let container = image.ask(&["from", &image.name])?;
     let root = image.ask(&["mount", &container])?;
-    let done = look(&image, Path::new(&root)).and_then(|()| serve(Path::new(&root)));
+    let done = look(image, Path::new(&root)).and_then(|()| serve(Path::new(&root)));
     image.ask(&["umount", &container])?;
     done
 }
@@ -71,17 +88,33 @@ fn look(image: &Image, root: &Path) -> Result<()> {
 
 /// A hub in that root, as a user who owns nothing in it but what a pod would mount.
 fn serve(root: &Path) -> Result<()> {
-    let data = root.join("var/lib/muster");
-    fs::create_dir_all(&data)?;
-    std::os::unix::fs::chown(&data, Some(USER), Some(USER))?;
+    // Where something is mounted a runtime makes a folder, in the image or above it.
+    fs::create_dir_all(root.join(DATA))?;
+    let volume = tempfile::tempdir()?;
+    let data = volume.path();
+    std::os::unix::fs::chown(data, Some(USER), Some(USER))?;
+    let refused = process::succeeds(&mut mounted(
+        root,
+        data,
+        &["/muster", "serve", "--data-dir", "/elsewhere"],
+    ));
+    ensure!(!refused, "the program writes to a root that is read-only");
     let port = port::free()?;
     let log = tempfile::NamedTempFile::new()?;
-    let mut command = inside(root);
-    command
-        .args(["/muster", "serve", "--data-dir", "/var/lib/muster", "--listen"])
-        .arg(format!("127.0.0.1:{port}"))
-        .stdout(File::create(log.path())?)
-        .stderr(log.reopen()?);
+    let listen = format!("127.0.0.1:{port}");
+    let mut command = mounted(
+        root,
+        data,
+        &[
+            "/muster",
+            "serve",
+            "--data-dir",
+            "/var/lib/muster",
+            "--listen",
+            &listen,
+        ],
+    );
+    command.stdout(File::create(log.path())?).stderr(log.reopen()?);
     let mut hub = process::Service::start("the hub of the image", &mut command, Signal::TERM)?;
     wait::until("the hub of the image", START_LIMIT, || {
         if let Some(status) = hub.ended()? {
@@ -92,12 +125,35 @@ fn serve(root: &Path) -> Result<()> {
     .with_context(|| hub::tail(log.path()))?;
     let status = hub.stop()?;
     ensure!(status.success(), "the hub of the image ended with {status}");
-    let owned = fs::read_dir(&data)?.count();
+    let owned = fs::read_dir(data)?.count();
     ensure!(owned > 0, "the hub wrote nothing to its volume");
     Ok(())
 }
 
-/// A command that sees only this root and may write nowhere in it.
+/// A command that sees only this root, which is mounted read-only, and a volume in it: as a pod has it. The mounts are its
+/// own and go with it.
+fn mounted(root: &Path, volume: &Path, words: &[&str]) -> Command {
+    let script = format!(
+        "mount --bind \"$1\" \"$1\" && mount --bind \"$2\" \"$1/{DATA}\" && mount -o remount,bind,ro \"$1\" &&
+         root=$1 && shift 2 && exec chroot --userspec={USER}:{USER} --groups= \"$root\" \"$@\""
+    );
+    let mut command = Command::new("unshare");
+    command.args([
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-e",
+        "-c",
+        &script,
+        "sh",
+    ]);
+    command.arg(root).arg(volume).args(words);
+    command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    command
+}
+
+/// A command that sees only this root.
 fn inside(root: &Path) -> Command {
     let mut command = Command::new("chroot");
     command
