@@ -17,6 +17,8 @@ pub async fn follow(ctx: &Context) {
         // What changed before `from` was not seen: so everything is looked at.
         ctx.wake_everything();
         from_there(ctx, from).await;
+        // A hub that says so again and again is not asked in a circle.
+        tokio::time::sleep(RETRY).await;
     }
 }
 
