@@ -223,9 +223,14 @@ impl InfraEnv {
     /// How long its image has to be left alone; `None` when there is no image.
     pub fn cool_down_left(&self, now: Timestamp) -> Option<Duration> {
         let created = &self.status.as_ref()?.created_time.as_ref()?.0;
-        let age = Duration::try_from(now.duration_since(*created)).unwrap_or_default();
-        Some(COOL_DOWN.saturating_sub(age))
+        Some(cool_down_left(*created, now))
     }
+}
+
+/// How long an image that got its content then has to be left alone.
+pub fn cool_down_left(created: Timestamp, now: Timestamp) -> Duration {
+    let age = Duration::try_from(now.duration_since(created)).unwrap_or_default();
+    COOL_DOWN.saturating_sub(age)
 }
 
 /// The condition of an InfraEnv, and its reasons.

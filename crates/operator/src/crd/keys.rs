@@ -62,6 +62,7 @@ pub mod annotation {
     /// On Agent: namespace of the AgentMachine that reserved it.
     pub const AGENT_MACHINE_NAMESPACE: &str = "agentMachineRefNamespace";
 
+    /// On InfraEnv, `true`: its image contains Ironic's agent and belongs to machines of the bare metal operator.
     pub const ENABLE_IRONIC_AGENT: &str = "infraenv.agent-install.openshift.io/enable-ironic-agent";
     pub const IRONIC_AGENT_IMAGE: &str = "infraenv.agent-install.openshift.io/ironic-agent-image-override";
     pub const IP_FAMILY: &str = "infraenv.agent-install.openshift.io/ip-family";
@@ -89,6 +90,10 @@ pub mod annotation {
     pub const BMAC_SPOKE_CREATED: &str = "bmac.agent-install.openshift.io/spoke-bmh-machine-created";
     /// On BareMetalHost: since when its Agent has been waiting to come back, as soon as that was begun.
     pub const BMAC_RETURN_BEGUN: &str = "bmac.agent-install.openshift.io/return-begun";
+    /// On BareMetalHost, any value: it gets its deploy step back when it has been fetched, whatever others boot.
+    pub const BMAC_RETURNS_CONVERGED: &str = "bmac.agent-install.openshift.io/returns-converged";
+    /// On PreprovisioningImage: the image that was published last.
+    pub const PUBLISHED_IMAGE: &str = "preprovisioningimage.agent-install.openshift.io/published-image";
     pub const METAL3_DETACHED: &str = "baremetalhost.metal3.io/detached";
     pub const METAL3_PAUSED: &str = "baremetalhost.metal3.io/paused";
     pub const METAL3_STATUS: &str = "baremetalhost.metal3.io/status";
@@ -137,6 +142,9 @@ pub mod data {
     pub const CAPI_USER_DATA: &str = "value";
     pub const REGISTRIES_CONF: &str = "registries.conf";
     pub const CA_BUNDLE: &str = "ca-bundle.crt";
+    pub const IRONIC_URL: &str = "IRONIC_BASE_URL";
+    pub const IRONIC_INSPECTOR_URL: &str = "IRONIC_INSPECTOR_BASE_URL";
+    pub const IRONIC_AGENT_IMAGE: &str = "IRONIC_AGENT_IMAGE";
 }
 
 /// Leases by which operators agree who acts.

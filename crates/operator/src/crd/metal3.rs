@@ -115,6 +115,11 @@ impl BareMetalHost {
         self.status_text("/operationalStatus")
     }
 
+    /// Empty until the bare metal operator knows what the machine is made of.
+    pub fn hardware_hostname(&self) -> &str {
+        self.status_text("/hardware/hostname")
+    }
+
     fn status_text(&self, pointer: &str) -> &str {
         let status = self.status.as_ref();
         status
@@ -130,8 +135,16 @@ pub mod state {
     pub const PROVISIONING: &str = "provisioning";
     pub const PROVISIONED: &str = "provisioned";
     pub const DEPROVISIONING: &str = "deprovisioning";
+    pub const EXTERNALLY_PROVISIONED: &str = "externally provisioned";
+    pub const POWERING_OFF: &str = "powering off before delete";
     pub const DELETING: &str = "deleting";
 }
+
+/// A value of `automatedCleaningMode`: nothing is wiped, and no image is booted for it.
+pub const NO_CLEANING: &str = "disabled";
+
+/// The deploy step by which Ironic's agent starts discovery.
+pub const START_DISCOVERY: &str = "start_assisted_install";
 
 /// A value of `status.operationalStatus`: the bare metal operator has let go of the machine.
 pub const DETACHED: &str = "detached";
@@ -150,17 +163,49 @@ pub const DETACHED: &str = "detached";
     derive = "Default",
     derive = "PartialEq"
 )]
+#[serde(rename_all = "camelCase")]
 pub struct PreprovisioningImageSpec {
+    /// Secret with network settings that the image should contain.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub network_data_name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub architecture: String,
+    /// `iso`, `initrd`, or both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accept_formats: Vec<String>,
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PreprovisioningImageStatus {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub image_url: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kernel_url: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub extra_kernel_params: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub format: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub architecture: String,
+    /// The Secret with network settings that was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_data: Option<SecretStatus>,
     #[serde(default)]
     pub conditions: Vec<Condition>,
     #[serde(flatten)]
     pub rest: Map<String, Value>,
+}
+
+/// A Secret as it was when it was seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretStatus {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@
 //! annotations of the BareMetalHost.
 
 pub mod plan;
+mod spoke;
 mod wake;
 mod world;
 
 pub use wake::wire;
 pub use world::World;
+pub(crate) use world::agent_of;
 
 use crate::error::Error;
 use crate::key::Key;
@@ -24,7 +26,6 @@ use kube::api::{DeleteParams, Preconditions};
 use plan::{Plan, Step};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 
 pub const JOB: Job = Job {
     name: "bare-metal-host",
@@ -38,22 +39,26 @@ const WRITER: Writer = Writer("muster-bare-metal-host");
 impl looks::World for World {
     type Place = Key;
     type Step = Step;
-    type Trouble = Infallible;
+    /// Why something could not be done in the cluster.
+    type Trouble = String;
 
     const WORD: &'static str = "a BareMetalHost";
     /// A machine that comes back needs three.
     const LOOKS: usize = 8;
 
-    async fn read(ctx: &Context, key: &Key, _: Option<Infallible>) -> Result<Option<Self>, Error> {
-        Self::read(ctx, key).await
+    async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, key, trouble).await
     }
 
     fn plan(&self) -> Plan {
         plan::plan(self)
     }
 
-    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), Infallible>, Error> {
-        apply(ctx, self, step).await.map(Ok)
+    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), String>, Error> {
+        match step {
+            Step::Drain(deed) => Ok(spoke::carry_out(ctx, self, deed).await),
+            step => apply(ctx, self, step).await.map(Ok),
+        }
     }
 }
 
@@ -80,6 +85,8 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
             ctx.label(WRITER, secrets, key, labels).await
         }
         Step::PutSecret(secret) => put_secret(ctx, secret).await,
+        // See above: its failure is another one.
+        Step::Drain(_) => Ok(()),
         Step::Complain(flaws) => {
             complain(ctx, world, flaws).await;
             Ok(())

@@ -7,9 +7,11 @@ pub mod agent;
 mod boot;
 mod custody;
 mod disk;
+pub mod drain;
 pub mod fencing;
 mod fetch;
 mod finalizer;
+mod hardware;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +21,7 @@ use super::world::World;
 use crate::crd::agent::{condition, reason};
 use crate::crd::condition::{ServiceCondition, find_service};
 use crate::crd::keys::annotation;
+use crate::crd::metal3::START_DISCOVERY;
 use crate::crd::{Agent, BareMetalHost};
 use crate::key::Key;
 use crate::options::MetalBoot;
@@ -39,6 +42,8 @@ pub enum Step {
     DeleteAgent,
     LabelSecret(Key, BTreeMap<String, String>),
     PutSecret(Box<FencingSecret>),
+    /// On the node of the machine, in its cluster.
+    Drain(drain::Deed),
     /// What people must change.
     Complain(Vec<String>),
 }
@@ -56,18 +61,21 @@ struct Draft {
     agent: Option<Agent>,
     /// What must be done before the objects are changed.
     first: Vec<Step>,
+    /// What is tried in the cluster; whether it did any good is seen later.
+    tries: Vec<Step>,
     flaws: Vec<String>,
     then: Then,
 }
 
 type Stage = fn(&World, &mut Draft) -> Go;
 
-const STAGES: [Stage; 5] = [
+const STAGES: [Stage; 6] = [
     finalizer::stage,
     fetch::stage,
     custody::stage,
     boot::stage,
     agent::stage,
+    hardware::stage,
 ];
 
 pub fn plan(world: &World) -> Plan {
@@ -75,6 +83,7 @@ pub fn plan(world: &World) -> Plan {
         host: (*world.host).clone(),
         agent: world.agent.as_deref().cloned(),
         first: Vec::new(),
+        tries: Vec::new(),
         flaws: Vec::new(),
         then: Then::Rest,
     };
@@ -96,6 +105,7 @@ impl Draft {
             true => self.then,
             false => Then::Look,
         };
+        steps.extend(self.tries);
         if !self.flaws.is_empty() {
             steps.push(Step::Complain(self.flaws));
         }
@@ -134,7 +144,7 @@ fn unpause(host: &mut BareMetalHost) {
 
 /// With the BareMetalHost its Agent and its node are to go.
 fn takes_agent_along(world: &World) -> bool {
-    world.boot == MetalBoot::Converged && has(&world.host, annotation::BMAC_REMOVE_ON_DELETE)
+    world.way() == MetalBoot::Converged && has(&world.host, annotation::BMAC_REMOVE_ON_DELETE)
 }
 
 /// What the Agent says while it waits for somebody to boot its machine.
@@ -144,8 +154,34 @@ fn waits_to_be_fetched(agent: Option<&Agent>) -> Option<&ServiceCondition> {
     (bound.reason == reason::UNBINDING_PENDING_USER_ACTION).then_some(bound)
 }
 
+/// The format of an image that is booted and not written to disk.
+const LIVE: &str = "live-iso";
+
+fn asks_for_discovery(host: &BareMetalHost) -> bool {
+    let deploy = host.spec.custom_deploy.as_ref();
+    deploy.is_some_and(|deploy| deploy.method == START_DISCOVERY)
+}
+
+/// How a machine boots discovery: as all do, or by the deploy step if that was written on it before. One that runs a live
+/// image cannot be told otherwise while it does.
+pub fn way(boot: MetalBoot, host: &BareMetalHost) -> MetalBoot {
+    let image = host.spec.image.as_ref();
+    let is_live = image.is_some_and(|image| image.format.as_deref() == Some(LIVE));
+    let asks = asks_for_discovery(host) || has(host, annotation::BMAC_RETURNS_CONVERGED);
+    match boot {
+        MetalBoot::LiveImage if !asks || is_live => MetalBoot::LiveImage,
+        MetalBoot::LiveImage | MetalBoot::Converged => MetalBoot::Converged,
+    }
+}
+
+impl World {
+    fn way(&self) -> MetalBoot {
+        way(self.boot, &self.host)
+    }
+}
+
 /// The host must not be disturbed, and not be given to another cluster.
-fn is_installing(agent: &Agent) -> bool {
+pub(crate) fn is_installing(agent: &Agent) -> bool {
     let status = agent.status.as_ref();
     status.is_some_and(|status| crate::controller::agent::plan::is_installing(&status.debug_info.state))
 }

@@ -1,7 +1,9 @@
 //! What a decision about a BareMetalHost may look at.
 
 use super::plan::agent::cluster_named;
+use super::plan::drain::{self, Drained};
 use super::plan::fencing;
+use super::spoke;
 use crate::crd::keys::label;
 use crate::crd::{
     Agent, AgentClusterInstall, BareMetalHost, ClusterDeployment, InfraEnv, PreprovisioningImage,
@@ -12,6 +14,7 @@ use crate::options::MetalBoot;
 use crate::runtime::Context;
 use crate::runtime::context::{index, mac_of};
 use crate::runtime::secret::Found;
+use crate::runtime::spoke::NoSpoke;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use std::sync::Arc;
@@ -32,12 +35,17 @@ pub struct World {
     /// Credentials of the power controller, and the copy of them for fencing; read only when the copy is wanted.
     pub credentials: Option<Found>,
     pub fencing: Option<Found>,
+    /// The machine's node; read only while it is drained.
+    pub node: Option<Result<Drained, NoSpoke>>,
+    /// What kept the last step from being carried out in the cluster.
+    pub trouble: Option<String>,
+    /// How machines boot of which nothing else is said.
     pub boot: MetalBoot,
     pub now: Timestamp,
 }
 
 impl World {
-    pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
+    pub async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
         let Some(host) = ctx.mirrors.bare_metal_hosts.get(key) else {
             return Ok(None);
         };
@@ -54,11 +62,16 @@ impl World {
             install: None,
             credentials: None,
             fencing: None,
+            node: None,
+            trouble,
             boot: ctx.metal_boot,
             now: ctx.clock.now(),
         };
         world.read_cluster(ctx).await?;
         world.read_secrets(ctx).await?;
+        if let Some(question) = drain::question(&world) {
+            world.node = Some(spoke::read(ctx, &question).await);
+        }
         Ok(Some(world))
     }
 
@@ -91,7 +104,7 @@ impl World {
 }
 
 /// A machine that was taken out and put in again may have left an older Agent behind.
-fn agent_of(ctx: &Context, host: &BareMetalHost) -> Option<Arc<Agent>> {
+pub(crate) fn agent_of(ctx: &Context, host: &BareMetalHost) -> Option<Arc<Agent>> {
     let mac = mac_of(&host.namespace()?, &host.spec.boot_mac_address)?;
     let agents = ctx.mirrors.agents.by(index::AGENT_MAC, &mac);
     let age = |agent: &Arc<Agent>| agent.creation_timestamp().map(|created| created.0);

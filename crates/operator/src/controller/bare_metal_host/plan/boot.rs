@@ -1,17 +1,14 @@
 //! What the machine boots.
 
-use super::{Draft, Go, has, is_installing};
+use super::{Draft, Go, LIVE, asks_for_discovery, has, is_installing};
 use crate::controller::bare_metal_host::world::World;
 use crate::crd::InfraEnv;
 use crate::crd::infra_env::reason;
 use crate::crd::keys::annotation;
-use crate::crd::metal3::{CustomDeploy, Image, PreprovisioningImage, state};
+use crate::crd::metal3::{CustomDeploy, Image, NO_CLEANING, PreprovisioningImage, START_DISCOVERY, state};
 use crate::options::MetalBoot;
 use crate::runtime::looks::Then;
 use kube::ResourceExt;
-
-/// The deploy step by which Ironic's agent starts discovery.
-const START: &str = "start_assisted_install";
 
 pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
     let Some(infra_env) = &world.infra_env else {
@@ -20,24 +17,22 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
     if has(&draft.host, annotation::METAL3_DETACHED) {
         return Go::On;
     }
-    match world.boot {
+    match world.way() {
         MetalBoot::LiveImage => live_image(world, infra_env, draft),
         MetalBoot::Converged => converged(world, draft),
     }
 }
 
 fn converged(world: &World, draft: &mut Draft) -> Go {
-    let spec = &mut draft.host.spec;
-    if spec
-        .custom_deploy
-        .as_ref()
-        .is_some_and(|deploy| deploy.method == START)
-    {
+    let host = &mut draft.host;
+    if asks_for_discovery(host) {
+        host.annotations_mut().remove(annotation::BMAC_RETURNS_CONVERGED);
         return Go::On;
     }
     if world.image.as_deref().is_some_and(is_of_infra_env) {
-        spec.custom_deploy = Some(CustomDeploy {
-            method: START.into(),
+        host.annotations_mut().remove(annotation::BMAC_RETURNS_CONVERGED);
+        host.spec.custom_deploy = Some(CustomDeploy {
+            method: START_DISCOVERY.into(),
             ..CustomDeploy::default()
         });
     }
@@ -52,6 +47,12 @@ fn is_of_infra_env(image: &PreprovisioningImage) -> bool {
 }
 
 fn live_image(world: &World, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
+    if asks_for_discovery(&world.host) {
+        draft.flaw(format!(
+            "customDeploy {START_DISCOVERY} and a live image exclude each other: remove spec.image, or customDeploy."
+        ));
+        return Go::On;
+    }
     let inspect = draft
         .host
         .annotations_mut()
@@ -59,7 +60,7 @@ fn live_image(world: &World, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
     inspect.or_insert_with(|| "disabled".into());
     let ready = matches!(world.host.state(), state::READY | state::AVAILABLE);
     let spec = &mut draft.host.spec;
-    spec.automated_cleaning_mode = Some("disabled".into());
+    spec.automated_cleaning_mode = Some(NO_CLEANING.into());
     let status = infra_env.status.as_ref();
     let Some(url) = status
         .map(|status| &status.iso_download_url)
@@ -83,7 +84,7 @@ fn live_image(world: &World, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
         spec.online = true;
         spec.image = Some(Image {
             url: url.clone(),
-            format: Some("live-iso".into()),
+            format: Some(LIVE.into()),
             ..Image::default()
         });
     } else {

@@ -19,7 +19,7 @@ const DELAYED: &str = r#"{"deleteAction":"delay"}"#;
 
 pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
     if has(&draft.host, annotation::BMAC_HOST_MANAGEMENT) {
-        if world.boot == MetalBoot::Converged && !takes_agent_along(world) {
+        if world.way() == MetalBoot::Converged && !takes_agent_along(world) {
             draft.host.annotations_mut().remove(annotation::METAL3_DETACHED);
             unpause(&mut draft.host);
             return Go::On;
@@ -37,7 +37,7 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
 }
 
 fn has_been_installed(world: &World) -> bool {
-    match world.boot {
+    match world.way() {
         MetalBoot::Converged => world.host.state() == state::PROVISIONED,
         MetalBoot::LiveImage => {
             let status = world.agent.as_ref().and_then(|agent| agent.status.as_ref());

@@ -32,9 +32,9 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
     ] {
         host.annotations_mut().remove(key);
     }
-    match world.boot {
+    match world.way() {
         MetalBoot::LiveImage => live_image(host, begins),
-        MetalBoot::Converged => converged(host, begins),
+        MetalBoot::Converged => converged(world, host, begins),
     }
 }
 
@@ -46,7 +46,7 @@ fn live_image(host: &mut BareMetalHost, begins: bool) -> Go {
     Go::Stop
 }
 
-fn converged(host: &mut BareMetalHost, begins: bool) -> Go {
+fn converged(world: &World, host: &mut BareMetalHost, begins: bool) -> Go {
     match host.state() {
         state::PROVISIONED => {}
         // A host whose installation was cancelled or failed.
@@ -55,5 +55,10 @@ fn converged(host: &mut BareMetalHost, begins: bool) -> Go {
         _ => return Go::On,
     }
     host.spec.custom_deploy = None;
+    // Without its deploy step it would look like one that boots live images, as the others do.
+    if world.boot == MetalBoot::LiveImage {
+        host.annotations_mut()
+            .insert(annotation::BMAC_RETURNS_CONVERGED.into(), "true".into());
+    }
     Go::Stop
 }

@@ -1,6 +1,6 @@
 //! Whether the BareMetalHost is ours, and how it goes.
 
-use super::{Draft, Go, Step, takes_agent_along, unpause};
+use super::{Draft, Go, Step, drain, takes_agent_along, unpause};
 use crate::controller::bare_metal_host::world::World;
 use crate::crd::keys::{self, annotation, finalizer, label};
 use crate::crd::metal3::state;
@@ -32,19 +32,24 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
 
 /// A paused host would never be deleted, a detached one not be cleaned.
 fn leave(world: &World, draft: &mut Draft) {
+    if !takes_agent_along(world) {
+        unpause(&mut draft.host);
+        return let_go(&mut draft.host);
+    }
+    // As long as it is detached, the bare metal operator waits.
+    if is_to_be_wiped(world) && drain::goes_on(world, draft) {
+        return;
+    }
     let host = &mut draft.host;
     unpause(host);
-    if !takes_agent_along(world) {
-        return let_go(host);
-    }
     host.annotations_mut().remove(annotation::METAL3_DETACHED);
     if !keys::has_finalizer(&*world.host, finalizer::BARE_METAL_HOST) {
         return;
     }
-    let Some(agent) = &world.agent else {
+    if world.agent.is_none() {
         return let_go(host);
-    };
-    if is_lent(agent) && world.host.state() != state::DELETING {
+    }
+    if is_to_be_wiped(world) {
         // The machine is wiped first; the watch tells when it is.
         host.spec.automated_cleaning_mode = Some("metadata".into());
         return;
@@ -53,8 +58,12 @@ fn leave(world: &World, draft: &mut Draft) {
     let_go(host);
 }
 
-fn is_lent(agent: &Agent) -> bool {
-    agent.spec.cluster_deployment_name.is_some()
+/// It is part of a cluster, and nobody has begun to wipe it.
+pub(super) fn is_to_be_wiped(world: &World) -> bool {
+    let lent = |agent: &Agent| agent.spec.cluster_deployment_name.is_some();
+    keys::has_finalizer(&*world.host, finalizer::BARE_METAL_HOST)
+        && world.agent.as_deref().is_some_and(lent)
+        && world.host.state() != state::DELETING
 }
 
 fn let_go(host: &mut BareMetalHost) {

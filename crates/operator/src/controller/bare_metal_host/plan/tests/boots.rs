@@ -211,3 +211,40 @@ fn people_may_keep_the_bare_metal_operator_in_charge() {
         assert!(noted(&settled(&refused), annotation::METAL3_DETACHED).is_some());
     }
 }
+
+#[test]
+fn a_machine_with_the_deploy_step_written_on_it_takes_that_way_where_others_boot_live_images() {
+    let preset = settled(&live(deployed("available"), None));
+    assert_eq!((method(&preset), image_url(&preset)), (Some(START), None));
+    assert_eq!(
+        noted(&preset, annotation::METAL3_INSPECT),
+        None,
+        "it is inspected as it likes"
+    );
+    let lent = settled(&live(deployed("provisioned"), Some(agent("installed", "Done"))));
+    assert_eq!(noted(&lent, annotation::METAL3_DETACHED), Some(OURS));
+    // Back, and on the same way again.
+    let fetched = settled(&live((*lent.host).clone(), Some(waiting())));
+    assert_eq!((method(&fetched), image_url(&fetched)), (None, None));
+    let back = settled(&in_state(
+        &settled(&in_state(&fetched, "deprovisioning")),
+        "available",
+    ));
+    assert_eq!((method(&back), image_url(&back)), (Some(START), None));
+    assert_eq!(noted(&back, annotation::BMAC_RETURNS_CONVERGED), None);
+}
+
+#[test]
+fn a_deploy_step_beside_a_live_image_is_a_mistake_and_changes_nothing() {
+    let mut both = booted_live("provisioned");
+    both.spec.custom_deploy = deployed("provisioned").spec.custom_deploy;
+    let world = live(both, Some(agent("known-unbound", "")));
+    let told = flaws(&plan(&world));
+    assert!(
+        told[0].contains("customDeploy") && told[0].contains("spec.image"),
+        "{told:?}"
+    );
+    let kept = settled(&world);
+    assert_eq!((method(&kept), image_url(&kept)), (Some(START), Some(URL)));
+    assert_eq!(noted(&kept, annotation::METAL3_DETACHED), None);
+}

@@ -2,6 +2,8 @@
 
 mod agents;
 mod boots;
+mod drains;
+mod hardware;
 mod leaves;
 mod returns;
 
@@ -200,6 +202,8 @@ fn world(boot: MetalBoot, host: BareMetalHost, agent: Option<Agent>) -> World {
         install: None,
         credentials: None,
         fencing: None,
+        node: Some(Err(crate::runtime::spoke::NoSpoke::NoKubeconfig)),
+        trouble: None,
         boot,
         now: now(),
     }
@@ -223,7 +227,7 @@ fn after(world: &World, plan: &Plan) -> World {
                 next.agent = Some(Arc::new(merged(&**world.agent.as_ref().unwrap(), patch)));
             }
             Step::DeleteAgent => next.agent = None,
-            Step::LabelSecret(..) | Step::PutSecret(_) | Step::Complain(_) => {}
+            Step::LabelSecret(..) | Step::PutSecret(_) | Step::Drain(_) | Step::Complain(_) => {}
         }
     }
     next

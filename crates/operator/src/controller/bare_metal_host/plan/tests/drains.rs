@@ -1,0 +1,196 @@
+//! Nodes of machines that go with their Agents.
+
+use super::super::drain::{Deed, Drained, question};
+use super::*;
+use crate::runtime::spoke::NoSpoke;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use std::time::Duration;
+
+const WAIT: Then = Then::After(Duration::from_secs(20));
+
+/// Deleted, lent, and its Agent is to go with it.
+fn leaving(extra: &[(&str, &str)], node: Result<Drained, NoSpoke>) -> World {
+    let remove = [(annotation::BMAC_REMOVE_ON_DELETE, "true")];
+    let mut host = annotated(annotated(given_away(deployed("provisioned")), &remove), extra);
+    host.metadata.deletion_timestamp = Some(clock::time(now()));
+    let mut agent = agent("installed", "Done");
+    agent.spec.hostname = "rack-one".into();
+    agent.spec.cluster_deployment_name = Some(crate::crd::reference::ClusterRef {
+        name: "blue".into(),
+        namespace: "clusters".into(),
+    });
+    let mut world = converged(host, Some(agent));
+    world.node = Some(node);
+    world
+}
+
+fn node(cordoned: bool, ready: &str) -> Option<Node> {
+    serde_json::from_value(json!({
+        "metadata": { "name": "rack-one" }, "spec": { "unschedulable": cordoned },
+        "status": { "conditions": [{ "type": "Ready", "status": ready }] },
+    }))
+    .unwrap()
+}
+
+fn pod(name: &str, change: impl FnOnce(&mut Value)) -> Pod {
+    let mut pod =
+        json!({ "metadata": { "name": name, "namespace": "apps" }, "status": { "phase": "Running" } });
+    change(&mut pod);
+    serde_json::from_value(pod).unwrap()
+}
+
+fn plain(name: &str) -> Pod {
+    pod(name, |_| ())
+}
+
+fn asked(name: &str, ago: SignedDuration) -> Pod {
+    pod(name, |pod| {
+        pod["metadata"]["deletionTimestamp"] = json!((now() - ago).to_string())
+    })
+}
+
+fn deeds(plan: &Plan) -> Vec<Deed> {
+    let deeds = plan.steps.iter().filter_map(|step| match step {
+        Step::Drain(deed) => Some(deed.clone()),
+        _ => None,
+    });
+    deeds.collect()
+}
+
+/// What the host would be after the plan, which wipes nothing as long as the drain goes on.
+fn status_after(world: &World) -> (String, bool) {
+    let next = after(world, &plan(world));
+    let waits = noted(&next, annotation::METAL3_DETACHED).is_some();
+    let status = noted(&next, annotation::BMAC_DRAIN_STATUS).unwrap_or_default();
+    (status.to_owned(), waits)
+}
+
+#[test]
+fn a_node_is_closed_then_emptied_and_only_then_is_the_machine_wiped() {
+    let of_daemon = pod("daemon", |pod| {
+        pod["metadata"]["ownerReferences"] =
+            json!([{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "u" }]);
+    });
+    let ended = pod("ended", |pod| pod["status"]["phase"] = json!("Succeeded"));
+    let pods = vec![plain("web"), of_daemon.clone(), ended.clone()];
+    let open = leaving(
+        &[],
+        Ok(Drained {
+            node: node(false, "True"),
+            pods,
+        }),
+    );
+    assert_eq!(
+        deeds(&plan(&open)),
+        [
+            Deed::Cordon("rack-one".into()),
+            Deed::Evict(Key::new("apps", "web"))
+        ]
+    );
+    assert_eq!(status_after(&open), ("draining in progress".into(), true));
+    let begun = after(&open, &plan(&open));
+    assert_eq!(
+        noted(&begun, annotation::BMAC_DRAIN_STARTED_AT),
+        Some(now().to_string().as_str())
+    );
+
+    let mut slow = begun.clone();
+    slow.now = now() + SignedDuration::from_secs(20);
+    let pods = vec![asked("web", SignedDuration::from_secs(20))];
+    slow.node = Some(Ok(Drained {
+        node: node(true, "True"),
+        pods,
+    }));
+    let waits = plan(&slow);
+    assert_eq!((waits.steps.len(), waits.then), (0, WAIT), "it was asked already");
+
+    let mut empty = slow.clone();
+    let pods = vec![of_daemon, ended];
+    empty.node = Some(Ok(Drained {
+        node: node(true, "True"),
+        pods,
+    }));
+    assert_eq!(status_after(&empty), ("drain succeeded".into(), false));
+    let wiped = settled(&empty);
+    assert_eq!(
+        wiped.host.spec.automated_cleaning_mode.as_deref(),
+        Some("metadata")
+    );
+    assert_eq!(question(&wiped), None, "and is not asked about again");
+}
+
+#[test]
+fn a_limit_ends_the_drain_and_without_one_it_takes_as_long_as_it_takes() {
+    let busy = || {
+        Ok(Drained {
+            node: node(true, "True"),
+            pods: vec![plain("web")],
+        })
+    };
+    let began = (now() - SignedDuration::from_mins(3)).to_string();
+    let began = (annotation::BMAC_DRAIN_STARTED_AT, began.as_str());
+    assert_eq!(status_after(&leaving(&[began], busy())).0, "draining in progress");
+    for (limit, expected) in [
+        ("5m", ("draining in progress", true)),
+        ("2m30s", ("drain timed out", false)),
+    ] {
+        let world = leaving(&[began, (annotation::BMAC_DRAIN_TIMEOUT, limit)], busy());
+        assert_eq!(
+            status_after(&world),
+            (expected.0.to_owned(), expected.1),
+            "{limit}"
+        );
+    }
+    let world = leaving(&[(annotation::BMAC_DRAIN_TIMEOUT, "soon")], busy());
+    assert!(flaws(&plan(&world))[0].contains("drain-timeout"));
+    let (status, waits) = status_after(&world);
+    assert!(status.contains("soon") && waits, "{status}");
+}
+
+#[test]
+fn pods_of_a_node_that_does_not_answer_are_not_waited_for_for_ever() {
+    for (ready, minutes, expected) in [
+        ("Unknown", 6, "drain succeeded"),
+        ("Unknown", 4, "draining in progress"),
+        ("True", 6, "draining in progress"),
+    ] {
+        let pods = vec![asked("web", SignedDuration::from_mins(minutes))];
+        let world = leaving(
+            &[],
+            Ok(Drained {
+                node: node(true, ready),
+                pods,
+            }),
+        );
+        assert_eq!(status_after(&world).0, expected, "{ready} {minutes}");
+    }
+}
+
+#[test]
+fn what_keeps_a_node_from_being_drained_is_said_and_a_cluster_that_is_not_there_keeps_nobody() {
+    let down = leaving(&[], Err(NoSpoke::Failed("it does not answer".into())));
+    assert_eq!(
+        status_after(&down),
+        ("not drained yet: it does not answer".into(), true)
+    );
+    let mut refused = leaving(
+        &[],
+        Ok(Drained {
+            node: node(true, "True"),
+            pods: vec![plain("web")],
+        }),
+    );
+    refused.trouble = Some("forbidden".into());
+    assert_eq!(
+        status_after(&refused),
+        ("not drained yet: forbidden".into(), true)
+    );
+    assert!(deeds(&plan(&refused)).is_empty(), "not again at once");
+    let gone = leaving(&[], Err(NoSpoke::NoKubeconfig));
+    let (status, waits) = status_after(&gone);
+    assert!(status.starts_with("not drained: ") && !waits);
+    assert_eq!(
+        status_after(&leaving(&[], Ok(Drained::default()))),
+        ("drain succeeded".into(), false)
+    );
+}

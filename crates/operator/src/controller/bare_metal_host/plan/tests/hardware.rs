@@ -1,0 +1,106 @@
+//! What the bare metal operator is told of machines that it does not inspect.
+
+use super::*;
+use crate::crd::agent::{Cpu, Memory, SystemVendor};
+
+fn known() -> Agent {
+    let mut agent = agent("known-unbound", "");
+    let inventory = &mut agent.status.as_mut().unwrap().inventory;
+    inventory.hostname = "found".into();
+    inventory.memory = Memory {
+        physical_bytes: 8 << 30,
+        ..Memory::default()
+    };
+    inventory.cpu = Cpu {
+        count: 4,
+        clock_megahertz: 2000,
+        architecture: "x86_64".into(),
+        model_name: "Core".into(),
+        flags: vec!["vmx".into()],
+    };
+    inventory.system_vendor = SystemVendor {
+        manufacturer: "ACME".into(),
+        ..SystemVendor::default()
+    };
+    inventory.interfaces = vec![HostInterface {
+        name: "eth0".into(),
+        vendor: "virtio".into(),
+        mac_address: MAC.into(),
+        speed_mbps: 10240,
+        ip_v4_addresses: vec!["10.0.0.5/24".into()],
+        ip_v6_addresses: vec!["fe80::1/64".into()],
+        ..HostInterface::default()
+    }];
+    let disk = &mut inventory.disks[0];
+    disk.by_path = "/dev/disk/by-path/1".into();
+    disk.drive_type = "HDD".into();
+    disk.size_bytes = 1000;
+    agent
+}
+
+fn told(world: &World) -> Option<Value> {
+    let text = noted(world, annotation::METAL3_HARDWARE_DETAILS)?;
+    Some(serde_json::from_str(text).unwrap())
+}
+
+#[test]
+fn the_inventory_is_told_in_the_words_of_the_bare_metal_operator() {
+    let world = settled(&live(booted_live("provisioned"), Some(known())));
+    let details = told(&world).unwrap();
+    assert_eq!(details["hostname"], "found");
+    assert_eq!(details["ramMebibytes"], 8192);
+    assert_eq!(details["systemVendor"]["manufacturer"], "ACME");
+    assert_eq!(
+        details["cpu"],
+        json!({ "arch": "x86_64", "model": "Core", "clockMegahertz": 2000, "flags": ["vmx"], "count": 4 })
+    );
+    let nic = |address: &str| json!({ "name": "eth0", "model": "virtio", "mac": MAC, "ip": address, "speedGbps": 10 });
+    assert_eq!(details["nics"], json!([nic("fe80::1"), nic("10.0.0.5")]));
+    assert_eq!(details["storage"][0]["name"], "/dev/disk/by-path/1");
+    assert_eq!(details["storage"][0]["rotational"], true);
+    assert_eq!(details["storage"][0]["sizeBytes"], 1000);
+    // It reads strictly: a field that it does not know would make it refuse all.
+    let known = [
+        "hostname",
+        "systemVendor",
+        "ramMebibytes",
+        "cpu",
+        "nics",
+        "storage",
+    ];
+    assert!(
+        details
+            .as_object()
+            .unwrap()
+            .keys()
+            .all(|key| known.contains(&key.as_str()))
+    );
+}
+
+#[test]
+fn the_name_that_was_asked_for_counts() {
+    let mut named = known();
+    named.spec.hostname = "wanted".into();
+    let world = settled(&live(booted_live("provisioned"), Some(named)));
+    assert_eq!(told(&world).unwrap()["hostname"], "wanted");
+}
+
+#[test]
+fn nothing_is_told_twice_or_too_early_or_to_who_inspects_for_himself() {
+    let mut consumed = booted_live("provisioned");
+    consumed.status.as_mut().unwrap().0["hardware"] = json!({ "hostname": "found" });
+    let mut nameless = known();
+    nameless.status.as_mut().unwrap().inventory.hostname.clear();
+    let mut bare = known();
+    bare.status.as_mut().unwrap().inventory.interfaces.clear();
+    let quiet = [
+        live(consumed, Some(known())),
+        live(booted_live("provisioned"), Some(nameless)),
+        live(booted_live("provisioned"), Some(bare)),
+        live(booted_live("provisioned"), None),
+        converged(deployed("provisioning"), Some(known())),
+    ];
+    for world in quiet {
+        assert_eq!(told(&settled(&world)), None);
+    }
+}
