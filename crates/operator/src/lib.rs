@@ -91,6 +91,7 @@ fn context(options: &Options, connection: Connection, me: &str) -> Result<Contex
         providers: Providers::new(own_lease(options, &kube)),
         reclaim_image: options.reclaim_image.clone(),
         metal_boot: options.metal_boot,
+        ironic: options.ironic.clone(),
         clock: options.clock.clone(),
         retry: options.retry,
         kube,

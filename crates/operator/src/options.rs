@@ -1,6 +1,7 @@
 //! What an operator can be told.
 
 use crate::controller::Chosen;
+use crate::key::Key;
 use crate::runtime::clock::Clock;
 use crate::runtime::lease::Terms;
 use std::net::SocketAddr;
@@ -23,18 +24,19 @@ pub struct Options {
     pub reclaim_image: Option<String>,
     /// How machines with a power controller boot discovery.
     pub metal_boot: MetalBoot,
+    /// The Secret that tells where Ironic is and which image its agent has; for the converged flow.
+    pub ironic: Key,
     pub clock: Clock,
 }
 
 /// How the bare metal operator is asked to boot discovery on a BareMetalHost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MetalBoot {
-    /// The discovery image as a live image. Works with any bare metal operator, and is the default because discovery
-    /// images do not contain Ironic's own agent.
+    /// The discovery image as a live image. Works with any bare metal operator, and nothing need be known of Ironic.
     #[default]
     LiveImage,
     /// The converged flow: machines stay in the hands of Ironic's agent, which starts discovery by the deploy step
-    /// `start_assisted_install`. Somebody has to publish PreprovisioningImages that contain both agents.
+    /// `start_assisted_install`. Discovery images contain both agents, and are published as PreprovisioningImages.
     Converged,
 }
 
@@ -64,6 +66,7 @@ impl Default for Options {
             retry: Duration::from_secs(10),
             reclaim_image: None,
             metal_boot: MetalBoot::default(),
+            ironic: Key::new("openshift-machine-api", "metal3-image-customization-config"),
             clock: Clock::default(),
         }
     }

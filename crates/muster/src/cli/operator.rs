@@ -5,7 +5,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output;
 use muster_operator::controller::Chosen;
 use muster_operator::crd::{self, ClusterRefs};
-use muster_operator::{Connection, Election, MetalBoot, Options};
+use muster_operator::{Connection, Election, Key, MetalBoot, Options};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -81,6 +81,24 @@ pub struct KubeArgs {
     /// they boot the discovery image as a live image
     #[arg(long)]
     converged: bool,
+    /// The Secret that says where Ironic is (`IRONIC_BASE_URL`, and if there is one `IRONIC_INSPECTOR_BASE_URL`) and
+    /// which image its agent has (`IRONIC_AGENT_IMAGE`); for --converged
+    #[arg(
+        long,
+        value_name = "NAMESPACE/NAME",
+        default_value = "openshift-machine-api/metal3-image-customization-config",
+        value_parser = secret_key
+    )]
+    ironic_config: Key,
+}
+
+fn secret_key(text: &str) -> Result<Key, String> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Ok(Key::new(namespace, name))
+        }
+        _ => Err("it has the form NAMESPACE/NAME".into()),
+    }
 }
 
 /// Print the definitions of the operator's kinds
@@ -155,6 +173,7 @@ impl KubeArgs {
             } else {
                 MetalBoot::LiveImage
             },
+            ironic: self.ironic_config,
             ..Options::default()
         };
         muster_operator::run(options, connection, stop)

@@ -11,6 +11,7 @@ pub mod bare_metal_host;
 pub mod cluster_deployment;
 pub mod infra_env;
 pub mod node_provider_id;
+pub mod preprovisioning_image;
 
 use crate::runtime::hook::Hooks;
 use crate::runtime::work::Job;
@@ -29,6 +30,7 @@ pub enum Controller {
     AgentServiceConfig,
     ClusterDeployment,
     BareMetalHost,
+    PreprovisioningImage,
     AgentCluster,
     AgentMachine,
     NodeProviderId,
@@ -62,6 +64,7 @@ impl Controller {
         Self::AgentServiceConfig,
         Self::ClusterDeployment,
         Self::BareMetalHost,
+        Self::PreprovisioningImage,
         Self::AgentCluster,
         Self::AgentMachine,
         Self::NodeProviderId,
@@ -77,6 +80,7 @@ impl Controller {
             Self::AgentServiceConfig => "agent-service-config",
             Self::ClusterDeployment => "cluster-deployment",
             Self::BareMetalHost => "bare-metal-host",
+            Self::PreprovisioningImage => "preprovisioning-image",
             Self::AgentCluster => "agent-cluster",
             Self::AgentMachine => "agent-machine",
             Self::NodeProviderId => "node-provider-id",
@@ -92,7 +96,8 @@ impl Controller {
             | Self::AgentClassification
             | Self::AgentServiceConfig
             | Self::ClusterDeployment
-            | Self::BareMetalHost => Group::Service,
+            | Self::BareMetalHost
+            | Self::PreprovisioningImage => Group::Service,
             Self::AgentCluster | Self::AgentMachine | Self::NodeProviderId => Group::CapiProvider,
         }
     }
@@ -107,6 +112,7 @@ impl Controller {
             Self::AgentServiceConfig => agent_service_config::wire(hooks),
             Self::ClusterDeployment => cluster_deployment::wire(hooks),
             Self::BareMetalHost => bare_metal_host::wire(hooks),
+            Self::PreprovisioningImage => preprovisioning_image::wire(hooks),
             Self::AgentCluster => agent_cluster::wire(hooks),
             Self::AgentMachine => agent_machine::wire(hooks),
             Self::NodeProviderId => node_provider_id::wire(hooks),
@@ -123,6 +129,7 @@ impl Controller {
             Self::AgentServiceConfig => agent_service_config::JOB,
             Self::ClusterDeployment => cluster_deployment::JOB,
             Self::BareMetalHost => bare_metal_host::JOB,
+            Self::PreprovisioningImage => preprovisioning_image::JOB,
             Self::AgentCluster => agent_cluster::JOB,
             Self::AgentMachine => agent_machine::JOB,
             Self::NodeProviderId => node_provider_id::JOB,

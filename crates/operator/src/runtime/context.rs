@@ -38,6 +38,8 @@ pub struct Context {
     /// With what hosts are fetched back from the inside of their clusters; absent: not at all.
     pub reclaim_image: Option<String>,
     pub metal_boot: MetalBoot,
+    /// The Secret that tells where Ironic is.
+    pub ironic: Key,
     pub clock: Clock,
     /// How long after a failure an object is looked at again.
     pub retry: Duration,
@@ -59,6 +61,7 @@ pub struct Queues {
     /// AgentMachines whose nodes are told who they are.
     pub node_provider_id: Queue,
     pub bare_metal_host: Queue,
+    pub preprovisioning_image: Queue,
 }
 
 impl Queues {
@@ -74,6 +77,7 @@ impl Queues {
             ("agent-cluster", self.agent_cluster.len()),
             ("agent-machine", self.agent_machine.len()),
             ("bare-metal-host", self.bare_metal_host.len()),
+            ("preprovisioning-image", self.preprovisioning_image.len()),
             ("node-provider-id", self.node_provider_id.len()),
         ]
     }
@@ -130,6 +134,10 @@ pub mod index {
     pub const METAL_CLUSTER: &str = "metal-cluster";
     /// BareMetalHost: `namespace/name` of the Secret with the credentials of its power controller.
     pub const METAL_CREDENTIALS: &str = "metal-credentials";
+    /// PreprovisioningImage: `namespace/name` of its InfraEnv.
+    pub const IMAGE_INFRA_ENV: &str = "image-infra-env";
+    /// PreprovisioningImage: `namespace/name` of the Secret with network settings that it names.
+    pub const IMAGE_NETWORK: &str = "image-network";
 }
 
 /// Copies of everything that is read.
@@ -216,7 +224,9 @@ impl Mirrors {
                     labels: Some(keys::label::INFRA_ENV.into()),
                     ..here
                 },
-            ),
+            )
+            .index(index::IMAGE_INFRA_ENV, label_of_infra_env)
+            .index(index::IMAGE_NETWORK, image_network),
             secrets: mirror(kube, &labelled),
             config_maps: mirror(kube, &labelled),
         }
@@ -374,6 +384,14 @@ fn metal_credentials(host: &BareMetalHost) -> Vec<String> {
     let namespace = host.namespace().unwrap_or_default();
     let bmc = host.spec.bmc.iter();
     bmc.map(|bmc| Key::new(&namespace, &bmc.credentials_name).to_string())
+        .collect()
+}
+
+fn image_network(image: &PreprovisioningImage) -> Vec<String> {
+    let namespace = image.namespace().unwrap_or_default();
+    let name = Some(&image.spec.network_data_name).filter(|name| !name.is_empty());
+    name.map(|name| Key::new(&namespace, name).to_string())
+        .into_iter()
         .collect()
 }
 

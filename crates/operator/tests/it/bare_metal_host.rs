@@ -3,10 +3,10 @@
 use crate::described::one_host;
 use crate::lent::{machine, says, state, word};
 use crate::metal::{HOST, MetalOperator, Room, image, method, noted};
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Node, Pod, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use muster_operator::MetalBoot;
 use muster_operator::crd::keys::{annotation, finalizer, label};
 use muster_operator::crd::metal3::{BareMetalHost, PreprovisioningImage};
@@ -122,15 +122,10 @@ async fn r4_a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_ba
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r4_d1_a_machine_in_the_converged_flow_is_fetched_back_and_then_all_is_quiet() {
-    let mut room = Room::start(MetalBoot::Converged).await;
+    let mut room = Room::without_images(MetalBoot::Converged).await;
     let metal = MetalOperator::start(&room);
     let pool = room.world.pool_of("lab", |_| ()).await;
     room.machine(&machine(pool, 0).mac(0), json!({})).await;
-    preprovisioning_image(&room, "ImageSuccess").await;
-    room.when("registered", |host| host.state() == "available").await;
-    let waits_for_image = room.looked_at().await;
-    assert_eq!(method(&waits_for_image), None, "toy 6: the image is not ours");
-    assert_eq!(waits_for_image.spec.automated_cleaning_mode, None);
     preprovisioning_image(&room, "InfraEnvAvailable").await;
     let booted = room.when("booting", |host| host.state() == "provisioning").await;
     assert_eq!(method(&booted), Some(START));
@@ -172,6 +167,57 @@ async fn r4_d1_a_machine_in_the_converged_flow_is_fetched_back_and_then_all_is_q
         .await;
     room.assert_settled().await;
     assert!(metal.diary().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_06_d2_the_deploy_step_is_not_set_for_an_image_that_is_not_of_the_infra_env() {
+    let room = Room::without_images(MetalBoot::Converged).await;
+    let metal = MetalOperator::start(&room);
+    room.world.pool_of("lab", |_| ()).await;
+    room.machine("52:54:00:aa:00:01", json!({})).await;
+    room.when("registered", |host| host.state() == "available").await;
+    assert_eq!(method(&room.looked_at().await), None, "there is no image at all");
+    // Ready, and an image of the bare metal operator's own.
+    preprovisioning_image(&room, "ImageSuccess").await;
+    let waits = room.looked_at().await;
+    assert_eq!((method(&waits), image(&waits)), (None, None));
+    assert_eq!(waits.spec.automated_cleaning_mode, None);
+    metal.has_done(&["registering", "available"]).await;
+    preprovisioning_image(&room, "InfraEnvAvailable").await;
+    room.when("deployed", |host| method(host) == Some(START)).await;
+    metal.has_done(&["provisioning", "boot"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deploy_step_that_was_written_before_is_kept_where_others_boot_live_images() {
+    let mut room = Room::start(MetalBoot::LiveImage).await;
+    room.world.pool_of("lab", |_| ()).await;
+    let preset = json!({ "customDeploy": { "method": START } });
+    room.machine("52:54:00:aa:00:01", preset).await;
+    room.status(json!({ "provisioning": { "state": "available" }, "operationalStatus": "OK" }))
+        .await;
+    let host = room.looked_at().await;
+    assert_eq!((method(&host), image(&host)), (Some(START), None));
+    assert_eq!(noted(&host, annotation::METAL3_INSPECT), None);
+    room.status(json!({ "provisioning": { "state": "provisioned" } }))
+        .await;
+    room.when("detached", |host| {
+        noted(host, annotation::METAL3_DETACHED) == Some(OURS)
+    })
+    .await;
+    room.assert_settled().await;
+    // Both at once is a mistake that people are told.
+    room.annotate(json!({ annotation::METAL3_DETACHED: null })).await;
+    let live = json!({ "spec": { "image": { "url": "http://elsewhere/x.iso", "format": "live-iso" } } });
+    room.change(live).await;
+    let events: Api<Event> = Api::namespaced(room.world.kube.clone(), &room.world.pool);
+    let of_host = ListParams::default().fields(&format!("regarding.name={HOST}"));
+    let told = async || {
+        let found = events.list(&of_host).await.unwrap().items;
+        let mut notes = found.iter().map(|event| event.note.clone().unwrap_or_default());
+        notes.any(|note| note.contains("spec.image, or customDeploy"))
+    };
+    room.world.until("it is told", told).await;
 }
 
 /// As the bare metal operator makes it, with an image of this reason.
@@ -496,6 +542,70 @@ async fn a_deleted_machine_is_let_go_and_takes_its_agent_along_when_that_is_want
     api.delete(HOST, &DeleteParams::default()).await.unwrap();
     room.world.gone::<BareMetalHost>(&room.world.pool, HOST).await;
     room.world.gone::<Agent>(&room.world.pool, &name).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_goes_with_its_agent_is_drained_before_it_is_wiped() {
+    let mut room = Room::start(MetalBoot::Converged).await;
+    let pool = room.world.pool_of("lab", |_| ()).await;
+    let name = room.world.free_host(pool).await;
+    let node = format!("node-{}", &name[..8]);
+    room.machine(
+        &machine(pool, 0).mac(0),
+        json!({ "customDeploy": { "method": START } }),
+    )
+    .await;
+    room.annotate(json!({ annotation::BMAC_REMOVE_ON_DELETE: "true", annotation::BMAC_HOSTNAME: node }))
+        .await;
+    room.world
+        .agent_when(&name, "named", |agent| agent.spec.hostname == node)
+        .await;
+    room.world.running_cluster("spoke").await;
+    room.world.kubeconfig_of("spoke").await;
+    room.world.want(&name, Some("spoke")).await.unwrap();
+    let nodes: Api<Node> = Api::all(room.world.kube.clone());
+    let pods = room.world.api::<Pod>(&room.world.pool);
+    let made: Node = serde_json::from_value(json!({ "metadata": { "name": node } })).unwrap();
+    nodes.create(&PostParams::default(), &made).await.unwrap();
+    let web: Pod = serde_json::from_value(json!({
+        "metadata": { "name": "web" },
+        "spec": { "nodeName": node, "containers": [{ "name": "web", "image": "web" }] },
+    }))
+    .unwrap();
+    pods.create(&PostParams::default(), &web).await.unwrap();
+    room.status(json!({ "provisioning": { "state": "provisioned" }, "operationalStatus": "detached" }))
+        .await;
+    room.when("detached", |host| {
+        noted(host, annotation::METAL3_DETACHED).is_some()
+    })
+    .await;
+
+    let hosts = room.world.api::<BareMetalHost>(&room.world.pool);
+    hosts.delete(HOST, &DeleteParams::default()).await.unwrap();
+    let says = |status: &'static str| {
+        move |host: &BareMetalHost| noted(host, annotation::BMAC_DRAIN_STATUS) == Some(status)
+    };
+    room.when("begun", says("draining in progress")).await;
+    let evicted = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
+    room.world.when(&room.world.pool, "web", "evicted", evicted).await;
+    let closed = nodes.get(&node).await.unwrap();
+    assert_eq!(closed.spec.unwrap().unschedulable, Some(true));
+    let waits = room.now().await;
+    assert!(
+        noted(&waits, annotation::METAL3_DETACHED).is_some() && waits.spec.automated_cleaning_mode.is_none()
+    );
+
+    // It has ended.
+    let at_once = DeleteParams::default().grace_period(0);
+    pods.delete("web", &at_once).await.unwrap();
+    room.annotate(json!({ "look": "again" })).await;
+    let done = room.when("drained", says("drain succeeded")).await;
+    assert_eq!(noted(&done, annotation::METAL3_DETACHED), None);
+    assert_eq!(done.spec.automated_cleaning_mode.as_deref(), Some("metadata"));
+    room.status(json!({ "provisioning": { "state": "deleting" } }))
+        .await;
+    room.world.gone::<BareMetalHost>(&room.world.pool, HOST).await;
+    let _ = nodes.delete(&node, &DeleteParams::default()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

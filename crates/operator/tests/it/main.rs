@@ -35,6 +35,7 @@ mod lent;
 mod machines;
 mod metal;
 mod own_server;
+mod preprovisioning_image;
 mod runtime;
 mod served;
 mod world;

@@ -10,7 +10,7 @@ use kube::runtime::watcher::watch_object;
 use muster_operator::crd::keys::{annotation, label};
 use muster_operator::crd::metal3::BareMetalHost;
 use muster_operator::runtime::clock::Clock;
-use muster_operator::{MetalBoot, Options};
+use muster_operator::{Key, MetalBoot, Options};
 use muster_simfleet::{Power, Remote};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
@@ -27,6 +27,8 @@ pub struct Room {
     pub world: World,
     pub clock: Clock,
     boot: MetalBoot,
+    /// Which controllers run, as people choose them.
+    controllers: &'static str,
     running: Option<Running>,
 }
 
@@ -39,20 +41,39 @@ impl Room {
     }
 
     pub async fn at_once(boot: MetalBoot) -> Self {
+        Self::with(boot, "").await
+    }
+
+    /// Where somebody else publishes preprovisioning images.
+    pub async fn without_images(boot: MetalBoot) -> Self {
+        let room = Self::with(boot, "-preprovisioning-image").await;
+        room.clock.advance(Duration::from_secs(3600));
+        room
+    }
+
+    async fn with(boot: MetalBoot, controllers: &'static str) -> Self {
         let mut room = Self {
             world: World::without_operator().await,
             clock: Clock::default(),
             boot,
+            controllers,
             running: None,
         };
         room.start_operator().await;
         room
     }
 
+    /// The Secret that tells where Ironic is, in this world.
+    pub fn ironic(&self) -> Key {
+        Key::new(&self.world.pool, "ironic")
+    }
+
     pub async fn start_operator(&mut self) {
         let options = Options {
             metal_boot: self.boot,
             clock: self.clock.clone(),
+            controllers: self.controllers.parse().unwrap(),
+            ironic: self.ironic(),
             ..self.world.options()
         };
         self.running = Some(run_over(options, self.world.server.connection().await));

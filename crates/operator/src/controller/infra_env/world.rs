@@ -1,9 +1,11 @@
 //! What a decision about an InfraEnv may look at.
 
+use crate::controller::preprovisioning_image::ironic::{self, Ironic};
 use crate::crd::keys::{self, annotation};
 use crate::crd::{ClusterDeployment, InfraEnv, NMStateConfig};
 use crate::error::{Error, Trouble};
 use crate::key::Key;
+use crate::options::MetalBoot;
 use crate::runtime::context::index;
 use crate::runtime::secret::Found;
 use crate::runtime::{Context, clock};
@@ -28,6 +30,8 @@ pub struct World {
     pub told: Told,
     /// What `mirrorRegistryRef` names.
     pub mirrors: Option<Found>,
+    /// Ironic's agent is to be in the image.
+    pub ironic: Option<Ironic>,
     /// All of the namespace.
     pub networks: Vec<Arc<NMStateConfig>>,
     /// As the hub has it.
@@ -104,6 +108,7 @@ impl World {
             pull_secret: None,
             told: Told::default(),
             mirrors: None,
+            ironic: None,
             networks: ctx
                 .mirrors
                 .nmstate_configs
@@ -132,10 +137,21 @@ impl World {
         if let Some(reference) = &self.infra_env.spec.mirror_registry_ref {
             self.mirrors = ctx.config_map(&reference.into()).await?;
         }
+        self.ironic = self.read_ironic(ctx).await?;
         match &self.infra_env.spec.cluster_ref {
             Some(reference) => ctx.mirrors.cluster_deployments.find(&reference.into()).await,
             None => Ok(None),
         }
+    }
+
+    /// Only where machines belong to Ironic's agent: others would wait for it for ever.
+    async fn read_ironic(&self, ctx: &Context) -> Result<Option<Ironic>, Error> {
+        let asked = self.infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT);
+        if ctx.metal_boot != MetalBoot::Converged || asked.is_none_or(|asked| asked != "true") {
+            return Ok(None);
+        }
+        let config = ctx.secret(&ctx.ironic).await?;
+        Ok(ironic::settings(&self.infra_env, config.as_ref(), &ctx.ironic).ok())
     }
 
     async fn read_hub(

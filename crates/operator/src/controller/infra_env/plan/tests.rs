@@ -34,6 +34,7 @@ fn world() -> World {
         pull_secret: Some(found(keys::data::PULL_SECRET, "{}")),
         told: Told::default(),
         mirrors: None,
+        ironic: None,
         networks: Vec::new(),
         row: None,
         hosts: Vec::new(),
@@ -694,4 +695,27 @@ fn a_new_image_is_left_alone_for_a_minute() {
     );
     assert_eq!(settled.infra_env.cool_down_left(at(90)), Some(Duration::ZERO));
     assert_eq!(world().infra_env.cool_down_left(at(0)), None);
+}
+
+#[test]
+fn an_image_that_ironics_agent_is_to_be_in_gets_it_and_loses_it_again() {
+    let mut asked = world();
+    asked.ironic = Some(crate::controller::preprovisioning_image::ironic::Ironic {
+        url: "https://ironic:6385".into(),
+        inspector: None,
+        image: "registry/ipa:1".into(),
+    });
+    let has = |plan: &Plan| {
+        let wished = plan.steps.iter().find_map(|step| match step {
+            Step::Create(wish) => wish.ignition_config_override.clone(),
+            Step::Update(wish) => wish.ignition_config_override.clone(),
+            _ => None,
+        });
+        wished.map(|text| crate::controller::preprovisioning_image::ironic::is_in(&text))
+    };
+    assert_eq!(has(&plan(&asked)), Some(true));
+    let mut settled = asked.settled();
+    assert_eq!(has(&plan(&settled)), None, "nothing is to be done");
+    settled.ironic = None;
+    assert_eq!(has(&plan(&settled)), Some(false));
 }

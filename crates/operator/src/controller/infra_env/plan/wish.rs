@@ -1,6 +1,7 @@
 //! What the hub is to have, and what that changes about what it has.
 
 use super::{Cluster, Flaw, Told, World, network};
+use crate::controller::preprovisioning_image::ironic;
 use crate::crd::infra_env::InfraEnvSpec;
 use crate::crd::keys::data;
 use base64::Engine;
@@ -34,7 +35,7 @@ pub fn wish(world: &World) -> Result<CreateInfraEnv, Flaw> {
         ntp_sources: Some(spec.ntp_sources.join(",")),
         static_network_config: Some(networks(world)?),
         kernel_arguments: Some(kernel_arguments(spec)?),
-        ignition_config_override: Some(ignition(world)?),
+        ignition_config_override: Some(with_ironic(world, ignition(world)?)?),
         additional_trust_bundle: Some(trust_bundle(world)),
         network_discovery_delay_seconds: spec.network_discovery_delay_seconds,
         rendezvous_ip: None,
@@ -147,6 +148,14 @@ fn trust_bundle(world: &World) -> String {
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+fn with_ironic(world: &World, ignition: String) -> Result<String, Flaw> {
+    let Some(agent) = &world.ironic else {
+        return Ok(ignition);
+    };
+    ironic::add_to(&ignition, agent, &world.infra_env)
+        .map_err(|why| Flaw::Input(format!("ignitionConfigOverride: {why}")))
 }
 
 /// The override of the object; mirrors are one more file in it.

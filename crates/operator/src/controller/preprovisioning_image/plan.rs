@@ -1,0 +1,299 @@
+//! What is to be done about a PreprovisioningImage. Pure: the world in, steps out.
+
+mod published;
+#[cfg(test)]
+mod tests;
+
+use super::ironic;
+use super::world::World;
+use crate::controller::bare_metal_host::plan::way;
+use crate::crd::condition::{Finding, find_service, set_standard};
+use crate::crd::infra_env::{self, IMAGE_CREATED};
+use crate::crd::keys::{self, annotation, finalizer, label};
+use crate::crd::metal3::{NO_CLEANING, PreprovisioningImageStatus, state};
+use crate::crd::{BareMetalHost, InfraEnv};
+use crate::key::Key;
+use crate::options::MetalBoot;
+use crate::runtime::looks::{self, Then};
+use crate::runtime::merge;
+use crate::runtime::patch::finalizers;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub type Plan = looks::Plan<Step>;
+
+/// One write.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Metadata of the object.
+    Patch(Value),
+    Status(Value),
+    PatchHost(Value),
+    AnnotateInfraEnv(Value),
+    LabelSecret(Key, BTreeMap<String, String>),
+}
+
+/// What people and the bare metal operator read of an image; they are API.
+pub mod reason {
+    pub const BAD_FORMAT: &str = "UnsupportedImageFormat";
+    pub const NO_INFRA_ENV: &str = "InfraEnvNotAvailable";
+    pub const OTHER_ARCHITECTURE: &str = "InfraEnvArchMismatch";
+    pub const NO_IRONIC_AGENT: &str = "IronicAgentIgnitionUpdateFailure";
+    pub const NO_IMAGE: &str = "WaitingForInfraEnvImageToBeCreated";
+    pub const COOLS_DOWN: &str = "WaitingForInfraEnvImageToCoolDown";
+}
+
+const READY: &str = "Ready";
+const ERROR: &str = "Error";
+
+/// What is not watched is asked for now and then.
+const LATER: Duration = Duration::from_secs(60);
+
+/// Why the image cannot be published.
+struct Held {
+    reason: &'static str,
+    message: String,
+    /// Somebody has to do something about it.
+    error: bool,
+    then: Then,
+}
+
+pub fn plan(world: &World) -> Plan {
+    if world.image.metadata.deletion_timestamp.is_some() {
+        return leave(world);
+    }
+    if !is_converged(world) {
+        return Plan::default();
+    }
+    if let Some(patch) = adoption(world) {
+        return Plan::of(vec![Step::Patch(patch)], Then::Look);
+    }
+    // What is published is still good.
+    if world.away {
+        return Plan::of(Vec::new(), Then::After(world.retry));
+    }
+    match judge(world) {
+        Ok(infra_env) => published::plan(world, infra_env),
+        Err(held) => hold(world, held),
+    }
+}
+
+/// Other machines boot live images, and whoever makes their preprovisioning images is left alone.
+fn is_converged(world: &World) -> bool {
+    match &world.host {
+        Some(host) => way(world.boot, host) == MetalBoot::Converged,
+        None => world.boot == MetalBoot::Converged,
+    }
+}
+
+/// The image is needed until its machine is clean, so it must not go before. Restored from a backup it would name an
+/// image that is long gone.
+fn adoption(world: &World) -> Option<Value> {
+    let image = &*world.image;
+    let kept = keys::has_finalizer(image, finalizer::PREPROVISIONING_IMAGE);
+    let labelled = image
+        .labels()
+        .get(label::NOT_IN_BACKUP)
+        .is_some_and(|value| value == "true");
+    (!kept || !labelled).then(|| {
+        json!({ "metadata": {
+            "labels": { label::NOT_IN_BACKUP: "true" },
+            "finalizers": finalizers(image, Some(finalizer::PREPROVISIONING_IMAGE), None),
+        }})
+    })
+}
+
+/// The watch of the machine tells when it does not need its image any more.
+fn leave(world: &World) -> Plan {
+    let ours = keys::has_finalizer(&*world.image, finalizer::PREPROVISIONING_IMAGE);
+    if !ours || world.host.as_deref().is_some_and(is_still_to_be_cleaned) {
+        return Plan::default();
+    }
+    let let_go = json!({ "metadata": {
+        "finalizers": finalizers(&*world.image, None, Some(finalizer::PREPROVISIONING_IMAGE)),
+    }});
+    Plan::of(vec![Step::Patch(let_go)], Then::Rest)
+}
+
+fn is_still_to_be_cleaned(host: &BareMetalHost) -> bool {
+    let is_clean = host.metadata.deletion_timestamp.is_some()
+        && matches!(host.state(), state::POWERING_OFF | state::DELETING);
+    host.spec.automated_cleaning_mode.as_deref() != Some(NO_CLEANING) && !is_clean
+}
+
+/// The InfraEnv whose image can be published, or why there is none.
+fn judge(world: &World) -> Result<&InfraEnv, Held> {
+    format(world)?;
+    let infra_env = present(world)?;
+    same_architecture(world, infra_env)?;
+    let row = world.row.as_ref().ok_or_else(|| no_image(infra_env))?;
+    if !ironic::is_in(&row.ignition_config_override) {
+        return Err(without_ironic(world, infra_env));
+    }
+    let created = infra_env
+        .cool_down_left(world.now)
+        .ok_or_else(|| no_image(infra_env))?;
+    // The hub may have changed the image already, and the object not tell it yet.
+    let changed = row
+        .updated_at
+        .0
+        .map(|changed| infra_env::cool_down_left(changed, world.now));
+    let left = changed.unwrap_or_default().max(created);
+    if left.is_zero() {
+        return Ok(infra_env);
+    }
+    Err(Held {
+        reason: reason::COOLS_DOWN,
+        message: "The image has just changed and may change again.".into(),
+        error: false,
+        then: Then::After(left),
+    })
+}
+
+fn format(world: &World) -> Result<(), Held> {
+    let accepted = &world.image.spec.accept_formats;
+    match published::FORMATS
+        .iter()
+        .any(|format| accepted.iter().any(|one| one == format))
+    {
+        true => Ok(()),
+        false => Err(failed(
+            reason::BAD_FORMAT,
+            format!("acceptFormats is {accepted:?}; there are iso and initrd."),
+        )),
+    }
+}
+
+fn present(world: &World) -> Result<&InfraEnv, Held> {
+    let here = world.infra_env.as_deref();
+    here.filter(|infra_env| infra_env.metadata.deletion_timestamp.is_none())
+        .ok_or_else(|| {
+            let name = world
+                .image
+                .labels()
+                .get(label::INFRA_ENV)
+                .cloned()
+                .unwrap_or_default();
+            Held {
+                reason: reason::NO_INFRA_ENV,
+                message: format!("There is no InfraEnv {name:?} in this namespace, or it is being deleted."),
+                error: false,
+                then: Then::Rest,
+            }
+        })
+}
+
+fn same_architecture(world: &World, infra_env: &InfraEnv) -> Result<(), Held> {
+    let (wanted, has) = (&world.image.spec.architecture, &infra_env.spec.cpu_architecture);
+    if wanted.is_empty() || ironic::architecture(wanted) == ironic::architecture(has) {
+        return Ok(());
+    }
+    let message = format!(
+        "The machine is {wanted}, InfraEnv {} is for {has}.",
+        infra_env.name_any()
+    );
+    Err(failed(reason::OTHER_ARCHITECTURE, message))
+}
+
+fn failed(reason: &'static str, message: String) -> Held {
+    Held {
+        reason,
+        message,
+        error: true,
+        then: Then::Rest,
+    }
+}
+
+fn no_image(infra_env: &InfraEnv) -> Held {
+    let conditions = infra_env
+        .status
+        .as_ref()
+        .map(|status| status.conditions.as_slice());
+    let why = find_service(conditions.unwrap_or_default(), IMAGE_CREATED);
+    let why = why
+        .map(|condition| condition.message.as_str())
+        .unwrap_or_default();
+    Held {
+        reason: reason::NO_IMAGE,
+        message: format!("InfraEnv {} has no image yet. {why}", infra_env.name_any())
+            .trim_end()
+            .into(),
+        error: false,
+        then: Then::Rest,
+    }
+}
+
+/// It is on its way when all is known that is needed for it.
+fn without_ironic(world: &World, infra_env: &InfraEnv) -> Held {
+    match &world.ironic {
+        Ok(_) => Held {
+            reason: reason::NO_IMAGE,
+            message: format!(
+                "InfraEnv {} is getting an image with Ironic's agent.",
+                infra_env.name_any()
+            ),
+            error: false,
+            then: Then::Rest,
+        },
+        Err(why) => Held {
+            then: Then::After(LATER),
+            ..failed(reason::NO_IRONIC_AGENT, why.clone())
+        },
+    }
+}
+
+fn hold(world: &World, held: Held) -> Plan {
+    let before = world.image.status.clone().unwrap_or_default();
+    let mut status = PreprovisioningImageStatus {
+        conditions: before.conditions.clone(),
+        rest: before.rest.clone(),
+        ..PreprovisioningImageStatus::default()
+    };
+    tell(
+        world,
+        &mut status,
+        Finding::new(READY, false, held.reason, &held.message),
+    );
+    tell(
+        world,
+        &mut status,
+        Finding::new(ERROR, held.error, held.reason, held.message),
+    );
+    let mut steps: Vec<Step> = merge::diff(&before, &status)
+        .map(Step::Status)
+        .into_iter()
+        .collect();
+    steps.extend(wish(world));
+    let then = match steps.is_empty() {
+        true => held.then,
+        false => Then::Look,
+    };
+    Plan::of(steps, then)
+}
+
+/// The InfraEnv is asked for an image with Ironic's agent.
+fn wish(world: &World) -> Option<Step> {
+    let infra_env = present(world).ok()?;
+    let row = world.row.as_ref()?;
+    let asked = infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT);
+    let wanted = world.ironic.is_ok()
+        && same_architecture(world, infra_env).is_ok()
+        && !ironic::is_in(&row.ignition_config_override)
+        && asked.is_none_or(|asked| asked != "true");
+    wanted.then(|| {
+        Step::AnnotateInfraEnv(
+            json!({ "metadata": { "annotations": { annotation::ENABLE_IRONIC_AGENT: "true" } } }),
+        )
+    })
+}
+
+fn tell(world: &World, status: &mut PreprovisioningImageStatus, finding: Finding) {
+    set_standard(
+        &mut status.conditions,
+        finding,
+        world.image.metadata.generation,
+        world.now,
+    );
+}

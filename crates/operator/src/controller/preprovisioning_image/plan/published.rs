@@ -1,0 +1,160 @@
+//! The image as the bare metal operator is to boot it, and who is rebooted for it.
+
+use super::{ERROR, Plan, READY, Step, World, hold, no_image, tell};
+use crate::controller::bare_metal_host::plan::is_installing;
+use crate::crd::condition::{Finding, Truth, find_service};
+use crate::crd::infra_env::{BootArtifacts, IMAGE_CREATED, InfraEnvStatus, reason};
+use crate::crd::keys::annotation;
+use crate::crd::metal3::{PreprovisioningImageStatus, state};
+use crate::crd::{BareMetalHost, InfraEnv};
+use crate::key::Key;
+use crate::runtime::looks::Then;
+use crate::runtime::merge;
+use kube::ResourceExt;
+use serde_json::json;
+
+const ISO: &str = "iso";
+const INITRD: &str = "initrd";
+
+/// What an InfraEnv's image can be had as; the first that is accepted is taken.
+pub const FORMATS: [&str; 2] = [ISO, INITRD];
+
+/// The machine is switched off and on, whatever it does.
+const AT_ONCE: &str = r#"{"force": true}"#;
+
+pub fn plan(world: &World, infra_env: &InfraEnv) -> Plan {
+    let Some(status) = status(world, infra_env) else {
+        return hold(world, no_image(infra_env));
+    };
+    let before = world.image.status.clone().unwrap_or_default();
+    let mut steps: Vec<Step> = label(world).into_iter().collect();
+    match merge::diff(&before, &status) {
+        Some(patch) => steps.push(Step::Status(patch)),
+        // Only when the bare metal operator can see it.
+        None => steps.extend(change(world, &status.image_url)),
+    }
+    let then = match steps.is_empty() {
+        true => Then::Rest,
+        false => Then::Look,
+    };
+    Plan::of(steps, then)
+}
+
+/// `None` while the InfraEnv does not tell where the image is.
+fn status(world: &World, infra_env: &InfraEnv) -> Option<PreprovisioningImageStatus> {
+    let shown = infra_env.status.as_ref()?;
+    let created = find_service(&shown.conditions, IMAGE_CREATED)?;
+    let before = world.image.status.clone().unwrap_or_default();
+    let spec = &world.image.spec;
+    let iso = spec.accept_formats.iter().any(|format| format == ISO);
+    let mut status = match iso {
+        true => of_iso(shown)?,
+        false => of_initrd(infra_env, shown.boot_artifacts.as_ref()?)?,
+    };
+    // Word by word what was asked for: the bare metal operator compares letters.
+    status.architecture = match spec.architecture.as_str() {
+        "" => infra_env.spec.cpu_architecture.clone(),
+        word => word.to_owned(),
+    };
+    status.network_data = world.network.as_ref().map(|network| network.seen.clone());
+    status.conditions = before.conditions;
+    status.rest = before.rest;
+    let truth = match created.status.as_str() {
+        "True" => Truth::True,
+        "False" => Truth::False,
+        _ => Truth::Unknown,
+    };
+    let message = format!("{}{}", created.message, of_network(world, infra_env));
+    let failed = created.reason == reason::FAILED;
+    tell(
+        world,
+        &mut status,
+        Finding::new(READY, truth, &created.reason, &message),
+    );
+    tell(
+        world,
+        &mut status,
+        Finding::new(ERROR, failed, &created.reason, message),
+    );
+    Some(status)
+}
+
+fn of_iso(shown: &InfraEnvStatus) -> Option<PreprovisioningImageStatus> {
+    (!shown.iso_download_url.is_empty()).then(|| PreprovisioningImageStatus {
+        image_url: shown.iso_download_url.clone(),
+        format: ISO.into(),
+        ..PreprovisioningImageStatus::default()
+    })
+}
+
+fn of_initrd(infra_env: &InfraEnv, files: &BootArtifacts) -> Option<PreprovisioningImageStatus> {
+    let all = [&files.initrd, &files.kernel, &files.rootfs];
+    let arguments = infra_env.spec.kernel_arguments.iter();
+    let appended = arguments.filter(|argument| matches!(argument.operation.as_str(), "" | "append"));
+    let mut parameters = vec![
+        format!("coreos.live.rootfs_url={}", files.rootfs),
+        // The interface that the machine booted from is not the only one it may use.
+        "rd.bootif=0".into(),
+    ];
+    parameters.extend(appended.map(|argument| argument.value.clone()));
+    all.iter()
+        .all(|file| !file.is_empty())
+        .then(|| PreprovisioningImageStatus {
+            image_url: files.initrd.clone(),
+            kernel_url: files.kernel.clone(),
+            extra_kernel_params: parameters.join(" "),
+            format: INITRD.into(),
+            ..PreprovisioningImageStatus::default()
+        })
+}
+
+/// What the bare metal operator believes to be in the image, and is not.
+fn of_network(world: &World, infra_env: &InfraEnv) -> String {
+    let name = &world.image.spec.network_data_name;
+    let lab = infra_env.name_any();
+    match (name.is_empty(), &world.network) {
+        (true, _) => String::new(),
+        (false, Some(_)) => format!(
+            " Its network settings are those of the NMStateConfigs of InfraEnv {lab}; what is in Secret {name} is not used."
+        ),
+        (false, None) => format!(" The bare metal operator waits for Secret {name}, which is not there."),
+    }
+}
+
+/// Watched from now on: the bare metal operator wants to know which version was seen.
+fn label(world: &World) -> Option<Step> {
+    let network = world.network.as_ref()?;
+    let key = Key::new(&world.key.namespace, &network.seen.name);
+    (!network.missing_labels.is_empty()).then(|| Step::LabelSecret(key, network.missing_labels.clone()))
+}
+
+/// A machine that runs the image before is booted anew, and then the new image is noted: in this order, so that it is
+/// done again and not forgotten when something comes between.
+fn change(world: &World, url: &str) -> Vec<Step> {
+    let noted = world.image.annotations().get(annotation::PUBLISHED_IMAGE);
+    if noted.is_some_and(|noted| noted == url) {
+        return Vec::new();
+    }
+    let host = world
+        .host
+        .as_deref()
+        .filter(|_| noted.is_some_and(|noted| !noted.is_empty()));
+    let mut steps = Vec::new();
+    if host.is_some_and(|host| may_be_rebooted(world, host)) {
+        let now = json!({ "metadata": { "annotations": { annotation::METAL3_REBOOT: AT_ONCE } } });
+        steps.push(Step::PatchHost(now));
+    }
+    let note = json!({ "metadata": { "annotations": { annotation::PUBLISHED_IMAGE: url } } });
+    steps.push(Step::Patch(note));
+    steps
+}
+
+/// Neither a machine that runs a cluster nor one whose disk is being written for it.
+fn may_be_rebooted(world: &World, host: &BareMetalHost) -> bool {
+    let runs = matches!(host.state(), state::PROVISIONED | state::EXTERNALLY_PROVISIONED)
+        || host.annotations().contains_key(annotation::METAL3_DETACHED)
+        || world.agent.as_deref().is_some_and(is_installing);
+    let leaves = host.metadata.deletion_timestamp.is_some();
+    let about_to = host.annotations().contains_key(annotation::METAL3_REBOOT);
+    !runs && !leaves && !about_to
+}

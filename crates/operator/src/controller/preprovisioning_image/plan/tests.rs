@@ -1,0 +1,471 @@
+//! Plans for PreprovisioningImages.
+
+use super::*;
+use crate::controller::preprovisioning_image::ironic::Ironic;
+use crate::controller::preprovisioning_image::world::Network;
+use crate::crd::agent::AgentStatus;
+use crate::crd::condition::set_service;
+use crate::crd::infra_env::{BootArtifacts, InfraEnvStatus, KernelArgument};
+use crate::crd::metal3::{BareMetalHostStatus, CustomDeploy, SecretStatus};
+use crate::crd::{Agent, PreprovisioningImage};
+use crate::runtime::clock;
+use jiff::{SignedDuration, Timestamp};
+use muster_contract::v2::infra_env::InfraEnvView;
+use std::sync::Arc;
+
+const URL: &str = "http://hub.example.com/image.iso";
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_700_000_000).unwrap()
+}
+
+fn ironic() -> Ironic {
+    Ironic {
+        url: "https://ironic:6385".into(),
+        inspector: None,
+        image: "registry/ipa:1".into(),
+    }
+}
+
+fn infra_env() -> InfraEnv {
+    let mut infra_env = InfraEnv::new("lab", Default::default());
+    infra_env.metadata.namespace = Some("pool".into());
+    infra_env.spec.cpu_architecture = "x86_64".into();
+    let mut status = InfraEnvStatus {
+        iso_download_url: URL.into(),
+        created_time: Some(clock::time(now() - SignedDuration::from_hours(1))),
+        boot_artifacts: Some(BootArtifacts {
+            initrd: "http://hub/initrd".into(),
+            kernel: "http://hub/kernel".into(),
+            rootfs: "http://hub/rootfs".into(),
+            ..BootArtifacts::default()
+        }),
+        ..InfraEnvStatus::default()
+    };
+    let available = Finding::new(IMAGE_CREATED, true, "InfraEnvAvailable", "It can be downloaded.");
+    set_service(&mut status.conditions, available, now());
+    infra_env.status = Some(status);
+    infra_env
+}
+
+fn row() -> InfraEnvView {
+    InfraEnvView {
+        ignition_config_override: ironic::add_to("", &ironic(), &infra_env()).unwrap(),
+        ..InfraEnvView::default()
+    }
+}
+
+fn host(state: &str) -> BareMetalHost {
+    let mut host = BareMetalHost::new("rack-1", Default::default());
+    host.metadata.namespace = Some("pool".into());
+    host.status = Some(BareMetalHostStatus(json!({ "provisioning": { "state": state } })));
+    host
+}
+
+fn world() -> World {
+    let mut image = PreprovisioningImage::new("rack-1", Default::default());
+    image.metadata.namespace = Some("pool".into());
+    image.metadata.generation = Some(3);
+    image.metadata.finalizers = Some(vec![finalizer::PREPROVISIONING_IMAGE.into()]);
+    image.labels_mut().insert(label::INFRA_ENV.into(), "lab".into());
+    image
+        .labels_mut()
+        .insert(label::NOT_IN_BACKUP.into(), "true".into());
+    image.spec.architecture = "x86_64".into();
+    image.spec.accept_formats = vec!["iso".into(), "initrd".into()];
+    World {
+        key: Key::new("pool", "rack-1"),
+        image: Arc::new(image),
+        host: Some(Arc::new(host("available"))),
+        agent: None,
+        infra_env: Some(Arc::new(infra_env())),
+        row: Some(row()),
+        away: false,
+        ironic: Ok(ironic()),
+        network: None,
+        boot: MetalBoot::Converged,
+        retry: Duration::from_secs(10),
+        now: now(),
+    }
+}
+
+impl World {
+    fn image(mut self, change: impl FnOnce(&mut PreprovisioningImage)) -> Self {
+        change(Arc::make_mut(&mut self.image));
+        self
+    }
+
+    fn infra_env(mut self, change: impl FnOnce(&mut InfraEnv)) -> Self {
+        change(Arc::make_mut(self.infra_env.as_mut().unwrap()));
+        self
+    }
+
+    fn host(mut self, host: BareMetalHost) -> Self {
+        self.host = Some(Arc::new(host));
+        self
+    }
+
+    /// The image is published.
+    fn with_url(self, url: &str) -> Self {
+        settled(&self.infra_env(|infra_env| infra_env.status.as_mut().unwrap().iso_download_url = url.into()))
+    }
+}
+
+/// Carries out the steps as the API server would, until there are none.
+fn settled(world: &World) -> World {
+    let mut world = world.clone();
+    for _ in 0..5 {
+        let plan = plan(&world);
+        if plan.then != Then::Look {
+            assert!(plan.steps.is_empty(), "{plan:?}");
+            return world;
+        }
+        for step in &plan.steps {
+            match step {
+                Step::Patch(patch) => world.image = Arc::new(merged(&*world.image, patch)),
+                Step::Status(status) => {
+                    world.image = Arc::new(merged(&*world.image, &json!({ "status": status })));
+                }
+                Step::PatchHost(patch) => {
+                    world.host = Some(Arc::new(merged(&**world.host.as_ref().unwrap(), patch)))
+                }
+                Step::AnnotateInfraEnv(patch) => {
+                    world.infra_env = Some(Arc::new(merged(&**world.infra_env.as_ref().unwrap(), patch)));
+                }
+                Step::LabelSecret(..) => world.network.as_mut().unwrap().missing_labels.clear(),
+            }
+        }
+    }
+    panic!("it does not come to rest: {world:?}");
+}
+
+fn merged<K: serde::Serialize + serde::de::DeserializeOwned>(object: &K, patch: &Value) -> K {
+    let mut value = serde_json::to_value(object).unwrap();
+    merge(&mut value, patch);
+    serde_json::from_value(value).unwrap()
+}
+
+fn merge(value: &mut Value, patch: &Value) {
+    let Value::Object(fields) = patch else {
+        *value = patch.clone();
+        return;
+    };
+    if !value.is_object() {
+        *value = json!({});
+    }
+    for (name, field) in fields {
+        if field.is_null() {
+            value.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut value[name], field);
+        }
+    }
+}
+
+fn status(world: &World) -> PreprovisioningImageStatus {
+    world.image.status.clone().unwrap_or_default()
+}
+
+/// Ready, Error and their reason.
+fn says(world: &World) -> (String, String, String) {
+    let status = status(world);
+    let find = |type_: &str| {
+        status
+            .conditions
+            .iter()
+            .find(|one| one.type_ == type_)
+            .cloned()
+            .unwrap()
+    };
+    let (ready, error) = (find("Ready"), find("Error"));
+    assert_eq!(
+        (ready.observed_generation, &ready.reason),
+        (Some(3), &error.reason)
+    );
+    (ready.status, error.status, ready.reason)
+}
+
+fn words(ready: &str, error: &str, reason: &str) -> (String, String, String) {
+    (ready.into(), error.into(), reason.into())
+}
+
+fn is_rebooted(world: &World) -> bool {
+    let host = world.host.as_deref();
+    let noted = host.and_then(|host| host.annotations().get(annotation::METAL3_REBOOT));
+    noted.is_some_and(|noted| noted == r#"{"force": true}"#)
+}
+
+#[test]
+fn an_image_is_kept_out_of_backups_and_published_as_the_bare_metal_operator_wants_it() {
+    let fresh = world().image(|image| {
+        image.metadata.finalizers = None;
+        image.labels_mut().remove(label::NOT_IN_BACKUP);
+    });
+    let done = settled(&fresh);
+    assert_eq!(done.image.finalizers(), [finalizer::PREPROVISIONING_IMAGE]);
+    assert_eq!(done.image.labels()[label::NOT_IN_BACKUP], "true");
+    assert_eq!(says(&done), words("True", "False", "InfraEnvAvailable"));
+    let status = status(&done);
+    assert_eq!((status.image_url.as_str(), status.format.as_str()), (URL, "iso"));
+    assert!(!is_rebooted(&done), "it is the first");
+}
+
+#[test]
+fn where_only_a_kernel_can_be_booted_all_its_parts_are_told() {
+    let wants = world()
+        .image(|image| image.spec.accept_formats = vec!["initrd".into()])
+        .infra_env(|infra_env| {
+            let argument = |operation: &str, value: &str| KernelArgument {
+                operation: operation.into(),
+                value: value.into(),
+            };
+            infra_env.spec.kernel_arguments = vec![argument("append", "p1"), argument("delete", "p2")];
+        });
+    let status = status(&settled(&wants));
+    assert_eq!(
+        (status.format.as_str(), status.image_url.as_str()),
+        ("initrd", "http://hub/initrd")
+    );
+    assert_eq!(status.kernel_url, "http://hub/kernel");
+    assert_eq!(
+        status.extra_kernel_params,
+        "coreos.live.rootfs_url=http://hub/rootfs rd.bootif=0 p1"
+    );
+}
+
+#[test]
+fn the_architecture_is_compared_by_meaning_and_answered_word_by_word() {
+    for (asked, has, fits) in [
+        ("x86_64", "x86_64", true),
+        ("x86_64", "", true),
+        ("aarch64", "arm64", true),
+        ("arm64", "aarch64", true),
+        ("aarch64", "x86_64", false),
+    ] {
+        let done = settled(
+            &world()
+                .image(|image| image.spec.architecture = asked.into())
+                .infra_env(|infra_env| infra_env.spec.cpu_architecture = has.into()),
+        );
+        let expected = match fits {
+            true => words("True", "False", "InfraEnvAvailable"),
+            false => words("False", "True", "InfraEnvArchMismatch"),
+        };
+        assert_eq!(says(&done), expected, "{asked} {has}");
+        let answered = status(&done).architecture;
+        assert_eq!(answered, if fits { asked } else { "" });
+    }
+}
+
+#[test]
+fn what_is_in_the_way_is_said_and_takes_the_image_back() {
+    let mut gone = world().with_url(URL);
+    gone.infra_env = None;
+    let mut unknown = world().with_url(URL);
+    unknown.row = None;
+    let cases = [
+        (
+            world()
+                .with_url(URL)
+                .image(|image| image.spec.accept_formats = vec!["usb".into()]),
+            words("False", "True", "UnsupportedImageFormat"),
+        ),
+        (gone, words("False", "False", "InfraEnvNotAvailable")),
+        (
+            world()
+                .with_url(URL)
+                .infra_env(|infra_env| infra_env.metadata.deletion_timestamp = Some(clock::time(now()))),
+            words("False", "False", "InfraEnvNotAvailable"),
+        ),
+        (
+            unknown,
+            words("False", "False", "WaitingForInfraEnvImageToBeCreated"),
+        ),
+        (
+            world()
+                .with_url(URL)
+                .infra_env(|infra_env| infra_env.status.as_mut().unwrap().created_time = None),
+            words("False", "False", "WaitingForInfraEnvImageToBeCreated"),
+        ),
+    ];
+    for (world, expected) in cases {
+        let held = settled(&world);
+        assert_eq!(says(&held), expected);
+        let status = status(&held);
+        assert!(status.image_url.is_empty() && status.format.is_empty() && status.architecture.is_empty());
+    }
+}
+
+#[test]
+fn an_image_without_ironics_agent_is_never_published() {
+    let mut plain = world();
+    plain.row.as_mut().unwrap().ignition_config_override.clear();
+    let asked = settled(&plain);
+    assert_eq!(
+        says(&asked),
+        words("False", "False", "WaitingForInfraEnvImageToBeCreated")
+    );
+    let infra_env = asked.infra_env.as_ref().unwrap();
+    assert_eq!(infra_env.annotations()[annotation::ENABLE_IRONIC_AGENT], "true");
+    plain.ironic = Err("There is no Secret.".into());
+    let told = settled(&plain);
+    assert_eq!(
+        says(&told),
+        words("False", "True", "IronicAgentIgnitionUpdateFailure")
+    );
+    assert!(status(&told).conditions[0].message.contains("no Secret"));
+    assert!(
+        !told
+            .infra_env
+            .as_ref()
+            .unwrap()
+            .annotations()
+            .contains_key(annotation::ENABLE_IRONIC_AGENT)
+    );
+    assert_eq!(plan(&told).then, Then::After(LATER));
+    // Somebody has put it in by himself.
+    let mut own = world();
+    own.ironic = Err("There is no Secret.".into());
+    assert_eq!(says(&settled(&own)).2, "InfraEnvAvailable");
+}
+
+#[test]
+fn d3_a_new_image_cools_down_is_published_and_machines_that_run_the_old_one_are_rebooted() {
+    let old = world().with_url(URL);
+    let fresh = old.infra_env(|infra_env| {
+        let status = infra_env.status.as_mut().unwrap();
+        status.iso_download_url = "http://hub.example.com/newer.iso".into();
+        status.created_time = Some(clock::time(now() - SignedDuration::from_secs(20)));
+    });
+    let mut cooling = settled(&fresh);
+    assert_eq!(
+        says(&cooling),
+        words("False", "False", "WaitingForInfraEnvImageToCoolDown")
+    );
+    assert!(status(&cooling).image_url.is_empty() && !is_rebooted(&cooling));
+    assert_eq!(plan(&cooling).then, Then::After(Duration::from_secs(40)));
+    cooling.now = now() + SignedDuration::from_secs(40);
+    let done = settled(&cooling);
+    assert_eq!(status(&done).image_url, "http://hub.example.com/newer.iso");
+    assert!(is_rebooted(&done));
+    // The bare metal operator has done so.
+    let mut rebooted = done.clone();
+    rebooted.host = cooling.host.clone();
+    assert!(!is_rebooted(&settled(&rebooted)), "once");
+}
+
+#[test]
+fn d4_toy_07_a_machine_that_runs_a_cluster_or_is_getting_one_is_not_rebooted_for_an_image() {
+    let detached = {
+        let mut host = host("available");
+        host.annotations_mut()
+            .insert(annotation::METAL3_DETACHED.into(), "".into());
+        host
+    };
+    let mut installing = Agent::new("a", Default::default());
+    let mut shown = AgentStatus::default();
+    shown.debug_info.state = "installing-in-progress".into();
+    installing.status = Some(shown);
+    let cases = [
+        (host("provisioned"), None, false),
+        (host("externally provisioned"), None, false),
+        (detached, None, false),
+        (host("provisioning"), Some(installing), false),
+        (host("provisioning"), None, true),
+        (host("inspecting"), None, true),
+    ];
+    for (host, agent, expected) in cases {
+        let mut running = world().host(host).with_url(URL);
+        running.agent = agent.map(Arc::new);
+        let done = running.with_url("http://hub.example.com/newer.iso");
+        assert_eq!(status(&done).image_url, "http://hub.example.com/newer.iso");
+        assert_eq!(is_rebooted(&done), expected, "{:?}", done.host);
+    }
+}
+
+#[test]
+fn toy_23_an_image_stays_until_its_machine_is_clean() {
+    let leaving = |host: Option<BareMetalHost>| {
+        let mut world = world().image(|image| image.metadata.deletion_timestamp = Some(clock::time(now())));
+        world.host = host.map(Arc::new);
+        settled_or_gone(&world)
+    };
+    let deleted = |state: &str| {
+        let mut host = host(state);
+        host.metadata.deletion_timestamp = Some(clock::time(now()));
+        host
+    };
+    let mut dirty = host("provisioned");
+    dirty.spec.automated_cleaning_mode = Some("disabled".into());
+    for (host, goes) in [
+        (Some(host("available")), false),
+        (Some(host("deleting")), false),
+        (Some(deleted("deprovisioning")), false),
+        (Some(deleted("powering off before delete")), true),
+        (Some(deleted("deleting")), true),
+        (Some(dirty), true),
+        (None, true),
+    ] {
+        let case = format!("{host:?}");
+        assert_eq!(leaving(host), goes, "{case}");
+    }
+}
+
+/// Whether the last look lets the image go.
+fn settled_or_gone(world: &World) -> bool {
+    let plan = plan(world);
+    assert_eq!(plan.then, Then::Rest, "watches tell the rest");
+    matches!(&plan.steps[..], [Step::Patch(patch)] if patch["metadata"]["finalizers"] == json!([]))
+}
+
+#[test]
+fn images_of_machines_that_boot_live_images_are_somebody_elses() {
+    let mut live = world().image(|image| image.metadata.finalizers = None);
+    live.boot = MetalBoot::LiveImage;
+    assert_eq!(plan(&live), Plan::default());
+    let mut preset = host("registering");
+    preset.spec.custom_deploy = Some(CustomDeploy {
+        method: "start_assisted_install".into(),
+        ..CustomDeploy::default()
+    });
+    assert_eq!(says(&settled(&live.host(preset))).2, "InfraEnvAvailable");
+}
+
+#[test]
+fn network_data_is_acknowledged_and_where_the_network_comes_from_is_said() {
+    let mut named = world().image(|image| image.spec.network_data_name = "net".into());
+    let without = settled(&named);
+    assert!(status(&without).network_data.is_none());
+    assert!(
+        status(&without).conditions[0]
+            .message
+            .contains("Secret net, which is not there")
+    );
+    let seen = SecretStatus {
+        name: "net".into(),
+        version: "7".into(),
+    };
+    named.network = Some(Network {
+        seen: seen.clone(),
+        missing_labels: keys::used_labels(&BTreeMap::new()),
+    });
+    assert!(matches!(&plan(&named).steps[0], Step::LabelSecret(key, _) if *key == Key::new("pool", "net")));
+    let done = settled(&named);
+    assert_eq!(status(&done).network_data, Some(seen));
+    assert!(
+        status(&done).conditions[0]
+            .message
+            .contains("NMStateConfigs of InfraEnv lab")
+    );
+}
+
+#[test]
+fn while_the_hub_is_away_what_is_published_stays() {
+    let mut away = world().with_url(URL);
+    away.away = true;
+    away.row = None;
+    assert_eq!(
+        plan(&away),
+        Plan::of(Vec::new(), Then::After(Duration::from_secs(10)))
+    );
+}

@@ -1,0 +1,123 @@
+//! What a decision about a PreprovisioningImage may look at.
+
+use super::ironic::{self, Ironic};
+use crate::controller::bare_metal_host;
+use crate::crd::keys::{self, annotation, label};
+use crate::crd::metal3::SecretStatus;
+use crate::crd::{Agent, BareMetalHost, InfraEnv, PreprovisioningImage};
+use crate::error::Error;
+use crate::key::Key;
+use crate::options::MetalBoot;
+use crate::runtime::Context;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use muster_contract::ClientError;
+use muster_contract::v2::infra_env::InfraEnvView;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+pub struct World {
+    pub key: Key,
+    pub image: Arc<PreprovisioningImage>,
+    /// The machine that boots it.
+    pub host: Option<Arc<BareMetalHost>>,
+    pub agent: Option<Arc<Agent>>,
+    /// The one its label names.
+    pub infra_env: Option<Arc<InfraEnv>>,
+    /// As the hub has the InfraEnv.
+    pub row: Option<InfraEnvView>,
+    /// The hub cannot be asked.
+    pub away: bool,
+    /// Where Ironic is, or why nobody knows.
+    pub ironic: Result<Ironic, String>,
+    pub network: Option<Network>,
+    pub boot: MetalBoot,
+    pub retry: Duration,
+    pub now: Timestamp,
+}
+
+/// The Secret with network settings that the image names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network {
+    pub seen: SecretStatus,
+    /// It is watched when it has these.
+    pub missing_labels: BTreeMap<String, String>,
+}
+
+impl World {
+    pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
+        let Some(image) = ctx.mirrors.preprovisioning_images.get(key) else {
+            return Ok(None);
+        };
+        let host = ctx.mirrors.bare_metal_hosts.get(key);
+        let named = image.labels().get(label::INFRA_ENV);
+        let infra_env = named.and_then(|name| ctx.mirrors.infra_envs.get(&Key::new(&key.namespace, name)));
+        let mut world = Self {
+            key: key.clone(),
+            agent: host
+                .as_deref()
+                .and_then(|host| bare_metal_host::agent_of(ctx, host)),
+            host,
+            infra_env,
+            row: None,
+            away: false,
+            ironic: Err(String::new()),
+            network: None,
+            boot: ctx.metal_boot,
+            retry: ctx.retry,
+            now: ctx.clock.now(),
+            image,
+        };
+        if world.image.metadata.deletion_timestamp.is_none() {
+            world.read_infra_env(ctx).await?;
+            world.read_network(ctx).await?;
+        }
+        Ok(Some(world))
+    }
+
+    async fn read_infra_env(&mut self, ctx: &Context) -> Result<(), Error> {
+        let Some(infra_env) = &self.infra_env else {
+            return Ok(());
+        };
+        self.ironic = match self.boot {
+            MetalBoot::Converged => {
+                ironic::settings(infra_env, ctx.secret(&ctx.ironic).await?.as_ref(), &ctx.ironic)
+            }
+            MetalBoot::LiveImage => Err(ironic::only_converged(infra_env)),
+        };
+        let Some(id) = keys::hub_id(&**infra_env, annotation::INFRA_ENV_ID) else {
+            return Ok(());
+        };
+        match ctx.hub.infra_env(id).await {
+            Ok(row) => self.row = Some(row),
+            Err(ClientError::NotFound(_)) => {}
+            Err(error) => {
+                tracing::debug!(key = %self.key, %error, "the hub cannot be asked about an image");
+                self.away = true;
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_network(&mut self, ctx: &Context) -> Result<(), Error> {
+        let name = &self.image.spec.network_data_name;
+        if name.is_empty() {
+            return Ok(());
+        }
+        let secret = ctx
+            .mirrors
+            .secrets
+            .find(&Key::new(&self.key.namespace, name))
+            .await?;
+        self.network = secret.map(|secret| Network {
+            seen: SecretStatus {
+                name: name.clone(),
+                version: secret.resource_version().unwrap_or_default(),
+            },
+            missing_labels: keys::used_labels(secret.labels()),
+        });
+        Ok(())
+    }
+}
