@@ -72,6 +72,16 @@ async fn r4_a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_ba
         })
         .await;
     assert_eq!(room.world.agent(&name).await.spec.cluster_deployment_name, None);
+    // It was not inspected, so what it is made of comes from its agent.
+    let told = room
+        .when("told what it is made of", |host| {
+            noted(host, annotation::METAL3_HARDWARE_DETAILS).is_some()
+        })
+        .await;
+    let details = noted(&told, annotation::METAL3_HARDWARE_DETAILS).unwrap();
+    let details: Value = serde_json::from_str(details).unwrap();
+    assert_eq!(details["hostname"], "rack-one");
+    assert!(details["ramMebibytes"].as_i64() > Some(0) && details["nics"][0]["mac"].is_string());
     room.world.describe("blue", one_host()).await;
     room.world.install_in("blue", "adding-hosts").await;
     let row = room.world.hub.host(pool, name.parse().unwrap()).await.unwrap();

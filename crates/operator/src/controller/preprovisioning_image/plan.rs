@@ -279,6 +279,7 @@ fn wish(world: &World) -> Option<Step> {
     let row = world.row.as_ref()?;
     let asked = infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT);
     let wanted = world.ironic.is_ok()
+        && format(world).is_ok()
         && same_architecture(world, infra_env).is_ok()
         && !ironic::is_in(&row.ignition_config_override)
         && asked.is_none_or(|asked| asked != "true");

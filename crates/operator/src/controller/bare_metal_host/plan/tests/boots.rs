@@ -205,8 +205,12 @@ fn people_may_keep_the_bare_metal_operator_in_charge() {
     let world = settled(&converged(managed.clone(), None));
     assert_eq!(noted(&world, annotation::METAL3_DETACHED), None);
     assert_eq!(noted(&world, annotation::METAL3_PAUSED), None);
-    let both = annotated(managed.clone(), &[(annotation::BMAC_REMOVE_ON_DELETE, "true")]);
-    for refused in [converged(both, None), live(managed, None)] {
+    let both = annotated(managed, &[(annotation::BMAC_REMOVE_ON_DELETE, "true")]);
+    let live_too = annotated(given_away(booted_live("provisioned")), &manage);
+    for refused in [
+        converged(both, None),
+        live(live_too, Some(agent("installed", "Done"))),
+    ] {
         assert_eq!(flaws(&plan(&refused)).len(), 1);
         assert!(noted(&settled(&refused), annotation::METAL3_DETACHED).is_some());
     }
