@@ -197,7 +197,7 @@ impl Hub {
 
     pub async fn scene(&self, key: HostKey, need: Need, fresh: bool) -> Result<Scene<'_>, Error> {
         if fresh {
-            self.learn_host(key).await?;
+            self.refresh_host(key).await?;
         }
         let host = self
             .index
@@ -348,8 +348,8 @@ impl Hub {
         Ok(row)
     }
 
-    /// Takes a host as the store has it.
-    pub async fn learn_host(&self, key: HostKey) -> Result<(), Error> {
+    /// Takes a host as the store has it; one that is gone there is gone here.
+    pub async fn refresh_host(&self, key: HostKey) -> Result<(), Error> {
         match self.store.host_find(key).await? {
             Some(host) => drop(self.index.put_host(host)),
             None => self.index.drop_host(key, self.now()),

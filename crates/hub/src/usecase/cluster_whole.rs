@@ -99,7 +99,7 @@ impl Hub {
     async fn learn_whole(&self, id: ClusterId) -> Result<(), Error> {
         self.learn_cluster(id).await?;
         for slot in self.index.hosts_of_cluster(id) {
-            self.learn_host(slot.row().key()).await?;
+            self.refresh_host(slot.row().key()).await?;
         }
         Ok(())
     }

@@ -125,7 +125,7 @@ async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {
     match effect {
         Effect::FinishMove { host, to } => {
             // The order is in the database before memory knows of the wish; an old copy would have none.
-            hub.learn_host(*host).await?;
+            hub.refresh_host(*host).await?;
             let still_wanted = hub
                 .index
                 .host(*host)
