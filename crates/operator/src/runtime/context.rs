@@ -65,7 +65,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    pub fn lengths(&self) -> [(&'static str, usize); 11] {
+    pub fn lengths(&self) -> [(&'static str, usize); 12] {
         [
             ("infra-env", self.infra_env.len()),
             ("agent", self.agent.len()),

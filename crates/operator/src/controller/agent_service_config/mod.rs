@@ -42,7 +42,7 @@ async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
         ctx.hooks.agent_service_config.as_slice(),
     );
     if let Some(status) = plan::plan(&config, clock::now()) {
-        ctx.patch_status(WRITER, mirror, key, &status).await?;
+        ctx.patch_status(WRITER, mirror, &*config, &status).await?;
     }
     Ok(Next::Rest)
 }

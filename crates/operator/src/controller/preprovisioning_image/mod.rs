@@ -56,7 +56,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
     );
     match step {
         Step::Patch(patch) => ctx.patch(WRITER, images, &*world.image, patch).await,
-        Step::Status(status) => ctx.patch_status(WRITER, images, &world.key, status).await,
+        Step::Status(status) => ctx.patch_status(WRITER, images, &*world.image, status).await,
         Step::PatchHost(patch) => {
             let hosts = (
                 &ctx.mirrors.bare_metal_hosts,
