@@ -1,14 +1,16 @@
 //! Base images on disk: fetched when first needed, once for all who wait, checked, kept within a bound.
 
 mod download;
+mod room;
 mod shelf;
 
 use crate::base::{self, Base};
 use crate::catalog::OsImage;
 use crate::error::ImageError;
 use download::{DownloadError, Watcher};
-use serde::Serialize;
-use shelf::{Record, Shelf};
+use serde::{Deserialize, Serialize};
+use shelf::{Held, Kind, Record, Shelf};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
@@ -51,11 +53,11 @@ pub enum State {
 }
 
 /// For people and metrics.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     pub version: String,
     pub architecture: String,
-    pub state: &'static str,
+    pub state: Cow<'static, str>,
     pub done_bytes: u64,
     pub total_bytes: Option<u64>,
     pub why: Option<String>,
@@ -71,6 +73,9 @@ struct Inner {
     bound_bytes: u64,
     agent: ureq::Agent,
     slots: Mutex<HashMap<String, Slot>>,
+    /// Bytes promised to images that are being prepared. Whoever makes room holds this, so that two that come at once
+    /// are not both given the same room.
+    promised: Mutex<HashMap<String, u64>>,
     evictions: AtomicU64,
 }
 
@@ -88,6 +93,7 @@ impl Depot {
             bound_bytes,
             agent: download::agent(),
             slots: Mutex::new(HashMap::new()),
+            promised: Mutex::default(),
             evictions: AtomicU64::new(0),
         };
         Ok(Depot {
@@ -165,6 +171,16 @@ impl Depot {
         self.inner.lock().values().map(Slot::status).collect()
     }
 
+    /// What fetched images take on disk, with those that are on their way.
+    pub fn taken_bytes(&self) -> u64 {
+        let held = self.inner.shelf.held().unwrap_or_default();
+        held.iter().map(|held| held.len).sum()
+    }
+
+    pub fn bound_bytes(&self) -> u64 {
+        self.inner.bound_bytes
+    }
+
     /// Grows with each image that had to go; whoever keeps files open looks whether it was theirs.
     pub fn evictions(&self) -> u64 {
         self.inner.evictions.load(Ordering::Acquire)
@@ -215,6 +231,7 @@ impl Inner {
         if let Some(path) = local(&image.url) {
             return self.local(key, image, &path, state);
         }
+        let _promise = self.promise(key);
         let path = self.shelf.image(key);
         if path.exists() {
             match self.known(key, image, &path, state) {
@@ -249,7 +266,18 @@ impl Inner {
         self.shelf.keep_record(key, &record)?;
         fs::rename(&part, &path)?;
         download::forget_mark(&part);
+        // Once more with what it really has: nobody is to find more here than the bound allows.
+        let len = record.areas.len;
+        if let Err(error) = self.make_room(key, len, len) {
+            tracing::warn!(%error, key, "base images take more room than they may");
+        }
         Ok(Base::open(file, record.areas)?)
+    }
+
+    /// Nothing of this image goes while it is being prepared, and the room it asks for is its own until then.
+    fn promise<'a>(&'a self, key: &'a str) -> Promise<'a> {
+        self.promises().insert(key.to_owned(), 0);
+        Promise { inner: self, key }
     }
 
     /// Fetched in an earlier life.
@@ -307,38 +335,61 @@ impl Inner {
 
     /// Removes the least recently used until the new one fits, both within the bound and on the disk.
     fn make_room(&self, key: &str, need: u64, have: u64) -> Result<(), DownloadError> {
-        if need > self.bound_bytes {
-            let text = format!(
-                "it has {need} bytes, more than the {} all base images may take",
-                self.bound_bytes
-            );
-            return Err(DownloadError::Room(text));
+        let mut promised = self.promises();
+        let question = room::Question {
+            key,
+            need,
+            have,
+            held: self.shelf.held()?,
+            promised: &promised,
+            bound: self.bound_bytes,
+            free: self.shelf.free()?,
+        };
+        for old in room::leaving(question).map_err(DownloadError::Room)? {
+            self.evict(&old)?;
         }
-        let mut held = self.shelf.held()?;
-        held.retain(|held| held.key != key);
-        let mut total: u64 = held.iter().map(|held| held.len).sum();
-        let free = self.shelf.free()?;
-        let mut missing = need.saturating_sub(have).saturating_sub(free);
-        if missing > total {
-            let text = format!("it has {need} bytes, and the disk has room for {free}");
-            return Err(DownloadError::Room(text));
-        }
-        for old in held {
-            if total.saturating_add(need) <= self.bound_bytes && missing == 0 {
-                break;
+        promised.insert(key.to_owned(), need);
+        Ok(())
+    }
+
+    fn evict(&self, old: &Held) -> io::Result<()> {
+        match old.kind {
+            Kind::Whole => {
+                tracing::info!(key = old.key, bytes = old.len, "a base image goes to make room");
+                self.shelf.remove(&old.key)?;
+                self.lock().remove(&old.key);
+                self.evictions.fetch_add(1, Ordering::Release);
             }
-            tracing::info!(key = old.key, bytes = old.len, "a base image goes to make room");
-            self.shelf.remove(&old.key)?;
-            total -= old.len;
-            missing = missing.saturating_sub(old.len);
-            self.lock().remove(&old.key);
-            self.evictions.fetch_add(1, Ordering::Release);
+            Kind::Begun => {
+                tracing::info!(
+                    key = old.key,
+                    bytes = old.len,
+                    "a download that broke off goes to make room"
+                );
+                download::forget(&self.shelf.part(&old.key));
+            }
         }
         Ok(())
     }
 
+    fn promises(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+        self.promised.lock().unwrap_or_else(|broken| broken.into_inner())
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
         self.slots.lock().unwrap_or_else(|broken| broken.into_inner())
+    }
+}
+
+/// Given back when the image is here or there is no hope.
+struct Promise<'a> {
+    inner: &'a Inner,
+    key: &'a str,
+}
+
+impl Drop for Promise<'_> {
+    fn drop(&mut self) {
+        self.inner.promises().remove(self.key);
     }
 }
 
@@ -383,7 +434,7 @@ impl Slot {
         Status {
             version: self.image.version.clone(),
             architecture: self.image.cpu_architecture.clone(),
-            state,
+            state: state.into(),
             done_bytes,
             total_bytes,
             why,

@@ -23,8 +23,16 @@ pub(super) struct Shelf {
     pub dir: PathBuf,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Whole,
+    /// What came of a download that broke off; nobody may ever ask for the rest.
+    Begun,
+}
+
 pub(super) struct Held {
     pub key: String,
+    pub kind: Kind,
     pub len: u64,
     pub used: SystemTime,
 }
@@ -69,7 +77,7 @@ impl Shelf {
         }
     }
 
-    /// Least recently used first.
+    /// Whole images and what was begun, least recently used first.
     pub fn held(&self) -> io::Result<Vec<Held>> {
         let mut list = Vec::new();
         for entry in fs::read_dir(&self.dir)? {
@@ -77,15 +85,27 @@ impl Shelf {
             let Some(key) = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned) else {
                 continue;
             };
-            if path.extension().is_some_and(|end| end == "iso") {
-                let data = fs::metadata(&path)?;
-                let used = fs::metadata(self.record_path(&key)).and_then(|data| data.modified());
-                list.push(Held {
-                    used: used.or_else(|_| data.modified())?,
-                    len: data.len(),
-                    key,
-                });
-            }
+            let kind = match path.extension().and_then(|end| end.to_str()) {
+                Some("iso") => Kind::Whole,
+                Some("part") => Kind::Begun,
+                _ => continue,
+            };
+            let data = match fs::metadata(&path) {
+                Ok(data) => data,
+                // Renamed or given up between two looks.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            let used = match kind {
+                Kind::Whole => fs::metadata(self.record_path(&key)).and_then(|data| data.modified()),
+                Kind::Begun => data.modified(),
+            };
+            list.push(Held {
+                used: used.or_else(|_| data.modified())?,
+                len: data.len(),
+                kind,
+                key,
+            });
         }
         list.sort_by_key(|held| held.used);
         Ok(list)

@@ -5,7 +5,7 @@ use muster_image::depot::State;
 use muster_image::{Depot, OsImage};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 /// How the server behaves for each request, in order; the last one stays.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,8 @@ pub enum Mood {
     Answers(u16),
     /// Says that it has so many bytes, and sends what it has.
     Boasts(u64),
+    /// Sends the first half, and the other when it is told to.
+    Halts,
 }
 
 /// A file server with moods that remembers what it was asked.
@@ -23,6 +25,7 @@ pub struct Mirror {
     address: SocketAddr,
     pub asked: Arc<Mutex<Vec<String>>>,
     file: Arc<Mutex<(Vec<u8>, String)>>,
+    told: Arc<(Mutex<bool>, Condvar)>,
 }
 
 impl Mirror {
@@ -32,7 +35,9 @@ impl Mirror {
             address: listener.local_addr().unwrap(),
             asked: Arc::default(),
             file: Arc::new(Mutex::new((bytes, "\"one\"".to_owned()))),
+            told: Arc::default(),
         };
+        let told = mirror.told.clone();
         let (asked, file, moods) = (mirror.asked.clone(), mirror.file.clone(), moods.to_vec());
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().enumerate() {
@@ -44,7 +49,18 @@ impl Mirror {
                 asked.lock().unwrap().push(head.clone());
                 let (bytes, etag) = file.lock().unwrap().clone();
                 let reply = reply(&head, &bytes, &etag, mood);
-                stream.write_all(&reply).ok();
+                if !matches!(mood, Mood::Halts) {
+                    stream.write_all(&reply).ok();
+                    continue;
+                }
+                let told = told.clone();
+                std::thread::spawn(move || {
+                    let (first, second) = reply.split_at(reply.len() / 2);
+                    stream.write_all(first).ok();
+                    let (told, news) = &*told;
+                    drop(news.wait_while(told.lock().unwrap(), |told| !*told).unwrap());
+                    stream.write_all(second).ok();
+                });
             }
         });
         mirror
@@ -54,7 +70,13 @@ impl Mirror {
         self.named("v1", sha256)
     }
 
-    fn named(&self, name: &str, sha256: Option<&str>) -> OsImage {
+    /// Those who halted go on.
+    pub fn go_on(&self) {
+        *self.told.0.lock().unwrap() = true;
+        self.told.1.notify_all();
+    }
+
+    pub fn named(&self, name: &str, sha256: Option<&str>) -> OsImage {
         OsImage {
             openshift_version: name.into(),
             cpu_architecture: "x86_64".into(),
@@ -83,7 +105,7 @@ fn reply(head: &str, bytes: &[u8], etag: &str, mood: Mood) -> Vec<u8> {
             return format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
                 .into_bytes();
         }
-        Mood::Fine | Mood::Boasts(_) => bytes.len(),
+        Mood::Fine | Mood::Boasts(_) | Mood::Halts => bytes.len(),
         Mood::Breaks(after) => (from + after).min(bytes.len()),
     };
     let (first, last, len) = (from, bytes.len() - 1, bytes.len());
@@ -93,7 +115,7 @@ fn reply(head: &str, bytes: &[u8], etag: &str, mood: Mood) -> Vec<u8> {
     };
     let rest = match mood {
         Mood::Boasts(claimed) => claimed,
-        Mood::Fine | Mood::Breaks(_) | Mood::Answers(_) => (len - from) as u64,
+        Mood::Fine | Mood::Halts | Mood::Breaks(_) | Mood::Answers(_) => (len - from) as u64,
     };
     let mut reply =
         format!("HTTP/1.1 {status}ETag: {etag}\r\nContent-Length: {rest}\r\nConnection: close\r\n\r\n")
