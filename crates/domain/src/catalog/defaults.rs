@@ -38,6 +38,7 @@ pub fn os_images() -> Vec<OsImage> {
             url: format!("{site}/{file}/dependencies/rhcos/{line}/{iso}/{name}"),
             version: (*build).to_owned(),
             sha256: None,
+            image_type: None,
         }
     })
     .collect()

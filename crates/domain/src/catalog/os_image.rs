@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Catalog, CatalogError, Version};
+use crate::infra_env::ImageType;
 use crate::input::image::normal_architecture;
 use crate::input::{Checked, Invalid};
 
@@ -23,6 +24,9 @@ pub struct OsImage {
     /// What the ISO must hash to, in hex; ours alone, the reference does not check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// What the ISO is for; absent for the live ISO that full and minimal images are made of.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub image_type: Option<ImageType>,
 }
 
 fn x86_64() -> String {
@@ -52,7 +56,10 @@ impl OsImage {
     }
 }
 
-pub(super) fn check(images: &mut [OsImage]) -> Result<(), CatalogError> {
+pub(super) fn check(images: &mut Vec<OsImage>) -> Result<(), CatalogError> {
+    // Lists written for the reference may name images of machines that install themselves alone. None of ours is made
+    // of them, so they must not be taken for a live ISO of the same release.
+    images.retain(|image| image.image_type != Some(ImageType::DisconnectedIso));
     if images.is_empty() {
         return Err(CatalogError::Empty { setting: SETTING });
     }

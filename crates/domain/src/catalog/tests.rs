@@ -146,6 +146,22 @@ fn a_checksum_of_an_os_image_is_kept_in_small_letters_and_a_wrong_one_is_refused
 }
 
 #[test]
+fn images_for_machines_that_install_alone_are_not_taken_for_live_ones() {
+    let json = r#"[{"openshift_version":"4.20","url":"http://x/ove.iso","version":"1","type":"disconnected-iso"},
+                   {"openshift_version":"4.20","url":"http://x/live.iso","version":"1","type":"full-iso"},
+                   {"openshift_version":"4.19","url":"http://x/old.iso","version":"0"}]"#;
+    let catalog = Catalog::from_json(Some(json), None).unwrap();
+    let image = catalog.os_image(Some("4.20"), "x86_64").unwrap();
+    assert_eq!(
+        (image.url.as_str(), catalog.os_images.len()),
+        ("http://x/live.iso", 2)
+    );
+    let wrong = json.replace("full-iso", "floppy");
+    let error = Catalog::from_json(Some(&wrong), None).unwrap_err();
+    assert!(error.to_string().contains("OS_IMAGES"), "{error}");
+}
+
+#[test]
 fn an_image_is_the_release_of_the_list_or_of_its_tag() {
     let catalog = Catalog::default();
     let told = |image: &str| {

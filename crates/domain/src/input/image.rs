@@ -3,6 +3,7 @@
 use super::address;
 use super::error::{Checked, Invalid, quoted};
 use super::schema;
+use crate::infra_env::ImageType;
 
 /// Architectures an image can be built for, as people may write them.
 pub const IMAGE_ARCHITECTURES: [&str; 5] = ["x86_64", "aarch64", "arm64", "ppc64le", "s390x"];
@@ -58,6 +59,19 @@ pub fn image_type(word: Option<&str>, architecture: &str, default: &str) -> Chec
     Ok(word.to_owned())
 }
 
+/// Full and minimal images are made here. A disconnected one holds a whole installer and its releases, and the machine
+/// never speaks to a hub: better said now than by a download that is not there.
+pub fn offered(image_type: ImageType) -> Checked {
+    match image_type {
+        ImageType::FullIso | ImageType::MinimalIso => Ok(()),
+        ImageType::DisconnectedIso => Err(Invalid::rule(
+            "image_type",
+            "is disconnected-iso, an image for machines that install themselves without a hub; it is not made here",
+            "use full-iso or minimal-iso",
+        )),
+    }
+}
+
 /// The address of the node that leads a disconnected installation; an empty text clears it.
 pub fn rendezvous_ip(text: &str, image_type: &str) -> Checked {
     if text.is_empty() {
@@ -67,7 +81,7 @@ pub fn rendezvous_ip(text: &str, image_type: &str) -> Checked {
         return Err(Invalid::rule(
             "rendezvous_ip",
             format!("has no meaning for {image_type}"),
-            "leave it out or set `image_type` to disconnected-iso",
+            "leave it out",
         ));
     }
     address::ip("rendezvous_ip", text).map(|_| ())

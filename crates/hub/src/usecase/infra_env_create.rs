@@ -155,6 +155,7 @@ fn cluster_of(hub: &Hub, id: Option<ClusterId>, architecture: &str) -> Result<Op
 
 /// Rules over several fields, the same for a new InfraEnv and a changed one.
 pub fn agrees(infra_env: &InfraEnv) -> Result<(), Error> {
+    image::offered(infra_env.image_type)?;
     proxy::proxy("proxy.", &infra_env.proxy)?;
     ntp::ntp_sources("additional_ntp_sources", &infra_env.additional_ntp_sources)?;
     ntp::ntp_sources("ntp_sources", &infra_env.ntp_sources)?;

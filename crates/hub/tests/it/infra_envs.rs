@@ -83,6 +83,26 @@ async fn a_config_that_does_not_fit_the_image_is_refused() {
     assert_eq!(reply.json()["kind"], "Error");
 }
 
+/// Its download would not be there, and its hosts would never register.
+#[tokio::test]
+async fn an_image_that_is_not_made_here_is_refused_when_it_is_wished_for() {
+    let door = Door::open().await;
+    let wish = json!({ "name": "p", "pull_secret": PULL_SECRET, "image_type": "disconnected-iso" });
+    let reply = door.ask("POST", "/infra-envs", Some(&wish)).await;
+    assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{}", reply.text());
+    let reason = reply.json()["reason"].as_str().unwrap().to_owned();
+    assert!(
+        reason.contains("image_type") && reason.contains("minimal-iso"),
+        "{reason}"
+    );
+    let made = door.infra_env(json!({})).await;
+    let path = format!("/infra-envs/{}", id(&made));
+    let wish = json!({ "image_type": "disconnected-iso" });
+    let reply = door.ask("PATCH", &path, Some(&wish)).await;
+    assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{}", reply.text());
+    assert_eq!(door.get(&path).await.json()["type"], "full-iso");
+}
+
 #[tokio::test]
 async fn one_with_hosts_stays_and_an_empty_one_goes() {
     let door = Door::open().await;

@@ -111,6 +111,7 @@ pub fn route(path: &str, query: Option<&str>, headers: &HeaderMap) -> Result<Rou
             let file = match kind.as_str() {
                 "full-iso" => "full.iso",
                 "minimal-iso" => "minimal.iso",
+                "disconnected-iso" => "disconnected.iso",
                 _ => return Err((StatusCode::BAD_REQUEST, format!("{kind} is not a type of image"))),
             };
             iso(
@@ -162,6 +163,7 @@ fn iso(id: &str, version: &str, architecture: &str, file: &str, proof: Proof) ->
     let artifact = match file {
         "full.iso" => Artifact::FullIso,
         "minimal.iso" => Artifact::MinimalIso,
+        "disconnected.iso" => return Err((StatusCode::NOT_FOUND, alone())),
         _ => return Err((StatusCode::NOT_FOUND, format!("there is no image file {file}"))),
     };
     Ok(Route::Image {
@@ -171,6 +173,12 @@ fn iso(id: &str, version: &str, architecture: &str, file: &str, proof: Proof) ->
         artifact,
         proof,
     })
+}
+
+/// A path of the reference for which there is nothing here.
+fn alone() -> String {
+    "images for machines that install themselves without a hub are not made here; use full.iso or minimal.iso"
+        .to_owned()
 }
 
 /// The first that is there counts.

@@ -4,7 +4,7 @@
 
 use super::{ED25519, SECRET, TOY_DSS, ip, network_setting, text, unit};
 use crate::catalog::Catalog;
-use crate::infra_env::Proxy;
+use crate::infra_env::{ImageType, Proxy};
 use crate::input::Shape::{Rule, Schema};
 use crate::input::kernel_arguments::KernelArgument;
 use crate::input::platform::NetworkTypeSetting;
@@ -259,6 +259,12 @@ fn recorded_infra_env_refusals() -> Vec<Row> {
             "rendezvous ip on a full ISO",
             image::rendezvous_ip("10.0.0.1", "full-iso"),
             "rendezvous_ip",
+            Rule,
+        ),
+        (
+            "an image that needs no hub",
+            image::offered(ImageType::DisconnectedIso),
+            "image_type",
             Rule,
         ),
         (
