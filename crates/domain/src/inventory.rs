@@ -3,6 +3,7 @@
 use crate::host::{Digest, Nic};
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::net::IpAddr;
 
 /// Absent, `null` and the zero value mean the same to agents, so they mean the same here.
 pub(crate) fn null_is_default<'de, D, T>(from: D) -> Result<T, D::Error>
@@ -310,7 +311,16 @@ impl Inventory {
             persistent_boot: self.boot.as_ref().is_some_and(Boot::is_persistent),
             booted_build: self.boot.as_ref().map(Boot::build).unwrap_or_default().to_owned(),
             booted_version: self.boot.as_ref().and_then(Boot::version).unwrap_or_default(),
+            bmc: self.bmc(),
         }
+    }
+
+    /// Agents write `0.0.0.0` and `::/0` when there is none.
+    fn bmc(&self) -> Vec<IpAddr> {
+        let given = [&self.bmc_address, &self.bmc_v6address];
+        let plain = |text: &&String| text.split('/').next().unwrap_or_default().parse::<IpAddr>().ok();
+        let addresses = given.iter().filter_map(|text| plain(text));
+        addresses.filter(|address| !address.is_unspecified()).collect()
     }
 }
 

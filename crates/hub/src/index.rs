@@ -33,6 +33,8 @@ pub struct Live {
     upgrades: AtomicU8,
     /// What may be told of this host once an hour.
     pub hourly: Hourly,
+    /// When the machine that is known under this id last told of its hardware.
+    machine_micros: AtomicI64,
     /// Long steps the agent is working on.
     pub outstanding: Outstanding,
     /// The earliest wake-up already queued for it; `i64::MAX` when none.
@@ -44,6 +46,8 @@ impl Slot {
         let live = Live {
             seen_micros: AtomicI64::new(host.checked_in_at.as_microsecond()),
             clock: AtomicI64::new(host.clock),
+            // Who polled before this hub was there is not known: it counts as the machine that is listed.
+            machine_micros: AtomicI64::new(host.checked_in_at.as_microsecond()),
             queued_micros: AtomicI64::new(i64::MAX),
             // As the checks saw it when they last ran: a hub that starts need not run them all again.
             skew: AtomicU8::new(skew(host.clock, host.checked_in_at)),
@@ -129,6 +133,15 @@ impl Live {
 
     pub fn seen(&self) -> Timestamp {
         crate::clock::from_micros(self.seen_micros.load(Ordering::Relaxed))
+    }
+
+    pub fn heard_machine(&self, now: Timestamp) {
+        self.machine_micros
+            .fetch_max(now.as_microsecond(), Ordering::Relaxed);
+    }
+
+    pub fn machine_heard(&self) -> Timestamp {
+        crate::clock::from_micros(self.machine_micros.load(Ordering::Relaxed))
     }
 
     pub fn clock(&self) -> i64 {

@@ -8,6 +8,7 @@ pub mod event;
 pub mod hostname;
 pub mod install_order;
 pub mod lifecycle;
+pub mod machine;
 pub mod phase;
 pub mod report;
 pub mod returning;
@@ -19,6 +20,7 @@ pub mod words;
 
 pub use decision::{Decision, Effect};
 pub use event::Event;
+pub use machine::Machine;
 pub use phase::Phase;
 pub use report::Report;
 pub use returning::{Return, Route};
@@ -29,6 +31,7 @@ use crate::id::{ClusterId, HostId, HostKey, InfraEnvId};
 use crate::journal::{Entry, Severity};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Kind {
@@ -160,6 +163,9 @@ pub struct Digest {
     pub booted_build: String,
     /// The same for the release line, as our own boot links carry it.
     pub booted_version: String,
+    /// Where its management controller is reached; it is what reads virtual media.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bmc: Vec<IpAddr>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -296,6 +302,8 @@ pub struct Host {
     pub followed: bool,
     #[serde(default)]
     pub digest: Digest,
+    #[serde(default)]
+    pub machine: Machine,
     /// A hash of each report as the agent sent it, to tell news from repetition.
     #[serde(default)]
     pub seen: std::collections::BTreeMap<Report, u64>,
@@ -345,6 +353,7 @@ impl Host {
             approved: false,
             followed: false,
             digest: Digest::default(),
+            machine: Machine::default(),
             seen: Default::default(),
             user: String::new(),
             org: String::new(),

@@ -4,12 +4,14 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::{Ask, Need, Scene};
 use crate::usecase::plan;
+use jiff::Timestamp;
 use muster_contract::v1::explain::{Deadline, ExplainView, RoleVerdict};
 use muster_contract::v1::plan::{Blocker, PlanRequest, PlanView, Verb};
 use muster_domain::checks::CheckId;
 use muster_domain::checks::verdict::Verdict;
 use muster_domain::cluster::{self, Cluster, PreparationStatus, checks as cluster_checks, lifecycle};
 use muster_domain::host::deadline::{Patience, patience};
+use muster_domain::host::machine;
 use muster_domain::host::rules::{self, Part};
 use muster_domain::host::{Host, Report, Status, words};
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
@@ -39,8 +41,9 @@ pub async fn host(
         .map(|check| blocker(&subject, check))
         .collect();
     Ok(ExplainView {
-        why: why(host, &blockers),
+        why: why(host, &blockers, scene.now),
         next_action: late(host)
+            .or_else(|| host.machine.warning(scene.now).map(|_| machine::REMEDY))
             .unwrap_or_else(|| next_action(status, &blockers))
             .into(),
         status: status.word().into(),
@@ -140,7 +143,7 @@ async fn verbs(
     Ok(plans)
 }
 
-fn why(host: &Host, blockers: &[Blocker]) -> String {
+fn why(host: &Host, blockers: &[Blocker], now: Timestamp) -> String {
     let mut text = match host.status() {
         Status::Disconnected | Status::DisconnectedUnbound => {
             format!("The last poll of its agent was at {:.0}.", host.checked_in_at)
@@ -161,6 +164,9 @@ fn why(host: &Host, blockers: &[Blocker]) -> String {
         0 => {}
         1 => text.push_str(" One check fails."),
         count => text.push_str(&format!(" {count} checks fail.")),
+    }
+    if let Some(warning) = host.machine.warning(now) {
+        text.push_str(&format!(" Take care: {warning}"));
     }
     text
 }

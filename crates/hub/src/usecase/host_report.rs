@@ -2,6 +2,7 @@
 
 use crate::Hub;
 use crate::error::Error;
+use crate::index::Slot;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::usecase::cluster_update;
 use muster_contract::v2::step::{PostStepReply, StepType};
@@ -10,6 +11,7 @@ use muster_domain::checks::reports::{
     ApiVipConnectivity, Connectivity, DiskInfo, DiskSpeed, DiskSpeedReply, DomainResolutions, FreeNetwork,
     ImageStatus, ImagesReply, NtpReply, TangConnectivity, UpgradeReply, VipVerification,
 };
+use muster_domain::host::machine::{self, Verdict};
 use muster_domain::host::steps::Step;
 use muster_domain::host::{Event, Host, Media, Report, disks, rules};
 use muster_domain::inventory::Inventory;
@@ -50,14 +52,13 @@ pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &A
     if exit_code != 0 {
         return failed(hub, key, step, reply, ask).await;
     }
-    let row = slot.row();
-    if row.media == Media::Disconnected {
+    if slot.row().media == Media::Disconnected {
         tell(hub, key, &Event::MediaBack, ask).await?;
     }
     succeeded(
         hub,
         key,
-        &row,
+        &slot,
         step,
         reply.output.as_deref().unwrap_or_default(),
         ask,
@@ -68,13 +69,15 @@ pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &A
 async fn succeeded(
     hub: &Hub,
     key: HostKey,
-    row: &Host,
+    slot: &Slot,
     step: StepType,
     output: &str,
     ask: &Ask,
 ) -> Result<(), Error> {
+    let held = slot.row();
+    let row: &Host = &held;
     match step {
-        StepType::Inventory => inventory(hub, key, row, output, ask).await,
+        StepType::Inventory => inventory(hub, key, slot, output, ask).await,
         StepType::ConnectivityCheck => {
             keep(
                 hub,
@@ -231,10 +234,11 @@ async fn tell(hub: &Hub, key: HostKey, event: &Event, ask: &Ask) -> Result<(), E
     Ok(())
 }
 
-async fn inventory(hub: &Hub, key: HostKey, row: &Host, output: &str, ask: &Ask) -> Result<(), Error> {
+async fn inventory(hub: &Hub, key: HostKey, slot: &Slot, output: &str, ask: &Ask) -> Result<(), Error> {
     let hash = xxh3_64(output.as_bytes());
     // The common case by far: nothing new, nothing to do.
-    if row.seen.get(&Report::Inventory) == Some(&hash) {
+    if slot.row().seen.get(&Report::Inventory) == Some(&hash) {
+        slot.live.heard_machine(hub.now());
         return Ok(());
     }
     let parsed = Inventory::parse(output).map_err(Error::BadReport)?;
@@ -247,14 +251,36 @@ async fn inventory(hub: &Hub, key: HostKey, row: &Host, output: &str, ask: &Ask)
         if !rules::takes_inventory(&scene.host) {
             return Ok(scene.plain(scene.next(&Event::CheckedIn)?));
         }
-        take_inventory(scene, parsed.clone(), hash)
+        let silence = hub.settings.timers.silence;
+        let heard_at = slot.live.machine_heard();
+        match machine::judge(&scene.host.machine, &parsed, heard_at, scene.now, silence) {
+            Verdict::Rival => {
+                let mut decision = scene.next(&Event::CheckedIn)?;
+                let warning = machine::contested(&mut decision.host, &parsed, scene.now);
+                decision.journal.extend(warning);
+                Ok(scene.plain(decision))
+            }
+            verdict @ (Verdict::Same | Verdict::Replaced) => {
+                take_inventory(scene, parsed.clone(), hash, verdict)
+            }
+        }
     })
     .await?;
+    if slot.row().seen.get(&Report::Inventory) == Some(&hash) {
+        slot.live.heard_machine(hub.now());
+    }
     Ok(())
 }
 
-fn take_inventory(scene: &Scene<'_>, mut inventory: Inventory, hash: u64) -> Result<Turn, Error> {
+fn take_inventory(
+    scene: &Scene<'_>,
+    mut inventory: Inventory,
+    hash: u64,
+    verdict: Verdict,
+) -> Result<Turn, Error> {
     let mut decision = scene.next(&Event::CheckedIn)?;
+    let news = machine::known(&mut decision.host, &inventory, verdict, scene.now);
+    decision.journal.extend(news);
     inventory.keep_real_interfaces();
     judge_disks(scene, &mut decision.host, &mut inventory);
     decision.host.digest = inventory.digest();

@@ -13,6 +13,7 @@ mod door;
 mod events;
 mod fake_installer;
 mod health;
+mod identity;
 mod ignition;
 mod images;
 mod infra_envs;
