@@ -2,6 +2,7 @@
 //! segments made in memory. Bytes in, bytes out: no database, no decisions.
 
 pub mod base;
+pub mod beside;
 pub mod build;
 pub mod catalog;
 mod consoles;

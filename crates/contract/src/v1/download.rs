@@ -13,7 +13,7 @@ pub struct DownloadView {
     /// `full.iso`, `minimal.iso`, `pxe-initrd`, `kernel`, `rootfs`, …
     #[schema(value_type = String)]
     pub file: Cow<'static, str>,
-    /// The host of this InfraEnv that reported this address, if one did.
+    /// The host of this InfraEnv that reported this address, as its own or its BMC's, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,12 +46,12 @@ pub struct BaseImageView {
     pub why: Option<String>,
 }
 
-/// Everything this hub has sent for one InfraEnv since it started.
+/// Everything that was sent for one InfraEnv since this hub, and the image service beside it, started.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DownloadsView {
     /// Those who read last come first.
     pub downloads: Vec<DownloadView>,
-    /// Absent when another service serves the images, or none is offered for this InfraEnv any more.
+    /// Absent when none is offered for this InfraEnv any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_image: Option<BaseImageView>,
 }

@@ -263,74 +263,7 @@ fn agents(text: &mut String, hub: &Hub) {
 /// Nothing when another service serves the images.
 fn images(text: &mut String, hub: &Hub) {
     let Some(images) = hub.images() else { return };
-    let totals = images.totals();
-    let about = "Replies with images or parts of them that are on their way.";
-    single(text, "muster_image_downloads", "gauge", about, totals.streams);
-    let about = "Requests for images that wait until others have ended.";
-    single(
-        text,
-        "muster_image_downloads_waiting",
-        "gauge",
-        about,
-        images.waiting(),
-    );
-    let about = "Replies with images or parts of them.";
-    single(
-        text,
-        "muster_image_replies_total",
-        "counter",
-        about,
-        totals.replies,
-    );
-    let about = "Bytes of images sent.";
-    single(
-        text,
-        "muster_image_bytes_total",
-        "counter",
-        about,
-        totals.sent_bytes,
-    );
-    let about = "Base images that went to make room for others.";
-    let gone = images.depot().evictions();
-    single(text, "muster_base_image_evictions_total", "counter", about, gone);
-    base_images(text, &images.depot().list());
-}
-
-fn base_images(text: &mut String, list: &[muster_image::depot::Status]) {
-    let labels = |status: &muster_image::depot::Status| {
-        format!(
-            "version=\"{}\",architecture=\"{}\"",
-            status.version, status.architecture
-        )
-    };
-    let name = "muster_base_image_state";
-    head(
-        text,
-        name,
-        "gauge",
-        "What each base image that was asked for is doing; always 1.",
-    );
-    for status in list {
-        let _ = writeln!(text, "{name}{{{},state=\"{}\"}} 1", labels(status), status.state);
-    }
-    let name = "muster_base_image_bytes";
-    head(text, name, "gauge", "How much of each base image is here.");
-    for status in list {
-        let _ = writeln!(text, "{name}{{{}}} {}", labels(status), status.done_bytes);
-    }
-    let name = "muster_base_image_expected_bytes";
-    head(
-        text,
-        name,
-        "gauge",
-        "How large each base image is, once its server told.",
-    );
-    for (status, total) in list
-        .iter()
-        .filter_map(|status| Some((status, status.total_bytes?)))
-    {
-        let _ = writeln!(text, "{name}{{{}}} {total}", labels(status));
-    }
+    muster_image::serve::metrics::write(text, images);
 }
 
 fn workers(text: &mut String, hub: &Hub) {

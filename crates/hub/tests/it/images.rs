@@ -27,6 +27,15 @@ impl House {
 
     /// On what an earlier one left in this directory.
     async fn start_in(dir: tempfile::TempDir, port: u16, sha256: Option<&str>) -> House {
+        House::start_with(dir, port, sha256, None).await
+    }
+
+    async fn start_with(
+        dir: tempfile::TempDir,
+        port: u16,
+        sha256: Option<&str>,
+        image_service_url: Option<String>,
+    ) -> House {
         let iso = dir.path().join("base.iso");
         let packed = concat!(
             env!("CARGO_MANIFEST_DIR"),
@@ -49,6 +58,7 @@ impl House {
             listen: SocketAddr::from(([127, 0, 0, 1], port)),
             data_dir: dir.path().join("data"),
             os_images: Some(images.to_string()),
+            image_service_url,
             ..Config::default()
         };
         let (stop, stopped) = oneshot::channel::<()>();
@@ -173,6 +183,71 @@ async fn a_service_beside_the_hub_gives_the_same_image() {
         .await;
     let id = made["id"].as_str().unwrap();
     let link = made["download_url"].as_str().unwrap();
+    let images = service(&house);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let beside = format!("http://{}", listener.local_addr().unwrap());
+    let router = muster_image::serve::router::alone(&images);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let same = link.replacen(&house.url, &beside, 1);
+    let (status, image) = house.get(&same).await;
+    assert_eq!(status, 200);
+    assert!(house.get(link).await.1 == image);
+    assert!(house.get(&format!("{beside}/i/{id}.iso")).await == (200, image));
+    let missing = format!("{beside}/byid/{}/4.20/x86_64/full.iso", uuid::Uuid::new_v4());
+    assert_eq!(house.get(&missing).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_bmc_that_reads_virtual_media_is_shown_as_its_host() {
+    let house = House::start().await;
+    let made = house.infra_env(json!({})).await;
+    house
+        .range(made["download_url"].as_str().unwrap(), "bytes=0-4095", "")
+        .await;
+    let id = house.host(&made, "worker-8", "192.0.2.7/24", "127.0.0.1").await;
+    let told = house.downloads(&made).await;
+    assert_eq!(told["downloads"][0]["host_name"], "worker-8", "{told}");
+    assert_eq!(told["downloads"][0]["host_id"], id.to_string());
+}
+
+#[tokio::test]
+async fn what_a_service_beside_the_hub_has_sent_is_shown_by_the_hub() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let beside = format!("http://{}", listener.local_addr().unwrap());
+    let house = House::start_with(tempfile::tempdir().unwrap(), 0, None, Some(beside.clone())).await;
+    let made = house.infra_env(json!({})).await;
+    let link = made["download_url"].as_str().unwrap();
+    assert!(link.starts_with(&beside), "{link}");
+    let images = service(&house);
+    let router = muster_image::serve::router::alone(&images);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    house.range(link, "bytes=0-4095", "").await.bytes().await.unwrap();
+    let told = house.downloads(&made).await;
+    assert_eq!(told["downloads"][0]["read_bytes"], 4096, "{told}");
+    assert_eq!(told["base_image"]["state"], "ready");
+    // Those who watch it see the same as from a hub.
+    let (status, metrics) = house.get(&format!("{beside}/metrics")).await;
+    let metrics = String::from_utf8(metrics).unwrap();
+    assert_eq!(status, 200, "{metrics}");
+    for line in [
+        "muster_image_downloads 0",
+        "muster_image_downloads_waiting 0",
+        "muster_image_bytes_total 4096",
+        "muster_image_cache_misses_total 1",
+        "muster_image_cache_hits_total 0",
+        "muster_base_images_disk_bytes 0",
+        "muster_base_images_disk_limit_bytes 1073741824",
+        "muster_base_image_state{version=\"build-1\",architecture=\"x86_64\",state=\"ready\"} 1",
+    ] {
+        assert!(
+            metrics.lines().any(|found| found == line),
+            "{line} is not in\n{metrics}"
+        );
+    }
+}
+
+/// An image service of its own for the images of this hub.
+fn service(house: &House) -> Images {
     let depot = Depot::open(&house.dir.path().join("depot"), 1 << 30).unwrap();
     let os = OsImage {
         openshift_version: "4.20".into(),
@@ -186,18 +261,7 @@ async fn a_service_beside_the_hub_gives_the_same_image() {
         ..Settings::default()
     };
     let source = Arc::new(RemoteHub::new(&house.url));
-    let images = Images::new(depot, Catalog { images: vec![os] }, source, settings);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let beside = format!("http://{}", listener.local_addr().unwrap());
-    let router = muster_image::serve::router::alone(&images);
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    let same = link.replacen(&house.url, &beside, 1);
-    let (status, image) = house.get(&same).await;
-    assert_eq!(status, 200);
-    assert!(house.get(link).await.1 == image);
-    assert!(house.get(&format!("{beside}/i/{id}.iso")).await == (200, image));
-    let missing = format!("{beside}/byid/{}/4.20/x86_64/full.iso", uuid::Uuid::new_v4());
-    assert_eq!(house.get(&missing).await.0, 404);
+    Images::new(depot, Catalog { images: vec![os] }, source, settings)
 }
 
 fn etag(reply: &reqwest::Response) -> String {
@@ -254,12 +318,20 @@ async fn a_download_goes_on_after_the_hub_was_restarted() {
         .as_str()
         .unwrap()
         .replace("minimal.iso", "full.iso");
-    let before = house.http.get(&full).send().await.unwrap();
-    let (tag, whole) = (etag(&before), before.bytes().await.unwrap());
+    // What was read before the restart; that a reply in flight may be cut is tested with a process that is killed.
+    let tag = etag(&house.http.head(&full).send().await.unwrap());
+    let begin = house
+        .range(&full, "bytes=0-999999", &tag)
+        .await
+        .bytes()
+        .await
+        .unwrap();
     let house = house.restarted().await;
     let rest = house.range(&full, "bytes=1000000-", &tag).await;
     assert_eq!(rest.status(), 206, "the same image under the same name");
-    assert!(rest.bytes().await.unwrap() == whole[1_000_000..]);
+    let rest = rest.bytes().await.unwrap();
+    let whole = house.get(&full).await.1;
+    assert!([begin, rest].concat() == whole);
 }
 
 #[tokio::test]
@@ -291,8 +363,8 @@ impl House {
         reply.json().await.unwrap()
     }
 
-    /// A host of this InfraEnv at the address all our clients have.
-    async fn host(&self, infra_env: &Value, name: &str) -> uuid::Uuid {
+    /// A host of this InfraEnv with these addresses; all our clients are at 127.0.0.1.
+    async fn host(&self, infra_env: &Value, name: &str, address: &str, bmc: &str) -> uuid::Uuid {
         let id = uuid::Uuid::new_v4();
         let base = format!("{}{}", self.url, muster_contract::v2::BASE);
         let hosts = format!("{base}/infra-envs/{}/hosts", infra_env["id"].as_str().unwrap());
@@ -300,7 +372,8 @@ impl House {
         let reply = self.http.post(&hosts).json(&body).send().await.unwrap();
         assert_eq!(reply.status(), 201);
         let inventory = json!({ "hostname": name, "interfaces": [{ "name": "eth0",
-            "mac_address": "52:54:00:aa:00:01", "ipv4_addresses": ["127.0.0.1/8"], "ipv6_addresses": [] }] });
+            "mac_address": "52:54:00:aa:00:01", "ipv4_addresses": [address], "ipv6_addresses": [] }],
+            "bmc_address": bmc, "bmc_v6address": "::/0" });
         let reply = json!({ "step_type": "inventory", "step_id": "inventory-1", "exit_code": 0,
             "output": inventory.to_string() });
         let path = format!("{hosts}/{id}/instructions");
@@ -331,7 +404,7 @@ async fn everybody_can_see_how_far_a_host_has_read() {
     // The root file system is nobody's and everybody's; whoever has an image of ours fetched it for us.
     let rootfs = format!("{}/boot-artifacts/rootfs?version=build-1&arch=x86_64", house.url);
     assert_eq!(house.get(&rootfs).await.0, 200);
-    let id = house.host(&made, "worker-7").await;
+    let id = house.host(&made, "worker-7", "127.0.0.1/8", "0.0.0.0").await;
     let told = house.downloads(&made).await;
     let list = told["downloads"].as_array().unwrap();
     assert_eq!(list.len(), 2, "{told}");

@@ -35,6 +35,16 @@ struct State {
     cost: u64,
     clock: u64,
     pins: HashMap<(IpAddr, Key), (Arc<Representation>, Instant)>,
+    hits: u64,
+    misses: u64,
+}
+
+/// For metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub hits: u64,
+    pub misses: u64,
+    pub bytes: u64,
 }
 
 #[derive(Default)]
@@ -49,12 +59,15 @@ impl Cache {
         let clock = state.clock;
         let made = state.made.get_mut(key).filter(|made| made.changed == changed)?;
         made.used = clock;
-        Some(Arc::clone(&made.image))
+        let image = Arc::clone(&made.image);
+        state.hits += 1;
+        Some(image)
     }
 
     pub fn keep(&self, key: Key, changed: SystemTime, image: &Arc<Representation>) {
         let mut state = self.lock();
         state.clock += 1;
+        state.misses += 1;
         let made = Made {
             changed,
             cost: cost(image),
@@ -102,6 +115,15 @@ impl Cache {
             state.pins.insert(place, (Arc::clone(current), now));
         }
         Arc::clone(current)
+    }
+
+    pub fn counts(&self) -> Counts {
+        let state = self.lock();
+        Counts {
+            hits: state.hits,
+            misses: state.misses,
+            bytes: state.cost,
+        }
     }
 
     /// Lets go of files that were removed, so that their room is free.

@@ -5,6 +5,7 @@ mod body;
 mod cache;
 pub mod gate;
 mod meter;
+pub mod metrics;
 pub mod path;
 pub mod progress;
 pub mod range;
@@ -19,6 +20,7 @@ use crate::error::ImageError;
 use crate::layout::Layout;
 use crate::overlay;
 use crate::source::{Ask, PayloadSource, SourceError};
+pub use cache::Counts;
 use cache::{Cache, Key};
 use gate::Gate;
 use http::{HeaderMap, Method, StatusCode, Uri, header};
@@ -46,6 +48,8 @@ pub struct Settings {
     pub streams: usize,
     /// How long a request waits for a base image that is being fetched before it is told to come back.
     pub patience: Duration,
+    /// The same for boot loaders: they do not come back, their machine goes on without an image.
+    pub loader_patience: Duration,
     /// How long an answer of the source to "changed, and may this client?" is believed. Zero asks every time.
     pub fresh_for: Duration,
 }
@@ -56,6 +60,7 @@ impl Default for Settings {
             base_url: String::new(),
             streams: 400,
             patience: Duration::from_secs(20),
+            loader_patience: Duration::from_secs(30 * 60),
             fresh_for: Duration::ZERO,
         }
     }
@@ -134,6 +139,18 @@ impl Images {
         self.inner.readers.totals()
     }
 
+    /// How often an image was at hand, and what those in memory take.
+    pub fn cache(&self) -> Counts {
+        self.inner.cache.counts()
+    }
+
+    /// Starts fetching a base image that machines are about to ask for; returns at once.
+    pub fn expect(&self, version: &str, architecture: &str) {
+        if let Ok(os) = self.inner.os(version, architecture, Artifact::Initrd) {
+            drop(self.inner.depot.watch(&os));
+        }
+    }
+
     /// Requests that wait for a pass.
     pub fn waiting(&self) -> usize {
         self.inner.gate.waiting()
@@ -183,7 +200,7 @@ impl Inner {
                     form: artifact.form(),
                     proof,
                 };
-                self.of_infra_env(&ask, &os, artifact, asked.client).await?
+                self.of_infra_env(&ask, &os, artifact, asked).await?
             }
             Route::Boot {
                 version,
@@ -191,7 +208,7 @@ impl Inner {
                 artifact,
             } => {
                 let os = self.os(&version, &architecture, artifact)?;
-                self.of_base(&os, artifact, asked.client).await?
+                self.of_base(&os, artifact, asked).await?
             }
             Route::ShortScript(name) => {
                 let text = self.source.script(&name).await.map_err(source_reply)?;
@@ -260,18 +277,18 @@ impl Inner {
         ask: &Ask,
         os: &OsImage,
         artifact: Artifact,
-        client: IpAddr,
+        asked: &Asked<'_>,
     ) -> Result<Found, Reply> {
         // First whether this client may: nothing is fetched for a stranger.
         let changed = self.changed(ask).await?;
-        let base = self.base(os).await?;
+        let base = self.base(os, asked.headers).await?;
         let key = Key {
             id: ask.id.clone(),
             base_sha256: base.areas.sha256.clone(),
             artifact,
         };
         let reader = Reader {
-            client,
+            client: asked.client,
             image: ask.id.clone(),
             artifact: artifact.word().to_owned(),
         };
@@ -315,15 +332,15 @@ impl Inner {
     }
 
     /// Never changes as long as the base image is the same.
-    async fn of_base(&self, os: &OsImage, artifact: Artifact, client: IpAddr) -> Result<Found, Reply> {
-        let base = self.base(os).await?;
+    async fn of_base(&self, os: &OsImage, artifact: Artifact, asked: &Asked<'_>) -> Result<Found, Reply> {
+        let base = self.base(os, asked.headers).await?;
         let key = Key {
             id: String::new(),
             base_sha256: base.areas.sha256.clone(),
             artifact,
         };
         let reader = Reader {
-            client,
+            client: asked.client,
             image: format!("{}/{}", os.version, os.cpu_architecture),
             artifact: artifact.word().to_owned(),
         };
@@ -369,8 +386,12 @@ impl Inner {
         Ok(changed)
     }
 
-    async fn base(&self, os: &OsImage) -> Result<Arc<Base>, Reply> {
-        let fetched = tokio::time::timeout(self.settings.patience, self.depot.get(os)).await;
+    async fn base(&self, os: &OsImage, headers: &HeaderMap) -> Result<Arc<Base>, Reply> {
+        let patience = match is_boot_loader(headers) {
+            true => self.settings.loader_patience,
+            false => self.settings.patience,
+        };
+        let fetched = tokio::time::timeout(patience, self.depot.get(os)).await;
         let evictions = self.depot.evictions();
         if self.evictions_seen.swap(evictions, Ordering::AcqRel) != evictions {
             self.cache.retain(|sha256| self.depot.holds(sha256));
@@ -384,6 +405,14 @@ impl Inner {
         put(&mut reply.headers, header::RETRY_AFTER, "15");
         Err(reply)
     }
+}
+
+/// iPXE, and firmware that boots over HTTP: both wait for an answer as long as the connection lives.
+fn is_boot_loader(headers: &HeaderMap) -> bool {
+    let agent = headers
+        .get(header::USER_AGENT)
+        .and_then(|value| value.to_str().ok());
+    agent.is_some_and(|agent| agent.starts_with("iPXE/") || agent.starts_with("UefiHttpBoot/"))
 }
 
 /// A piece from the middle, without a way to notice a change.

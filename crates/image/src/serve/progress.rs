@@ -1,6 +1,6 @@
 //! How far each client has read: "10.0.0.7 has 40 % of the minimal image of InfraEnv X".
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::ops::Range;
@@ -14,7 +14,7 @@ const MOST_READERS: usize = 20_000;
 const MOST_PIECES: usize = 128;
 
 /// Who reads what.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reader {
     pub client: IpAddr,
     /// The InfraEnv, or version and architecture for what is not of one.
@@ -34,7 +34,7 @@ struct Reading {
 }
 
 /// What is told of one reader.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     #[serde(flatten)]
     pub reader: Reader,

@@ -7,7 +7,7 @@ use axum::extract::{Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use axum::{Json, Router};
-use http::StatusCode;
+use http::{StatusCode, header};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -32,6 +32,7 @@ pub fn alone(images: &Images) -> Router {
         .route("/health", get(async || StatusCode::OK))
         .route("/progress", get(progress))
         .route("/base-images", get(base_images))
+        .route("/metrics", get(metrics))
         .with_state(images.clone());
     own.merge(routes(images))
 }
@@ -57,6 +58,12 @@ async fn serve(State(images): State<Images>, request: Request) -> Response {
 
 async fn progress(State(images): State<Images>, Query(query): Query<HashMap<String, String>>) -> Response {
     Json(images.progress(query.get("image").map(String::as_str))).into_response()
+}
+
+async fn metrics(State(images): State<Images>) -> Response {
+    let mut text = String::new();
+    super::metrics::write(&mut text, &images);
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
 async fn base_images(State(images): State<Images>) -> Response {

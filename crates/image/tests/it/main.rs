@@ -5,11 +5,13 @@
     reason = "a test that panics has failed, which is what it is for"
 )]
 
+mod bound;
 mod built;
 mod depot;
 mod eras;
 mod faults;
 mod law;
+mod loaders;
 mod sample;
 mod serving;
 mod world;

@@ -95,8 +95,7 @@ impl World {
     }
 
     /// A base image with so many bytes behind its contents.
-    pub fn sized(way: Way, mut settings: Settings, more: u32) -> World {
-        settings.base_url = "http://images.example.com".into();
+    pub fn sized(way: Way, settings: Settings, more: u32) -> World {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("base.iso");
         let mut bytes = sample::bytes("2023-07.x86_64");
@@ -109,6 +108,12 @@ impl World {
             version: "1".into(),
             sha256: None,
         };
+        World::over(way, settings, os, dir)
+    }
+
+    /// With this one base image.
+    pub fn over(way: Way, mut settings: Settings, os: OsImage, dir: tempfile::TempDir) -> World {
+        settings.base_url = "http://images.example.com".into();
         let source = Arc::new(Source {
             state: Mutex::new((
                 Payload {

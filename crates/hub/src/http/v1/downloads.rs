@@ -15,7 +15,8 @@ use muster_contract::v1::problem::Problem;
 use muster_domain::catalog::OsImage;
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::{HostId, InfraEnvId};
-use muster_image::Images;
+use muster_image::beside::{self, Told};
+use muster_image::depot::Status;
 use muster_image::serve::progress::Progress;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -31,8 +32,8 @@ pub fn routes() -> Router<Hub> {
 
 /// Show how far machines have read the images of an InfraEnv
 ///
-/// One entry for each client and file, as this hub has sent them since it started, and the base image they are made of.
-/// With several hubs each tells of its own clients; a separate image service tells under its own `/progress`.
+/// One entry for each client and file, as this hub and the image service beside it have sent them since they started,
+/// and the base image they are made of. With several hubs each tells of its own clients.
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/downloads", operation_id = "listDownloads",
     tag = "muster", params(("infra_env_id" = Uuid, Path)),
     responses((status = 200, description = "Who has read how much", body = DownloadsView),
@@ -44,37 +45,53 @@ async fn downloads(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result
         .index
         .infra_env(id)
         .ok_or_else(|| Error::missing("InfraEnv", id))?;
-    let view = match hub.images() {
-        Some(images) => view(&hub, images, &infra_env),
-        None => DownloadsView::default(),
-    };
-    Ok(json(StatusCode::OK, &view))
+    let told = told_by_all(&hub).await;
+    Ok(json(StatusCode::OK, &view(&hub, &told, &infra_env)))
 }
 
-fn view(hub: &Hub, images: &Images, infra_env: &InfraEnv) -> DownloadsView {
+/// This hub's own clients, and those of an image service beside it.
+async fn told_by_all(hub: &Hub) -> Told {
+    let own = hub.images().map(|images| Told {
+        progress: images.progress(None),
+        base_images: images.depot().list(),
+    });
+    let mut all = own.unwrap_or_default();
+    let url = &hub.settings.image_service_url;
+    if *url == hub.settings.base_url {
+        return all;
+    }
+    let url = url.clone();
+    let beside = tokio::task::spawn_blocking(move || beside::told(&url)).await;
+    let beside = beside.unwrap_or_default();
+    all.progress.extend(beside.progress);
+    // Machines are sent there, so what it has counts first.
+    all.base_images.splice(..0, beside.base_images);
+    all
+}
+
+fn view(hub: &Hub, told_by: &Told, infra_env: &InfraEnv) -> DownloadsView {
     let os = hub
         .settings
         .catalog
         .os_image(Some(&infra_env.openshift_version), &infra_env.cpu_architecture)
         .ok();
     let hosts = hosts_by_address(hub, infra_env);
-    let list = read(images, infra_env, os);
+    let list = read(&told_by.progress, infra_env, os);
     DownloadsView {
         downloads: list.into_iter().map(|one| told(one, &hosts)).collect(),
-        base_image: os.map(|os| base(images, os)),
+        base_image: os.map(|os| base(&told_by.base_images, os)),
     }
 }
 
 /// Images of this InfraEnv, and what its machines fetched beside them: a root file system is the same for everybody, so
 /// only the client tells for whom it was.
-fn read(images: &Images, infra_env: &InfraEnv, os: Option<&OsImage>) -> Vec<Progress> {
-    let mut list = images.progress(Some(&infra_env.id.to_string()));
+fn read(all: &[Progress], infra_env: &InfraEnv, os: Option<&OsImage>) -> Vec<Progress> {
+    let of = |image: String| all.iter().filter(move |one| one.reader.image == image).cloned();
+    let mut list: Vec<Progress> = of(infra_env.id.to_string()).collect();
     let clients: HashSet<IpAddr> = list.iter().map(|one| one.reader.client).collect();
     if let Some(os) = os {
-        let shared = images.progress(Some(&format!("{}/{}", os.version, os.cpu_architecture)));
-        let theirs = shared
-            .into_iter()
-            .filter(|one| clients.contains(&one.reader.client));
+        let shared = of(format!("{}/{}", os.version, os.cpu_architecture));
+        let theirs = shared.filter(|one| clients.contains(&one.reader.client));
         list.extend(theirs);
     }
     list.sort_by_key(|one| one.idle_seconds);
@@ -87,11 +104,10 @@ fn hosts_by_address(hub: &Hub, infra_env: &InfraEnv) -> HashMap<IpAddr, (HostId,
     for slot in keys.into_iter().filter_map(|key| hub.index.slot(key)) {
         let host = slot.row();
         let addresses = host.digest.nics.iter().flat_map(|nic| &nic.addresses);
-        for address in addresses {
-            let plain = address.split('/').next().unwrap_or_default();
-            if let Ok(address) = plain.parse() {
-                found.insert(address, (host.id, host.name()));
-            }
+        let of_cards = addresses.filter_map(|address| address.split('/').next()?.parse().ok());
+        // Virtual media is read by the management controller, not by the machine.
+        for address in of_cards.chain(host.digest.bmc.iter().copied()) {
+            found.insert(address, (host.id, host.name()));
         }
     }
     found
@@ -123,10 +139,9 @@ fn told(progress: Progress, hosts: &HashMap<IpAddr, (HostId, String)>) -> Downlo
     }
 }
 
-fn base(images: &Images, os: &OsImage) -> BaseImageView {
-    let list = images.depot().list();
+fn base(list: &[Status], os: &OsImage) -> BaseImageView {
     let known = list
-        .into_iter()
+        .iter()
         .find(|status| status.version == os.version && status.architecture == os.cpu_architecture);
     let Some(known) = known else {
         // Nobody has asked for it yet.
@@ -138,11 +153,11 @@ fn base(images: &Images, os: &OsImage) -> BaseImageView {
         };
     };
     BaseImageView {
-        version: known.version,
-        cpu_architecture: known.architecture,
-        state: known.state.into(),
+        version: known.version.clone(),
+        cpu_architecture: known.architecture.clone(),
+        state: known.state.clone(),
         done_bytes: known.done_bytes,
         total_bytes: known.total_bytes,
-        why: known.why,
+        why: known.why.clone(),
     }
 }

@@ -106,7 +106,14 @@ fn script(hub: &Hub, infra_env: &InfraEnv, query: &InfraEnvFilesQuery) -> Result
 }
 
 /// The iPXE script that boots discovery.
+///
+/// A machine follows it at once, so a base image that is not here is fetched from now on.
 pub fn boot_script(hub: &Hub, infra_env: &InfraEnv) -> String {
+    if hub.settings.image_service_url == hub.settings.base_url
+        && let Some(images) = hub.images()
+    {
+        images.expect(&infra_env.openshift_version, &infra_env.cpu_architecture);
+    }
     ipxe::boot_script(&ipxe::Boot {
         image_service_url: &hub.settings.image_service_url,
         infra_env: infra_env.id,
