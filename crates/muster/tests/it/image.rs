@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A genuine live image, small because its large files are cut short.
-fn base_image(folder: &Path) -> PathBuf {
+pub fn base_image(folder: &Path) -> PathBuf {
     let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../image/tests/fixtures/embed-areas-2023-07.x86_64.iso.xz");
     let mut bytes = Vec::new();

@@ -9,6 +9,7 @@ mod cluster_files;
 mod cluster_tour;
 mod commands;
 mod config;
+mod downloads;
 mod durability;
 mod exit_codes;
 mod help;

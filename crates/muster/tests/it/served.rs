@@ -100,8 +100,13 @@ impl Served {
     }
 
     pub fn start_with(place: &Place, flags: &[&str]) -> Self {
+        Self::start_on(place, "127.0.0.1:0", flags)
+    }
+
+    /// At the address an earlier one had.
+    pub fn start_on(place: &Place, listen: &str, flags: &[&str]) -> Self {
         let data = place.directory.path().join("data");
-        let mut serve = command(&["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data-dir"]);
+        let mut serve = command(&["serve", "--listen", listen, "--log", "warn", "--data-dir"]);
         serve.arg(data).args(flags);
         if let Some(postgres) = &place.postgres {
             serve.args(["--database", &postgres.url]);
