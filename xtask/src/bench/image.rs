@@ -196,7 +196,8 @@ impl Cost {
 struct Costs([Cost; 3]);
 
 impl Costs {
-    fn round(&mut self, args: &ImageBench, meter: &Meter, target: &Target) -> Result<()> {
+    /// Returns the most memory the server had while the crowd read, in MB.
+    fn round(&mut self, args: &ImageBench, meter: &Meter, target: &Target) -> Result<f64> {
         let whole = args.mib << 20;
         let crowd = CROWD_BYTES.min(whole);
         for (cost, (clients, bytes)) in self
@@ -204,9 +205,24 @@ impl Costs {
             .iter_mut()
             .zip([(1, whole), (4, whole), (args.streams, crowd)])
         {
+            meter.forget_peak()?;
             cost.add(meter, clients, bytes, target)?;
         }
-        Ok(())
+        meter.peak_mb()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Reference,
+    Ours,
+}
+
+/// Who goes first finds the machine as the other left it, so they take turns at that too.
+fn order(round: u32) -> [Turn; 2] {
+    match round % 2 {
+        0 => [Turn::Ours, Turn::Reference],
+        _ => [Turn::Reference, Turn::Ours],
     }
 }
 
@@ -220,18 +236,23 @@ fn measure(args: &ImageBench, reference: &Reference, served: &Served, sheet: &mu
     let rss_before = served.meter.rss_mb()?;
     let (mut bare, mut ours) = (Costs::default(), Costs::default());
     let (mut bare_times, mut times) = (Vec::new(), Vec::new());
+    let mut peak: f64 = 0.0;
+    let most = (args.mib << 20) - SMALL;
     for round in 1..=args.rounds {
         eprintln!("  round {round} of {} …", args.rounds);
-        bare.round(args, &reference.meter, &reference.target)?;
-        ours.round(args, &served.meter, &served.target)?;
-        let most = (args.mib << 20) - SMALL;
-        bare_times.extend(client::small_reads(
-            &reference.target,
-            args.requests,
-            SMALL,
-            most,
-        )?);
-        times.extend(client::small_reads(&served.target, args.requests, SMALL, most)?);
+        for turn in order(round) {
+            match turn {
+                Turn::Reference => {
+                    bare.round(args, &reference.meter, &reference.target)?;
+                    let reads = client::small_reads(&reference.target, args.requests, SMALL, most)?;
+                    bare_times.extend(reads);
+                }
+                Turn::Ours => {
+                    peak = peak.max(ours.round(args, &served.meter, &served.target)?);
+                    times.extend(client::small_reads(&served.target, args.requests, SMALL, most)?);
+                }
+            }
+        }
     }
     let rss_after = served.meter.rss_mb()?;
     let crowd = format!("{} streams", args.streams);
@@ -262,6 +283,11 @@ fn measure(args: &ImageBench, reference: &Reference, served: &Served, sheet: &mu
     sheet.add("4 KiB ranges, p99 ms", p99, plain());
     sheet.against("sendfile", p99 / bare_p99);
     sheet.add("RSS MB before", rss_before, plain());
+    sheet.add(
+        &format!("RSS MB at most, {crowd}"),
+        peak,
+        at_most(rss_before + ROOM_MB),
+    );
     sheet.add("RSS MB after", rss_after, at_most(rss_before + ROOM_MB));
     progress(served, sheet)
 }
@@ -301,6 +327,12 @@ mod tests {
     fn percentiles_are_of_the_sorted_times_in_milliseconds() {
         let mut times: Vec<Duration> = (1..=100).rev().map(Duration::from_millis).collect();
         assert_eq!(percentiles(&mut times), (51.0, 100.0));
+    }
+
+    #[test]
+    fn each_is_first_in_every_other_round() {
+        assert_eq!(order(1), [Turn::Reference, Turn::Ours]);
+        assert_eq!(order(2), [Turn::Ours, Turn::Reference]);
     }
 
     #[test]

@@ -72,8 +72,23 @@ impl Meter {
 
     /// The hub's resident memory in MB.
     pub fn rss_mb(&self) -> Result<f64> {
+        self.memory_mb("VmRSS:")
+    }
+
+    /// The most it had at any moment since [`Meter::forget_peak`].
+    pub fn peak_mb(&self) -> Result<f64> {
+        self.memory_mb("VmHWM:")
+    }
+
+    /// The kernel keeps the peak; this makes it what is in use now.
+    pub fn forget_peak(&self) -> Result<()> {
+        let file = format!("/proc/{}/clear_refs", self.hub);
+        fs::write(&file, "5").with_context(|| format!("the hub's peak of memory is not to be had: {file}"))
+    }
+
+    fn memory_mb(&self, name: &str) -> Result<f64> {
         let text = fs::read_to_string(format!("/proc/{}/status", self.hub))?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
         let kb: f64 = line
             .and_then(|rest| rest.split_whitespace().next())
             .and_then(|number| number.parse().ok())
@@ -145,5 +160,21 @@ mod tests {
         );
         assert!(used.unwrap().percent() > 0.0);
         assert!(meter.rss_mb().unwrap() > 1.0);
+    }
+
+    #[test]
+    fn the_peak_is_of_the_time_since_it_was_forgotten() {
+        const BLOCK: usize = 64 << 20;
+        let meter = Meter {
+            hub: std::process::id(),
+            database: None,
+        };
+        meter.forget_peak().unwrap();
+        let before = meter.peak_mb().unwrap();
+        drop(std::hint::black_box(vec![1_u8; BLOCK]));
+        let peak = meter.peak_mb().unwrap();
+        assert!(peak > before + 50.0, "{before} MB, then {peak} MB");
+        meter.forget_peak().unwrap();
+        assert!(meter.peak_mb().unwrap() < peak - 40.0);
     }
 }
