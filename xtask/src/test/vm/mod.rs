@@ -2,6 +2,7 @@
 //!
 //! `MUSTER_TEST_VM=iso,uefi` runs only these scenarios.
 
+mod bases;
 mod clock;
 mod compact;
 mod faults;
@@ -73,6 +74,18 @@ const SCENARIOS: &[Scenario] = &[
         about: "discovery by iPXE, the hub decides what boots",
         machines: 1,
         run: story::ipxe,
+    },
+    Scenario {
+        name: "generic",
+        about: "a base image that knows nothing of Muster gets room behind its initrd; BIOS and UEFI",
+        machines: 1,
+        run: story::generic,
+    },
+    Scenario {
+        name: "minimal",
+        about: "a base image as CoreOS has them, without its root file system, read from the hub",
+        machines: 1,
+        run: story::minimal,
     },
     Scenario {
         name: "media",
@@ -159,7 +172,12 @@ fn perform(stage: &Stage, scenario: &Scenario) -> bool {
     let started = Instant::now();
     println!("  {}: {}", scenario.name, scenario.about);
     let mut evidence = String::new();
-    let opened = Place::open(stage, scenario.name, story::kernel_arguments(scenario.name));
+    let opened = Place::open(
+        stage,
+        scenario.name,
+        story::base(scenario.name),
+        story::infra_env(scenario.name),
+    );
     let result = opened.and_then(|mut place| {
         (scenario.run)(&mut place).inspect_err(|_| evidence = place.evidence())?;
         place.close()

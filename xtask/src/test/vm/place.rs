@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::machine::{Firmware, Machine, Media, Spec, tail};
 use super::net;
-use super::stage::{DISCOVERY, Stage, muster};
+use super::stage::{Stage, muster};
 use crate::hub::{self, Hub};
 use crate::{http, port, process, wait};
 
@@ -42,6 +42,8 @@ const RELEASE: &str = "4.21";
 pub struct Place<'a> {
     pub stage: &'a Stage,
     pub name: &'static str,
+    /// The base image its hub offers.
+    base: &'static str,
     dir: tempfile::TempDir,
     port: u16,
     hub: Option<Hub>,
@@ -54,13 +56,19 @@ pub struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// A hub with an InfraEnv; more arguments of its creation may be given.
-    pub fn open(stage: &'a Stage, name: &'static str, infra_env: &[&str]) -> Result<Self> {
+    pub fn open(
+        stage: &'a Stage,
+        name: &'static str,
+        base: &'static str,
+        infra_env: &[&str],
+    ) -> Result<Self> {
         let dir = tempfile::Builder::new()
             .prefix(&format!("muster-{name}-"))
             .tempdir()?;
         let mut place = Self {
             stage,
             name,
+            base,
             dir,
             // Hosts are told the address of a hub that may start again, so it is chosen before.
             port: port::free()?,
@@ -101,7 +109,7 @@ impl<'a> Place<'a> {
     pub fn start_hub(&mut self) -> Result<()> {
         let data_dir = self.dir().join("data");
         let images = json!([{"openshift_version": RELEASE, "cpu_architecture": "x86_64",
-            "url": self.stage.files.url(DISCOVERY), "version": "muster"}]);
+            "url": self.stage.files.url(self.base), "version": "muster"}]);
         let more = [
             "--base-url".into(),
             self.guest_url(),

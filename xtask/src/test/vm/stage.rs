@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use super::bases;
 use super::files::Files;
 use crate::test::house::House;
 use crate::tools::{self, qemu};
@@ -54,7 +55,18 @@ impl Stage {
         for (ending, words) in PACKED {
             stage.pack(ending, words)?;
         }
+        stage.other_bases()?;
         Ok(stage)
+    }
+
+    fn other_bases(&self) -> Result<()> {
+        let (discovery, work) = (self.path(DISCOVERY), self.home.path());
+        bases::generic(&discovery, work, &self.path(bases::GENERIC))?;
+        bases::coreos(&discovery, work, &self.path(bases::COREOS))?;
+        for name in [bases::GENERIC, bases::COREOS] {
+            self.files.put(name, &self.path(name));
+        }
+        Ok(())
     }
 
     /// Makes an image with the command people use.

@@ -1,11 +1,12 @@
 //! The life of a lent machine: discovered, lent, installed, returned, lent again; on every way into discovery.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
+use super::bases;
 use super::machine::{Firmware, First, Machine, Media};
 use super::net;
 use super::place::{BOOT, INSTALL, Place, TALK};
-use super::stage::SYSTEM;
+use super::stage::{DISCOVERY, SYSTEM};
 
 /// A line in which an installed system of ours tells that it runs.
 pub const SYSTEM_RUNS: &str = "muster-system:";
@@ -167,10 +168,66 @@ pub fn reclaim(place: &mut Place<'_>) -> Result<()> {
     second(place, &mut machine)
 }
 
-/// A script of iPXE names consoles that these machines do not have.
-pub fn kernel_arguments(scenario: &str) -> &'static [&'static str] {
+/// What registers has found its configuration, which is all that we put into such an image.
+pub fn generic(place: &mut Place<'_>) -> Result<()> {
+    let iso = place.iso()?.display().to_string();
+    for (name, firmware) in [("generic-1", Firmware::Bios), ("generic-2", Firmware::Uefi)] {
+        let mut machine = place.machine(name, firmware, Media::Cd(iso.clone()), card(name))?;
+        machine.start(First::Media)?;
+        place.until(&mut machine, "known-unbound", BOOT)?;
+        ensure!(
+            machine.said().contains(MARK),
+            "the kernel was not given the arguments of the InfraEnv"
+        );
+        machine.cut()?;
+    }
+    Ok(())
+}
+
+/// The root file system is left out and everything behind it moved; the machine reads what is left from the hub.
+pub fn minimal(place: &mut Place<'_>) -> Result<()> {
+    let full = place.image_url()?.replace("minimal.iso", "full.iso");
+    let length = |url: &str| -> Result<u64> {
+        let reply = ureq::head(url).call()?;
+        let length = reply.headers().get("content-length");
+        length
+            .and_then(|value| value.to_str().ok()?.parse().ok())
+            .context("an image without a length")
+    };
+    let (full, small) = (length(&full)?, length(&place.image_url()?)?);
+    ensure!(
+        small + (4 << 20) < full,
+        "{small} of {full} bytes are not minimal"
+    );
+    let cd = Media::Cd(place.image_url()?);
+    let mut machine = place.machine("minimal-1", Firmware::Bios, cd, card("minimal-1"))?;
+    machine.start(First::Media)?;
+    place.until(&mut machine, "known-unbound", BOOT)?;
+    ensure!(
+        machine.said().contains("coreos.live.rootfs_url="),
+        "the kernel was not told where its root file system is"
+    );
+    Ok(())
+}
+
+/// An argument the console shows when the kernel was given it.
+const MARK: &str = "muster.test=arrived";
+
+pub fn base(scenario: &str) -> &'static str {
     match scenario {
+        "generic" => bases::GENERIC,
+        "minimal" => bases::COREOS,
+        _ => DISCOVERY,
+    }
+}
+
+/// More words for the creation of a scenario's InfraEnv.
+pub fn infra_env(scenario: &str) -> &'static [&'static str] {
+    match scenario {
+        // A script of iPXE names consoles that these machines do not have.
         "ipxe" => &["--kernel-arg", "console=ttyS0", "--kernel-arg", "no_timer_check"],
+        "generic" => &["--kernel-arg", MARK],
+        "minimal" => &["--image-type", "minimal-iso"],
         _ => &[],
     }
 }
