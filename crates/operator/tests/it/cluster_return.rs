@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, WatchEvent, WatchParams};
 use muster_operator::crd::keys::finalizer;
 use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
-use muster_simfleet::{FleetConfig, Power};
+use muster_simfleet::{FleetConfig, Power, Remote};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
@@ -75,10 +75,10 @@ async fn r3_hosts_of_an_installed_cluster_wait_for_somebody_to_boot_them() {
     assert!(agent.spec.approved, "what people wrote stays");
 }
 
-/// A cluster of one host whose installation has begun; the host's name.
-async fn installing(world: &mut World, change: impl FnOnce(&mut FleetConfig)) -> String {
+/// A cluster of one host whose installation begins; the host's name, and what switches it off.
+async fn installing(world: &mut World, change: impl FnOnce(&mut FleetConfig)) -> (String, Remote) {
     let pool = world.pool_of("lab", |_| ()).await;
-    world.fleet(pool, 1, |config| {
+    let remote = world.fleet(pool, 1, |config| {
         config.first_index = 0;
         config.return_boots = None;
         change(config);
@@ -88,11 +88,13 @@ async fn installing(world: &mut World, change: impl FnOnce(&mut FleetConfig)) ->
     world.describe("blue", one_host()).await;
     world.approve(&host).await;
     world.want(&host, Some("blue")).await.unwrap();
-    host
+    (host, remote)
 }
 
 /// The cluster goes, and the host waits for somebody to boot it, as it says.
-async fn waits_after_deletion(world: &World, host: &str) {
+async fn waits_after_deletion(world: &World, host: &str, remote: &Remote) {
+    // One whose agent still runs would come back by itself.
+    remote.power(0, Power::Off);
     let id = world.cluster_id("blue").await;
     world.delete_deployment("blue").await;
     world.cluster_is_gone("blue", id).await;
@@ -107,7 +109,7 @@ async fn waits_after_deletion(world: &World, host: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn r3_hosts_whose_installation_failed_wait_for_somebody_to_boot_them() {
     let mut world = World::start().await;
-    let host = installing(&mut world, |config| {
+    let (host, remote) = installing(&mut world, |config| {
         config.faults = vec!["fail:#0:writing-image-to-disk".parse().unwrap()];
     })
     .await;
@@ -130,13 +132,13 @@ async fn r3_hosts_whose_installation_failed_wait_for_somebody_to_boot_them() {
             "{type_}"
         );
     }
-    waits_after_deletion(&world, &host).await;
+    waits_after_deletion(&world, &host, &remote).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r3_hosts_whose_installation_was_cancelled_wait_for_somebody_to_boot_them() {
     let mut world = World::start().await;
-    let host = installing(&mut world, |config| {
+    let (host, remote) = installing(&mut world, |config| {
         config.install_time = Some(std::time::Duration::from_secs(600));
     })
     .await;
@@ -155,7 +157,7 @@ async fn r3_hosts_whose_installation_was_cancelled_wait_for_somebody_to_boot_the
     world
         .install_says("blue", "Stopped", "True", "InstallationCancelled")
         .await;
-    waits_after_deletion(&world, &host).await;
+    waits_after_deletion(&world, &host, &remote).await;
 }
 
 /// Everything that an Agent ever says from now on.
@@ -228,13 +230,13 @@ async fn toy_03_an_agent_that_comes_or_goes_is_not_bound_and_not_free_either() {
 #[tokio::test(flavor = "multi_thread")]
 async fn r7_an_installation_that_runs_is_cancelled_first() {
     let mut world = World::start().await;
-    let host = installing(&mut world, |config| {
+    let (host, remote) = installing(&mut world, |config| {
         config.install_time = Some(std::time::Duration::from_secs(600));
     })
     .await;
     world.install_in("blue", "installing").await;
     world.agent_in(&host, "installing-in-progress").await;
-    waits_after_deletion(&world, &host).await;
+    waits_after_deletion(&world, &host, &remote).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

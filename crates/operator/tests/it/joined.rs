@@ -223,7 +223,6 @@ async fn workers_hold_still_as_soon_as_the_cluster_answers_and_go_on_when_the_ho
     let joining = Joining::described(world, wish).await;
     joining.rebooted().await;
     let world = &joining.world;
-    world.operator().idle().await;
     assert!(
         !workers_are_paused(world).await,
         "nobody can reach the cluster yet"
