@@ -8,8 +8,8 @@ use crate::request::{Call, Outcome};
 use crate::seed::Draws;
 use crate::setup::Setup;
 use HostStage::{
-    Failed, Installing, Rebooting, StartingInstallation, WaitingForBootkube, WaitingForControlPlane,
-    WaitingForController, WritingImageToDisk,
+    CopyingRegistryDataToDisk, Failed, Installing, Rebooting, StartingInstallation, WaitingForBootkube,
+    WaitingForControlPlane, WaitingForController, WritingImageToDisk,
 };
 use http::Method;
 use muster_contract::v2::agent::args::InstallArgs;
@@ -37,6 +37,7 @@ const BOOTSTRAP: &[Act] = &[
     FetchBootstrapFile,
     FetchHostFile,
     Report(WritingImageToDisk),
+    Report(CopyingRegistryDataToDisk),
     Report(WaitingForControlPlane),
     AwaitMasters,
     Report(WaitingForBootkube),
@@ -54,6 +55,7 @@ const SINGLE_NODE: &[Act] = &[
     Report(WaitingForBootkube),
     FetchHostFile,
     Report(WritingImageToDisk),
+    Report(CopyingRegistryDataToDisk),
     SendLogs(LogsPart::Begin),
     SendLogs(LogsPart::Upload),
     SendLogs(LogsPart::End),
@@ -65,6 +67,7 @@ const MASTER: &[Act] = &[
     Report(Installing),
     FetchHostFile,
     Report(WritingImageToDisk),
+    Report(CopyingRegistryDataToDisk),
     SendLogs(LogsPart::Begin),
     SendLogs(LogsPart::Upload),
     SendLogs(LogsPart::End),

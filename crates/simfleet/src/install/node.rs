@@ -9,7 +9,7 @@ use super::peers::Peers;
 use super::{Ask, Ids, Role, Turn};
 use crate::request::{Call, Outcome};
 use crate::setup::Setup;
-use HostStage::{Configuring, Done, Failed, Joined};
+use HostStage::{Configuring, Done, Failed, Joined, WaitingForIgnition};
 use http::Method;
 use muster_contract::v2::install::{HostStage, ReportHostProgress};
 
@@ -22,6 +22,14 @@ enum Act {
 use Act::{AwaitController, Report};
 
 const WITH_CONTROLLER: &[Act] = &[Report(Configuring), Report(Joined), AwaitController, Report(Done)];
+/// Workers are configured by the control plane, and wait for it.
+const WORKER: &[Act] = &[
+    Report(WaitingForIgnition),
+    Report(Configuring),
+    Report(Joined),
+    AwaitController,
+    Report(Done),
+];
 const BY_ITSELF: &[Act] = &[Report(Configuring), Report(Joined), Report(Done)];
 const SINGLE_NODE: &[Act] = &[Report(Joined), Report(Done)];
 
@@ -49,7 +57,8 @@ impl Node {
             // The controller was there before the bootstrap host rebooted.
             Role::Bootstrap => BY_ITSELF,
             Role::Master | Role::Arbiter | Role::Worker if reports_itself => BY_ITSELF,
-            Role::Master | Role::Arbiter | Role::Worker => WITH_CONTROLLER,
+            Role::Master | Role::Arbiter => WITH_CONTROLLER,
+            Role::Worker => WORKER,
         };
         Self {
             ids,

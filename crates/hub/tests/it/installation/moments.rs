@@ -27,7 +27,7 @@ pub const BEFORE_WRITING: [Moment; 3] = [
     Moment::Host("preparing-successful"),
 ];
 /// The installer runs beside the agent.
-pub const WHILE_WRITING: [Moment; 10] = [
+pub const WHILE_WRITING: [Moment; 12] = [
     Moment::Host("installing"),
     Bootstrap("Starting installation"),
     Master("Starting installation"),
@@ -35,6 +35,8 @@ pub const WHILE_WRITING: [Moment; 10] = [
     Master("Installing"),
     Bootstrap("Writing image to disk"),
     Master("Writing image to disk"),
+    Bootstrap("Copying registry data to disk"),
+    Master("Copying registry data to disk"),
     Bootstrap("Waiting for control plane"),
     Bootstrap("Waiting for bootkube"),
     Bootstrap("Waiting for controller"),

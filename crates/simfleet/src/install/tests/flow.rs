@@ -13,6 +13,7 @@ fn three_masters_install_and_their_controller_finishes_the_cluster() {
             "Starting installation",
             "Installing",
             "Writing image to disk",
+            "Copying registry data to disk",
             "Waiting for control plane",
             "Waiting for bootkube",
             "Waiting for controller",
@@ -29,6 +30,7 @@ fn three_masters_install_and_their_controller_finishes_the_cluster() {
                 "Starting installation",
                 "Installing",
                 "Writing image to disk",
+                "Copying registry data to disk",
                 "Rebooting",
                 "Configuring",
                 "Joined",
@@ -148,6 +150,7 @@ fn workers_wait_for_the_control_plane() {
             "Writing image to disk",
             "Waiting for control plane",
             "Rebooting",
+            "Waiting for ignition",
             "Configuring",
             "Joined",
             "Done"
@@ -167,6 +170,7 @@ fn a_single_node_installs_by_itself() {
             "Installing",
             "Waiting for bootkube",
             "Writing image to disk",
+            "Copying registry data to disk",
             "Rebooting",
             "Joined",
             "Done"

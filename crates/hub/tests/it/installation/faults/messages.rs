@@ -102,31 +102,3 @@ async fn an_installer_that_cannot_be_started_is_told_with_its_exit_code() {
         bring_home(&mut world, cluster).await;
     }
 }
-
-#[tokio::test]
-async fn a_failure_at_any_stage_is_told_and_can_be_reset() {
-    for stage in [
-        "starting-installation",
-        "installing",
-        "writing-image-to-disk",
-        "configuring",
-        "joined",
-    ] {
-        let fault = format!("fail:#1:{stage}");
-        let mut world = World::with_machines(331, 3, &[&fault]).await;
-        let cluster = world.ready_cluster("prod", &THREE).await;
-        world.install(cluster).await;
-        world.until_cluster(cluster, "error", 120).await;
-        let host = world.host(1).await;
-        assert!(
-            host["status_info"]
-                .as_str()
-                .expect("text")
-                .contains("asked to fail"),
-            "{stage}: {host}"
-        );
-        world.nobody_is_left_without_a_word().await;
-        try_again(&mut world, cluster).await;
-        bring_home(&mut world, cluster).await;
-    }
-}

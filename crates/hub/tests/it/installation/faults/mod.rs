@@ -6,4 +6,5 @@ mod deletes;
 mod limits;
 mod messages;
 mod restarts;
+mod stages;
 mod stops;
