@@ -12,7 +12,7 @@ use crate::usecase::cluster_whole::Whole;
 use crate::usecase::host_install::{install_turn, reclaim_turn, reset_turn};
 use muster_contract::v1::plan::{PlanView, Verb};
 use muster_domain::cluster::{Cluster, IgnitionSource, lifecycle};
-use muster_domain::host::{Host, Phase, Status, install_order};
+use muster_domain::host::{Host, Kind, Phase, Status, install_order};
 use muster_domain::{ClusterId, HostKey};
 
 pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
@@ -71,6 +71,14 @@ fn files_note(cluster: &Cluster) -> String {
     .into()
 }
 
+/// How an installation ends that goes well.
+fn installed(host: &Host) -> Status {
+    match host.kind {
+        Kind::Host => Status::Installed,
+        Kind::AddToExistingClusterHost => Status::AddedToExistingCluster,
+    }
+}
+
 /// The step after which there is no way back.
 fn write_over(draft: &mut Draft, host: &Host) {
     let disk = match host.tenant.installation_disk_path.as_str() {
@@ -82,7 +90,7 @@ fn write_over(draft: &mut Draft, host: &Host) {
         host,
         format!("install to {disk} and reboot from it"),
         Some(Status::Installing.word()),
-        Some(Status::Installed.word()),
+        Some(installed(host).word()),
     );
     step.destroys = vec![format!("everything on {disk}")];
     if formatted > 1 {

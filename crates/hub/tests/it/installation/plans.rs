@@ -1,9 +1,13 @@
 //! What a plan says is what then happens: asked before every verb, in random fleets and states.
 
+mod followed;
+mod promises;
+
 use crate::world::{V2, World};
 use jiff::SignedDuration;
 use muster_domain::HostKey;
 use muster_domain::cluster::lifecycle;
+use promises::Promises;
 use rand::RngExt;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -12,6 +16,13 @@ use uuid::Uuid;
 const SCHEDULES: u64 = 40;
 const ROUNDS: usize = 3;
 const STEPS: usize = 14;
+
+/// What has happened so far: verbs that were carried out, and what was promised with them.
+#[derive(Debug, Default)]
+struct Diary {
+    done: BTreeMap<&'static str, u32>,
+    promises: Promises,
+}
 
 /// What a verb is asked about.
 #[derive(Debug, Clone, Copy)]
@@ -111,7 +122,8 @@ async fn perform(world: &mut World, verb: &str, about: About) -> (u16, Value) {
 }
 
 /// Asks, does, and compares.
-async fn as_planned(world: &mut World, verb: &str, about: About) -> bool {
+async fn as_planned(world: &mut World, verb: &str, about: About, diary: &mut Diary) -> bool {
+    diary.promises.kept(world);
     // Workers are sometimes late; then others may change in the same moment, for reasons of their own.
     let settled = world.rng.random_range(0..3) > 0;
     if settled {
@@ -126,6 +138,7 @@ async fn as_planned(world: &mut World, verb: &str, about: About) -> bool {
     assert_eq!(allowed, status < 300, "{verb}: {status} {body}\nplanned: {plan}");
     if allowed {
         happened(&plan, &who, &before, &after, settled);
+        diary.promises.made(world, &plan, &who);
     } else {
         assert!(
             !settled || before == after,
@@ -148,16 +161,19 @@ fn happened(
     for step in plan["steps"].as_array().expect("a list") {
         let name = step["subject"].as_str().expect("a subject");
         let subject = *who.get(name).unwrap_or_else(|| panic!("who is {name}? {plan}"));
-        if told.contains(&subject) || step["from"].is_null() {
+        if told.contains(&subject) {
             continue;
         }
         told.push(subject);
-        assert_eq!(step["from"].as_str(), before.of(subject), "{name}: {plan}");
+        // Without a word about where it stands the step begins where it is.
+        let from = step["from"].as_str().or(before.of(subject));
+        assert_eq!(from, before.of(subject), "{name}: {plan}");
         let deleted = step["action"].as_str().expect("an action").starts_with("delete");
         if deleted {
             assert_eq!(after.of(subject), None, "{name}: {plan}");
         } else {
-            assert_eq!(step["to"].as_str(), after.of(subject), "{name}: {plan}");
+            let to = step["to"].as_str().or(from);
+            assert_eq!(to, after.of(subject), "{name}: {plan}");
         }
     }
     for subject in who.values() {
@@ -186,7 +202,7 @@ fn refused_alike(plan: &Value, body: &Value) {
     assert!(same, "refused with {body}\nplanned: {plan}");
 }
 
-async fn random_verb(world: &mut World, done: &mut BTreeMap<&'static str, u32>) {
+async fn random_verb(world: &mut World, diary: &mut Diary) {
     let machine = world.any_machine();
     let cluster = world.clusters[world.rng.random_range(0..world.clusters.len())];
     let is_known = world.hub.index.slot(world.key(machine)).is_some();
@@ -210,8 +226,8 @@ async fn random_verb(world: &mut World, done: &mut BTreeMap<&'static str, u32>) 
     if !is_known && !matches!(about, About::Cluster(_)) {
         return;
     }
-    if as_planned(world, verb, about).await {
-        *done.entry(verb).or_default() += 1;
+    if as_planned(world, verb, about, diary).await {
+        *diary.done.entry(verb).or_default() += 1;
     }
     if world.cluster_status(cluster) == "gone" {
         world.clusters.retain(|id| *id != cluster);
@@ -222,35 +238,38 @@ async fn random_verb(world: &mut World, done: &mut BTreeMap<&'static str, u32>) 
 }
 
 /// Somebody means it: binds what is free, waits, and installs. Then some time passes.
-async fn mean_it(world: &mut World, done: &mut BTreeMap<&'static str, u32>) {
+async fn mean_it(world: &mut World, diary: &mut Diary) {
     let cluster = world.clusters[world.rng.random_range(0..world.clusters.len())];
     for machine in 0..world.machines.len() {
         if world.host_status(machine) == "known-unbound" {
-            as_planned(world, "bind", About::Both(machine, cluster)).await;
+            as_planned(world, "bind", About::Both(machine, cluster), diary).await;
         }
     }
     world.run_for(SignedDuration::from_mins(7)).await;
-    if as_planned(world, "install-cluster", About::Cluster(cluster)).await {
-        *done.entry("install-cluster").or_default() += 1;
+    if as_planned(world, "install-cluster", About::Cluster(cluster), diary).await {
+        *diary.done.entry("install-cluster").or_default() += 1;
     }
     let minutes = world.rng.random_range(0..25);
     world.run_for(SignedDuration::from_mins(minutes)).await;
 }
 
-async fn play(seed: u64, done: &mut BTreeMap<&'static str, u32>) {
+async fn play(seed: u64, diary: &mut Diary) {
     let mut world = World::random(seed).await;
+    // Promises are about the hosts of this world.
+    diary.promises.begin(&mut world);
     world.faults = world.rng.random_range(0..2) == 0;
     world.run_for(SignedDuration::from_mins(4)).await;
     for _ in 0..ROUNDS {
-        mean_it(&mut world, done).await;
+        mean_it(&mut world, diary).await;
         for _ in 0..STEPS {
             if world.rng.random_range(0..3) == 0 {
                 world.random_happening().await;
             } else {
-                random_verb(&mut world, done).await;
+                random_verb(&mut world, diary).await;
             }
         }
     }
+    diary.promises.kept(&mut world);
 }
 
 #[tokio::test]
@@ -258,12 +277,14 @@ async fn a_plan_equals_what_then_happens() {
     if crate::place::is_postgres() {
         return;
     }
-    let mut done = BTreeMap::new();
+    let mut diary = Diary::default();
     for seed in 0..SCHEDULES {
         println!("seed {seed}");
-        play(seed, &mut done).await;
+        play(seed, &mut diary).await;
     }
-    println!("{done:?}");
+    let done = &diary.done;
+    println!("{done:?}, {} orders", diary.promises.ordered);
+    assert!(diary.promises.ordered > 10, "installers were started");
     // A test that never gets to the interesting states proves nothing.
     for verb in [
         "bind",
