@@ -10,6 +10,8 @@ const WORDS: &[&str] = &[
     "step_type",
     "post_step_action",
     "code",
+    "current_stage",
+    "finalizing_stage",
 ];
 /// Texts for people: ours are our own words.
 const TEXTS: &[&str] = &["message", "status_info", "reason"];

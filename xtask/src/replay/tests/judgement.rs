@@ -139,6 +139,18 @@ fn words_are_compared_and_texts_only_have_to_be_there() {
 }
 
 #[test]
+fn stages_are_words() {
+    for key in ["current_stage", "finalizing_stage"] {
+        let stage = |word: &str| json!({ "progress": { key: word } });
+        assert_eq!(differences(&stage("Done"), &stage("Done")), none());
+        assert_eq!(
+            differences(&stage("Done"), &stage("Joined")),
+            [format!("word $.progress.{key}: recorded Done, ours Joined")]
+        );
+    }
+}
+
+#[test]
 fn dates_keep_their_class() {
     let never = "0001-01-01T00:00:00.000Z";
     let recorded = json!({ "expires_at": never, "registered_at": "2026-11-15T19:34:18.321Z", "created_at": "2026-11-15T19:34:18.3Z" });
@@ -345,6 +357,10 @@ fn the_list_of_the_project_is_complete_in_itself() {
         assert!(
             !entry.withhold || entry.file.is_some() && entry.exchange.is_some(),
             "{entry:?}"
+        );
+        assert!(
+            entry.path.is_some() || entry.file.is_some(),
+            "{entry:?} must say where"
         );
     }
 }
