@@ -4,7 +4,7 @@ use super::facts::{ClusterFacts, Subject};
 use super::finding::Outcome;
 use super::hardware::with_inventory;
 use super::reports::DiskSpeed;
-use crate::host::{self, Role, disks};
+use crate::host::{self, disks};
 use crate::inventory::{Disk, Inventory};
 
 /// Why no disk can be used, largest first, if none can.
@@ -131,32 +131,14 @@ pub(super) fn vsphere_uuids(subject: &Subject<'_>, _: &ClusterFacts) -> Outcome 
     }
 }
 
-/// Whether disks of hosts with this role are encrypted; `None`: the role decides and is not known yet.
-fn is_encrypted(enable_on: &str, role: Role) -> Option<bool> {
-    let mut on = enable_on.split(',').map(str::trim);
-    if on.clone().any(|part| part == "all") {
-        return Some(true);
-    }
-    let word = match role {
-        Role::AutoAssign => return None,
-        Role::Master => "masters",
-        Role::Arbiter => "arbiters",
-        Role::Worker => "workers",
-    };
-    Some(on.any(|part| part == word))
-}
-
 pub(super) fn encryption(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outcome {
     let wish = &cluster.disk_encryption;
     // A running cluster tells its encryption with the ignition it hands out.
-    if cluster.day_two || matches!(wish.enable_on.as_str(), "" | "none") {
+    if cluster.day_two || !wish.is_on() {
         return Outcome::Silent;
     }
     with_inventory(subject, |inventory| {
-        match (
-            is_encrypted(&wish.enable_on, subject.effective_role()),
-            wish.mode.as_str(),
-        ) {
+        match (wish.covers(subject.effective_role()), wish.mode.as_str()) {
             (None, _) => {
                 Outcome::wait("Whether the disk is encrypted depends on the role, which is not decided yet.")
             }
@@ -178,11 +160,19 @@ fn tpm(inventory: &Inventory) -> Outcome {
 fn tang(subject: &Subject<'_>) -> Outcome {
     match &subject.reports.tang_connectivity {
         None => Outcome::wait("Waiting for the host to try the Tang servers."),
-        Some(report) => Outcome::judge(
-            report.is_success,
-            "The host reaches the Tang servers.",
-            "The host cannot reach every Tang server; check their addresses and the network.",
-        ),
+        Some(report) => {
+            let cause = match report.error.as_str() {
+                "" => String::new(),
+                error => format!(" ({error})"),
+            };
+            Outcome::judge(
+                report.is_success,
+                "The host reaches the Tang servers.",
+                format!(
+                    "The host cannot reach every Tang server{cause}; check their addresses and the network."
+                ),
+            )
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::finding::Ignored;
 use super::reports::{Connectivity, FreeNetwork, Reports};
-use crate::cluster::Cluster;
 use crate::cluster::network::Groups;
+use crate::cluster::{Cluster, DiskEncryption};
 use crate::host::{self, Digest, Host, Role};
 use crate::id::HostId;
 use crate::inventory::Inventory;
@@ -103,6 +103,8 @@ pub struct ClusterFacts {
     pub vip_dhcp_allocation: bool,
     pub network_type: String,
     pub disk_encryption: DiskEncryption,
+    /// Add-ons the cluster brings along, by the names of the wire.
+    pub operators: Vec<String>,
     /// Address → the hardware addresses that answered for it.
     pub ip_collisions: BTreeMap<String, Vec<String>>,
     pub ignored_host_checks: Ignored,
@@ -130,14 +132,6 @@ pub enum Verification {
     Unverified,
     Failed,
     Succeeded,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DiskEncryption {
-    /// `none`, `all`, `masters`, `arbiters`, `workers` or several, separated by commas; empty = none.
-    pub enable_on: String,
-    /// `tpmv2` or `tang`.
-    pub mode: String,
 }
 
 impl ClusterFacts {
@@ -320,10 +314,8 @@ impl ClusterFacts {
             ingress_vips: vips(&cluster.ingress_vips),
             vip_dhcp_allocation: cluster.vip_dhcp_allocation,
             network_type: cluster.network_type.clone(),
-            disk_encryption: DiskEncryption {
-                enable_on: cluster.disk_encryption.enable_on.clone(),
-                mode: cluster.disk_encryption.mode.clone(),
-            },
+            disk_encryption: cluster.disk_encryption.clone(),
+            operators: cluster.chosen_operators().map(str::to_owned).collect(),
             ip_collisions: crate::cluster::network::merge_collisions(cluster.collisions.values()),
             ignored_host_checks: Ignored::parse(&cluster.ignored_host_validations).unwrap_or_default(),
             ignored_cluster_checks: Ignored::parse(&cluster.ignored_cluster_validations).unwrap_or_default(),

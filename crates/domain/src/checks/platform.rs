@@ -66,18 +66,18 @@ pub(super) fn agent(subject: &Subject<'_>) -> Outcome {
 }
 
 pub(super) fn images_available(subject: &Subject<'_>) -> Outcome {
-    let missing: Vec<&str> = subject
-        .reports
-        .images_status
-        .iter()
-        .filter(|(_, status)| !status.is_available())
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let tried = subject.reports.images_status.iter();
+    let failed: Vec<_> = tried.filter(|(_, status)| !status.is_available()).collect();
+    let missing: Vec<&str> = failed.iter().map(|(name, _)| name.as_str()).collect();
+    let cause = match failed.iter().find(|(_, status)| !status.error.is_empty()) {
+        Some((_, status)) => format!(" ({})", status.error),
+        None => String::new(),
+    };
     Outcome::judge(
         missing.is_empty(),
         "No image has failed to be pulled.",
         format!(
-            "Cannot pull {}; check the registry, the pull secret and the proxy as seen from the host.",
+            "Cannot pull {}{cause}; check the registry, the pull secret and the proxy as seen from the host.",
             missing.join(", ")
         ),
     )

@@ -86,6 +86,8 @@ report!(DiskSpeedReply {
 
 report!(ImageStatus {
     download_rate: Number,
+    /// Why the agent could not even try.
+    error: String,
     name: String,
     result: String,
     size_bytes: Number,
@@ -108,7 +110,12 @@ report!(ApiVipConnectivity {
     url: String
 });
 
-report!(TangConnectivity { is_success: bool; tang_server_response: Vec<TangResponse> });
+report!(TangConnectivity {
+    /// Why the agent could not ask them.
+    error: String,
+    is_success: bool;
+    tang_server_response: Vec<TangResponse>,
+});
 report!(TangResponse { payload: String, tang_url: String; signatures: Vec<TangSignature> });
 report!(TangSignature {
     protected: String,
@@ -141,7 +148,27 @@ impl Resolution {
     }
 }
 
+impl TangConnectivity {
+    /// The check itself failed: what it found before counts no more.
+    pub fn failed(error: &str) -> Self {
+        Self {
+            error: error.to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
 impl ImageStatus {
+    /// The check itself failed, so nothing is known about the image but why.
+    pub fn failed(name: &str, error: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            result: "failure".into(),
+            error: error.to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// Slower than this (MB/s) a pull would not end within the installation's time limits.
     pub const LEAST_RATE: f64 = 0.001;
 

@@ -78,9 +78,33 @@ pub struct Platform {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskEncryption {
+    /// `none`, `all`, `masters`, `arbiters`, `workers` or several, separated by commas; empty = none.
     pub enable_on: String,
+    /// `tpmv2` or `tang`.
     pub mode: String,
+    /// A JSON list of addresses and thumbprints.
     pub tang_servers: String,
+}
+
+impl DiskEncryption {
+    pub fn is_on(&self) -> bool {
+        !matches!(self.enable_on.as_str(), "" | "none")
+    }
+
+    /// Whether disks of hosts with this role are encrypted; `None`: the role decides and is not known yet.
+    pub fn covers(&self, role: Role) -> Option<bool> {
+        let mut on = self.enable_on.split(',').map(str::trim);
+        if on.clone().any(|part| part == "all") {
+            return Some(true);
+        }
+        let word = match role {
+            Role::AutoAssign => return None,
+            Role::Master => "masters",
+            Role::Arbiter => "arbiters",
+            Role::Worker => "workers",
+        };
+        Some(on.any(|part| part == word))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -200,6 +224,12 @@ impl std::fmt::Debug for Cluster {
 }
 
 impl Cluster {
+    /// Add-ons somebody asked for; what belongs to every cluster is not among them.
+    pub fn chosen_operators(&self) -> impl Iterator<Item = &str> {
+        let chosen = self.operators.iter().filter(|operator| !operator.builtin);
+        chosen.map(|operator| operator.name.as_str())
+    }
+
     pub fn single_node(&self) -> bool {
         self.control_plane_count == 1
     }

@@ -1,5 +1,7 @@
 //! An agent tells what came of a step. Replies come late, twice and out of order: each is judged against now.
 
+mod failed;
+
 use crate::Hub;
 use crate::error::Error;
 use crate::index::Slot;
@@ -25,8 +27,6 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// What the agent says when it cannot read the media it runs from.
 const MEDIA_LOST: i64 = 256;
-/// The container runtime's "a container of that name exists": the installer runs already.
-const ALREADY_RUNNING: i64 = 125;
 /// A control plane on slower disks is not supported.
 const SLOWEST_DISK_MS: i64 = 10;
 
@@ -50,7 +50,7 @@ pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &A
         slot.live.outstanding.answered(step);
     }
     if exit_code != 0 {
-        return failed(hub, key, step, reply, ask).await;
+        return failed::failed(hub, key, step, reply, ask).await;
     }
     if slot.row().media == Media::Disconnected {
         tell(hub, key, &Event::MediaBack, ask).await?;
@@ -165,63 +165,6 @@ async fn succeeded(
     }
 }
 
-async fn failed(
-    hub: &Hub,
-    key: HostKey,
-    step: StepType,
-    reply: &PostStepReply,
-    ask: &Ask,
-) -> Result<(), Error> {
-    let exit_code = reply.exit_code.unwrap_or_default();
-    let error = reply.error.as_deref().unwrap_or_default();
-    tracing::debug!(host = %key, step = step.word(), exit_code, error, "step failed");
-    match step {
-        StepType::Install if exit_code == ALREADY_RUNNING && error.contains("already in use") => Ok(()),
-        StepType::Install => {
-            let why = if error.is_empty() {
-                format!("exit code {exit_code}")
-            } else {
-                error.to_owned()
-            };
-            tell(hub, key, &Event::InstallFailed { why }, ask).await
-        }
-        StepType::InstallationDiskSpeedCheck => {
-            let output = reply
-                .output
-                .as_deref()
-                .filter(|output| !output.is_empty())
-                .unwrap_or("{}");
-            disk_speed(hub, key, output, exit_code, ask).await
-        }
-        StepType::DownloadBootArtifacts | StepType::RebootForReclaim => {
-            tell(
-                hub,
-                key,
-                &Event::ReclaimFailed {
-                    why: error.to_owned(),
-                },
-                ask,
-            )
-            .await
-        }
-        StepType::UpgradeAgent => upgrade_failed(hub, key, error, ask).await,
-        StepType::ConnectivityCheck
-        | StepType::Execute
-        | StepType::Inventory
-        | StepType::FreeNetworkAddresses
-        | StepType::DhcpLeaseAllocate
-        | StepType::ApiVipConnectivityCheck
-        | StepType::TangConnectivityCheck
-        | StepType::NtpSynchronizer
-        | StepType::ContainerImageAvailability
-        | StepType::DomainResolution
-        | StepType::StopInstallation
-        | StepType::LogsGather
-        | StepType::NextStepRunner
-        | StepType::VerifyVips => Ok(()),
-    }
-}
-
 async fn tell(hub: &Hub, key: HostKey, event: &Event, ask: &Ask) -> Result<(), Error> {
     hub.host_turn(key, Need::Reports, ask, |scene| {
         let decision = scene.next(event)?;
@@ -329,7 +272,18 @@ async fn keep(
     if row.seen.get(&report) == Some(&hash) {
         return Ok(());
     }
-    let body = spell(output)?;
+    put(hub, key, report, hash, spell(output)?, ask).await
+}
+
+/// Keeps a report whose text had this hash.
+async fn put(
+    hub: &Hub,
+    key: HostKey,
+    report: Report,
+    hash: u64,
+    body: String,
+    ask: &Ask,
+) -> Result<(), Error> {
     hub.host_turn(key, Need::Reports, ask, |scene| {
         let mut decision = scene.next(&Event::CheckedIn)?;
         if !rules::takes_reports(&scene.host) {
@@ -392,11 +346,7 @@ async fn images(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<(), 
         if !rules::takes_tests(&scene.host) {
             return Ok(scene.plain(decision));
         }
-        let mut all: BTreeMap<String, ImageStatus> = scene
-            .stored
-            .get(&Report::ImagesStatus)
-            .and_then(|text| serde_json::from_str(text).ok())
-            .unwrap_or_default();
+        let mut all = images_of(scene);
         for image in &reply.images {
             let text = format!(
                 "Host {}: image {}: {}.",
@@ -413,6 +363,13 @@ async fn images(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<(), 
     })
     .await?;
     Ok(())
+}
+
+/// What is known about images so far, by name.
+fn images_of(scene: &Scene<'_>) -> BTreeMap<String, ImageStatus> {
+    let text = scene.stored.get(&Report::ImagesStatus);
+    text.and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
 }
 
 async fn upgraded(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<(), Error> {

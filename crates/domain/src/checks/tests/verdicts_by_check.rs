@@ -286,6 +286,7 @@ fn image(world: &mut World, name: &str, result: &str, rate: f64) {
         size_bytes: Number(1e9),
         download_rate: Number(rate),
         time: Number(1.0),
+        error: String::new(),
     };
     world.reports.images_status.insert(name.into(), status);
 }

@@ -148,3 +148,67 @@ async fn a_failing_openshift_install_is_told_and_nothing_is_stuck() {
     world.install(cluster).await;
     world.until_cluster(cluster, "installed", 120).await;
 }
+
+const TANG: &str = r#"[{"url":"http://tang.example.com","thumbprint":"print"}]"#;
+
+async fn reply(world: &mut World, machine: usize, reply: serde_json::Value) {
+    let path = format!("{}/instructions", world.host_path(machine));
+    assert_eq!(world.call("POST", &path, Some(reply)).await.0, 204);
+    world.settle().await;
+}
+
+#[tokio::test]
+async fn tang_servers_that_cannot_be_tried_any_more_are_told_with_the_error() {
+    let mut world = World::with_machines(346, 3, &[]).await;
+    let mut wish = world.cluster_wish("prod");
+    wish["disk_encryption"] = json!({ "enable_on": "all", "mode": "tang", "tang_servers": TANG });
+    world.ready(wish, &THREE).await;
+    for times in 1..=2 {
+        let failed = json!({ "step_type": "tang-connectivity-check", "step_id": "x", "exit_code": 1,
+            "error": "no route\n to tang.example.com" });
+        reply(&mut world, 1, failed).await;
+        let host = world.host(1).await;
+        assert_eq!(host["status"], "insufficient", "{times}: {host}");
+        let told = host["status_info"].as_str().expect("text");
+        assert!(told.contains("no route to tang.example.com"), "{told}");
+        let kept = host["tang_connectivity"].as_str().expect("text");
+        assert!(!kept.contains(r#""is_success":true"#), "{kept}");
+    }
+    // The next answer that is right makes it right again.
+    let output = json!({ "is_success": true, "tang_server_response": [] }).to_string();
+    let right =
+        json!({ "step_type": "tang-connectivity-check", "step_id": "x", "exit_code": 0, "output": output });
+    reply(&mut world, 1, right).await;
+    assert_eq!(world.status(1).await, "known");
+}
+
+#[tokio::test]
+async fn images_that_could_not_be_tried_fail_the_preparation_with_the_cause() {
+    let mut world = World::with_machines(347, 3, &["slow-images:#1:10m"]).await;
+    let cluster = world.ready_cluster("prod", &THREE).await;
+    world.install(cluster).await;
+    world.until_host(1, "preparing-for-installation", 5).await;
+    let failed = json!({ "step_type": "container-image-availability", "step_id": "x", "exit_code": 125,
+        "error": "cannot start podman" });
+    reply(&mut world, 1, failed).await;
+    let statuses: serde_json::Value =
+        serde_json::from_str(world.host(1).await["images_status"].as_str().expect("text")).expect("JSON");
+    let all = statuses.as_object().expect("by image");
+    assert!(!all.is_empty());
+    for (name, image) in all {
+        assert_eq!(
+            (&image["result"], &image["error"]),
+            (&json!("failure"), &json!("cannot start podman")),
+            "{name}"
+        );
+    }
+    settled_back(&mut world, cluster).await;
+    let events = world.events(&format!("cluster_id={cluster}")).await;
+    let told = events.iter().any(|event| {
+        event["message"]
+            .as_str()
+            .expect("text")
+            .contains("cannot start podman")
+    });
+    assert!(told, "{events:?}");
+}
