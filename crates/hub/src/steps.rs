@@ -18,7 +18,7 @@ use std::sync::Arc;
 const CONNECTIVITY_HOSTS_PER_MINUTE: usize = 150;
 
 pub fn of(hub: &Hub, slot: &Slot, host: &Host, now: Timestamp) -> StepsView {
-    if let Some(upgrade) = upgrade(hub, slot, host) {
+    if let Some(upgrade) = upgrade(hub, slot, host, now) {
         return upgrade;
     }
     let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
@@ -99,10 +99,9 @@ impl Desk<'_> {
             .filter(|step| !self.hub.settings.disabled_steps.contains(step.word()))
             .filter_map(|step| {
                 let args = self.args(*step)?;
-                self.slot
-                    .live
-                    .outstanding
-                    .hand_out(*step, self.now)
+                let outstanding = &self.slot.live.outstanding;
+                outstanding
+                    .hand_out(*step, &args, self.now)
                     .then(|| view(*step, args))
             })
             .collect();
@@ -134,9 +133,7 @@ impl Desk<'_> {
             Step::ApiVip => self.api_vip(),
             Step::Tang => {
                 let encryption = &self.cluster.as_ref()?.disk_encryption;
-                let wanted =
-                    encryption.mode == "tang" && !matches!(encryption.enable_on.as_str(), "" | "none");
-                if wanted {
+                if encryption.mode == "tang" && encryption.is_on() {
                     one(json!({ "tang_servers": encryption.tang_servers }))
                 } else {
                     None
@@ -165,7 +162,7 @@ impl Desk<'_> {
                 }
                 Outcome::Passed | Outcome::Failed => None,
             },
-            // Addresses by DHCP need the old network plugin, which no release on offer has.
+            // No cluster waits for addresses from DHCP: `input::platform::vip_dhcp_served` refuses that.
             Step::DhcpLease => None,
             Step::Execute | Step::NextStepRunner => None,
         }
@@ -370,7 +367,7 @@ fn other_agent<'a>(hub: &'a Hub, host: &Host) -> Option<&'a str> {
     (!host.agent_version.is_empty() && !same_image(&host.agent_version, wanted)).then_some(wanted)
 }
 
-fn upgrade(hub: &Hub, slot: &Slot, host: &Host) -> Option<StepsView> {
+fn upgrade(hub: &Hub, slot: &Slot, host: &Host, now: Timestamp) -> Option<StepsView> {
     let wanted = other_agent(hub, host)?;
     match host.status() {
         Status::Binding
@@ -383,15 +380,21 @@ fn upgrade(hub: &Hub, slot: &Slot, host: &Host) -> Option<StepsView> {
         | Status::PendingForInput => {}
         _ => return None,
     }
-    if !slot.live.ask_to_upgrade() {
-        return None;
-    }
     let args = vec![json!({ "agent_image": wanted }).to_string()];
-    Some(StepsView {
+    let only = |instructions| StepsView {
         next_instruction_seconds: 60.min(hub.settings.longest_poll_seconds),
         post_step_action: PostStepAction::Continue,
-        instructions: Some(vec![view(Step::UpgradeAgent, args)]),
-    })
+        instructions,
+    };
+    // While it pulls its new image there is no use in anything else: what it starts now ends with it.
+    if !slot.live.outstanding.hand_out(Step::UpgradeAgent, &args, now) {
+        return Some(only(None));
+    }
+    if !slot.live.ask_to_upgrade() {
+        slot.live.outstanding.answered(Step::UpgradeAgent);
+        return None;
+    }
+    Some(only(Some(vec![view(Step::UpgradeAgent, args)])))
 }
 
 /// True once: the agent was asked often enough, and now the check about it must run again.
