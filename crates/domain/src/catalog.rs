@@ -3,6 +3,7 @@
 mod defaults;
 mod features;
 mod images;
+pub mod olm;
 mod os_image;
 mod release;
 mod version;

@@ -1,5 +1,7 @@
 //! The public names of the host checks; clients look findings up by them, so they never change.
 
+use super::facts::ClusterFacts;
+
 macro_rules! check_ids {
     ($($name:ident => $word:literal),* $(,)?) => {
         /// A host check. The 38 core checks, one name that is known but never evaluated, and one per operator.
@@ -64,7 +66,7 @@ check_ids! {
 
 macro_rules! operators {
     ($($name:ident => $word:literal, $title:literal);* $(;)?) => {
-        /// An add-on a cluster may ask for. None is offered yet, so each check passes.
+        /// An add-on a cluster may ask for. What each needs of hosts is not known here, so each check passes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Operator { $($name),* }
 
@@ -115,6 +117,30 @@ operators! {
     SelfNodeRemediation => "self-node-remediation", "Self Node Remediation";
     Serverless => "serverless", "Serverless";
     Servicemesh => "servicemesh", "Service Mesh";
+}
+
+impl Operator {
+    /// The name under which a cluster asks for it.
+    pub fn name(self) -> &'static str {
+        // Its check is spelled otherwise.
+        if self == Self::NumaResources {
+            "numaresources"
+        } else {
+            self.as_str()
+        }
+    }
+
+    /// Whether the cluster asked for it, for people.
+    pub fn standing(self, cluster: &ClusterFacts) -> String {
+        if cluster.operators.iter().any(|name| name == self.name()) {
+            format!(
+                "{} is installed with the cluster; whether its hosts suit it is not checked.",
+                self.title()
+            )
+        } else {
+            format!("{} is not selected for this cluster.", self.title())
+        }
+    }
 }
 
 impl CheckId {

@@ -262,10 +262,10 @@ pub fn run(subject: &Subject<'_>) -> Report {
             message,
         })
     });
-    let operators = Operator::ALL
-        .iter()
-        .filter(|_| subject.cluster.is_some())
-        .map(operator);
+    let operators = subject
+        .cluster
+        .into_iter()
+        .flat_map(|cluster| Operator::ALL.iter().map(move |one| operator(*one, cluster)));
     Report {
         findings: core.chain(operators).collect(),
         bound: subject.cluster.is_some(),
@@ -291,13 +291,13 @@ fn unless_disabled(
     }
 }
 
-fn operator(operator: &Operator) -> Finding {
+fn operator(operator: Operator, cluster: &ClusterFacts) -> Finding {
     Finding {
-        id: CheckId::Operator(*operator),
+        id: CheckId::Operator(operator),
         category: Category::Operators,
         gate: Gate::Sufficient,
         status: Status::Success,
-        message: format!("{} is not selected for this cluster.", operator.title()),
+        message: operator.standing(cluster),
     }
 }
 

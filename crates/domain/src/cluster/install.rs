@@ -6,7 +6,7 @@ use super::{Cluster, IgnitionSource, lifecycle};
 use crate::checks::facts::effective_role;
 use crate::host::{self, Host, Role, Status};
 use crate::id::{HostId, HostKey};
-use crate::refusal::Refused;
+use crate::refusal::{Class, Refused};
 use std::cmp::Reverse;
 
 /// Everything that one commit writes when an installation starts.
@@ -36,6 +36,7 @@ pub fn start(
     let mut cluster = cluster.clone();
     cluster.ignition_source = source(&cluster, sources);
     let plan = plan_with(&cluster, hosts, has_bootstrap(&cluster, sources.uploaded))?;
+    must_be_honoured(&cluster)?;
     let decision = lifecycle::next(&cluster, &Event::Install, around)?;
     let standing = host::event::Around {
         now: around.now,
@@ -119,6 +120,35 @@ fn must_be_ready(cluster: &Cluster, host: &Host) -> Result<(), Refused> {
         ));
     }
     Ok(())
+}
+
+/// Settings that only manifests of our own making carry out are not dropped in silence.
+fn must_be_honoured(cluster: &Cluster) -> Result<(), Refused> {
+    let elsewhere = match cluster.ignition_source {
+        IgnitionSource::Installer => return Ok(()),
+        IgnitionSource::Uploaded => "installed with uploaded ignition, which is used as it is",
+        IgnitionSource::Endpoint => "configured by its ignition endpoint",
+    };
+    let operators: Vec<&str> = cluster.chosen_operators().collect();
+    let (what, next_action) = if cluster.disk_encryption.is_on() {
+        (
+            "`disk_encryption` is on".to_owned(),
+            "Set `disk_encryption.enable_on` to none, and have that ignition encrypt the disks.",
+        )
+    } else if !operators.is_empty() {
+        (
+            format!("`olm_operators` names {}", operators.join(", ")),
+            "Set `olm_operators` to an empty list, and install them once the cluster runs.",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Refused::new(
+        Class::Invalid,
+        "setting-not-honoured",
+        format!("{what}, but cluster {} is {elsewhere}.", cluster.name),
+        next_action,
+    ))
 }
 
 fn role_of(host: &Host) -> Role {

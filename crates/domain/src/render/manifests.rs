@@ -1,5 +1,6 @@
 //! Manifests that follow from a cluster's settings and that the installer does not write by itself.
 
+use super::olm;
 use crate::cluster::Cluster;
 use crate::host::{Host, Role};
 use base64::Engine;
@@ -18,6 +19,8 @@ pub struct Manifest {
 /// Everything the settings ask for; `hosts` have their roles.
 pub fn of(cluster: &Cluster, hosts: &[Host]) -> Vec<Manifest> {
     let mut all = time_servers(cluster);
+    all.extend(encrypted_disks(cluster));
+    all.extend(olm::of(cluster));
     all.extend(schedulable_masters(cluster, hosts));
     all
 }
@@ -27,17 +30,73 @@ fn time_servers(cluster: &Cluster) -> Vec<Manifest> {
     let Some(config) = chrony(cluster) else {
         return Vec::new();
     };
+    let config = json!({
+        "ignition": { "version": "3.1.0" },
+        "storage": { "files": [{
+            "path": "/etc/chrony.conf",
+            "mode": 420,
+            "overwrite": true,
+            "contents": { "source": format!("data:text/plain;charset=utf-8;base64,{}", STANDARD.encode(config)) },
+        }] },
+    });
+    let spec = json!({ "config": config });
+    pools(cluster)
+        .into_iter()
+        .map(|(role, many)| machine_config(role, &format!("50-{many}-chrony-configuration"), &spec))
+        .collect()
+}
+
+/// The roles whose nodes are configured alike, and how they are called together.
+fn pools(cluster: &Cluster) -> Vec<(Role, &'static str)> {
     let mut roles = vec![(Role::Master, "masters"), (Role::Worker, "workers")];
     if cluster.control_plane_count == 2 {
         roles.push((Role::Arbiter, "arbiters"));
     }
     roles
+}
+
+/// The root disk is opened at boot by the machine's TPM, or with the help of the network's Tang servers.
+fn encrypted_disks(cluster: &Cluster) -> Vec<Manifest> {
+    let wish = &cluster.disk_encryption;
+    if !wish.is_on() {
+        return Vec::new();
+    }
+    let (clevis, kernel_arguments) = match wish.mode.as_str() {
+        "tang" => {
+            let servers = tang_servers(&wish.tang_servers);
+            // Any one of them is enough; the network must be up before the disk can be opened.
+            (json!({ "tang": servers, "threshold": 1 }), vec!["rd.neednet=1"])
+        }
+        _ => (json!({ "tpm2": true }), Vec::new()),
+    };
+    let config = json!({
+        "ignition": { "version": "3.2.0" },
+        "storage": {
+            "luks": [{
+                "name": "root",
+                "device": "/dev/disk/by-partlabel/root",
+                "clevis": clevis,
+                // Allowed on nodes in FIPS mode as well.
+                "options": ["--cipher", "aes-cbc-essiv:sha256"],
+                "wipeVolume": true,
+            }],
+            "filesystems": [{
+                "device": "/dev/mapper/root",
+                "format": "xfs",
+                "label": "root",
+                "wipeFilesystem": true,
+            }],
+        },
+    });
+    let mut spec = json!({ "config": config });
+    if !kernel_arguments.is_empty() {
+        spec["kernelArguments"] = json!(kernel_arguments);
+    }
+    let covered = pools(cluster)
         .into_iter()
-        .map(|(role, many)| Manifest {
-            folder: "openshift",
-            name: format!("50-{many}-chrony-configuration.yaml"),
-            text: text(&machine_config(role.word(), many, &config)),
-        })
+        .filter(|(role, _)| wish.covers(*role) == Some(true));
+    covered
+        .map(|(role, many)| machine_config(role, &format!("50-{many}-disk-encryption"), &spec))
         .collect()
 }
 
@@ -65,24 +124,30 @@ fn chrony(cluster: &Cluster) -> Option<String> {
     Some(config)
 }
 
-fn machine_config(role: &str, many: &str, chrony: &str) -> Value {
-    json!({
+/// Of what people said about their servers, the part that Ignition reads.
+fn tang_servers(text: &str) -> Vec<Value> {
+    let servers: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+    servers
+        .iter()
+        .map(|server| json!({ "url": server["url"], "thumbprint": server["thumbprint"] }))
+        .collect()
+}
+
+fn machine_config(role: Role, name: &str, spec: &Value) -> Manifest {
+    let value = json!({
         "apiVersion": "machineconfiguration.openshift.io/v1",
         "kind": "MachineConfig",
         "metadata": {
-            "name": format!("50-{many}-chrony-configuration"),
-            "labels": { "machineconfiguration.openshift.io/role": role },
+            "name": name,
+            "labels": { "machineconfiguration.openshift.io/role": role.word() },
         },
-        "spec": { "config": {
-            "ignition": { "version": "3.1.0" },
-            "storage": { "files": [{
-                "path": "/etc/chrony.conf",
-                "mode": 420,
-                "overwrite": true,
-                "contents": { "source": format!("data:text/plain;charset=utf-8;base64,{}", STANDARD.encode(chrony)) },
-            }] },
-        } },
-    })
+        "spec": spec,
+    });
+    Manifest {
+        folder: "openshift",
+        name: format!("{name}.yaml"),
+        text: text(&value),
+    }
 }
 
 /// With fewer than two workers the installer makes masters schedulable anyway.

@@ -10,6 +10,7 @@ pub mod kargs;
 pub mod kubeconfig;
 pub mod manifests;
 pub mod merge;
+pub mod olm;
 pub mod quote;
 pub mod single_node_names;
 pub mod static_network;

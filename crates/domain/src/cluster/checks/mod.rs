@@ -143,7 +143,7 @@ pub fn run(subject: &Subject<'_>) -> Report {
         category: Category::Operators,
         gate: Gate::Required,
         status: Status::Success,
-        message: format!("{} is not selected for this cluster.", operator.title()),
+        message: operator.standing(subject.facts),
     });
     Report {
         findings: core.chain(operators).collect(),

@@ -83,3 +83,71 @@ fn masters_are_made_schedulable_only_where_the_installer_would_not_do_it() {
     assert_eq!(all[0].name, "cluster-scheduler-02-config.yml.patch");
     assert_eq!(all[0].text, "spec:\n  mastersSchedulable: true\n");
 }
+
+/// The config of the only manifest of that name.
+fn machine_config_of(all: &[Manifest], name: &str) -> Value {
+    let one = all.iter().find(|manifest| manifest.name == name).expect(name);
+    serde_norway::from_str(&one.text).unwrap()
+}
+
+#[test]
+fn disks_are_encrypted_for_the_roles_that_were_named() {
+    for (enable_on, count, roles) in [
+        ("none", 3, &[][..]),
+        ("", 3, &[]),
+        ("masters", 3, &["masters"]),
+        ("workers", 3, &["workers"]),
+        ("arbiters", 2, &["arbiters"]),
+        ("arbiters", 3, &[]),
+        ("masters,arbiters", 2, &["masters", "arbiters"]),
+        ("all", 3, &["masters", "workers"]),
+        ("all", 2, &["masters", "workers", "arbiters"]),
+    ] {
+        let mut cluster = cluster();
+        cluster.control_plane_count = count;
+        cluster.disk_encryption.enable_on = enable_on.into();
+        cluster.disk_encryption.mode = "tpmv2".into();
+        let names: Vec<_> = of(&cluster, &[])
+            .into_iter()
+            .map(|manifest| manifest.name)
+            .collect();
+        let wanted: Vec<_> = roles
+            .iter()
+            .map(|many| format!("50-{many}-disk-encryption.yaml"))
+            .collect();
+        assert_eq!(names, wanted, "{enable_on} of {count}");
+    }
+}
+
+#[test]
+fn an_encrypted_disk_is_opened_by_the_tpm_or_by_tang_servers() {
+    let mut cluster = cluster();
+    cluster.disk_encryption.enable_on = "masters".into();
+    cluster.disk_encryption.mode = "tpmv2".into();
+    let name = "50-masters-disk-encryption.yaml";
+    let by_tpm = machine_config_of(&of(&cluster, &[]), name);
+    assert_eq!(
+        by_tpm["metadata"]["labels"]["machineconfiguration.openshift.io/role"],
+        "master"
+    );
+    let disk = &by_tpm["spec"]["config"]["storage"]["luks"][0];
+    assert_eq!(disk["clevis"], json!({ "tpm2": true }));
+    assert_eq!(disk["device"], "/dev/disk/by-partlabel/root");
+    assert_eq!(
+        by_tpm["spec"]["config"]["storage"]["filesystems"][0]["device"],
+        "/dev/mapper/root"
+    );
+    assert!(by_tpm["spec"].get("kernelArguments").is_none());
+
+    cluster.disk_encryption.mode = "tang".into();
+    cluster.disk_encryption.tang_servers =
+        r#"[{"url":"http://a.example.com","thumbprint":"x","note":"ours"},{"url":"http://b.example.com","thumbprint":"y"}]"#.into();
+    let by_tang = machine_config_of(&of(&cluster, &[]), name);
+    let clevis = &by_tang["spec"]["config"]["storage"]["luks"][0]["clevis"];
+    assert_eq!(clevis["threshold"], 1);
+    assert_eq!(
+        clevis["tang"],
+        json!([{ "url": "http://a.example.com", "thumbprint": "x" }, { "url": "http://b.example.com", "thumbprint": "y" }])
+    );
+    assert_eq!(by_tang["spec"]["kernelArguments"], json!(["rd.neednet=1"]));
+}

@@ -128,6 +128,38 @@ fn ignition_comes_from_uploads_then_from_the_installer_then_from_an_endpoint() {
 }
 
 #[test]
+fn settings_that_only_our_own_files_carry_out_are_refused_elsewhere() {
+    let encrypted = |cluster: &mut Cluster| cluster.disk_encryption.enable_on = "masters".into();
+    let with_operator = |cluster: &mut Cluster| {
+        cluster.operators.push(super::super::super::Operator {
+            name: "lso".into(),
+            ..Default::default()
+        });
+    };
+    let changes: [(&str, fn(&mut Cluster)); 2] =
+        [("disk_encryption", encrypted), ("olm_operators", with_operator)];
+    for (field, change) in changes {
+        let mut asked = cluster(Phase::Draft);
+        change(&mut asked);
+        begin(&asked, &ready_hosts(), &[]).unwrap();
+        let refused = begin(&asked, &ready_hosts(), &["master"]).unwrap_err();
+        assert_eq!(
+            (refused.class, refused.code.as_str()),
+            (crate::refusal::Class::Invalid, "setting-not-honoured")
+        );
+        assert!(
+            refused.reason.contains(field) && refused.reason.contains("uploaded"),
+            "{refused}"
+        );
+        asked.ignition_endpoint.url = "https://ignition.example.com".into();
+        let none = install::Sources::default();
+        let timers = host::event::Timers::default();
+        let refused = start(&asked, &ready_hosts(), none, Around::from(noon()), &timers).unwrap_err();
+        assert!(refused.next_action.contains(field), "{refused}");
+    }
+}
+
+#[test]
 fn an_uploaded_cluster_has_a_bootstrap_host_only_with_a_bootstrap_config() {
     let bootstraps = |uploaded: &[&str]| {
         let started = begin(&cluster(Phase::Draft), &ready_hosts(), uploaded).unwrap();
