@@ -147,6 +147,19 @@ pub fn network_type(requested: Option<&str>, setting: &NetworkTypeSetting<'_>) -
     }
 }
 
+/// Nobody here asks a DHCP server for the virtual addresses, so a cluster that waits for them waits for ever. With
+/// OVNKubernetes the cluster check `network-type-valid` tells, as the reference does; with any other network this does.
+pub fn vip_dhcp_served(network_type: &str, vip_dhcp_allocation: bool) -> Checked {
+    if !vip_dhcp_allocation || network_type == OVN {
+        return Ok(());
+    }
+    Err(Invalid::rule(
+        "vip_dhcp_allocation",
+        "is on, and this hub takes no virtual addresses from DHCP",
+        "turn it off and give `api_vips` and `ingress_vips`",
+    ))
+}
+
 fn vip_dhcp(setting: &NetworkTypeSetting<'_>) -> Checked {
     if setting.vip_dhcp_allocation && setting.user_managed_networking {
         return Err(Invalid::rule(

@@ -10,7 +10,9 @@ use muster_contract::v2::network as wire_network;
 use muster_domain::checks::reports::VipVerification;
 use muster_domain::cluster::{Cluster, ClusterNetwork, Event, IgnitionEndpoint, Operator, Vip, lifecycle};
 use muster_domain::infra_env::Proxy;
-use muster_domain::input::platform::{NetworkTypeSetting, Platform, network_type, platform_and_networking};
+use muster_domain::input::platform::{
+    NetworkTypeSetting, Platform, network_type, platform_and_networking, vip_dhcp_served,
+};
 use muster_domain::input::vip::{VipSetting, vip_pair, vips};
 use muster_domain::input::{
     Invalid, address, cluster as options, control_plane, disk, ignition_endpoint, name, network, ntp,
@@ -383,7 +385,7 @@ fn put_network_type(cluster: &mut Cluster, wish: &UpdateCluster, given: Given) -
     if given == Given::AtBirth || wish.network_type.is_some() {
         cluster.network_type = word;
     }
-    Ok(())
+    vip_dhcp_served(&cluster.network_type, cluster.vip_dhcp_allocation)
 }
 
 fn put_time(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
@@ -413,6 +415,13 @@ fn put_operators(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Inva
     let Some(wanted) = &wish.olm_operators else {
         return Ok(());
     };
+    if cluster.adds_hosts() && !wanted.is_empty() {
+        return Err(Invalid::rule(
+            "olm_operators",
+            "cannot be chosen for a cluster that runs already",
+            "install them in the cluster itself",
+        ));
+    }
     let names: Vec<&str> = wanted
         .iter()
         .map(|operator| operator.name.as_deref().unwrap_or_default())

@@ -226,3 +226,55 @@ async fn the_hub_tells_what_it_offers() {
         .json();
     assert_eq!(needs["ocp"]["master"]["quantitative"]["cpu_cores"], 4);
 }
+
+#[tokio::test]
+async fn addresses_from_dhcp_are_refused_where_nobody_would_ever_get_them() {
+    let door = Door::open().await;
+    let mut wish = json!({ "name": "leased", "openshift_version": "4.20", "pull_secret": PULL_SECRET,
+        "base_dns_domain": "example.com", "network_type": "Cilium", "vip_dhcp_allocation": true });
+    let refused = door.ask("POST", "/clusters", Some(&wish)).await;
+    let told = refused.json().to_string();
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{told}");
+    for word in ["vip_dhcp_allocation", "api_vips"] {
+        assert!(told.contains(word), "{word}: {told}");
+    }
+    wish["vip_dhcp_allocation"] = json!(false);
+    let made = door.ask("POST", "/clusters", Some(&wish)).await.json();
+    let later = json!({ "vip_dhcp_allocation": true });
+    let refused = door
+        .ask("PATCH", &format!("/clusters/{}", id(&made)), Some(&later))
+        .await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn chosen_operators_are_told_as_chosen() {
+    let door = Door::open().await;
+    let made = door.cluster(json!({})).await;
+    let wish = json!({ "olm_operators": [{ "name": "lso" }, { "name": "numaresources" }] });
+    let changed = door
+        .ask("PATCH", &format!("/clusters/{}", id(&made)), Some(&wish))
+        .await
+        .json();
+    let findings: Value =
+        serde_json::from_str(changed["validations_info"].as_str().expect("text")).expect("JSON");
+    let told = |id: &str| {
+        let all = findings["operators"].as_array().expect("a list");
+        let one = all
+            .iter()
+            .find(|one| one["id"] == id)
+            .expect("every operator is listed");
+        one["message"].as_str().expect("text").to_owned()
+    };
+    for chosen in [
+        "lso-requirements-satisfied",
+        "numa-resources-requirements-satisfied",
+    ] {
+        assert!(
+            told(chosen).contains("installed with the cluster"),
+            "{}",
+            told(chosen)
+        );
+    }
+    assert!(told("cnv-requirements-satisfied").contains("not selected"));
+}

@@ -157,6 +157,19 @@ fn pod_networks() {
 }
 
 #[test]
+fn addresses_that_nobody_would_lease_are_refused() {
+    for word in platform::NETWORK_TYPES {
+        assert!(platform::vip_dhcp_served(word, false).is_ok());
+    }
+    for word in ["OpenShiftSDN", "Cilium", "Calico", "CiscoACI", "None"] {
+        let refused = platform::vip_dhcp_served(word, true).unwrap_err();
+        assert_eq!(refused.field, "vip_dhcp_allocation", "{word}");
+    }
+    // The cluster's own check speaks of this one.
+    assert!(platform::vip_dhcp_served("OVNKubernetes", true).is_ok());
+}
+
+#[test]
 fn small_cluster_options() {
     assert!(cluster::hyperthreading("masters,workers").is_ok());
     assert!(cluster::hyperthreading("workers,masters").is_err());
