@@ -229,11 +229,16 @@ fn dhcp_lease(args: &DhcpLeaseArgs) -> DhcpLeaseReply {
 }
 
 fn api_vip(args: ApiVipCheckArgs) -> ApiVipCheckReply {
+    // What a running cluster hands out speaks of the cluster.
+    let ignition = serde_json::json!({
+        "ignition": { "config": { "merge": [{ "source": args.url }] }, "version": "3.2.0" },
+        "storage": { "files": [] },
+    });
     ApiVipCheckReply {
         is_success: true,
         url: args.url,
         download_error: String::new(),
-        ignition: r#"{"ignition":{"config":{},"version":"3.2.0"},"storage":{"files":[]}}"#.into(),
+        ignition: ignition.to_string(),
     }
 }
 

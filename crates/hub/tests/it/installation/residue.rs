@@ -5,6 +5,7 @@ use crate::world::{V1, V2, World};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use std::io::Read;
 use uuid::Uuid;
 
 /// Every secret or private thing of the tenant holds this word.
@@ -21,7 +22,19 @@ const OTHERS: [&str; 4] = ["10.64.0.177", "10.64.0.178", "correct-horse", "6c3b2
 /// Whether the word is somewhere in it, also in files inside of files.
 fn holds(bytes: &[u8], word: &str) -> bool {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
-    text.contains(word) || wrapped(bytes).iter().any(|inner| holds(inner, word))
+    let mut inner = unpacked(bytes).into_iter().chain(wrapped(bytes));
+    text.contains(word) || inner.any(|inner| holds(&inner, word))
+}
+
+/// What a compressed archive holds.
+fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    bytes.starts_with(&[0x1f, 0x8b]).then(|| {
+        flate2::read::GzDecoder::new(bytes)
+            .read_to_end(&mut content)
+            .expect("a whole archive");
+        content
+    })
 }
 
 /// What long runs of base64 in it stand for.
@@ -47,24 +60,55 @@ fn clean(what: &str, bytes: &[u8]) {
     clean_but(what, bytes, &OTHERS);
 }
 
-async fn pool(world: &mut World) {
-    let wish = json!({ "name": "pool", "pull_secret": POOL_SECRET });
+/// A pool whose files all have something in them, and free machines that boot its image.
+async fn pool(world: &mut World, machines: &[usize]) {
+    let network = json!([{ "network_yaml": "interfaces:\n- name: eth0\n  description: magnolia\n",
+        "mac_interface_map": [{ "mac_address": "02:00:00:00:00:99", "logical_nic_name": "eth0" }] }]);
+    let wish = json!({ "name": "pool", "pull_secret": POOL_SECRET, "static_network_config": network });
     let (status, body) = world.call("POST", &format!("{V2}/infra-envs"), Some(wish)).await;
     assert_eq!(status, 201, "{body}");
     world.infra_env = crate::world::id(&body);
-    world.boot(world.infra_env, 3, &["reclaim-failure:#2"]);
-    world.until_hosts(&THREE, "known-unbound", 10).await;
+    let count = u32::try_from(machines.len()).expect("a few");
+    world.boot(world.infra_env, count, &["reclaim-failure:#2"]);
+    world.until_hosts(machines, "known-unbound", 10).await;
+}
+
+/// Where the cluster's nodes get their configuration.
+fn endpoint() -> Value {
+    let ca = "-----BEGIN CERTIFICATE-----\ncanary\n-----END CERTIFICATE-----\n";
+    json!({ "url": "https://canary-endpoint.example.com:22623/config", "ca_certificate": STANDARD.encode(ca) })
 }
 
 /// A cluster in which every field that a tenant can fill is filled.
 async fn tenant(world: &mut World) -> Uuid {
-    let wish = json!({ "name": "canary-cluster", "openshift_version": "4.20", "pull_secret": TENANT_SECRET,
+    tenant_with(
+        world,
+        json!({ "additional_ntp_source": "canary-clock.example.com" }),
+    )
+    .await
+}
+
+/// Settings of a cluster whose ignition is not made here: what only that could carry out is refused.
+fn elsewhere() -> Value {
+    json!({ "ntp_sources": "canary-clock.example.com", "olm_operators": [],
+        "disk_encryption": { "enable_on": "none", "mode": "tang",
+            "tang_servers": r#"[{"url":"http://canary-tang.example.com","thumbprint":"canary-print"}]"# } })
+}
+
+/// The same with settings of which a cluster can have only one or the other.
+async fn tenant_with(world: &mut World, either: Value) -> Uuid {
+    let mut wish = json!({ "name": "canary-cluster", "openshift_version": "4.20", "pull_secret": TENANT_SECRET,
         "base_dns_domain": "canary-domain.example.com", "ssh_public_key": SSH_KEY,
         "api_vips": [{ "ip": OTHERS[0] }], "ingress_vips": [{ "ip": OTHERS[1] }],
         "http_proxy": "http://canary:canary@canary-proxy.example.com:3128",
         "https_proxy": "http://canary:canary@canary-proxy.example.com:3128",
         "no_proxy": "canary-direct.example.com", "tags": "canary_tag",
-        "additional_ntp_source": "canary-clock.example.com" });
+        "disk_encryption": { "enable_on": "all", "mode": "tang",
+            "tang_servers": r#"[{"url":"http://canary-tang.example.com","thumbprint":"canary-print"}]"# },
+        "olm_operators": [{ "name": "lso", "properties": "{\"canary\":\"canary-property\"}" }] });
+    for (key, value) in either.as_object().expect("settings") {
+        wish[key] = value.clone();
+    }
     let cluster = world.create_cluster(wish).await;
     let path = format!("{V2}/clusters/{cluster}/install-config");
     let overrides = json!({ "imageDigestSources": [{ "source": "quay.io/x", "mirrors": ["canary-mirror.example.com/x"] }] });
@@ -89,15 +133,27 @@ async fn tenant(world: &mut World) -> Uuid {
 }
 
 async fn plant(world: &mut World, machine: usize) {
+    plant_as(world, machine, "master").await;
+}
+
+async fn plant_as(world: &mut World, machine: usize, role: &str) {
     let host = world.host(machine).await;
     let inventory: Value = serde_json::from_str(host["inventory"].as_str().expect("text")).expect("JSON");
-    let disk = inventory["disks"][0]["id"].as_str().expect("a disk").to_owned();
-    let change = json!({ "host_name": format!("canary-host-{machine}"), "host_role": "master",
+    let disks = inventory["disks"].as_array().expect("a list");
+    let id = |disk: Option<&Value>| {
+        disk.and_then(|disk| disk["id"].as_str())
+            .expect("a disk")
+            .to_owned()
+    };
+    let (disk, other) = (id(disks.first()), id(disks.last()));
+    assert_ne!(disk, other, "one to install to and one to keep");
+    let change = json!({ "host_name": format!("canary-host-{machine}"), "host_role": role,
         "ignition_endpoint_token": "canary-token",
         "ignition_endpoint_http_headers": [{ "key": "X-Canary", "value": "canary-header" }],
         "node_labels": [{ "key": "canary", "value": "canary-label" }],
         "machine_config_pool_name": "canary-pool",
         "disks_selected_config": [{ "id": disk, "role": "install" }],
+        "disks_skip_formatting": [{ "disk_id": other, "skip_formatting": true }],
         "fencing_credentials": { "address": "redfish+https://canary-bmc.example.com/1", "username": "canary", "password": "canary" } });
     world.change_host(machine, change).await;
     let path = world.host_path(machine);
@@ -146,6 +202,8 @@ async fn views(world: &mut World, machine: usize) -> Vec<(String, Vec<u8>)> {
         format!("{V1}/infra-envs/{pool}/explain"),
         format!("{V2}/infra-envs/{pool}/downloads/files?file_name=discovery.ign"),
         format!("{V2}/infra-envs/{pool}/downloads/files?file_name=ipxe-script"),
+        format!("{V2}/infra-envs/{pool}/downloads/files?file_name=static-network-config"),
+        format!("{V2}/infra-envs/{pool}/downloads/minimal-initrd"),
     ];
     let mut all = Vec::new();
     for path in paths {
@@ -169,6 +227,9 @@ async fn views(world: &mut World, machine: usize) -> Vec<(String, Vec<u8>)> {
 async fn nothing_is_left(world: &mut World, machines: &[usize]) {
     for machine in machines {
         clean("its row", &stored(world, *machine).await);
+        let row = world.hub.index.host(world.key(*machine)).expect("registered");
+        // Disks are the machine's own; that one of them is to be left alone was the tenant's wish.
+        assert!(row.tenant.skip_formatting.is_empty() && !row.tenant.disk_chosen);
         for (path, body) in views(world, *machine).await {
             clean(&path, &body);
         }
@@ -220,12 +281,23 @@ async fn cluster_files(world: &World, cluster: Uuid) -> Vec<(String, Vec<u8>)> {
 #[tokio::test]
 async fn the_canaries_are_really_there_before() {
     let mut world = World::empty(400).await;
-    pool(&mut world).await;
+    pool(&mut world, &THREE).await;
     let cluster = tenant(&mut world).await;
     world.heard = Some(Vec::new());
     world.install(cluster).await;
     world.until_cluster(cluster, "installed", 120).await;
-    assert!(holds(&stored(&world, 0).await, CANARY));
+    let row = stored(&world, 0).await;
+    for word in ["canary-tang", "canary-clock", "canary-header", "canary-bmc"] {
+        assert!(holds(&row, word), "{word}");
+    }
+    let row = world.hub.index.host(world.key(0)).expect("registered");
+    assert!(!row.tenant.skip_formatting.is_empty());
+    let (_, initrd) = views(&mut world, 0)
+        .await
+        .into_iter()
+        .find(|(path, _)| path.ends_with("initrd"))
+        .expect("one");
+    assert!(holds(&initrd, POOL_WORD), "an archive is looked into");
     let heard = world.heard.take().expect("somebody listened");
     let ignition = heard.iter().find(|one| one.path.ends_with("/downloads/ignition"));
     assert!(holds(&ignition.expect("served").body, CANARY));
@@ -242,7 +314,7 @@ async fn the_canaries_are_really_there_before() {
 #[tokio::test]
 async fn the_two_pull_secrets_never_meet() {
     let mut world = World::empty(401).await;
-    pool(&mut world).await;
+    pool(&mut world, &THREE).await;
     let cluster = tenant(&mut world).await;
     world.heard = Some(Vec::new());
     world.install(cluster).await;
@@ -278,7 +350,7 @@ async fn the_two_pull_secrets_never_meet() {
 #[tokio::test]
 async fn nothing_is_left_after_the_cluster_was_deleted() {
     let mut world = World::empty(402).await;
-    pool(&mut world).await;
+    pool(&mut world, &THREE).await;
     let cluster = tenant(&mut world).await;
     world.install(cluster).await;
     world.until_cluster(cluster, "installed", 120).await;
@@ -297,7 +369,7 @@ async fn nothing_is_left_after_the_cluster_was_deleted() {
 #[tokio::test]
 async fn nothing_is_left_after_an_installed_host_was_unbound_or_reclaimed() {
     let mut world = World::empty(403).await;
-    pool(&mut world).await;
+    pool(&mut world, &THREE).await;
     let cluster = tenant(&mut world).await;
     world.install(cluster).await;
     world.until_cluster(cluster, "installed", 120).await;
@@ -321,7 +393,7 @@ async fn nothing_is_left_after_an_installed_host_was_unbound_or_reclaimed() {
 #[tokio::test]
 async fn nothing_is_left_after_an_installation_was_cancelled_or_never_began() {
     let mut world = World::empty(404).await;
-    pool(&mut world).await;
+    pool(&mut world, &THREE).await;
     let cluster = tenant(&mut world).await;
     assert_eq!(world.unbind(0).await, 200);
     world.until_host(0, "known-unbound", 10).await;
@@ -349,8 +421,8 @@ async fn nothing_is_left_after_an_installation_was_cancelled_or_never_began() {
 #[tokio::test]
 async fn nothing_is_left_of_ignition_that_was_brought() {
     let mut world = World::empty(405).await;
-    pool(&mut world).await;
-    let cluster = tenant(&mut world).await;
+    pool(&mut world, &THREE).await;
+    let cluster = tenant_with(&mut world, elsewhere()).await;
     let config = json!({ "ignition": { "version": "3.4.0" },
         "storage": { "files": [{ "path": "/etc/canary", "contents": { "source": "data:,canary" } }] } });
     world.upload_ignition(cluster, "master", config).await;
@@ -363,4 +435,77 @@ async fn nothing_is_left_of_ignition_that_was_brought() {
     boot_home(&mut world, &THREE).await;
     nothing_is_left(&mut world, &THREE).await;
     the_next_tenant_finds_nothing(&mut world, &THREE).await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_an_ignition_endpoint() {
+    // On a hub that makes no files of its own.
+    let mut world = World::with(407, |settings| settings.installer.program = None).await;
+    pool(&mut world, &THREE).await;
+    let mut either = elsewhere();
+    either["ignition_endpoint"] = endpoint();
+    let cluster = tenant_with(&mut world, either).await;
+    world.heard = Some(Vec::new());
+    world.install(cluster).await;
+    world.until_stage(1, "Writing image to disk", 60).await;
+    let heard = world.heard.take().expect("somebody listened");
+    assert!(
+        heard.iter().any(|one| holds(&one.body, "canary-endpoint")),
+        "it was served"
+    );
+    world.cancel(cluster).await;
+    // Installers are stopped, and logs of the cancelled installation arrive.
+    world.run_for(jiff::SignedDuration::from_mins(5)).await;
+    world.delete_cluster(cluster).await;
+    world.settle().await;
+    world.heard = Some(Vec::new());
+    super::moments::boot_those_who_wait(&mut world);
+    world.until_hosts(&THREE, "known-unbound", 20).await;
+    nothing_is_left(&mut world, &THREE).await;
+}
+
+/// A host that joins a running cluster reports where it got its ignition from, and the ignition itself.
+#[tokio::test]
+async fn nothing_is_left_of_a_cluster_that_ran_already() {
+    let four = [0, 1, 2, 3];
+    let mut world = World::empty(406).await;
+    pool(&mut world, &four).await;
+    let cluster = tenant(&mut world).await;
+    world.install(cluster).await;
+    world.until_cluster(cluster, "installed", 120).await;
+    assert_eq!(world.act(cluster, "allow-add-hosts").await.0, 202);
+    let path = format!("{V2}/clusters/{cluster}");
+    let (status, body) = world
+        .call("PATCH", &path, Some(json!({ "ignition_endpoint": endpoint() })))
+        .await;
+    assert_eq!(status, 201, "{body}");
+
+    for returned in ["before it was installed", "after it joined"] {
+        assert_eq!(world.bind_to(3, cluster).await.0, 200);
+        world.until_host(3, "known", 15).await;
+        plant_as(&mut world, 3, "worker").await;
+        world.until_host(3, "known", 15).await;
+        let report = world.host(3).await["api_vip_connectivity"].clone();
+        let report: Value = serde_json::from_str(report.as_str().expect("reported")).expect("JSON");
+        for field in ["url", "ignition"] {
+            assert!(
+                holds(report[field].to_string().as_bytes(), CANARY),
+                "{field}: {report}"
+            );
+        }
+        world.heard = Some(Vec::new());
+        if returned == "after it joined" {
+            assert_eq!(world.host_act(3, "install").await.0, 202);
+            world.until_host(3, "added-to-existing-cluster", 60).await;
+            world.heard = Some(Vec::new());
+        }
+        assert_eq!(world.unbind(3).await, 200);
+        clean("its row, at once", &stored(&world, 3).await);
+        if returned == "after it joined" {
+            boot_home(&mut world, &[3]).await;
+        }
+        world.until_host(3, "known-unbound", 10).await;
+        println!("{returned}");
+        nothing_is_left(&mut world, &[3]).await;
+    }
 }
