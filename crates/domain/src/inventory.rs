@@ -319,7 +319,7 @@ impl Inventory {
     fn bmc(&self) -> Vec<IpAddr> {
         let given = [&self.bmc_address, &self.bmc_v6address];
         let plain = |text: &&String| text.split('/').next().unwrap_or_default().parse::<IpAddr>().ok();
-        let addresses = given.iter().filter_map(|text| plain(text));
+        let addresses = given.iter().filter_map(plain);
         addresses.filter(|address| !address.is_unspecified()).collect()
     }
 }

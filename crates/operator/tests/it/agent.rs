@@ -216,12 +216,12 @@ async fn l7_what_people_wrote_survives_the_return_and_is_given_to_the_host_again
     let agent = world.agent_in(&name, "known").await;
     // Not the one that is chosen without being asked for.
     let status = agent.status.unwrap();
-    let others = status
+    let mut others = status
         .inventory
         .disks
         .iter()
         .filter(|disk| disk.installation_eligibility.eligible && disk.id != status.installation_disk_id);
-    let disk = others.last().expect("a second disk that is good").id.clone();
+    let disk = others.next_back().expect("a second disk that is good").id.clone();
     let wish = json!({ "spec": {
         "hostname": "chosen", "role": "worker", "installation_disk_id": disk, "approved": true,
         "installerArgs": "[\"--append-karg\", \"a=b\"]", "nodeLabels": { "zone": "north" },
