@@ -505,7 +505,12 @@ async fn our_agents_are_good_for_the_released_provider_9_what_was_said_once_is_n
     // Ours keeps to the same: whoever was told that a machine is ready, and where, has built on it.
     let world = World::without_operator().await;
     world.hand_made("a", free(), |_| ()).await;
-    let provider = world.provider().await;
+    // Without the controller that names nodes: it would look for this one again and again.
+    let options = Options {
+        controllers: "agent-cluster,agent-machine".parse().unwrap(),
+        ..world.options()
+    };
+    let provider = run(options).await;
     world.hosted_cluster(Capi::V1Beta2, "blue").await;
     world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
     world.lent_machine("m1").await;
