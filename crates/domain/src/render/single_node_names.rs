@@ -184,12 +184,12 @@ mod tests {
             control_plane_count: 3,
             ..cluster.clone()
         };
-        assert_eq!(of(&several, &[host.clone()]), None);
+        assert_eq!(of(&several, std::slice::from_ref(&host)), None);
         let nameless = Cluster {
             base_dns_domain: String::new(),
             ..cluster.clone()
         };
-        assert_eq!(of(&nameless, &[host.clone()]), None);
+        assert_eq!(of(&nameless, std::slice::from_ref(&host)), None);
         let mut silent = host;
         silent.digest.nics.clear();
         assert_eq!(of(&cluster, &[silent]), None);

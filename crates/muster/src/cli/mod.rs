@@ -70,7 +70,7 @@ pub struct Global {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Serve(serve::ServeArgs),
+    Serve(Box<serve::ServeArgs>),
     Operator(operator::OperatorArgs),
     Sim(sim::SimArgs),
     InfraEnv(infra_env::InfraEnvArgs),
@@ -109,7 +109,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Completion(args) => completion::run(args),
         Command::Gen(args) => generate::run(args),
         Command::ExitCodes => crate::output::print(&format!("{CODES}\n")),
-        Command::Serve(args) => threads()?.block_on(serve::run(args)),
+        Command::Serve(args) => threads()?.block_on(serve::run(*args)),
         Command::Operator(args) => operator::run(&global.hub, args),
         Command::Sim(args) => threads()?.block_on(sim::run(&global.client()?, args)),
         Command::InfraEnv(args) => one_thread()?.block_on(infra_env::run(&global.client()?, args)),

@@ -25,7 +25,7 @@ pub struct OperatorArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     Crds(CrdsArgs),
 }
 
@@ -121,7 +121,7 @@ pub struct CrdsArgs {
 pub fn run(hub: &str, args: OperatorArgs) -> Outcome {
     match args.verb {
         Verb::Crds(args) => print_crds(&args),
-        Verb::Run(args) => super::threads()?.block_on(run_operator(hub, args)),
+        Verb::Run(args) => super::threads()?.block_on(run_operator(hub, *args)),
     }
 }
 

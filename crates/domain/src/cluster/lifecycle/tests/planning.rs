@@ -129,18 +129,14 @@ fn ignition_comes_from_uploads_then_from_the_installer_then_from_an_endpoint() {
 
 #[test]
 fn settings_that_only_our_own_files_carry_out_are_refused_elsewhere() {
-    let encrypted = |cluster: &mut Cluster| cluster.disk_encryption.enable_on = "masters".into();
-    let with_operator = |cluster: &mut Cluster| {
-        cluster.operators.push(super::super::super::Operator {
-            name: "lso".into(),
-            ..Default::default()
-        });
-    };
-    let changes: [(&str, fn(&mut Cluster)); 2] =
-        [("disk_encryption", encrypted), ("olm_operators", with_operator)];
-    for (field, change) in changes {
-        let mut asked = cluster(Phase::Draft);
-        change(&mut asked);
+    let mut encrypted = cluster(Phase::Draft);
+    encrypted.disk_encryption.enable_on = "masters".into();
+    let mut with_operator = cluster(Phase::Draft);
+    with_operator.operators.push(super::super::super::Operator {
+        name: "lso".into(),
+        ..Default::default()
+    });
+    for (field, mut asked) in [("disk_encryption", encrypted), ("olm_operators", with_operator)] {
         begin(&asked, &ready_hosts(), &[]).unwrap();
         let refused = begin(&asked, &ready_hosts(), &["master"]).unwrap_err();
         assert_eq!(

@@ -284,9 +284,10 @@ fn clusters_that_know_no_machines_have_all_certificates_approved() {
         .provision_requirements
         .control_plane_agents = 1));
     assert!(on(|install| {
-        let mut status = crate::crd::agent_cluster_install::AgentClusterInstallStatus::default();
-        status.user_managed_networking = Some(true);
-        install.status = Some(status);
+        install.status = Some(crate::crd::agent_cluster_install::AgentClusterInstallStatus {
+            user_managed_networking: Some(true),
+            ..Default::default()
+        });
     }));
 }
 
