@@ -217,9 +217,11 @@ async fn a_deploy_step_that_was_written_before_is_kept_where_others_boot_live_im
     .await;
     room.assert_settled().await;
     // Both at once is a mistake that people are told.
-    room.annotate(json!({ annotation::METAL3_DETACHED: null })).await;
-    let live = json!({ "spec": { "image": { "url": "http://elsewhere/x.iso", "format": "live-iso" } } });
-    room.change(live).await;
+    let both = json!({
+        "metadata": { "annotations": { annotation::METAL3_DETACHED: null } },
+        "spec": { "image": { "url": "http://elsewhere/x.iso", "format": "live-iso" } },
+    });
+    room.change(both).await;
     let events: Api<Event> = Api::namespaced(room.world.kube.clone(), &room.world.pool);
     let of_host = ListParams::default().fields(&format!("regarding.name={HOST}"));
     let told = async || {

@@ -15,7 +15,8 @@ const MEBIBYTE: i64 = 1024 * 1024;
 
 /// Once: what was consumed is in the status, and is known by its hostname there.
 pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
-    let Some(agent) = world.agent.as_deref() else {
+    // With the name that it has just been given.
+    let Some(agent) = draft.agent.as_ref() else {
         return Go::Stop;
     };
     let known =

@@ -83,6 +83,16 @@ fn the_name_that_was_asked_for_counts() {
     named.spec.hostname = "wanted".into();
     let world = settled(&live(booted_live("provisioned"), Some(named)));
     assert_eq!(told(&world).unwrap()["hostname"], "wanted");
+    let written = [(annotation::BMAC_HOSTNAME, "written")];
+    let world = settled(&live(
+        annotated(booted_live("provisioned"), &written),
+        Some(known()),
+    ));
+    assert_eq!(
+        told(&world).unwrap()["hostname"],
+        "written",
+        "also when it is written only now"
+    );
 }
 
 #[test]
