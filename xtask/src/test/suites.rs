@@ -59,11 +59,18 @@ impl Suite {
 }
 
 /// What takes too long for every run: only when it is named.
-pub const ON_REQUEST: &[Suite] = &[Suite {
-    name: "musl",
-    about: "the container image with the program as it ships; only when named, it compiles for long",
-    kind: Kind::Own(|_| deploy::shipped_container()),
-}];
+pub const ON_REQUEST: &[Suite] = &[
+    Suite {
+        name: "container",
+        about: "the container image: one static program, no root, a root that cannot be written; compiles everything anew",
+        kind: Kind::Own(|_| deploy::container()),
+    },
+    Suite {
+        name: "musl",
+        about: "the container image with the program as it ships; compiles for long",
+        kind: Kind::Own(|_| deploy::shipped_container()),
+    },
+];
 
 pub const SUITES: &[Suite] = &[
     Suite {
@@ -140,11 +147,6 @@ pub const SUITES: &[Suite] = &[
         name: "deploy",
         about: "the chart with a real Helm, health checks of Argo CD",
         kind: Kind::Own(|_| deploy::run()),
-    },
-    Suite {
-        name: "container",
-        about: "the container image: one static program, no root, a root that cannot be written",
-        kind: Kind::Own(|_| deploy::container()),
     },
     Suite {
         name: "replay",

@@ -168,6 +168,8 @@ fn install(helm: &Helm, cluster: &Cluster) -> Result<()> {
     )?;
     may(cluster, &["delete", "secrets"], false)?;
     // Without it OpenShift refuses to let it change their owners.
+    cluster.apply(&project::root().join("deploy/crds-hive"))?;
+    cluster.await_kinds()?;
     may(
         cluster,
         &[
