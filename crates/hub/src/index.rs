@@ -199,6 +199,13 @@ impl Index {
         keys.into_iter().filter_map(|key| self.slot(key)).collect()
     }
 
+    /// Hosts on their way to a cluster that they are not in yet.
+    pub fn hosts_moving_to(&self, id: ClusterId) -> Vec<HostKey> {
+        let all = read(&self.hosts);
+        let moving = all.iter().filter(|(_, slot)| slot.row().moving_to == Some(id));
+        moving.map(|(key, _)| *key).collect()
+    }
+
     pub fn count_of_cluster(&self, id: ClusterId) -> usize {
         read(&self.by_cluster).get(&id).map_or(0, BTreeSet::len)
     }

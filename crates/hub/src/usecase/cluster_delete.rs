@@ -2,7 +2,7 @@
 
 use crate::Hub;
 use crate::error::Error;
-use crate::turn::{Ask, Scene, Stored, Turn};
+use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::usecase::host_delete::deregistered;
 use muster_domain::cluster::{Cluster, lifecycle};
 use muster_domain::host::{Event, Host, rules};
@@ -35,10 +35,35 @@ pub async fn cluster_delete(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<(), E
                 tell_failure(hub, &cluster, &refused, ask).await?;
                 return Err(refused.into());
             }
-            done => return done,
+            Ok(()) => {
+                end_moves(hub, &cluster).await;
+                return Ok(());
+            }
+            Err(error) => return Err(error),
         }
     }
     Err(last.unwrap_or_else(|| Error::missing("cluster", id)))
+}
+
+/// Nobody is on the way to a cluster that is gone. What is missed here is noticed when the host would arrive.
+async fn end_moves(hub: &Hub, cluster: &Cluster) {
+    let event = Event::MoveAbandoned {
+        why: format!("Cluster {} was deleted.", cluster.name),
+    };
+    let ask = Ask::hub();
+    for key in hub.index.hosts_moving_to(cluster.id) {
+        let ended = hub.host_turn(key, Need::Row, &ask, |scene| {
+            let decision = if scene.host.moving_to == Some(cluster.id) {
+                scene.next(&event)?
+            } else {
+                scene.unchanged()
+            };
+            Ok(scene.plain(decision))
+        });
+        if let Err(error) = ended.await {
+            tracing::warn!(host = %key, %error, "a move to a deleted cluster goes on for now");
+        }
+    }
 }
 
 /// A refusal is history too: people look there when automation did not do what they expected.

@@ -39,7 +39,7 @@ pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> R
 pub fn pool_of(hub: &Hub, key: HostKey) -> Result<Arc<InfraEnv>, Error> {
     hub.index.infra_env(key.infra_env).ok_or_else(|| {
         Refused::new(
-            Class::Unavailable,
+            Class::Invalid,
             "no-such-infra-env",
             format!("There is no InfraEnv {}.", key.infra_env),
             "Restore it, or boot the machine from an image of another InfraEnv.",

@@ -75,8 +75,10 @@ async fn an_agent_that_cannot_be_replaced_is_left_alone_and_its_host_can_be_used
     let pool = door.infra_env("pool").await;
     let id = Uuid::from_u128(1);
     register(&door, pool, id, "mirror.example.com/agent:old").await;
+    let failed = json!({ "agent_image": WANTED, "result": "failure" });
     for _ in 0..3 {
         assert_eq!(steps(&door, pool, id).await, ["upgrade-agent"]);
+        reply(&door, pool, id, "upgrade-agent", 0, failed.clone()).await;
     }
     door.report(pool, id, 1).await;
     assert_eq!(

@@ -100,5 +100,5 @@ async fn a_hub_restored_from_an_old_database_blocks_no_machine() {
         answers.iter().all(|status| !FREEZES.contains(status)),
         "{answers:?}"
     );
-    assert_eq!(answers, [503, 503]);
+    assert_eq!(answers, [400, 400]);
 }

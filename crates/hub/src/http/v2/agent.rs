@@ -95,7 +95,7 @@ pub async fn register(
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/instructions",
     operation_id = "v2GetNextSteps", tag = "agent",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path), NextStepsQuery),
-    responses((status = 200, body = StepsView), (status = 503, body = ErrorBody)))]
+    responses((status = 200, body = StepsView), (status = 400, body = ErrorBody)))]
 async fn next_steps(
     State(hub): State<Hub>,
     ask: Ask,

@@ -239,6 +239,10 @@ pub async fn everybody_came_home(world: &mut World) {
             "machine {machine} did not come home\n{}",
             world.describe()
         );
-        assert!(host.moving_to.is_none(), "machine {machine} still wants to move");
+        assert!(
+            host.moving_to.is_none(),
+            "machine {machine} still wants to move\n{}",
+            world.describe()
+        );
     }
 }
