@@ -28,6 +28,7 @@ const FATES: &[(&str, Fate)] = &[
     ("kubectl --namespace argocd patch configmap ", Fate::Run),
     ("kubectl apply -k deploy/manifests", Fate::Skip),
     ("kubectl --namespace muster rollout status ", Fate::Skip),
+    ("kubectl get agentserviceconfig ", Fate::Skip),
     ("cargo xtask image ", Fate::Skip),
     ("podman ", Fate::Skip),
 ];
