@@ -1,16 +1,19 @@
 //! Whose PreprovisioningImages a change concerns.
 
 use crate::crd::{BareMetalHost, InfraEnv, PreprovisioningImage};
+use crate::key::Key;
 use crate::runtime::context::index;
 use crate::runtime::hook::Hooks;
 use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::Secret;
+use muster_contract::v1::change::{Change as HubChange, ChangeKind};
 
 pub fn wire(hooks: &mut Hooks) {
     hooks.preprovisioning_image.push(itself);
     hooks.bare_metal_host.push(by_host);
     hooks.infra_env.push(by_infra_env);
     hooks.secret.push(by_network);
+    hooks.hub.push(by_hub);
     hooks.everything.push(all);
 }
 
@@ -26,10 +29,30 @@ fn by_host(ctx: &Context, change: &Change<BareMetalHost>) {
 }
 
 fn by_infra_env(ctx: &Context, change: &Change<InfraEnv>) {
+    of_infra_env(ctx, &change.key);
+}
+
+/// What is in an image may change within the second in which it was made, and then its InfraEnv looks the same.
+fn by_hub(ctx: &Context, change: &HubChange) {
+    match change.kind {
+        ChangeKind::InfraEnv => {
+            let named = ctx
+                .mirrors
+                .infra_envs
+                .by(index::INFRA_ENV_ID, &change.id.to_string());
+            for infra_env in named {
+                of_infra_env(ctx, &Key::of(&*infra_env));
+            }
+        }
+        ChangeKind::Cluster | ChangeKind::Host => {}
+    }
+}
+
+fn of_infra_env(ctx: &Context, infra_env: &Key) {
     ctx.queues.preprovisioning_image.wake_all(
         ctx.mirrors
             .preprovisioning_images
-            .by(index::IMAGE_INFRA_ENV, &change.key.to_string()),
+            .by(index::IMAGE_INFRA_ENV, &infra_env.to_string()),
     );
 }
 
