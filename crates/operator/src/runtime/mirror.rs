@@ -11,7 +11,7 @@ use kube::core::Resource;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use serde::de::DeserializeOwned;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -265,9 +265,12 @@ impl<K: Kind> Mirror<K> {
         }
     }
 
-    /// Takes over what the API answered to a write. Gives the object back as it is now.
+    /// Takes over what the API answered to a write. What is not watched is not kept: nobody would tell when it goes.
     pub fn took(&self, object: DynamicObject, tell: impl Fn(&Change<K>)) {
-        self.put(object, &tell);
+        let selector = self.scope.labels.as_deref();
+        if selector.is_none_or(|selector| selects(selector, object.metadata.labels.as_ref())) {
+            self.put(object, &tell);
+        }
     }
 
     fn put(&self, object: DynamicObject, tell: &impl Fn(&Change<K>)) {
@@ -391,6 +394,15 @@ fn is_newer(new: Option<&str>, old: Option<&str>) -> bool {
     match (number(new), number(old)) {
         (Some(new), Some(old)) => new > old,
         _ => new != old,
+    }
+}
+
+/// Whether labels fit a selector, of the two forms that are used here: a key, or a key and its value.
+fn selects(selector: &str, labels: Option<&BTreeMap<String, String>>) -> bool {
+    let found = |key: &str| labels.and_then(|labels| labels.get(key));
+    match selector.split_once('=') {
+        Some((key, value)) => found(key).is_some_and(|found| found == value),
+        None => found(selector).is_some(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::patch::Writer;
 use super::trust;
 use crate::crd::ClusterDeployment;
 use crate::crd::keys::{data, label};
-use crate::error::chain;
+use crate::error::{Error, chain};
 use crate::key::Key;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt};
@@ -40,7 +40,7 @@ const READ: Duration = Duration::from_secs(20);
 impl Context {
     /// A client of the cluster of a ClusterDeployment, which may be gone already.
     pub async fn spoke(&self, cluster: &Key) -> Result<Client, NoSpoke> {
-        let failed = |error: crate::error::Error| NoSpoke::Failed(chain(&error));
+        let failed = |error: Error| NoSpoke::Failed(chain(&error));
         let deployment = self
             .mirrors
             .cluster_deployments
@@ -65,9 +65,12 @@ impl Context {
         let server = hosted.then(|| format!("https://kube-apiserver.{}.svc:6443", cluster.namespace));
         if !secret.missing_labels.is_empty() {
             let secrets = (&self.mirrors.secrets, self.hooks.secret.as_slice());
-            self.label(WRITER, secrets, &key, &secret.missing_labels)
-                .await
-                .map_err(failed)?;
+            let labelled = self.label(WRITER, secrets, &key, &secret.missing_labels).await;
+            labelled.map_err(|error| match error {
+                // It went meanwhile.
+                Error::Gone => NoSpoke::NoKubeconfig,
+                error => failed(error),
+            })?;
         }
         self.spokes.client(cluster, text, server).await
     }

@@ -7,11 +7,15 @@ use serde_json::json;
 use std::sync::Mutex;
 
 fn mirror() -> Mirror<NMStateConfig> {
+    mirror_of(Scope::default())
+}
+
+fn mirror_of(scope: Scope) -> Mirror<NMStateConfig> {
     let service = tower::service_fn(async |_: http::Request<kube::client::Body>| {
         Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::empty()))
     });
     let resource = ApiResource::erase::<NMStateConfig>(&());
-    Mirror::new(kube::Client::new(service, "default"), resource, Scope::default())
+    Mirror::new(kube::Client::new(service, "default"), resource, scope)
         .index("rack", |config: &NMStateConfig| {
             config.labels().get("rack").into_iter().cloned().collect()
         })
@@ -97,4 +101,21 @@ async fn an_object_that_cannot_be_read_does_not_hide_others() {
     mirror.took(broken, |_| ());
     mirror.took(object("good", "2", "r"), |_| ());
     assert_eq!(names(mirror.all()), ["good"]);
+}
+
+#[tokio::test]
+async fn an_answer_about_an_object_that_is_not_watched_is_not_kept() {
+    for (selector, rack, kept) in [
+        ("rack=r1", "r1", true),
+        ("rack=r1", "r2", false),
+        ("rack", "r2", true),
+        ("shelf", "r1", false),
+    ] {
+        let mirror = mirror_of(Scope {
+            labels: Some(selector.into()),
+            ..Scope::default()
+        });
+        mirror.took(object("a", "1", rack), |_| ());
+        assert_eq!(mirror.len() == 1, kept, "{selector} {rack}");
+    }
 }
