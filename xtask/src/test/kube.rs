@@ -25,6 +25,9 @@ const PROGRAM: &str = "MUSTER_TEST_PROGRAM";
 /// The programs, for tests that stop and start a server of their own.
 const PROGRAMS: &str = "MUSTER_TEST_KUBE_BIN";
 
+/// These tests wait for servers most of their time: more of them at once than there are cores.
+const THREADS: &str = "6";
+
 pub fn run(house: &mut House) -> Result<()> {
     // A server given by whoever runs us is used as it is.
     if env::var_os(ADMIN).is_some() {
@@ -39,6 +42,7 @@ pub fn run(house: &mut House) -> Result<()> {
         (ADMIN, admin.as_str()),
         (AS_OPERATOR, &operator),
         (PROGRAMS, &bin),
+        ("RUST_TEST_THREADS", THREADS),
         (PROGRAM, &program),
     ];
     house.tests(PACKAGE, &environment)

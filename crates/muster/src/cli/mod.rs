@@ -109,9 +109,9 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Completion(args) => completion::run(args),
         Command::Gen(args) => generate::run(args),
         Command::ExitCodes => crate::output::print(&format!("{CODES}\n")),
-        Command::Serve(args) => threads()?.block_on(serve::run(*args)),
+        Command::Serve(args) => on_all_cores(serve::run(*args)),
         Command::Operator(args) => operator::run(&global.hub, args),
-        Command::Sim(args) => threads()?.block_on(sim::run(&global.client()?, args)),
+        Command::Sim(args) => on_all_cores(sim::run(&global.client()?, args)),
         Command::InfraEnv(args) => one_thread()?.block_on(infra_env::run(&global.client()?, args)),
         Command::Host(args) => one_thread()?.block_on(host::run(&global.client()?, args)),
         Command::Cluster(args) => one_thread()?.block_on(cluster::run(&global.client()?, args)),
@@ -130,8 +130,15 @@ impl Global {
     }
 }
 
-fn threads() -> Outcome<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+/// How long what was begun beside may take to end: a base image that is being fetched is gone on with next time.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Runs something that serves many on all cores.
+fn on_all_cores(work: impl Future<Output = Outcome>) -> Outcome {
+    let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = threads.block_on(work);
+    threads.shutdown_timeout(LAST_WORDS);
+    done
 }
 
 /// Enough for a client, and quicker to start.

@@ -121,7 +121,7 @@ pub struct CrdsArgs {
 pub fn run(hub: &str, args: OperatorArgs) -> Outcome {
     match args.verb {
         Verb::Crds(args) => print_crds(&args),
-        Verb::Run(args) => super::threads()?.block_on(run_operator(hub, *args)),
+        Verb::Run(args) => super::on_all_cores(run_operator(hub, *args)),
     }
 }
 

@@ -167,7 +167,11 @@ async fn every_controller_can_be_run_alone_and_be_left_out() {
     world.put(&hosts, metal).await;
     world.operator().idle().await;
     world.stop_operator().await;
+    // Of these there is no object in this world; but there may be one of another test.
+    let absent = ["agent-service-config", "preprovisioning-image"];
+    let is_here = |name: &String| !absent.contains(&name.as_str());
     let all: BTreeSet<String> = Controller::ALL.iter().map(ToString::to_string).collect();
+    let all: BTreeSet<String> = all.into_iter().filter(is_here).collect();
     for name in &all {
         let only = Options {
             controllers: name.parse().unwrap(),
@@ -180,7 +184,9 @@ async fn every_controller_can_be_run_alone_and_be_left_out() {
         };
         let mut others = all.clone();
         others.remove(name);
-        assert_eq!(at_work(&world, without).await, others, "without {name}");
+        let mut seen = at_work(&world, without).await;
+        seen.retain(is_here);
+        assert_eq!(seen, others, "without {name}");
     }
 }
 

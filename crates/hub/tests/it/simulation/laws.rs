@@ -212,8 +212,11 @@ pub async fn everybody_is_at_rest(world: &mut World) {
             let moves = matches!(world.promised[machine], Some(Promise::Moving(_)));
             assert!(!moves, "machine {machine} never arrived\n{}", world.describe());
         }
+        // Two machines behind one id undo each other's beginnings until somebody tells them apart.
+        let has_twin =
+            (0..world.machines.len()).any(|other| other != machine && world.key(other) == world.key(machine));
         assert!(
-            waits_for_media || !waiting.contains(&host.status()),
+            waits_for_media || has_twin || !waiting.contains(&host.status()),
             "machine {machine} is stuck\n{}",
             world.describe()
         );

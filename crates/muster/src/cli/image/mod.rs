@@ -26,7 +26,7 @@ pub fn run(hub: &str, args: ImageArgs) -> Outcome {
     match args.verb {
         ImageVerb::Build(args) => build::run(args),
         ImageVerb::Inspect(args) => inspect::run(&args),
-        ImageVerb::Serve(args) => super::threads()?.block_on(serve::run(hub, args)),
+        ImageVerb::Serve(args) => super::on_all_cores(serve::run(hub, args)),
     }
 }
 
