@@ -29,7 +29,10 @@ const FATES: &[(&str, Fate)] = &[
     ("kubectl apply -k deploy/manifests", Fate::Skip),
     ("kubectl --namespace muster rollout status ", Fate::Skip),
     ("kubectl get agentserviceconfig ", Fate::Skip),
-    ("kubectl --namespace baremetal-operator-system create secret ", Fate::Skip),
+    (
+        "kubectl --namespace baremetal-operator-system create secret ",
+        Fate::Skip,
+    ),
     ("muster operator run --converged ", Fate::Skip),
     ("cargo xtask image ", Fate::Skip),
     ("podman ", Fate::Skip),
