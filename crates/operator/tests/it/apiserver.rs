@@ -141,6 +141,7 @@ async fn an_api_server_that_restarts_at_every_turn_delays_an_installation_and_no
     let place = Place::open().await;
     let mut front = place.front("one").await;
     place.define_kinds(&front).await;
+    let _collector = place.collector(&front);
     let mut world = world_at(&front).await;
     world.start_operator().await;
     lend_install_and_return(&mut world, async || {

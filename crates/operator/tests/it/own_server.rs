@@ -94,6 +94,25 @@ impl Place {
         self.define(front, &[OURS, HIVE, THEIRS].map(Path::new)).await;
     }
 
+    /// What clears away objects whose owners are gone; it ends with what this gives.
+    pub fn collector(&self, front: &Front) -> Child {
+        let config = front.kubeconfig();
+        let config = config.display();
+        let words = [
+            format!("--kubeconfig={config}"),
+            format!("--authentication-kubeconfig={config}"),
+            format!("--authorization-kubeconfig={config}"),
+            "--secure-port=0".into(),
+            "--leader-elect=false".into(),
+            "--controllers=garbage-collector-controller".into(),
+        ];
+        start(
+            &self.bin.join("kube-controller-manager"),
+            self.home.path(),
+            &words,
+        )
+    }
+
     /// The kinds in these files and folders.
     pub async fn define(&self, front: &Front, files: &[&Path]) {
         let mut words = vec!["apply", "--server-side"];
