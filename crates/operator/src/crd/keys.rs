@@ -88,6 +88,8 @@ pub mod annotation {
     pub const BMAC_DRAIN_STARTED_AT: &str = "bmac.agent-install.openshift.io/drain-started-at";
     pub const BMAC_DRAIN_STATUS: &str = "bmac.agent-install.openshift.io/drain-status";
     pub const BMAC_SPOKE_CREATED: &str = "bmac.agent-install.openshift.io/spoke-bmh-machine-created";
+    /// On BareMetalHost: the authority that was added to its ignition overrides, so that it can be taken out again.
+    pub const BMAC_AUTHORITY: &str = "bmac.agent-install.openshift.io/ignition-authority";
     /// On BareMetalHost: since when its Agent has been waiting to come back, as soon as that was begun.
     pub const BMAC_RETURN_BEGUN: &str = "bmac.agent-install.openshift.io/return-begun";
     /// On BareMetalHost, any value: it gets its deploy step back when it has been fetched, whatever others boot.

@@ -17,7 +17,7 @@ pub mod queue;
 pub mod secret;
 pub mod spoke;
 pub mod told;
-mod trust;
+pub mod trust;
 pub mod work;
 
 pub use context::Context;

@@ -33,6 +33,15 @@ fn certificates(bundle: &[u8]) -> Vec<Vec<u8>> {
     readable.map(|block| block.contents).collect()
 }
 
+/// Whether all of it is certificates, and there is one at least.
+pub fn is_bundle(text: &[u8]) -> bool {
+    let mut blocks = Pem::iter_from_buffer(text).peekable();
+    let readable = |block: Result<Pem, _>| {
+        block.is_ok_and(|block| block.label == "CERTIFICATE" && block.parse_x509().is_ok())
+    };
+    blocks.peek().is_some() && blocks.all(readable)
+}
+
 /// The cluster's own and the machine's, each once. A kubeconfig that names none is left to the machine's anyway.
 pub fn merged(own: &[Vec<u8>], system: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = Vec::with_capacity(own.len() + system.len());

@@ -4,6 +4,7 @@ use super::plan::Deed;
 use super::plan::ask::Question;
 use super::plan::day_two;
 use super::world::World;
+use crate::controller::bare_metal_host::plan::machine as joined;
 use crate::crd::keys::{annotation, label};
 use crate::error::{Error, chain};
 use crate::key::Key;
@@ -37,14 +38,15 @@ pub struct Machine {
 
 const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
 const SET_OF_MACHINE: &str = "machine.openshift.io/cluster-api-machineset";
-const METAL_OF_MACHINE: &str = "metal3.io/BareMetalHost";
+/// On a Machine: its BareMetalHost, as namespace/name.
+pub const METAL_OF_MACHINE: &str = "metal3.io/BareMetalHost";
 const DELETE_MACHINE: &str = "machine.openshift.io/delete-machine";
 const NO_DRAINING: &str = "machine.openshift.io/exclude-node-draining";
 const SHRINK: &str = "metal3.io/autoscale-to-hosts";
 const FIELD_MANAGER: &str = "muster-agent-controller";
-const MACHINES: (&str, &str, &str) = ("machine.openshift.io", "v1beta1", "Machine");
+pub const MACHINES: (&str, &str, &str) = ("machine.openshift.io", "v1beta1", "Machine");
 const MACHINE_SETS: (&str, &str, &str) = ("machine.openshift.io", "v1beta1", "MachineSet");
-const METAL: (&str, &str, &str) = ("metal3.io", "v1alpha1", "BareMetalHost");
+pub const METAL: (&str, &str, &str) = ("metal3.io", "v1alpha1", "BareMetalHost");
 
 pub async fn read(ctx: &Context, question: &Question) -> Result<Spoke, NoSpoke> {
     let client = ctx.spoke(&question.cluster).await?;
@@ -59,8 +61,11 @@ async fn look(client: &Client, question: &Question) -> kube::Result<Spoke> {
         node: node(&nodes, &question.node).await?,
         ..Spoke::default()
     };
-    if let Some(node) = spoke.node.as_ref().filter(|_| question.machine) {
-        spoke.machine = machine(client, node).await?;
+    if question.machine {
+        spoke.machine = match &spoke.node {
+            Some(node) => machine(client, node).await?,
+            None => orphan(client, question).await?,
+        };
     }
     if question.csrs {
         let csrs: Api<CertificateSigningRequest> = Api::all(client.clone());
@@ -85,13 +90,28 @@ pub async fn node(nodes: &Api<Node>, name: &str) -> kube::Result<Option<Node>> {
 }
 
 async fn machine(client: &Client, node: &Node) -> kube::Result<Option<Machine>> {
-    let Some(key) = node
+    match node
         .annotations()
         .get(MACHINE_OF_NODE)
         .and_then(|text| pair(text))
-    else {
+    {
+        Some(key) => machine_at(client, key).await,
+        None => Ok(None),
+    }
+}
+
+/// The machine that was made for a host before it was a node, known by its name and by the BareMetalHost it names.
+async fn orphan(client: &Client, question: &Question) -> kube::Result<Option<Machine>> {
+    let Some(name) = &question.metal else {
         return Ok(None);
     };
+    let metal = Key::new(joined::NAMESPACE, name);
+    let key = Key::new(joined::NAMESPACE, joined::name(&question.cluster, name));
+    let found = machine_at(client, key).await?;
+    Ok(found.filter(|machine| machine.metal.as_ref() == Some(&metal)))
+}
+
+async fn machine_at(client: &Client, key: Key) -> kube::Result<Option<Machine>> {
     let Some(machine) = api(client, MACHINES, &key.namespace).get_opt(&key.name).await? else {
         return Ok(None);
     };
@@ -122,7 +142,12 @@ fn pair(text: &str) -> Option<Key> {
     (!namespace.is_empty() && !name.is_empty() && !name.contains('/')).then(|| Key::new(namespace, name))
 }
 
-fn api(client: &Client, (group, version, kind): (&str, &str, &str), namespace: &str) -> Api<DynamicObject> {
+/// Objects of a kind of others; without a namespace, those of all.
+pub fn api(
+    client: &Client,
+    (group, version, kind): (&str, &str, &str),
+    namespace: &str,
+) -> Api<DynamicObject> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
     match namespace {
         "" => Api::all_with(client.clone(), &resource),

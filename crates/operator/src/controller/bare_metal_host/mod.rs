@@ -57,6 +57,7 @@ impl looks::World for World {
     async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), String>, Error> {
         match step {
             Step::Drain(deed) => Ok(spoke::carry_out(ctx, self, deed).await),
+            Step::Join(deed) => Ok(spoke::join(ctx, self, deed).await),
             step => apply(ctx, self, step).await.map(Ok),
         }
     }
@@ -85,10 +86,14 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
             ctx.label(WRITER, secrets, key, labels).await
         }
         Step::PutSecret(secret) => put_secret(ctx, secret).await,
-        // See above: its failure is another one.
-        Step::Drain(_) => Ok(()),
+        // See above: their failure is another one.
+        Step::Drain(_) | Step::Join(_) => Ok(()),
         Step::Complain(flaws) => {
-            complain(ctx, world, flaws).await;
+            tell(ctx, world, FLAWS, flaws).await;
+            Ok(())
+        }
+        Step::Report(troubles) => {
+            tell(ctx, world, TROUBLES, troubles).await;
             Ok(())
         }
     }
@@ -131,23 +136,28 @@ async fn put_secret(ctx: &Context, wish: &plan::FencingSecret) -> Result<(), Err
     ctx.create(WRITER, secrets, &secret).await.map(drop)
 }
 
-/// What is remembered in `Told`.
-const FLAWS: &str = "metal-flaws";
+/// What people are told of, by its name in `Told` and the reason of the Event.
+type Matter = (&'static str, &'static str);
 
-/// Once for every set of flaws: a BareMetalHost has no condition of ours in which they could stand.
-async fn complain(ctx: &Context, world: &World, flaws: &[String]) {
-    let text = flaws.join(" ");
+/// A BareMetalHost asks for something that cannot be done.
+const FLAWS: Matter = ("metal-flaws", "InputError");
+/// Something could not be done in the cluster of the machine.
+const TROUBLES: Matter = ("metal-troubles", "BackendError");
+
+/// Once for every set of texts: a BareMetalHost has no condition of ours in which they could stand.
+async fn tell(ctx: &Context, world: &World, (what, reason): Matter, texts: &[String]) {
+    let text = texts.join(" ");
     let Some(id) = world.host.uid().and_then(|uid| uid.parse().ok()) else {
         return;
     };
-    if ctx.told.knows(id, FLAWS, &text) {
+    if ctx.told.knows(id, what, &text) {
         return;
     }
-    tracing::warn!(key = %world.key, %text, "a BareMetalHost asks for something that cannot be done");
-    ctx.told.remember(id, FLAWS, &text);
+    tracing::warn!(key = %world.key, reason, %text, "a BareMetalHost cannot be served as it should");
+    ctx.told.remember(id, what, &text);
     let news = News {
         warning: true,
-        reason: "InputError".into(),
+        reason: reason.into(),
         note: text,
     };
     ctx.recorder.tell(&*world.host, &news).await;

@@ -4,6 +4,7 @@
 //! next have to wait. What the draft differs in from the objects is patched.
 
 pub mod agent;
+pub mod authority;
 mod boot;
 mod custody;
 mod disk;
@@ -12,6 +13,7 @@ pub mod fencing;
 mod fetch;
 mod finalizer;
 mod hardware;
+pub mod machine;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +22,7 @@ pub use fencing::FencingSecret;
 use super::world::World;
 use crate::crd::agent::{condition, reason};
 use crate::crd::condition::{ServiceCondition, find_service};
-use crate::crd::keys::annotation;
+use crate::crd::keys::{annotation, label};
 use crate::crd::metal3::START_DISCOVERY;
 use crate::crd::{Agent, BareMetalHost};
 use crate::key::Key;
@@ -31,6 +33,7 @@ use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 pub type Plan = looks::Plan<Step>;
 
@@ -44,8 +47,12 @@ pub enum Step {
     PutSecret(Box<FencingSecret>),
     /// On the node of the machine, in its cluster.
     Drain(drain::Deed),
+    /// On the objects of the machine in the cluster that it joins.
+    Join(machine::Deed),
     /// What people must change.
     Complain(Vec<String>),
+    /// What could not be done in the cluster; it is tried again.
+    Report(Vec<String>),
 }
 
 /// Whether the next stage may go on.
@@ -64,18 +71,21 @@ struct Draft {
     /// What is tried in the cluster; whether it did any good is seen later.
     tries: Vec<Step>,
     flaws: Vec<String>,
+    troubles: Vec<String>,
     then: Then,
 }
 
 type Stage = fn(&World, &mut Draft) -> Go;
 
-const STAGES: [Stage; 6] = [
+const STAGES: [Stage; 8] = [
     finalizer::stage,
     fetch::stage,
     custody::stage,
     boot::stage,
     agent::stage,
     hardware::stage,
+    authority::stage,
+    machine::stage,
 ];
 
 pub fn plan(world: &World) -> Plan {
@@ -85,6 +95,7 @@ pub fn plan(world: &World) -> Plan {
         first: Vec::new(),
         tries: Vec::new(),
         flaws: Vec::new(),
+        troubles: Vec::new(),
         then: Then::Rest,
     };
     for stage in STAGES {
@@ -109,11 +120,20 @@ impl Draft {
         if !self.flaws.is_empty() {
             steps.push(Step::Complain(self.flaws));
         }
+        if !self.troubles.is_empty() {
+            steps.push(Step::Report(self.troubles));
+        }
         Plan::of(steps, then)
     }
 
     fn flaw(&mut self, text: impl Into<String>) {
         self.flaws.push(text.into());
+    }
+
+    /// Nobody tells when the cluster can be asked, so it is asked again.
+    fn trouble(&mut self, world: &World, text: String) {
+        self.troubles.push(text);
+        self.then = self.then.or(Then::After(world.later()));
     }
 }
 
@@ -178,6 +198,22 @@ impl World {
     fn way(&self) -> MetalBoot {
         way(self.boot, &self.host)
     }
+
+    /// It is ours, and stays.
+    fn is_looked_after(&self) -> bool {
+        self.host.labels().contains_key(label::INFRA_ENV) && self.host.metadata.deletion_timestamp.is_none()
+    }
+
+    /// Six retries: once a minute unless told otherwise.
+    fn later(&self) -> Duration {
+        self.retry * 6
+    }
+}
+
+/// The hub's word for the state of the host.
+fn state_of(agent: &Agent) -> &str {
+    let status = agent.status.as_ref();
+    status.map_or("", |status| status.debug_info.state.as_str())
 }
 
 /// The host must not be disturbed, and not be given to another cluster.

@@ -1,15 +1,17 @@
-//! The node of a machine in its cluster, as far as it is drained.
+//! The cluster of a machine: its node as far as it is drained, and what the cluster is told of a machine that joins it.
 
 use super::plan::drain::{Deed, Drained, Question};
+use super::plan::{authority, machine};
 use super::world::World;
 use crate::controller::agent;
 use crate::error::chain;
 use crate::key::Key;
 use crate::runtime::Context;
 use crate::runtime::spoke::NoSpoke;
-use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{Api, EvictParams, ListParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use kube::api::{Api, DynamicObject, EvictParams, ListParams, Patch};
 use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
 
 pub async fn read(ctx: &Context, question: &Question) -> Result<Drained, NoSpoke> {
     let client = ctx.spoke(&question.cluster).await?;
@@ -33,17 +35,24 @@ async fn look(client: &Client, name: &str) -> kube::Result<Drained> {
 
 /// What is gone already needs nothing done to it; a pod that must not be disturbed yet is tried again later.
 pub async fn carry_out(ctx: &Context, world: &World, deed: &Deed) -> Result<(), String> {
-    let agent = world.agent.as_ref();
-    let Some(cluster) = agent.and_then(|agent| agent.spec.cluster_deployment_name.as_ref()) else {
+    let Some(client) = client(ctx, world).await? else {
         return Ok(());
     };
-    let client = ctx.spoke(&Key::from(cluster)).await;
-    let client = client.map_err(|error| error.to_string())?;
     match act(&client, deed).await {
         Ok(()) => Ok(()),
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 429) => Ok(()),
         Err(error) => Err(chain(&error)),
     }
+}
+
+/// `None` when the machine is lent to nobody.
+async fn client(ctx: &Context, world: &World) -> Result<Option<Client>, String> {
+    let agent = world.agent.as_ref();
+    let Some(cluster) = agent.and_then(|agent| agent.spec.cluster_deployment_name.as_ref()) else {
+        return Ok(None);
+    };
+    let client = ctx.spoke(&Key::from(cluster)).await;
+    client.map(Some).map_err(|error| error.to_string())
 }
 
 async fn act(client: &Client, deed: &Deed) -> kube::Result<()> {
@@ -54,4 +63,83 @@ async fn act(client: &Client, deed: &Deed) -> kube::Result<()> {
             pods.evict(&pod.name, &EvictParams::default()).await.map(drop)
         }
     }
+}
+
+/// From the first of the places in which there is anything.
+pub async fn authority(ctx: &Context, cluster: &Key) -> Result<Option<authority::Found>, NoSpoke> {
+    let client = ctx.spoke(cluster).await?;
+    for (namespace, name, key) in authority::PLACES {
+        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+        let found = maps.get_opt(name).await;
+        if let Some(map) = found.map_err(|error| NoSpoke::Failed(chain(&error)))? {
+            return Ok(Some(authority::Found {
+                place: Key::new(namespace, name),
+                bundle: map.data.and_then(|mut data| data.remove(key)),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+pub async fn machines(ctx: &Context, question: &machine::Question) -> Result<machine::Known, NoSpoke> {
+    let client = ctx.spoke(&question.cluster).await?;
+    known(&client, question).await.map_err(|error| match error {
+        kube::Error::Api(status) if status.code == 404 => NoSpoke::Failed("it has no Machines".into()),
+        error => NoSpoke::Failed(chain(&error)),
+    })
+}
+
+async fn known(client: &Client, question: &machine::Question) -> kube::Result<machine::Known> {
+    let masters = ListParams::default().labels(&format!("{}=master", machine::TYPE));
+    let mut masters = agent::spoke::api(client, agent::spoke::MACHINES, "")
+        .list(&masters)
+        .await?
+        .items;
+    masters.sort_by_key(ResourceExt::name_any);
+    let mut known = machine::Known {
+        master: masters.into_iter().next().map(|master| json!(master)),
+        ..machine::Known::default()
+    };
+    if known.master.is_some() {
+        known.metal = find(client, machine::Thing::Metal, &question.metal).await?;
+        known.machine = find(client, machine::Thing::Machine, &question.machine).await?;
+    }
+    Ok(known)
+}
+
+fn things(client: &Client, thing: machine::Thing) -> Api<DynamicObject> {
+    let kind = match thing {
+        machine::Thing::Metal => agent::spoke::METAL,
+        machine::Thing::Machine => agent::spoke::MACHINES,
+    };
+    agent::spoke::api(client, kind, machine::NAMESPACE)
+}
+
+async fn find(client: &Client, thing: machine::Thing, name: &str) -> kube::Result<Option<Value>> {
+    let found = things(client, thing).get_opt(name).await?;
+    Ok(found.map(|found| json!(found)))
+}
+
+/// Makes an object, or changes the one that is there.
+pub async fn join(ctx: &Context, world: &World, deed: &machine::Deed) -> Result<(), String> {
+    let Some(client) = client(ctx, world).await? else {
+        return Ok(());
+    };
+    let api = things(&client, deed.thing);
+    let done = match &deed.write {
+        machine::Write::Create(object) => match serde_json::from_value(object.clone()) {
+            Ok(object) => api.create(&super::WRITER.post(), &object).await,
+            Err(error) => Err(kube::Error::SerdeError(error)),
+        },
+        machine::Write::Change(patch) => {
+            api.patch(&deed.name, &super::WRITER.params(), &Patch::Merge(patch))
+                .await
+        }
+    };
+    let word = match deed.thing {
+        machine::Thing::Metal => "BareMetalHost",
+        machine::Thing::Machine => "Machine",
+    };
+    done.map(drop)
+        .map_err(|error| format!("{word} {}/{}: {}", machine::NAMESPACE, deed.name, chain(&error)))
 }

@@ -29,19 +29,23 @@ fn itself(ctx: &Context, change: &Change<BareMetalHost>) {
 
 /// By its label, and by the interfaces it had and has.
 fn by_agent(ctx: &Context, change: &Change<Agent>) {
-    let namespace = &change.key.namespace;
     for agent in change.objects() {
-        if let Some(name) = agent.labels().get(label::BARE_METAL_HOST) {
-            ctx.queues.bare_metal_host.wake(Key::new(namespace, name));
-        }
-        let interfaces = agent
-            .status
-            .iter()
-            .flat_map(|status| &status.inventory.interfaces);
-        for mac in interfaces.filter_map(|interface| mac_of(namespace, &interface.mac_address)) {
-            let hosts = ctx.mirrors.bare_metal_hosts.by(index::METAL_MAC, &mac);
-            ctx.queues.bare_metal_host.wake_all(hosts);
-        }
+        of_agent(ctx, agent);
+    }
+}
+
+fn of_agent(ctx: &Context, agent: &Agent) {
+    let namespace = &agent.namespace().unwrap_or_default();
+    if let Some(name) = agent.labels().get(label::BARE_METAL_HOST) {
+        ctx.queues.bare_metal_host.wake(Key::new(namespace, name));
+    }
+    let interfaces = agent
+        .status
+        .iter()
+        .flat_map(|status| &status.inventory.interfaces);
+    for mac in interfaces.filter_map(|interface| mac_of(namespace, &interface.mac_address)) {
+        let hosts = ctx.mirrors.bare_metal_hosts.by(index::METAL_MAC, &mac);
+        ctx.queues.bare_metal_host.wake_all(hosts);
     }
 }
 
@@ -89,7 +93,11 @@ fn by_install(ctx: &Context, change: &Change<AgentClusterInstall>) {
     }
 }
 
+/// Those that name it, and those whose Agents do.
 fn of_cluster(ctx: &Context, cluster: &Key) {
+    for agent in ctx.mirrors.agents.by(index::AGENT_CLUSTER, &cluster.to_string()) {
+        of_agent(ctx, &agent);
+    }
     ctx.queues.bare_metal_host.wake_all(
         ctx.mirrors
             .bare_metal_hosts

@@ -2,9 +2,10 @@
 
 use super::plan::agent::cluster_named;
 use super::plan::drain::{self, Drained};
-use super::plan::fencing;
+use super::plan::{authority, fencing, machine};
 use super::spoke;
 use crate::crd::keys::label;
+use crate::crd::reference::ClusterRef;
 use crate::crd::{
     Agent, AgentClusterInstall, BareMetalHost, ClusterDeployment, InfraEnv, PreprovisioningImage,
 };
@@ -18,6 +19,7 @@ use crate::runtime::spoke::NoSpoke;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub struct World {
@@ -32,16 +34,32 @@ pub struct World {
     /// The ClusterDeployment that its annotation names, and the AgentClusterInstall of that.
     pub deployment: Option<Arc<ClusterDeployment>>,
     pub install: Option<Arc<AgentClusterInstall>>,
+    /// The cluster that the Agent is bound to, or is to be.
+    pub tenant: Option<Tenant>,
     /// Credentials of the power controller, and the copy of them for fencing; read only when the copy is wanted.
     pub credentials: Option<Found>,
     pub fencing: Option<Found>,
     /// The machine's node; read only while it is drained.
     pub node: Option<Result<Drained, NoSpoke>>,
+    /// The authority behind the ignition of the cluster; read only while the host waits to be installed into it.
+    pub authority: Option<Result<Option<authority::Found>, NoSpoke>>,
+    /// What the cluster knows of its machines; read only until it knows this one.
+    pub machines: Option<Result<machine::Known, NoSpoke>>,
     /// What kept the last step from being carried out in the cluster.
     pub trouble: Option<String>,
     /// How machines boot of which nothing else is said.
     pub boot: MetalBoot,
+    pub retry: Duration,
     pub now: Timestamp,
+}
+
+/// A cluster that hosts are lent to.
+#[derive(Debug, Clone)]
+pub struct Tenant {
+    /// Of the ClusterDeployment.
+    pub key: Key,
+    pub deployment: Arc<ClusterDeployment>,
+    pub install: Option<Arc<AgentClusterInstall>>,
 }
 
 impl World {
@@ -60,36 +78,60 @@ impl World {
             image: ctx.mirrors.preprovisioning_images.get(key),
             deployment: None,
             install: None,
+            tenant: None,
             credentials: None,
             fencing: None,
             node: None,
+            authority: None,
+            machines: None,
             trouble,
             boot: ctx.metal_boot,
+            retry: ctx.retry,
             now: ctx.clock.now(),
         };
         world.read_cluster(ctx).await?;
+        world.read_tenant(ctx).await?;
         world.read_secrets(ctx).await?;
-        if let Some(question) = drain::question(&world) {
-            world.node = Some(spoke::read(ctx, &question).await);
-        }
+        world.read_spoke(ctx).await;
         Ok(Some(world))
+    }
+
+    async fn read_tenant(&mut self, ctx: &Context) -> Result<(), Error> {
+        let agent = self.agent.as_ref();
+        let Some(reference) = agent.and_then(|agent| agent.spec.cluster_deployment_name.clone()) else {
+            return Ok(());
+        };
+        if let Some((deployment, install)) = cluster(ctx, &reference).await? {
+            self.tenant = Some(Tenant {
+                key: Key::from(&reference),
+                deployment,
+                install,
+            });
+        }
+        Ok(())
+    }
+
+    /// As far as a decision needs it.
+    async fn read_spoke(&mut self, ctx: &Context) {
+        if let Some(question) = drain::question(self) {
+            self.node = Some(spoke::read(ctx, &question).await);
+        }
+        if let Some(cluster) = authority::question(self) {
+            self.authority = Some(spoke::authority(ctx, &cluster).await);
+        }
+        if let Some(question) = machine::question(self) {
+            self.machines = Some(spoke::machines(ctx, &question).await);
+        }
     }
 
     async fn read_cluster(&mut self, ctx: &Context) -> Result<(), Error> {
         let Some(Ok(reference)) = cluster_named(&self.host) else {
             return Ok(());
         };
-        let deployment = ctx
-            .mirrors
-            .cluster_deployments
-            .find(&Key::from(&reference))
-            .await?;
-        let install = deployment.as_ref().and_then(|found| found.install_name());
-        if let Some(name) = install {
-            let key = Key::new(&reference.namespace, name);
-            self.install = ctx.mirrors.agent_cluster_installs.find(&key).await?;
+        if let Some((deployment, install)) = cluster(ctx, &reference).await? {
+            self.deployment = Some(deployment);
+            self.install = install;
         }
-        self.deployment = deployment;
         Ok(())
     }
 
@@ -101,6 +143,23 @@ impl World {
         self.fencing = ctx.secret(&keys.copy).await?;
         Ok(())
     }
+}
+
+type Cluster = (Arc<ClusterDeployment>, Option<Arc<AgentClusterInstall>>);
+
+async fn cluster(ctx: &Context, reference: &ClusterRef) -> Result<Option<Cluster>, Error> {
+    let key = Key::from(reference);
+    let Some(deployment) = ctx.mirrors.cluster_deployments.find(&key).await? else {
+        return Ok(None);
+    };
+    let install = match deployment.install_name() {
+        Some(name) => {
+            let key = Key::new(&reference.namespace, name);
+            ctx.mirrors.agent_cluster_installs.find(&key).await?
+        }
+        None => None,
+    };
+    Ok(Some((deployment, install)))
 }
 
 /// A machine that was taken out and put in again may have left an older Agent behind.

@@ -2,7 +2,9 @@
 
 use super::{cleanup, day_two, leave, lending, node_name};
 use crate::controller::agent::world::World;
+use crate::crd::keys::label;
 use crate::key::Key;
+use kube::ResourceExt;
 
 /// What is to be read from a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +15,8 @@ pub struct Question {
     pub node: String,
     /// The machine behind the node as well.
     pub machine: bool,
+    /// The BareMetalHost of the host: it may have a machine there before it is a node.
+    pub metal: Option<String>,
     /// Requests for certificates as well.
     pub csrs: bool,
 }
@@ -38,6 +42,7 @@ pub fn question(world: &World) -> Option<Question> {
         cluster,
         node: node_name(Some(agent), world.row.as_ref()),
         machine: purpose == Purpose::Leave,
+        metal: agent.labels().get(label::BARE_METAL_HOST).cloned(),
         csrs: false,
     };
     if agent.metadata.deletion_timestamp.is_some() {

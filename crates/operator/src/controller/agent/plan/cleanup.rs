@@ -15,11 +15,11 @@ use muster_contract::v1::host::HostDetail;
 /// The order matters: a cluster with a machine set replaces a node or machine that is simply deleted, so the set is told
 /// to shrink with its hosts first, and the host is what goes.
 pub fn removal(spoke: &Spoke) -> Vec<Step> {
-    let Some(node) = &spoke.node else {
-        return Vec::new();
-    };
-    let Some(machine) = &spoke.machine else {
-        return vec![Step::Spoke(Deed::DeleteNode(node.name_any()))];
+    let machine = match (&spoke.node, &spoke.machine) {
+        (None, None) => return Vec::new(),
+        (Some(node), None) => return vec![Step::Spoke(Deed::DeleteNode(node.name_any()))],
+        // Without a node it was made for a host that never became one.
+        (_, Some(machine)) => machine,
     };
     let mut deeds = vec![Deed::DoomMachine(machine.key.clone())];
     deeds.extend(machine.machine_set.clone().map(Deed::ShrinkMachineSet));

@@ -5,8 +5,9 @@ use super::csr::{self, Wants};
 use super::{Call, Deed, Step, Then, is_day_two, node_name, stage};
 use crate::controller::agent::spoke::Spoke;
 use crate::controller::agent::world::World;
-use crate::crd::Agent;
 use crate::crd::agent::{ApprovedCsr, CsrStatus};
+use crate::crd::keys::annotation;
+use crate::crd::{Agent, AgentClusterInstall};
 use crate::key::Key;
 use crate::runtime::clock;
 use crate::runtime::spoke::NoSpoke;
@@ -14,6 +15,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use muster_contract::v1::host::HostDetail;
 use muster_contract::v2::install::HostStage;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
@@ -40,22 +42,34 @@ pub fn follows(agent: &Agent, row: &HostDetail) -> Option<Key> {
 pub fn approves(world: &World, row: &HostDetail) -> bool {
     let in_time =
         matches!(stage(row), "Rebooting" | "Joined") || row.host.status == "installing-pending-user-action";
-    in_time && (!world.metal_joined || has_no_machines(world))
+    let alone = world.install.as_deref().is_some_and(has_no_machines);
+    in_time && (!world.metal_joined || alone)
 }
 
 /// Clusters that know nothing of the machines they run on.
-fn has_no_machines(world: &World) -> bool {
-    world.install.as_ref().is_some_and(|install| {
-        let (spec, status) = (&install.spec, install.status.as_ref());
-        let wanted = &spec.provision_requirements;
-        let shown = |word: &str| status.is_some_and(|status| status.platform_type.eq_ignore_ascii_case(word));
-        let platform = |word: &str| spec.platform_type.eq_ignore_ascii_case(word) || shown(word);
-        spec.networking.user_managed_networking == Some(true)
-            || status.is_some_and(|status| status.user_managed_networking == Some(true))
-            || platform("None")
-            || platform("External")
-            || (wanted.control_plane_agents == 1 && wanted.worker_agents == 0)
-    })
+pub fn has_no_machines(install: &AgentClusterInstall) -> bool {
+    let (spec, status) = (&install.spec, install.status.as_ref());
+    let wanted = &spec.provision_requirements;
+    let shown = |word: &str| status.is_some_and(|status| status.platform_type.eq_ignore_ascii_case(word));
+    let platform = |word: &str| spec.platform_type.eq_ignore_ascii_case(word) || shown(word);
+    spec.networking.user_managed_networking == Some(true)
+        || status.is_some_and(|status| status.user_managed_networking == Some(true))
+        || platform("None")
+        || platform("External")
+        || (wanted.control_plane_agents == 1 && wanted.worker_agents == 0)
+        || lacks_machine_api(install)
+}
+
+/// Bare metal was chosen among the capabilities of the cluster, and what looks after machines was left out.
+fn lacks_machine_api(install: &AgentClusterInstall) -> bool {
+    let text = install.annotations().get(annotation::INSTALL_CONFIG_OVERRIDES);
+    let config: Value = text
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let chosen = &config["capabilities"];
+    let more = chosen["additionalEnabledCapabilities"].as_array();
+    let has = |name: &str| more.is_some_and(|more| more.iter().any(|one| one == name));
+    chosen["baselineCapabilitySet"] == "None" && has("baremetal") && !has("MachineAPI")
 }
 
 pub fn follow(world: &World, agent: &Agent, row: &HostDetail) -> Following {

@@ -36,7 +36,7 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
 }
 
 /// `None` before the machine is known.
-fn details(agent: &Agent) -> Option<Value> {
+pub(super) fn details(agent: &Agent) -> Option<Value> {
     let inventory = &agent.status.as_ref()?.inventory;
     let hostname = match agent.spec.hostname.as_str() {
         "" => &inventory.hostname,

@@ -35,7 +35,12 @@ fn removed(node: Option<Node>, machine: Option<Machine>) -> Vec<Step> {
 fn what_is_removed_and_in_which_order_depends_on_who_would_bring_it_back() {
     let key = |name: &str| Key::new("openshift-machine-api", name);
     let steps = |deeds: Vec<Deed>| deeds.into_iter().map(Step::Spoke).collect::<Vec<_>>();
-    assert_eq!(removed(None, Some(machine(true, true))), []);
+    assert_eq!(removed(None, None), []);
+    assert_eq!(
+        removed(None, Some(machine(true, false))),
+        removed(Some(node()), Some(machine(true, false))),
+        "one that was made for a host that never became a node"
+    );
     assert_eq!(
         removed(Some(node()), None),
         steps(vec![Deed::DeleteNode("worker-1".into())])

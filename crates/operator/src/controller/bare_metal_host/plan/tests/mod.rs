@@ -4,6 +4,7 @@ mod agents;
 mod boots;
 mod drains;
 mod hardware;
+mod joins;
 mod leaves;
 mod returns;
 
@@ -200,11 +201,15 @@ fn world(boot: MetalBoot, host: BareMetalHost, agent: Option<Agent>) -> World {
         image: Some(Arc::new(image("True", "InfraEnvAvailable"))),
         deployment: None,
         install: None,
+        tenant: None,
         credentials: None,
         fencing: None,
         node: Some(Err(crate::runtime::spoke::NoSpoke::NoKubeconfig)),
+        authority: None,
+        machines: None,
         trouble: None,
         boot,
+        retry: std::time::Duration::from_secs(10),
         now: now(),
     }
 }
@@ -227,7 +232,12 @@ fn after(world: &World, plan: &Plan) -> World {
                 next.agent = Some(Arc::new(merged(&**world.agent.as_ref().unwrap(), patch)));
             }
             Step::DeleteAgent => next.agent = None,
-            Step::LabelSecret(..) | Step::PutSecret(_) | Step::Drain(_) | Step::Complain(_) => {}
+            Step::LabelSecret(..)
+            | Step::PutSecret(_)
+            | Step::Drain(_)
+            | Step::Join(_)
+            | Step::Complain(_)
+            | Step::Report(_) => {}
         }
     }
     next
@@ -263,7 +273,9 @@ fn settled(world: &World) -> World {
         let plan = plan(&world);
         if plan.then != Then::Look {
             assert!(
-                plan.steps.iter().all(|step| matches!(step, Step::Complain(_))),
+                plan.steps
+                    .iter()
+                    .all(|step| matches!(step, Step::Complain(_) | Step::Report(_))),
                 "{plan:?}"
             );
             return world;
