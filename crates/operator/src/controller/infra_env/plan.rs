@@ -6,7 +6,7 @@ mod status;
 mod tests;
 mod wish;
 
-use super::world::{Cluster, Member, Told, World};
+use super::world::{Cluster, IronicWish, Member, Told, World};
 use crate::crd::infra_env::reason;
 use crate::crd::keys::{self, annotation, finalizer};
 use crate::error::Trouble;

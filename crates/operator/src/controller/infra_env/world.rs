@@ -1,6 +1,7 @@
 //! What a decision about an InfraEnv may look at.
 
-use crate::controller::preprovisioning_image::ironic::{self, Ironic};
+use crate::controller::preprovisioning_image::ironic::Ironic;
+use crate::controller::preprovisioning_image::whereabouts;
 use crate::crd::keys::{self, annotation};
 use crate::crd::{ClusterDeployment, InfraEnv, NMStateConfig};
 use crate::error::{Error, Trouble};
@@ -30,8 +31,7 @@ pub struct World {
     pub told: Told,
     /// What `mirrorRegistryRef` names.
     pub mirrors: Option<Found>,
-    /// Ironic's agent is to be in the image.
-    pub ironic: Option<Ironic>,
+    pub ironic: IronicWish,
     /// All of the namespace.
     pub networks: Vec<Arc<NMStateConfig>>,
     /// As the hub has it.
@@ -92,6 +92,15 @@ pub enum Cluster {
 const PULL_SECRET: &str = "pull-secret";
 const VERSION: &str = "version";
 
+/// Whether Ironic's agent is to be in the image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IronicWish {
+    NotWanted,
+    /// Nobody knows where Ironic is, or not for the moment.
+    Unknown,
+    Known(Ironic),
+}
+
 impl World {
     /// `None` when the object is gone or has no id.
     pub async fn read(ctx: &Context, key: &Key, trouble: Option<Trouble>) -> Result<Option<Self>, Error> {
@@ -108,7 +117,7 @@ impl World {
             pull_secret: None,
             told: Told::default(),
             mirrors: None,
-            ironic: None,
+            ironic: IronicWish::NotWanted,
             networks: ctx
                 .mirrors
                 .nmstate_configs
@@ -145,13 +154,15 @@ impl World {
     }
 
     /// Only where machines belong to Ironic's agent: others would wait for it for ever.
-    async fn read_ironic(&self, ctx: &Context) -> Result<Option<Ironic>, Error> {
+    async fn read_ironic(&self, ctx: &Context) -> Result<IronicWish, Error> {
         let asked = self.infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT);
         if ctx.metal_boot != MetalBoot::Converged || asked.is_none_or(|asked| asked != "true") {
-            return Ok(None);
+            return Ok(IronicWish::NotWanted);
         }
-        let config = ctx.secret(&ctx.ironic).await?;
-        Ok(ironic::settings(&self.infra_env, config.as_ref(), &ctx.ironic).ok())
+        Ok(match whereabouts::find(ctx, &self.infra_env).await? {
+            Ok(ironic) => IronicWish::Known(ironic),
+            Err(_) => IronicWish::Unknown,
+        })
     }
 
     async fn read_hub(

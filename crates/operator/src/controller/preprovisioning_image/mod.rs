@@ -5,6 +5,7 @@
 pub mod ironic;
 pub mod plan;
 mod wake;
+pub mod whereabouts;
 mod world;
 
 pub use wake::wire;
@@ -81,6 +82,13 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
         Step::LabelSecret(key, labels) => {
             let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
             ctx.label(WRITER, secrets, key, labels).await
+        }
+        Step::WakeInfraEnv => {
+            let infra_env = world.infra_env.as_deref().map(Key::of);
+            infra_env
+                .into_iter()
+                .for_each(|key| ctx.queues.infra_env.wake(key));
+            Ok(())
         }
     }
 }

@@ -33,6 +33,8 @@ pub enum Step {
     PatchHost(Value),
     AnnotateInfraEnv(Value),
     LabelSecret(Key, BTreeMap<String, String>),
+    /// Ironic moved: the InfraEnv is looked at. Nothing is written here.
+    WakeInfraEnv,
 }
 
 /// What people and the bare metal operator read of an image; they are API.
@@ -74,9 +76,30 @@ pub fn plan(world: &World) -> Plan {
     if world.away {
         return Plan::of(Vec::new(), Then::After(world.retry));
     }
-    match judge(world) {
+    let mut plan = match judge(world) {
         Ok(infra_env) => published::plan(world, infra_env),
         Err(held) => hold(world, held),
+    };
+    if ironic_moved(world) {
+        plan.steps.push(Step::WakeInfraEnv);
+    }
+    plan
+}
+
+/// The agent that was put into the image looks for Ironic elsewhere.
+fn ironic_moved(world: &World) -> bool {
+    let asked = world
+        .infra_env
+        .as_ref()
+        .and_then(|infra_env| infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT));
+    match (&world.ironic, &world.row) {
+        (Ok(ironic), Some(row)) => {
+            let ignition = &row.ignition_config_override;
+            asked.is_some_and(|asked| asked == "true")
+                && ironic::is_in(ignition)
+                && !ironic::finds(ignition, ironic)
+        }
+        _ => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a decision about a PreprovisioningImage may look at.
 
 use super::ironic::{self, Ironic};
+use super::whereabouts;
 use crate::controller::bare_metal_host;
 use crate::crd::keys::{self, annotation, label};
 use crate::crd::metal3::SecretStatus;
@@ -82,9 +83,7 @@ impl World {
             return Ok(());
         };
         self.ironic = match self.boot {
-            MetalBoot::Converged => {
-                ironic::settings(infra_env, ctx.secret(&ctx.ironic).await?.as_ref(), &ctx.ironic)
-            }
+            MetalBoot::Converged => whereabouts::find(ctx, infra_env).await?,
             MetalBoot::LiveImage => Err(ironic::only_converged(infra_env)),
         };
         let Some(id) = keys::hub_id(&**infra_env, annotation::INFRA_ENV_ID) else {

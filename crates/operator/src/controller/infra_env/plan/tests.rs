@@ -34,7 +34,7 @@ fn world() -> World {
         pull_secret: Some(found(keys::data::PULL_SECRET, "{}")),
         told: Told::default(),
         mirrors: None,
-        ironic: None,
+        ironic: IronicWish::NotWanted,
         networks: Vec::new(),
         row: None,
         hosts: Vec::new(),
@@ -700,7 +700,7 @@ fn a_new_image_is_left_alone_for_a_minute() {
 #[test]
 fn an_image_that_ironics_agent_is_to_be_in_gets_it_and_loses_it_again() {
     let mut asked = world();
-    asked.ironic = Some(crate::controller::preprovisioning_image::ironic::Ironic {
+    asked.ironic = IronicWish::Known(crate::controller::preprovisioning_image::ironic::Ironic {
         url: "https://ironic:6385".into(),
         inspector: None,
         image: "registry/ipa:1".into(),
@@ -716,6 +716,12 @@ fn an_image_that_ironics_agent_is_to_be_in_gets_it_and_loses_it_again() {
     assert_eq!(has(&plan(&asked)), Some(true));
     let mut settled = asked.settled();
     assert_eq!(has(&plan(&settled)), None, "nothing is to be done");
-    settled.ironic = None;
+    settled.ironic = IronicWish::Unknown;
+    assert_eq!(
+        has(&plan(&settled)),
+        None,
+        "it stays while nobody knows where Ironic is"
+    );
+    settled.ironic = IronicWish::NotWanted;
     assert_eq!(has(&plan(&settled)), Some(false));
 }

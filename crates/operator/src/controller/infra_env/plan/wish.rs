@@ -1,6 +1,6 @@
 //! What the hub is to have, and what that changes about what it has.
 
-use super::{Cluster, Flaw, Told, World, network};
+use super::{Cluster, Flaw, IronicWish, Told, World, network};
 use crate::controller::preprovisioning_image::ironic;
 use crate::crd::infra_env::InfraEnvSpec;
 use crate::crd::keys::data;
@@ -151,11 +151,16 @@ fn trust_bundle(world: &World) -> String {
 }
 
 fn with_ironic(world: &World, ignition: String) -> Result<String, Flaw> {
-    let Some(agent) = &world.ironic else {
-        return Ok(ignition);
-    };
-    ironic::add_to(&ignition, agent, &world.infra_env)
-        .map_err(|why| Flaw::Input(format!("ignitionConfigOverride: {why}")))
+    match &world.ironic {
+        IronicWish::NotWanted => Ok(ignition),
+        IronicWish::Unknown => {
+            let before = world.row.as_ref().map(|row| &row.view.ignition_config_override);
+            let kept = before.and_then(|before| ironic::carry_over(before, &ignition));
+            Ok(kept.unwrap_or(ignition))
+        }
+        IronicWish::Known(agent) => ironic::add_to(&ignition, agent, &world.infra_env)
+            .map_err(|why| Flaw::Input(format!("ignitionConfigOverride: {why}"))),
+    }
 }
 
 /// The override of the object; mirrors are one more file in it.

@@ -133,6 +133,7 @@ fn settled(world: &World) -> World {
                     world.infra_env = Some(Arc::new(merged(&**world.infra_env.as_ref().unwrap(), patch)));
                 }
                 Step::LabelSecret(..) => world.network.as_mut().unwrap().missing_labels.clear(),
+                Step::WakeInfraEnv => {}
             }
         }
     }
@@ -468,4 +469,25 @@ fn while_the_hub_is_away_what_is_published_stays() {
         plan(&away),
         Plan::of(Vec::new(), Then::After(Duration::from_secs(10)))
     );
+}
+
+#[test]
+fn an_image_whose_agent_looks_for_ironic_elsewhere_is_made_anew() {
+    let asked = |world: World| {
+        settled(&world.infra_env(|infra_env| {
+            let noted = (annotation::ENABLE_IRONIC_AGENT.to_owned(), "true".to_owned());
+            infra_env.annotations_mut().extend([noted]);
+        }))
+    };
+    let mut moved = asked(world());
+    assert!(plan(&moved).steps.is_empty());
+    moved.ironic = Ok(Ironic {
+        url: "https://elsewhere:6385".into(),
+        ..ironic()
+    });
+    assert_eq!(plan(&moved), Plan::of(vec![Step::WakeInfraEnv], Then::Rest));
+    let mut own = moved.infra_env(|infra_env| infra_env.annotations_mut().clear());
+    assert!(plan(&own).steps.is_empty(), "people brought it themselves");
+    own.ironic = Err("nobody knows".into());
+    assert!(plan(&own).steps.is_empty());
 }
