@@ -25,6 +25,8 @@ pub struct Joining {
     pub name: String,
     pub node: String,
     pub remote: Remote,
+    /// The cluster that it joins: the API server of the tests itself, unless somebody says otherwise.
+    pub spoke: Client,
 }
 
 impl Joining {
@@ -53,7 +55,7 @@ impl Joining {
             .await;
     }
 
-    async fn free(mut world: World) -> Self {
+    pub async fn free(mut world: World) -> Self {
         let pool = world.pool_of("lab", |_| ()).await;
         let remote = world.fleet(pool, 1, |config| {
             config.first_index = 0;
@@ -63,6 +65,7 @@ impl Joining {
         world.agent_in(&name, "known-unbound").await;
         let node = format!("node-{}", &name[..8]);
         Self {
+            spoke: world.kube.clone(),
             world,
             pool,
             name,
@@ -103,7 +106,7 @@ impl Joining {
     }
 
     pub fn nodes(&self) -> Api<Node> {
-        Api::all(self.world.kube.clone())
+        Api::all(self.spoke.clone())
     }
 
     pub async fn make_node(&self, ready: bool, annotations: Value) {

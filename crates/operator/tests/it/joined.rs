@@ -11,18 +11,23 @@ use kube::api::{
 use muster_operator::crd::keys::{annotation, label};
 use muster_operator::crd::metal3::BareMetalHost;
 use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
-use serde_json::json;
+use serde_json::{Value, json};
 
-const METAL: &str = "rack-1";
+pub const METAL: &str = "rack-1";
 
 /// The machine of the host gets a power controller, and the Agent knows.
-async fn with_metal(joining: &Joining, annotations: serde_json::Value) {
+pub async fn with_metal(joining: &Joining, annotations: Value, spec: Value) {
     let world = &joining.world;
     let mac = crate::lent::machine(joining.pool, 0).mac(0);
+    let mut whole = json!({ "bootMACAddress": mac, "online": true });
+    whole
+        .as_object_mut()
+        .unwrap()
+        .extend(spec.as_object().unwrap().clone());
     let host: BareMetalHost = serde_json::from_value(json!({
         "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
         "metadata": { "name": METAL, "labels": { label::INFRA_ENV: "lab" }, "annotations": annotations },
-        "spec": { "bootMACAddress": mac, "online": true },
+        "spec": whole,
     }))
     .unwrap();
     world.create(&world.pool, &host).await;
@@ -41,7 +46,7 @@ async fn with_metal(joining: &Joining, annotations: serde_json::Value) {
 async fn a_machine_with_a_power_controller_joins_a_running_cluster_like_any_other() {
     let joining = Joining::described(World::start().await, json!({})).await;
     let world = &joining.world;
-    with_metal(&joining, json!({})).await;
+    with_metal(&joining, json!({}), json!({})).await;
     joining.rebooted().await;
     world.kubeconfig_of("spoke").await;
     joining.allow_requests().await;
@@ -64,7 +69,8 @@ async fn a_machine_with_a_power_controller_joins_a_running_cluster_like_any_othe
 async fn certificates_of_a_machine_that_its_cluster_knows_are_left_to_the_cluster() {
     let joining = Joining::described(World::start().await, json!({})).await;
     let world = &joining.world;
-    with_metal(&joining, json!({ annotation::BMAC_SPOKE_CREATED: "today" })).await;
+    let known = json!({ annotation::BMAC_SPOKE_CREATED: "today" });
+    with_metal(&joining, known, json!({})).await;
     joining.rebooted().await;
     world.kubeconfig_of("spoke").await;
     joining.allow_requests().await;

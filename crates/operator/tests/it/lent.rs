@@ -14,6 +14,7 @@ use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, ClusterDeployment, InfraEnv};
 use muster_simfleet::{Machine, Profile, Setup};
 use serde_json::{Value, json};
+use std::path::Path;
 use uuid::Uuid;
 
 /// Status and reason of a condition of an Agent.
@@ -166,7 +167,11 @@ impl World {
 
     /// Lets the operator reach the cluster: it is the API server of the tests itself.
     pub async fn kubeconfig_of(&self, name: &str) {
-        let path = std::env::var_os("MUSTER_TEST_KUBECONFIG").unwrap();
+        self.kubeconfig_at(name, &self.server.admin).await;
+    }
+
+    /// Lets the operator reach the cluster, which is another API server.
+    pub async fn kubeconfig_at(&self, name: &str, path: &Path) {
         let text = std::fs::read_to_string(path).unwrap();
         let secret = Secret {
             metadata: named(&format!("{name}-admin-kubeconfig")),

@@ -34,6 +34,7 @@ mod leader;
 mod lent;
 mod machines;
 mod metal;
+mod metal_joins;
 mod own_server;
 mod preprovisioning_image;
 mod runtime;

@@ -2,8 +2,14 @@
 
 use crate::metal::{HOST, Room, method, noted};
 use crate::world::id_of;
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::DeleteParams;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+    PostParams,
+};
 use kube::{Resource, ResourceExt};
 use muster_operator::MetalBoot;
 use muster_operator::controller::preprovisioning_image::ironic;
@@ -230,4 +236,111 @@ async fn an_image_of_a_machine_that_is_not_cleaned_goes_at_once() {
     room.world
         .gone::<PreprovisioningImage>(&room.world.pool, HOST)
         .await;
+}
+
+/// The operator may see pods of the namespace, by the role that ships for Ironic's.
+async fn may_see_ironic(room: &Room) {
+    let shipped = include_str!("../../../../deploy/components/ironic/role.yaml");
+    let mut role: Role = serde_norway::from_str(shipped).unwrap();
+    role.metadata.namespace = Some(room.world.pool.clone());
+    room.world.create(&room.world.pool, &role).await;
+    let binding: RoleBinding = serde_json::from_value(json!({
+        "metadata": { "name": role.name_any() },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role.name_any() },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "muster-operator" }],
+    }))
+    .unwrap();
+    room.world.create(&room.world.pool, &binding).await;
+    let operator = room.world.server.connection().await.kube;
+    let pods: Api<Pod> = Api::namespaced(operator, &room.world.pool);
+    let may = async || pods.list(&ListParams::default()).await.is_ok();
+    room.world.until("the right counts", may).await;
+}
+
+/// Without a network of its own; there is one for all tests, and none of them changes it.
+async fn provisioning(room: &Room) {
+    let kind = GroupVersionKind::gvk("metal3.io", "v1alpha1", "Provisioning");
+    let all: Api<DynamicObject> = Api::all_with(room.world.kube.clone(), &ApiResource::from_gvk(&kind));
+    let object = serde_json::from_value(json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": "Provisioning",
+        "metadata": { "name": "provisioning-configuration" }, "spec": { "provisioningNetwork": "Disabled" },
+    }))
+    .unwrap();
+    // A run before may have left it.
+    let _ = all.create(&PostParams::default(), &object).await;
+}
+
+/// The pod that Ironic runs in.
+async fn ironic_pod(room: &Room, addresses: &[&str]) {
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": { "name": "metal3", "labels": {
+            "k8s-app": "metal3", "baremetal.openshift.io/cluster-baremetal-operator": "metal3-state" } },
+        "spec": { "containers": [{ "name": "ironic", "image": "ironic" }] },
+    }))
+    .unwrap();
+    room.world.create(&room.world.pool, &pod).await;
+    let all: Vec<Value> = addresses.iter().map(|ip| json!({ "ip": ip })).collect();
+    let status = json!({ "status": { "podIP": addresses[0], "podIPs": all } });
+    let pods = room.world.api::<Pod>(&room.world.pool);
+    pods.patch_status("metal3", &PatchParams::default(), &Patch::Merge(status))
+        .await
+        .unwrap();
+}
+
+/// Waits until the agent in the image looks for Ironic there.
+async fn finds_ironic_at(room: &Room, url: &str) {
+    let pool = id_of(&infra_env(room).await);
+    let config = async || {
+        let row = room.world.hub.infra_env(pool).await.unwrap();
+        let config: Value = serde_json::from_str(&row.ignition_config_override).unwrap_or_default();
+        let source = config["storage"]["files"][0]["contents"]["source"].as_str();
+        let text = source.and_then(|source| source.strip_prefix("data:;base64,"));
+        let text = BASE64_STANDARD.decode(text.unwrap_or_default()).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    let line = format!("api_url = {url}:6385\n");
+    room.world
+        .until(&line, async || config().await.contains(&line))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_the_pod_is_away() {
+    let mut room = Room::at_once(MetalBoot::Converged).await;
+    room.world
+        .pool_of("lab", |infra_env| {
+            infra_env
+                .annotations_mut()
+                .insert(annotation::IRONIC_AGENT_IMAGE.into(), "registry/ipa:1".into());
+        })
+        .await;
+    room.machine("52:54:00:aa:00:01", json!({})).await;
+    make(&room, for_iso()).await;
+    when_says(&room, "False", "True", "IronicAgentIgnitionUpdateFailure").await;
+    provisioning(&room).await;
+    may_see_ironic(&room).await;
+    room.looked_at().await;
+    when_says(&room, "False", "True", "IronicAgentIgnitionUpdateFailure").await;
+    ironic_pod(&room, &["192.0.2.7", "2001:db8::7"]).await;
+    room.looked_at().await;
+    finds_ironic_at(&room, "https://192.0.2.7").await;
+    let only = json!({ "metadata": { "annotations": { annotation::IP_FAMILY: "v6" } } });
+    room.world
+        .patch::<InfraEnv>(&room.world.pool, "lab", only)
+        .await
+        .unwrap();
+    finds_ironic_at(&room, "https://[2001:db8::7]").await;
+
+    let before = infra_env(&room).await.status.unwrap().created_time;
+    let pods = room.world.api::<Pod>(&room.world.pool);
+    pods.delete("metal3", &DeleteParams::default().grace_period(0))
+        .await
+        .unwrap();
+    room.assert_settled().await;
+    assert_eq!(infra_env(&room).await.status.unwrap().created_time, before);
+
+    // It comes back elsewhere.
+    ironic_pod(&room, &["2001:db8::8"]).await;
+    room.looked_at().await;
+    finds_ironic_at(&room, "https://[2001:db8::8]").await;
 }

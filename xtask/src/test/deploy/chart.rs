@@ -57,6 +57,7 @@ pub fn run() -> Result<()> {
     }
     uninstall(&helm, &cluster)?;
     groups(&helm)?;
+    sees_ironic(&helm)?;
     super::plain::run(&cluster).context("the plain manifests")
 }
 
@@ -186,6 +187,30 @@ fn install(helm: &Helm, cluster: &Cluster) -> Result<()> {
         false,
     )?;
     feed(cluster, &["apply", "-f", "-"], INFRA_ENV)
+}
+
+/// Where OpenShift runs Ironic, and nowhere else, its pods may be seen; as the component for plain manifests has it.
+fn sees_ironic(helm: &Helm) -> Result<()> {
+    let component = project::root().join("deploy/components/ironic/role.yaml");
+    let component: Value = serde_norway::from_str(&fs::read_to_string(component)?)?;
+    let openshift = "--api-versions=metal3.io/v1alpha1/Provisioning";
+    for (words, wanted) in [(&[][..], false), (&[openshift][..], true)] {
+        let rendered = helm.ask(&[&["template", "muster", helm.chart()?], words].concat())?;
+        let roles = rendered
+            .split("\n---\n")
+            .filter_map(|text| serde_norway::from_str::<Value>(text).ok())
+            .filter(|object| object["kind"] == "Role");
+        let found = roles
+            .into_iter()
+            .find(|role| role["metadata"]["namespace"] == component["metadata"]["namespace"]);
+        let rules = found.map(|role| role["rules"].clone());
+        let expected = wanted.then(|| component["rules"].clone());
+        ensure!(
+            rules == expected,
+            "with {words:?} the rights on Ironic's pods are {rules:?}"
+        );
+    }
+    Ok(())
 }
 
 /// The group of volumes: the chart's own, none when none is wanted, and none where OpenShift chooses.

@@ -171,7 +171,9 @@ fn note(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
         .status
         .as_ref()
         .and_then(|status| status.deprovision_info.clone());
-    let (Some(cluster), false) = (&world.tenant, stage(row).is_empty()) else {
+    // A machine with a power controller is made known to the cluster as soon as its installation begins.
+    let begins = is_installing(&row.host.status) && agent.labels().contains_key(label::BARE_METAL_HOST);
+    let (Some(cluster), true) = (&world.tenant, begins || !stage(row).is_empty()) else {
         return Vec::new();
     };
     let info = DeprovisionInfo {

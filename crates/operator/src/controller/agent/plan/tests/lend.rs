@@ -152,6 +152,21 @@ fn hosts_of_running_clusters_are_taken_out_even_while_they_are_installed() {
 }
 
 #[test]
+fn a_machine_that_its_cluster_may_know_is_noted_for_removal_before_it_has_done_anything() {
+    let noted = |agent: Agent| {
+        let plan = decided(agent, day_two(lent("installing", BLUE)));
+        let mut steps = plan.steps.iter();
+        steps.any(|step| matches!(step, Step::Status(status) if status["deprovision_info"]["cluster_name"] == "blue"))
+    };
+    assert!(!noted(agent()), "nothing of it is in the cluster");
+    let mut metal = agent();
+    metal
+        .labels_mut()
+        .insert(label::BARE_METAL_HOST.into(), "rack-1".into());
+    assert!(noted(metal));
+}
+
+#[test]
 fn hosts_of_an_infra_env_with_a_cluster_stay_in_it() {
     let mut world = world(Some(agent()), Some(lent("known", BLUE)));
     let mut bound = infra_env("shared");
