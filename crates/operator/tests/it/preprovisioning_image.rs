@@ -331,6 +331,9 @@ async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_
         .unwrap();
     finds_ironic_at(&room, "https://[2001:db8::7]").await;
 
+    room.clock.advance(Duration::from_secs(61));
+    room.looked_at().await;
+    when_says(&room, "True", "False", "InfraEnvAvailable").await;
     let before = infra_env(&room).await.status.unwrap().created_time;
     let pods = room.world.api::<Pod>(&room.world.pool);
     pods.delete("metal3", &DeleteParams::default().grace_period(0))
