@@ -10,7 +10,7 @@ use muster_domain::host::event::{Around, Event};
 use muster_domain::host::{Decision, Host, Report, lifecycle};
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::{Caller, ClusterId, Entry, HostKey};
-use muster_store::{ClusterWrite, Commit, Committed, FileStat, FileWrite, HostWrite};
+use muster_store::{ClusterWrite, Commit, Committed, FileStat, FileWrite, HostFilter, HostWrite};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -193,6 +193,18 @@ impl Hub {
             }
         }
         Err(last.unwrap_or_else(|| Error::missing("host", key.host)))
+    }
+
+    /// A page of hosts as the store has them, with the signs of life that are in memory only.
+    pub async fn hosts_page(
+        &self,
+        filter: &HostFilter,
+        after: Option<HostKey>,
+        limit: u32,
+        wanted: &[Report],
+    ) -> Result<Vec<(Host, Stored)>, Error> {
+        let known = |key, revision| self.index.host(key).filter(|known| known.revision == revision);
+        Ok(self.store.hosts_page(filter, after, limit, wanted, known).await?)
     }
 
     pub async fn scene(&self, key: HostKey, need: Need, fresh: bool) -> Result<Scene<'_>, Error> {

@@ -156,7 +156,9 @@ async fn reads(
         let mut after = None;
         for _ in 0..3 {
             let started = Instant::now();
-            let page = store.hosts_page(&filter, after, 1000, &wanted).await?;
+            let page = store
+                .hosts_page(&filter, after, 1000, &wanted, |_, _| None)
+                .await?;
             println!(
                 "a page of {} hosts {what} with reports: {:?}",
                 page.len(),

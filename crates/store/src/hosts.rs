@@ -51,21 +51,21 @@ impl HostFilter {
             None => {}
         }
         if let Some(key) = after {
-            terms.push(self.beyond(">", key, values));
+            terms.push(self.beyond(key, values));
         }
         format!("where {}", terms.join(" and "))
     }
 
-    /// Compares the hosts' keys with a given one. Within one pool only the second half is left to compare, and SQLite
+    /// Hosts whose keys come after a given one. Within one pool only the second half is left to compare, and SQLite
     /// needs that said to seek instead of walking the pool.
-    fn beyond(&self, operator: &str, key: HostKey, values: &mut Vec<Value>) -> String {
+    fn beyond(&self, key: HostKey, values: &mut Vec<Value>) -> String {
         if self.infra_env == Some(key.infra_env) {
             values.push(Value::text(key.host));
-            return format!("h.host_id {operator} ${}", values.len());
+            return format!("h.host_id > ${}", values.len());
         }
         values.extend(pair(key));
         format!(
-            "(h.infra_env_id, h.host_id) {operator} (${}, ${})",
+            "(h.infra_env_id, h.host_id) > (${}, ${})",
             values.len() - 1,
             values.len()
         )
@@ -97,39 +97,48 @@ impl Store {
         rows.iter().map(host).collect()
     }
 
-    /// At most `limit` hosts in the order of their keys, each with those of the wanted reports that it has.
+    /// At most `limit` hosts in the order of their keys, each with those of the wanted reports that it has. Rows that
+    /// the caller knows at that revision are taken from there: reading a document costs more than finding it.
     pub async fn hosts_page(
         &self,
         filter: &HostFilter,
         after: Option<HostKey>,
         limit: u32,
         wanted: &[Report],
+        known: impl Fn(HostKey, i64) -> Option<Host>,
     ) -> Result<Vec<(Host, BTreeMap<Report, String>)>, StoreError> {
-        // Both queries see the same moment.
+        // All queries see the same moment.
         let mut tx = self.readers().begin_with(self.inner.dialect.begin_read()).await?;
         let mut values = Vec::new();
         let conditions = filter.conditions(after, &mut values);
         values.push(Value::Int(limit.into()));
         let text = format!(
-            "select h.doc, h.revision from hosts h {conditions}
+            "select h.infra_env_id, h.host_id, h.revision, {} from hosts h {conditions}
              order by h.infra_env_id, h.host_id limit ${}",
+            reports::bundle(wanted),
             values.len()
         );
-        let mut page = Vec::new();
+        let (mut page, mut unknown) = (Vec::new(), BTreeMap::new());
         {
             let mut rows = sql::query(text, values).fetch(&mut *tx);
             while let Some(row) = rows.try_next().await? {
-                page.push((host(&row)?, BTreeMap::new()));
+                let (key, revision) = (key(&row)?, row.int(2)?);
+                let bundle = row.maybe_text(3)?.map(reports::unbundle).transpose()?;
+                let reports = bundle.unwrap_or_default();
+                if let Some(host) = known(key, revision) {
+                    page.push((host, reports));
+                } else {
+                    unknown.insert(key, reports);
+                }
             }
         }
-        if let (Some((last, _)), false) = (page.last(), wanted.is_empty()) {
-            let mut values = Vec::new();
-            let mut conditions = filter.conditions(after, &mut values);
-            conditions = format!(
-                "{conditions} and {}",
-                filter.beyond("<=", last.key(), &mut values)
-            );
-            reports::attach(&mut tx, &conditions, values, wanted, &mut page).await?;
+        if !unknown.is_empty() {
+            let keys: Vec<_> = unknown.keys().copied().collect();
+            for host in documents(&mut tx, &keys).await? {
+                let reports = unknown.remove(&host.key()).unwrap_or_default();
+                page.push((host, reports));
+            }
+            page.sort_by_key(|(host, _)| host.key());
         }
         tx.commit().await?;
         Ok(page)
@@ -185,6 +194,17 @@ fn document(doc: &str, revision: i64) -> Result<Host, StoreError> {
     let mut host: Host = sql::read_document("host", doc)?;
     host.revision = revision;
     Ok(host)
+}
+
+async fn documents(connection: &mut AnyConnection, keys: &[HostKey]) -> Result<Vec<Host>, StoreError> {
+    let rows = sql::fetch_rows(
+        connection,
+        "select h.doc, h.revision from (",
+        keys.iter().map(|key| pair(*key)).collect(),
+        ") k cross join hosts h where h.infra_env_id = k.column1 and h.host_id = k.column2",
+    )
+    .await?;
+    rows.iter().map(host).collect()
 }
 
 pub(crate) async fn standings(

@@ -3,12 +3,11 @@
 use crate::hosts::pair;
 use crate::sql::{self, Columns, Value};
 use crate::{Store, StoreError, together};
-use futures_util::TryStreamExt;
-use muster_domain::host::{Host, Report};
+use muster_domain::host::Report;
 use muster_domain::id::HostKey;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
 impl Store {
@@ -35,41 +34,45 @@ impl Store {
     }
 }
 
-/// Fills in the reports of a page whose hosts `h` meet the conditions.
-pub(crate) async fn attach(
-    connection: &mut AnyConnection,
-    conditions: &str,
-    values: Vec<Value>,
-    wanted: &[Report],
-    page: &mut [(Host, BTreeMap<Report, String>)],
-) -> Result<(), StoreError> {
-    let places: HashMap<HostKey, usize> = page
-        .iter()
-        .enumerate()
-        .map(|(place, (host, _))| (host.key(), place))
-        .collect();
+/// An expression for those of the wanted reports that a host `h` has, in one text: a row for each would cost more than
+/// what is in them.
+pub(crate) fn bundle(wanted: &[Report]) -> String {
+    if wanted.is_empty() {
+        return "cast(null as text)".into();
+    }
     let kinds: Vec<String> = wanted
         .iter()
         .map(|report| format!("'{}'", report.word()))
         .collect();
-    // A cross join keeps SQLite from walking all reports of the pool instead of the page's hosts.
-    let text = format!(
-        "select r.infra_env_id, r.host_id, r.kind, r.body from hosts h cross join host_reports r
-         {conditions} and r.infra_env_id = h.infra_env_id and r.host_id = h.host_id and r.kind in ({})",
+    format!(
+        "(select string_agg(r.kind || ' ' || octet_length(r.body) || ' ' || r.body, '') from host_reports r
+          where r.infra_env_id = h.infra_env_id and r.host_id = h.host_id and r.kind in ({}))",
         kinds.join(", ")
-    );
-    let mut rows = sql::query(text, values).fetch(connection);
-    while let Some(row) = rows.try_next().await? {
-        if let Some(place) = places.get(&crate::hosts::key(&row)?) {
-            page[*place].1.insert(kind(&row, 2)?, row.text(3)?.to_owned());
-        }
+    )
+}
+
+/// Takes such a text apart: kind, length and body of each report.
+pub(crate) fn unbundle(text: &str) -> Result<BTreeMap<Report, String>, StoreError> {
+    let broken = || StoreError::corrupt("bundle of reports", "its lengths do not fit");
+    let mut reports = BTreeMap::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (word, after) = rest.split_once(' ').ok_or_else(broken)?;
+        let (length, after) = after.split_once(' ').ok_or_else(broken)?;
+        let length = length.parse().map_err(|_| broken())?;
+        let (body, after) = after.split_at_checked(length).ok_or_else(broken)?;
+        reports.insert(known(word)?, body.to_owned());
+        rest = after;
     }
-    Ok(())
+    Ok(reports)
+}
+
+fn known(word: &str) -> Result<Report, StoreError> {
+    Report::from_word(word).ok_or_else(|| StoreError::corrupt("kind of report", word))
 }
 
 pub(crate) fn kind(row: &AnyRow, index: usize) -> Result<Report, StoreError> {
-    let word = row.text(index)?;
-    Report::from_word(word).ok_or_else(|| StoreError::corrupt("kind of report", word))
+    known(row.text(index)?)
 }
 
 #[derive(Default)]

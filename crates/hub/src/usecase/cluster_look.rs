@@ -122,21 +122,12 @@ async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
         .iter()
         .any(|slot| rules::is_measured(&slot.row()));
     let wanted: &[Report] = if is_measured { &Report::ALL } else { &[] };
-    let rows = hub.store.hosts_page(&filter, None, ALL_HOSTS, wanted).await?;
-    let members = rows.into_iter().map(|(row, stored)| {
-        hub.index.put_host(row.clone());
-        // The newest signs of life are in memory only.
-        let host = hub
-            .index
-            .host(row.key())
-            .filter(|known| known.revision == row.revision)
-            .unwrap_or(row);
-        Member {
-            name: host.name(),
-            reports: measure::parse(&stored),
-            host,
-            stored,
-        }
+    let rows = hub.hosts_page(&filter, None, ALL_HOSTS, wanted).await?;
+    let members = rows.into_iter().map(|(host, stored)| Member {
+        name: host.name(),
+        reports: measure::parse(&stored),
+        host,
+        stored,
     });
     Ok(members.collect())
 }

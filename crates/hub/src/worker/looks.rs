@@ -16,11 +16,11 @@ pub async fn run(hub: Hub) {
         hub.workers.begins("cluster-looks", hub.now());
         let result = once(&hub).await.map(drop);
         hub.workers.note("cluster-looks", hub.now(), &result);
-        // Looks at large clusters take a quarter of the time at most: what changes meanwhile waits for one look.
+        // Looks at large clusters take an eighth of the time at most: what changes meanwhile waits for one look.
         let rest = if result.is_err() {
             Duration::from_secs(1)
         } else {
-            (started.elapsed() * 3).min(LONGEST_REST)
+            (started.elapsed() * 7).min(LONGEST_REST)
         };
         tokio::time::sleep(rest).await;
         tokio::select! {

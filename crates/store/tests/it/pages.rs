@@ -61,7 +61,7 @@ async fn all(store: &Store, filter: &HostFilter, limit: u32) -> Vec<HostKey> {
     let mut keys: Vec<HostKey> = Vec::new();
     loop {
         let page = store
-            .hosts_page(filter, keys.last().copied(), limit, &[])
+            .hosts_page(filter, keys.last().copied(), limit, &[], |_, _| None)
             .await
             .unwrap();
         assert!(page.len() <= usize::try_from(limit).unwrap());
@@ -76,7 +76,7 @@ async fn pages_join_up_under_every_filter(place: &Place) {
     let store = place.open().await;
     let fleet = fleet(&store).await;
     let everyone = store
-        .hosts_page(&HostFilter::default(), None, 1000, &[])
+        .hosts_page(&HostFilter::default(), None, 1000, &[], |_, _| None)
         .await
         .unwrap();
     assert_eq!(everyone.len(), 120);
@@ -96,6 +96,11 @@ async fn pages_join_up_under_every_filter(place: &Place) {
     assert!(fleet.infra_envs.len() > fleet.clusters.len());
 }
 
+/// Longer in bytes than in characters, and with what separates reports.
+fn inventory(number: usize) -> String {
+    format!("{{\"n\":{number}, \"name\": \"Gerät 3 ü\"}}")
+}
+
 async fn a_page_carries_the_wanted_reports_of_its_hosts(place: &Place) {
     use Report::{Connectivity, Inventory, Validations};
     let store = place.open().await;
@@ -103,7 +108,7 @@ async fn a_page_carries_the_wanted_reports_of_its_hosts(place: &Place) {
     let mut hosts: Vec<_> = (0..10).map(|_| host_in(infra_env)).collect();
     hosts.sort_by_key(|host| host.key());
     for (number, host) in hosts.iter().enumerate() {
-        let inventory = format!("{{\"n\":{number}}}");
+        let inventory = inventory(number);
         let with = [(Inventory, Some(inventory.as_str())), (Connectivity, Some("{}"))];
         let with = if number == 4 { &[][..] } else { &with[..] };
         store
@@ -113,17 +118,25 @@ async fn a_page_carries_the_wanted_reports_of_its_hosts(place: &Place) {
     }
     let filter = HostFilter::default();
     let wanted = [Inventory, Validations];
+    // One is known, and taken as it is known.
+    let mut known = hosts[5].clone();
+    known.revision = 1;
+    known.clock = 77;
     let page = store
-        .hosts_page(&filter, Some(hosts[2].key()), 4, &wanted)
+        .hosts_page(&filter, Some(hosts[2].key()), 4, &wanted, |key, revision| {
+            (key == known.key() && revision == 1).then(|| known.clone())
+        })
         .await
         .unwrap();
+    let clocks: Vec<_> = page.iter().map(|(host, _)| host.clock).collect();
+    assert_eq!(clocks, [0, 0, 77, 0]);
     let told: Vec<(HostKey, BTreeMap<Report, String>)> = page
         .into_iter()
         .map(|(host, reports)| (host.key(), reports))
         .collect();
     let wanted: Vec<_> = (3..7)
         .map(|number| {
-            let inventory = (number != 4).then(|| (Inventory, format!("{{\"n\":{number}}}")));
+            let inventory = (number != 4).then(|| (Inventory, inventory(number)));
             (hosts[number].key(), inventory.into_iter().collect())
         })
         .collect();

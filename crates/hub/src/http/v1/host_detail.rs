@@ -85,6 +85,6 @@ async fn detail(hub: &Hub, host: &Host) -> Result<HostDetail, Error> {
         logs_url: logs
             .map(|cluster| format!("{v2}/clusters/{cluster}/logs?host_id={}&logs_type=host", host.id))
             .unwrap_or_default(),
-        host: full(hub, host, &stored, Style::Get),
+        host: full(hub, host, stored, Style::Get),
     })
 }

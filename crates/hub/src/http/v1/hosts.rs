@@ -82,7 +82,7 @@ async fn list(State(hub): State<Hub>, V1(Args(query)): V1<Args<HostsQuery>>) -> 
         return Ok(json(StatusCode::OK, &page));
     }
     loop {
-        let rows = hub.store.hosts_page(&filter, after, limit, &[]).await?;
+        let rows = hub.hosts_page(&filter, after, limit, &[]).await?;
         let is_last = rows.len() < limit as usize;
         for (host, _) in rows {
             after = Some(host.key());

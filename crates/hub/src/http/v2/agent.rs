@@ -79,7 +79,7 @@ pub async fn register(
     };
     let args = serde_json::to_string(&runner).unwrap_or_default();
     let view = RegisteredHostView {
-        host: full(&hub, &host, &Stored::new(), Style::Registered),
+        host: full(&hub, &host, Stored::new(), Style::Registered),
         next_step_runner_command: Some(NextStepRunnerCommand {
             command: String::new(),
             args: vec![args],

@@ -100,21 +100,7 @@ pub async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
         cluster: Some(id),
         ..HostFilter::default()
     };
-    let mut rows = hub
-        .store
-        .hosts_page(&filter, None, ALL_HOSTS, &Report::ALL)
-        .await?;
-    for (row, _) in &mut rows {
-        // The newest signs of life are in memory only.
-        if let Some(known) = hub
-            .index
-            .host(row.key())
-            .filter(|known| known.revision == row.revision)
-        {
-            *row = known;
-        }
-    }
-    Ok(rows)
+    hub.hosts_page(&filter, None, ALL_HOSTS, &Report::ALL).await
 }
 
 /// Create a cluster
@@ -258,7 +244,7 @@ async fn hosts(
         if query.with_connectivity != Some(true) {
             stored.remove(&Report::Connectivity);
         }
-        views.push(host::full(&hub, &row, &stored, Style::Raw));
+        views.push(host::full(&hub, &row, stored, Style::Raw));
     }
     Ok(json(StatusCode::OK, &views))
 }

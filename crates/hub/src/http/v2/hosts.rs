@@ -122,14 +122,14 @@ fn written(views: &[HostView], is_first: bool, is_last: bool) -> Bytes {
 }
 
 async fn page(hub: &Hub, filter: &HostFilter, after: Option<HostKey>) -> Result<Page, Error> {
-    let rows = hub.store.hosts_page(filter, after, PAGE, &Report::ALL).await?;
+    let rows = hub.hosts_page(filter, after, PAGE, &Report::ALL).await?;
     let next = rows
         .last()
         .filter(|_| rows.len() == PAGE as usize)
         .map(|(host, _)| host.key());
     let views = rows
-        .iter()
-        .map(|(host, stored)| full(hub, &newest(hub, host), stored, Style::List))
+        .into_iter()
+        .map(|(host, stored)| full(hub, &host, stored, Style::List))
         .collect();
     Ok((views, next))
 }
@@ -144,7 +144,7 @@ fn newest(hub: &Hub, row: &Host) -> Host {
 
 async fn shown(hub: &Hub, host: &Host, style: Style) -> Result<HostView, Error> {
     let stored: Stored = hub.store.host_reports(host.key()).await?;
-    Ok(full(hub, &newest(hub, host), &stored, style))
+    Ok(full(hub, &newest(hub, host), stored, style))
 }
 
 pub async fn answer(

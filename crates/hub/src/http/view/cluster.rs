@@ -128,7 +128,7 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
             Shown::Whole(members) | Shown::Changed(members) | Shown::Listed(members) => Some(
                 members
                     .iter()
-                    .map(|(row, stored)| host::full(hub, row, stored, Style::Embedded))
+                    .map(|(row, stored)| host::full(hub, row, stored.clone(), Style::Embedded))
                     .collect(),
             ),
             Shown::WithoutHosts => None,

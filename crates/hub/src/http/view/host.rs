@@ -31,8 +31,8 @@ pub fn href(host: &Host) -> String {
     )
 }
 
-pub fn full(hub: &Hub, host: &Host, stored: &Stored, style: Style) -> HostView {
-    let report = |kind| stored.get(&kind).cloned().unwrap_or_default();
+pub fn full(hub: &Hub, host: &Host, mut stored: Stored, style: Style) -> HostView {
+    let mut report = |kind| stored.remove(&kind).unwrap_or_default();
     let tenant = &host.tenant;
     HostView {
         kind: host.kind.word().into(),

@@ -12,7 +12,7 @@ use uuid::Uuid;
 pub async fn hold(world: &mut World) {
     let rows = world
         .store
-        .hosts_page(&HostFilter::default(), None, 1000, &Report::ALL)
+        .hosts_page(&HostFilter::default(), None, 1000, &Report::ALL, |_, _| None)
         .await
         .expect("readable");
     for (host, reports) in &rows {
