@@ -5,6 +5,7 @@ mod cli;
 mod config;
 mod exit;
 mod input;
+mod memory;
 mod names;
 mod output;
 mod plan;
@@ -12,11 +13,8 @@ mod resolve;
 mod size;
 mod wait;
 
-/// The hub and simulated fleets allocate all the time from all threads.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> std::process::ExitCode {
+    memory::give_back_soon();
     let outcome = cli::parse().and_then(cli::run);
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

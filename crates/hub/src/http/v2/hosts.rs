@@ -27,8 +27,8 @@ use tokio::sync::mpsc::Sender;
 use utoipa::OpenApi;
 use uuid::Uuid;
 
-/// Hosts read and written at a time, so that a list of 100,000 costs no more memory than one of 200.
-const PAGE: u32 = 200;
+/// Hosts read and written at a time, so that a list of 100,000 costs no more memory than one of 100.
+const PAGE: u32 = 100;
 
 #[derive(OpenApi)]
 #[openapi(paths(
