@@ -157,10 +157,10 @@ async fn memory() -> Result<Pools, StoreError> {
 
 async fn postgres(url: &str) -> Result<Pools, StoreError> {
     let options = parse(url)?;
+    // A plan that is kept from when a table was small walks the whole of it for every key when it is large.
     let pool = |size| {
-        AnyPoolOptions::new()
-            .max_connections(size)
-            .acquire_timeout(ACQUIRE_LIMIT)
+        let options = AnyPoolOptions::new().max_connections(size);
+        prepared(options, "set plan_cache_mode = force_custom_plan")
     };
     let writer = pool(1).connect_with(options.clone()).await?;
     let readers = pool(POSTGRES_READERS).connect_lazy_with(options);
@@ -172,15 +172,21 @@ async fn postgres(url: &str) -> Result<Pools, StoreError> {
 }
 
 fn sqlite_pool(size: u32, pragmas: &'static str) -> AnyPoolOptions {
-    AnyPoolOptions::new()
+    let options = AnyPoolOptions::new()
         .max_connections(size)
-        .acquire_timeout(ACQUIRE_LIMIT)
         // A file does not hang up: connections need neither renewal nor a test.
         .max_lifetime(None)
         .idle_timeout(None)
-        .test_before_acquire(false)
+        .test_before_acquire(false);
+    prepared(options, pragmas)
+}
+
+/// Every new connection starts with these statements.
+fn prepared(options: AnyPoolOptions, statements: &'static str) -> AnyPoolOptions {
+    options
+        .acquire_timeout(ACQUIRE_LIMIT)
         .after_connect(move |connection, _| {
-            Box::pin(async move { connection.execute(sqlx::raw_sql(pragmas)).await.map(drop) })
+            Box::pin(async move { connection.execute(sqlx::raw_sql(statements)).await.map(drop) })
         })
 }
 

@@ -18,8 +18,6 @@ use crate::hub::{self, Hub};
 use crate::{http, process, project, wait};
 use client::Target;
 
-/// An optimised build from nothing on two slow cores.
-const BUILD_LIMIT: Duration = Duration::from_secs(60 * 60);
 const GIB: f64 = (1_u64 << 30) as f64;
 /// How much a stream of the crowd reads.
 const CROWD_BYTES: u64 = 16 << 20;
@@ -58,9 +56,7 @@ pub struct ImageBench {
 
 pub fn run(args: &ImageBench) -> Result<()> {
     if !args.no_build {
-        let mut build = project::cargo();
-        build.args(["build", "--release", "--workspace", "--bin", "muster"]);
-        process::run(build.args(["--example", "bare_sendfile"]), BUILD_LIMIT)?;
+        super::build()?;
     }
     let home = tempfile::Builder::new()
         .prefix("bench-")

@@ -11,9 +11,12 @@ mod table;
 mod walk;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
+
+use crate::{process, project};
 
 #[derive(Subcommand)]
 pub enum Bench {
@@ -65,6 +68,19 @@ pub enum Database {
     Sqlite,
     Postgres,
     Both,
+}
+
+/// An optimised build from nothing on two slow cores.
+const BUILD_LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// What is measured and its references, for all benches at once: with other parts cargo would compile everything anew.
+fn build() -> Result<()> {
+    let mut build = project::cargo();
+    build.args(["build", "--release", "--workspace", "--bin", "muster"]);
+    for reference in ["bare_http", "bare_sqlite", "bare_sendfile"] {
+        build.args(["--example", reference]);
+    }
+    process::run(&mut build, BUILD_LIMIT)
 }
 
 pub fn command(bench: &Bench) -> Result<()> {

@@ -69,11 +69,12 @@ pub struct OperatorBench {
 
 pub fn run(args: &OperatorBench) -> Result<()> {
     let profile = if args.dev { Profile::Dev } else { Profile::Release };
-    let binary = if args.no_build {
-        project::binary(profile)
-    } else {
-        project::build(profile)?
-    };
+    match profile {
+        _ if args.no_build => {}
+        Profile::Release => super::build()?,
+        Profile::Dev => drop(project::build(profile)?),
+    }
+    let binary = project::binary(profile);
     let home = tempfile::Builder::new()
         .prefix("bench-")
         .tempdir_in(project::target())?;

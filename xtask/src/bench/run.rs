@@ -1,21 +1,16 @@
 //! Builds what is measured, starts the databases, and walks each fleet.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result};
 
 use super::table::Sheet;
 use super::walk::Walk;
 use super::{Database, HubBench};
 use crate::postgres::{Durability, Postgres};
-use crate::{process, project};
-
-/// An optimised build from nothing on two slow cores.
-const BUILD_LIMIT: Duration = Duration::from_secs(60 * 60);
+use crate::project;
 
 pub fn hub(args: &HubBench) -> Result<()> {
     if !args.no_build {
-        build()?;
+        super::build()?;
     }
     let mut sheets = Vec::new();
     for hosts in &args.hosts {
@@ -32,15 +27,6 @@ pub fn hub(args: &HubBench) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn build() -> Result<()> {
-    let mut build = project::cargo();
-    build.args(["build", "--release", "--workspace", "--bin", "muster"]);
-    process::run(
-        build.args(["--example", "bare_http", "--example", "bare_sqlite"]),
-        BUILD_LIMIT,
-    )
 }
 
 fn walk(args: &HubBench, hosts: u32, server: Option<&Postgres>) -> Result<Sheet> {
