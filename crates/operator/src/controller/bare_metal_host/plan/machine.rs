@@ -142,6 +142,14 @@ fn steps(
     let Some(master) = &known.master else {
         return Ok(None);
     };
+    // A cluster that looks after itself: without its power controller nobody could fetch the machine any more.
+    let uid = known
+        .metal
+        .as_ref()
+        .and_then(|metal| metal.pointer("/metadata/uid")?.as_str());
+    if uid.is_some() && uid == world.host.metadata.uid.as_deref() {
+        return Err("the BareMetalHost that the cluster has of this name is this very one".into());
+    }
     let image = &master["spec"]["providerSpec"]["value"]["image"];
     if !image.is_object() {
         return Err("its masters do not tell what image machines have".into());

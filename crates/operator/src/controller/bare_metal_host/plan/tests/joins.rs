@@ -269,6 +269,22 @@ fn created(deed: &machine::Deed) -> &Value {
 }
 
 #[test]
+fn a_host_of_the_cluster_that_is_looked_after_from_here_keeps_its_power_controller() {
+    let uid = "5f0c1f3e-0000-4000-8000-000000000001";
+    let mut known = first();
+    known.metal = Some(json!({ "metadata": { "name": "rack-1", "uid": uid }, "spec": {} }));
+    let mut world = installing(known);
+    assert_eq!(deeds(&plan(&world)).len(), 2, "another one is changed");
+    let mut host = (*world.host).clone();
+    host.metadata.uid = Some(uid.into());
+    world.host = Arc::new(host);
+    let plan = plan(&world);
+    assert!(deeds(&plan).is_empty(), "{plan:?}");
+    let told = reports(&plan);
+    assert!(told.len() == 1 && told[0].contains("this very one"), "{told:?}");
+}
+
+#[test]
 fn a_cluster_is_told_of_its_new_machine_and_then_it_is_noted() {
     let world = installing(first());
     let plan = plan(&world);
