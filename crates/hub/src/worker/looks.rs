@@ -8,7 +8,7 @@ use muster_domain::ClusterId;
 use std::time::{Duration, Instant};
 
 /// Nobody should wait longer than this for a look that could begin.
-const LONGEST_REST: Duration = Duration::from_secs(2);
+const LONGEST_REST: Duration = Duration::from_secs(1);
 
 pub async fn run(hub: Hub) {
     loop {
