@@ -413,3 +413,24 @@ async fn a_host_moves_from_an_installed_cluster_to_the_next() {
     let (status, body) = world.call("GET", &path, None).await;
     assert_eq!(status, 200, "{body}");
 }
+
+/// Whoever manages hosts from elsewhere says so whenever the hub's choice differs from "auto-assign".
+#[tokio::test]
+async fn a_role_that_is_left_to_the_hub_stays_as_decided_once_the_installation_begins() {
+    let mut world = World::empty(431).await;
+    let cluster = world.new_cluster("owner").await;
+    let pool = world.pool("own", Some(cluster)).await;
+    world.boot(pool, 3, &[]);
+    world.until_cluster(cluster, "ready", 20).await;
+    world.install(cluster).await;
+    for machine in 0..3 {
+        let host = world.hub.index.host(world.key(machine)).expect("there");
+        assert_eq!(host.status().word(), "known", "it has not followed yet");
+        world
+            .change_host(machine, serde_json::json!({ "host_role": "auto-assign" }))
+            .await;
+        let host = world.hub.index.host(world.key(machine)).expect("there");
+        assert_eq!(host.role.word(), "master");
+    }
+    world.until_cluster(cluster, "finalizing", 60).await;
+}
