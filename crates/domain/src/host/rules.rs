@@ -1,7 +1,8 @@
 //! What may be done with a host in which part of its life, for everything that does not move its phase.
 
-use super::{Host, Phase, Route};
+use super::{Host, Phase, Role, Route};
 use crate::checks::Installation;
+use crate::cluster::{self, Cluster};
 use crate::refusal::Refused;
 
 /// The phases in the few parts that most rules ask for.
@@ -31,6 +32,13 @@ pub fn part(phase: Phase) -> Part {
         Phase::BootFix | Phase::Installed | Phase::Added => Part::Installed,
         Phase::Failed | Phase::Cancelled | Phase::Resetting | Phase::ResetPending => Part::Stopped,
     }
+}
+
+/// With its installation a cluster gives every host a role. Leaving the choice open does not take it away again: without
+/// one the host would never follow.
+pub fn has_role_for_good(host: &Host, cluster: Option<&Cluster>) -> bool {
+    let begun = cluster.is_some_and(|cluster| cluster.phase == cluster::Phase::Preparing);
+    begun && host.role != Role::AutoAssign
 }
 
 /// Settings are fixed once the installation uses them, and while the host is on its way back.

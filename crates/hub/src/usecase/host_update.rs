@@ -6,7 +6,6 @@ use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::usecase::host_report::judge_disks;
 use muster_contract::secret::HIDDEN;
 use muster_contract::v2::host::{DiskRole, HostRoleChoice, UpdateHost};
-use muster_domain::cluster::Phase;
 use muster_domain::host::{Decision, Host, Report, Role, disks, rules};
 use muster_domain::input;
 use muster_domain::inventory::Inventory;
@@ -78,7 +77,8 @@ fn turn(scene: &Scene<'_>, change: &UpdateHost) -> Result<Turn, Error> {
         .and_then(|text| Inventory::parse(text).ok())
         .unwrap_or_default();
     apply(&mut host, change, &inventory)?;
-    if leaves_it_to_us(change) && is_decided(scene) {
+    let open = host.role == Role::AutoAssign;
+    if open && rules::has_role_for_good(&scene.host, scene.cluster.as_deref()) {
         (host.role, host.suggested_role) = (scene.host.role, scene.host.suggested_role);
     }
     if host == scene.host {
@@ -104,16 +104,6 @@ fn turn(scene: &Scene<'_>, change: &UpdateHost) -> Result<Turn, Error> {
             .push(decision.host.entry("host_role_updated", Severity::Info, text));
     }
     scene.measured(decision, new)
-}
-
-fn leaves_it_to_us(change: &UpdateHost) -> bool {
-    change.host_role == Some(HostRoleChoice::AutoAssign)
-}
-
-/// The installation has begun, and with it every host got its role: without one it would never follow.
-fn is_decided(scene: &Scene<'_>) -> bool {
-    let cluster = scene.cluster.as_ref();
-    cluster.is_some_and(|cluster| cluster.phase == Phase::Preparing)
 }
 
 fn decision(host: Host) -> Decision {
