@@ -76,7 +76,12 @@ async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cl
     for some in members.chunks_mut(TOGETHER) {
         let looks = join_all(some.iter().map(|member| look_at_host(hub, member, &room, ask))).await;
         for (member, host) in some.iter_mut().zip(looks) {
-            member.host = host?;
+            let host = host?;
+            // What is known of it may decide its next phase, too, and nobody has to report that again.
+            if host.phase != member.host.phase {
+                hub.mark_dirty(cluster.id);
+            }
+            member.host = host;
         }
     }
     settle_cluster(hub, &cluster, next, &members, &room).await

@@ -2,7 +2,9 @@
 
 use super::{THREE, boot_home, last, props};
 use crate::world::{V1, V2, World};
+use jiff::SignedDuration;
 use muster_domain::ClusterId;
+use muster_hub::worker;
 use muster_simfleet::Condition;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -64,6 +66,25 @@ async fn three_masters_become_a_cluster() {
 }
 
 #[tokio::test]
+async fn hosts_whose_tests_are_done_already_need_not_report_again() {
+    let mut world = World::with_machines(21, 3, &[]).await;
+    let cluster = world.ready_cluster("prod", &THREE).await;
+    world.install(cluster).await;
+    while world.statuses(&THREE).await != ["preparing-successful"; 3] {
+        world.settle().await;
+        world.clock.advance(SignedDuration::from_secs(5));
+        world.machines_act().await;
+    }
+    // Before anybody looks at them, or the cluster would begin.
+    world.cancel(cluster).await;
+    world.until_cluster(cluster, "ready", 5).await;
+    world.install(cluster).await;
+    // The files are there before anybody looks at the hosts: that look is the last thing somebody asks for.
+    worker::outbox::once(&world.hub).await.expect("the outbox works");
+    world.until_cluster(cluster, "installed", 120).await;
+}
+
+#[tokio::test]
 async fn a_cluster_with_workers_installs_all_of_its_hosts() {
     let mut world = World::with_machines(2, 5, &[]).await;
     let all = [0, 1, 2, 3, 4];
@@ -100,7 +121,7 @@ async fn without_names_of_its_own_a_single_node_needs_dns_records() {
     let mut world = World::with(20, |settings| settings.checks.single_node_dns = false).await;
     world.infra_env = world.pool("sim", None).await;
     world.boot(world.infra_env, 1, &[]);
-    world.run_for(jiff::SignedDuration::from_mins(3)).await;
+    world.run_for(SignedDuration::from_mins(3)).await;
     let wish = world.single_node_wish("edge");
     let cluster = world.ready(wish, &[0]).await;
     let host = world.host(0).await;
@@ -209,7 +230,7 @@ async fn a_cancelled_installation_is_reset_and_installed_again() {
     assert_eq!(world.cluster_status(cluster), "cancelled");
     assert_eq!(world.statuses(&THREE).await, ["cancelled"; 3]);
     world.nobody_is_left_without_a_word().await;
-    world.run_for(jiff::SignedDuration::from_mins(5)).await;
+    world.run_for(SignedDuration::from_mins(5)).await;
     world.reset(cluster).await;
     // Their agents still run: nobody has to walk to the machines.
     world.until_cluster(cluster, "ready", 15).await;
@@ -322,7 +343,7 @@ async fn a_return_is_receipted_with_route_time_and_what_was_cleared() {
     world.install(cluster).await;
     world.until_cluster(cluster, "installed", 120).await;
     assert_eq!(world.unbind(3).await, 200);
-    world.run_for(jiff::SignedDuration::from_mins(30)).await;
+    world.run_for(SignedDuration::from_mins(30)).await;
     boot_home(&mut world, &[3]).await;
     let receipts = world.receipts(3).await;
     assert_eq!(receipts.len(), 1);
@@ -374,9 +395,9 @@ async fn a_reclaim_that_nobody_answers_asks_for_a_person_after_an_hour() {
     let mut world = World::with_machines(16, 3, &[]).await;
     world.installed_cluster("prod", &THREE).await;
     assert_eq!(world.reclaim(0).await.0, 202);
-    world.run_for(jiff::SignedDuration::from_mins(59)).await;
+    world.run_for(SignedDuration::from_mins(59)).await;
     assert_eq!(world.status(0).await, "reclaiming");
-    world.run_for(jiff::SignedDuration::from_mins(2)).await;
+    world.run_for(SignedDuration::from_mins(2)).await;
     assert_eq!(world.status(0).await, "unbinding-pending-user-action");
     world.nobody_is_left_without_a_word().await;
     boot_home(&mut world, &[0]).await;
@@ -387,7 +408,7 @@ async fn a_host_that_boots_discovery_while_installed_comes_back_once_it_is_unbou
     let mut world = World::with_machines(17, 3, &[]).await;
     world.installed_cluster("prod", &THREE).await;
     world.boot_discovery(2);
-    world.run_for(jiff::SignedDuration::from_mins(10)).await;
+    world.run_for(SignedDuration::from_mins(10)).await;
     assert_eq!(world.status(2).await, "installed");
     assert_eq!(world.unbind(2).await, 200);
     // The agent that was refused keeps asking, so no second boot is needed.
