@@ -3,6 +3,7 @@
 use muster_contract::v1::change::ChangesQuery;
 use muster_contract::v2::event::{EventSeverity, EventsQuery};
 use muster_contract::{ClientError, HubClient, rules::CommaList};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -125,4 +126,19 @@ async fn errors_have_kinds() {
         HubClient::new("hub:8090/x"),
         Err(ClientError::BadInput(_))
     ));
+}
+
+#[tokio::test]
+async fn a_hub_that_says_nothing_is_not_waited_for_without_end() {
+    let socket = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!(
+        "http://{}",
+        socket.local_addr().expect("a bound socket has an address")
+    );
+    let hub = HubClient::with_silence(&url, Duration::from_millis(50)).expect("a good URL");
+    let asked = tokio::spawn(async move { hub.hub_status().await });
+    // Held open, and never answered.
+    let (_stream, _) = socket.accept().await.expect("the client connects");
+    let error = asked.await.expect("no panic").expect_err("nobody answered");
+    assert!(matches!(error, ClientError::Unreachable(_)), "{error:?}");
 }

@@ -1,6 +1,7 @@
 //! An InfraEnv: the settings of one discovery image, and the pool of hosts booted from it.
 
 use crate::id::{ClusterId, InfraEnvId};
+use crate::refusal::{Class, Refused};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +53,41 @@ pub struct InfraEnv {
     pub email_domain: String,
 }
 
+impl InfraEnv {
+    /// The cluster of its hosts from now on. As long as the one there was exists, hosts and machines that boot are on
+    /// their way to it.
+    pub fn next_cluster(&self, wanted: ClusterId, is_there: bool) -> Result<ClusterId, Refused> {
+        match self.cluster {
+            Some(now) if now == wanted => Ok(wanted),
+            Some(_) if !is_there => Ok(wanted),
+            Some(now) => Err(Refused::conflict(
+                "infra-env-has-its-cluster",
+                format!(
+                    "InfraEnv {} belongs to cluster {now}, and its hosts with it.",
+                    self.name
+                ),
+                "Delete that cluster first, or make another InfraEnv.",
+            )),
+            None => Err(Refused::new(
+                Class::Invalid,
+                "infra-env-has-no-cluster",
+                format!(
+                    "InfraEnv {} belongs to no cluster: its hosts are lent one by one.",
+                    self.name
+                ),
+                "Bind its hosts, or make another InfraEnv for the cluster.",
+            )),
+        }
+    }
+
+    /// An InfraEnv that names no time sources has those of the site.
+    pub fn fill_time_sources(&mut self, of_the_site: &str) {
+        if self.additional_ntp_sources.is_empty() && self.ntp_sources.is_empty() {
+            self.additional_ntp_sources = of_the_site.into();
+        }
+    }
+}
+
 // Holds a pull secret: never printed.
 impl std::fmt::Debug for InfraEnv {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -96,4 +132,71 @@ pub struct Proxy {
     pub http: String,
     pub https: String,
     pub no: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    const OLD: ClusterId = ClusterId(Uuid::from_u128(1));
+    const NEW: ClusterId = ClusterId(Uuid::from_u128(2));
+
+    fn infra_env(cluster: Option<ClusterId>) -> InfraEnv {
+        InfraEnv {
+            id: InfraEnvId(Uuid::nil()),
+            revision: 0,
+            name: "lab".into(),
+            pull_secret: String::new(),
+            cluster,
+            openshift_version: String::new(),
+            cpu_architecture: String::new(),
+            image_type: ImageType::default(),
+            ssh_authorized_key: String::new(),
+            proxy: Proxy::default(),
+            additional_ntp_sources: String::new(),
+            ntp_sources: String::new(),
+            static_network_config: String::new(),
+            kernel_arguments: None,
+            ignition_config_override: String::new(),
+            additional_trust_bundle: String::new(),
+            network_discovery_delay_seconds: None,
+            rendezvous_ip: None,
+            image_token_key: String::new(),
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+            user: String::new(),
+            org: String::new(),
+            email_domain: String::new(),
+        }
+    }
+
+    #[test]
+    fn an_infra_env_gets_another_cluster_only_when_its_own_is_gone() {
+        let code = |answer: Result<ClusterId, Refused>| answer.map_err(|refused| refused.code);
+        let cases = [
+            (Some(OLD), false, Ok(NEW)),
+            (Some(OLD), true, Err("infra-env-has-its-cluster".to_owned())),
+            (Some(NEW), true, Ok(NEW)),
+            (None, false, Err("infra-env-has-no-cluster".to_owned())),
+        ];
+        for (now, is_there, expected) in cases {
+            let answer = code(infra_env(now).next_cluster(NEW, is_there));
+            assert_eq!(answer, expected, "{now:?}, there: {is_there}");
+        }
+    }
+
+    #[test]
+    fn time_sources_of_the_site_are_for_those_that_name_none() {
+        let cases = [("", "", "site"), ("own", "", "own"), ("", "only", "")];
+        for (additional, only, expected) in cases {
+            let mut one = infra_env(None);
+            (one.additional_ntp_sources, one.ntp_sources) = (additional.into(), only.into());
+            one.fill_time_sources("site");
+            assert_eq!(
+                (one.additional_ntp_sources.as_str(), one.ntp_sources.as_str()),
+                (expected, only)
+            );
+        }
+    }
 }

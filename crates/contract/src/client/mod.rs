@@ -29,12 +29,21 @@ pub struct HubClient {
     http: reqwest::Client,
 }
 
+/// How long a hub may say nothing in the middle of a request; twice as long as it waits for news of its feed. A
+/// connection that died without a word would be waited for without end.
+const SILENCE: Duration = Duration::from_secs(60);
+
 /// No body, no query.
 const NOTHING: Option<&()> = None;
 
 impl HubClient {
     /// `base` is the hub's own URL, such as `http://127.0.0.1:8090`.
     pub fn new(base: &str) -> Result<Self> {
+        Self::with_silence(base, SILENCE)
+    }
+
+    /// Gives a request up when the hub says nothing for that long.
+    pub fn with_silence(base: &str, silence: Duration) -> Result<Self> {
         let url = reqwest::Url::parse(base)
             .map_err(|error| ClientError::BadInput(format!("`{base}` is not a URL: {error}")))?;
         if url.scheme() != "http" {
@@ -44,6 +53,7 @@ impl HubClient {
         }
         let http = reqwest::Client::builder()
             .connect_timeout(Duration::from_secs(10))
+            .read_timeout(silence)
             .build()
             .map_err(|error| ClientError::BadInput(error.to_string()))?;
         Ok(Self {

@@ -42,7 +42,7 @@ impl HubClient {
         self.get(v1(format!("/infra-envs/{id}/explain"))).await
     }
 
-    /// Takes settings away that REST v2 cannot take away.
+    /// Changes what REST v2 cannot change.
     pub async fn change_infra_env(&self, id: Uuid, body: &ChangeInfraEnv) -> Result<InfraEnvView> {
         self.patch(v1(format!("/infra-envs/{id}")), body).await
     }

@@ -3,7 +3,7 @@
 use super::{HubClient, Result, v1, v2};
 use crate::v1::link::ClusterLinks;
 use crate::v1::release::{ReleaseQuery, ReleaseView};
-use crate::v2::cluster::ClusterView;
+use crate::v2::cluster::{ClusterDefaultsView, ClusterView};
 use crate::v2::cluster_request::ClusterQuery;
 use crate::v2::validation::SetIgnoredValidations;
 use reqwest::Method;
@@ -26,6 +26,11 @@ impl HubClient {
             exclude_hosts: Some(true),
         };
         self.find(v2(format!("/clusters/{id}")), &query).await
+    }
+
+    /// What the hub chooses where nothing else is asked for.
+    pub async fn cluster_defaults(&self) -> Result<ClusterDefaultsView> {
+        self.get(v2("/clusters/default-config")).await
     }
 
     pub async fn ignore_validations(&self, id: Uuid, body: &SetIgnoredValidations) -> Result<()> {

@@ -101,6 +101,9 @@ pub struct HostDetail {
     /// The name a person gave; empty when the host has only the one it reports.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub given_name: String,
+    /// A person chose the disk to install to; otherwise it follows the inventory.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub disk_chosen: bool,
     /// Where a move leads once the host is free and ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moving_to: Option<Uuid>,
@@ -125,6 +128,7 @@ words! {
         Hostname = "hostname",
         MachineConfigPool = "machine-config-pool",
         Fencing = "fencing",
+        InstallationDisk = "installation-disk",
         Move = "move",
     }
 }

@@ -3,6 +3,7 @@
 use crate::rules::words;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 words! {
     /// What can be taken from an InfraEnv so that it is as if it had never been set. In REST v2 an empty value of these
@@ -19,4 +20,7 @@ pub struct ChangeInfraEnv {
     /// Settings to take away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clear: Vec<InfraEnvSetting>,
+    /// The cluster that hosts belong to as they register, instead of one that does not exist any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<Uuid>,
 }

@@ -1,5 +1,6 @@
 //! Which disks may be installed to, which one is, and which ones are wiped.
 
+use super::Tenant;
 use crate::inventory::{Disk, Inventory};
 use crate::requirements::at_least;
 use std::net::IpAddr;
@@ -240,6 +241,20 @@ pub fn choose<'a>(inventory: &'a Inventory, current: &str) -> Option<&'a Disk> {
         .find(|disk| !current.is_empty() && identity(disk) == current)
         .or(disks.first())
         .copied()
+}
+
+/// Notes the disk to install to, under all its names.
+pub fn note(tenant: &mut Tenant, disk: Option<&Disk>) {
+    tenant.installation_disk_id = disk.map(identity).unwrap_or_default();
+    tenant.installation_disk_path = disk.map(path).unwrap_or_default();
+    tenant.installation_disk_label = disk.map(label).unwrap_or_default();
+}
+
+/// The owner takes the choice back: the disk follows the inventory again. One that nobody chose stays.
+pub fn release(tenant: &mut Tenant, inventory: &Inventory) {
+    if std::mem::take(&mut tenant.disk_chosen) {
+        note(tenant, choose(inventory, ""));
+    }
 }
 
 /// Disks whose boot sectors would compete with the new system's; they are wiped during installation.

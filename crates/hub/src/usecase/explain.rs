@@ -501,9 +501,10 @@ pub fn infra_env(hub: &Hub, id: InfraEnvId) -> Result<ExplainView, Error> {
     };
     let mut why = counted(hosts.iter().map(Host::status));
     if let Some(cluster) = infra_env.cluster {
-        why.push_str(&format!(
-            " Its hosts are bound to cluster {cluster} as they register."
-        ));
+        why.push_str(&match hub.index.cluster(cluster) {
+            Some(_) => format!(" Its hosts are bound to cluster {cluster} as they register."),
+            None => format!(" Its cluster {cluster} does not exist any more, so no host can register."),
+        });
     }
     Ok(ExplainView {
         subject: format!("infra-env/{}", infra_env.name),

@@ -4,7 +4,8 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use muster_contract::v1::host::{ChangeHost, HostSetting};
-use muster_domain::host::{Decision, Host, rules};
+use muster_domain::host::{Decision, Host, Report, disks, rules};
+use muster_domain::inventory::Inventory;
 use muster_domain::{Entry, HostKey, Severity};
 use std::sync::Arc;
 
@@ -28,7 +29,9 @@ fn turn(scene: &Scene<'_>, change: &ChangeHost) -> Result<Turn, Error> {
     host.approved = approved.unwrap_or(host.approved);
     host.followed = followed.unwrap_or(host.followed);
     let noted = host.clone();
-    clear.iter().for_each(|setting| take_away(&mut host, *setting));
+    clear
+        .iter()
+        .for_each(|setting| take_away(scene, &mut host, *setting));
     if host == scene.host {
         return Ok(scene.plain(scene.unchanged()));
     }
@@ -63,7 +66,7 @@ fn approval(before: &Host, after: &Host) -> Option<Entry> {
     (before.approved != after.approved).then(|| after.entry("host_approved_updated", Severity::Info, text))
 }
 
-fn take_away(host: &mut Host, setting: HostSetting) {
+fn take_away(scene: &Scene<'_>, host: &mut Host, setting: HostSetting) {
     match setting {
         HostSetting::Hostname => {
             host.requested_hostname = None;
@@ -71,6 +74,13 @@ fn take_away(host: &mut Host, setting: HostSetting) {
         }
         HostSetting::MachineConfigPool => host.tenant.machine_config_pool.clear(),
         HostSetting::Fencing => host.tenant.fencing.clear(),
+        HostSetting::InstallationDisk => disks::release(&mut host.tenant, &inventory(scene)),
         HostSetting::Move => host.moving_to = None,
     }
+}
+
+fn inventory(scene: &Scene<'_>) -> Inventory {
+    let text = scene.stored.get(&Report::Inventory);
+    text.and_then(|text| Inventory::parse(text).ok())
+        .unwrap_or_default()
 }

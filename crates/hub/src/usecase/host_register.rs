@@ -153,7 +153,7 @@ fn early_cluster(hub: &Hub, pool: &InfraEnv) -> Result<Option<Arc<Cluster>>, Err
             Class::Unavailable,
             "cluster-is-gone",
             format!("The cluster of InfraEnv {} does not exist any more.", pool.name),
-            "Boot the host from an image of another InfraEnv.",
+            "Give the InfraEnv another cluster, or boot the host from an image of another InfraEnv.",
         )
     })?;
     if !cluster.accepts_hosts() {

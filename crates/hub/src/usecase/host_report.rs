@@ -252,9 +252,7 @@ pub fn judge_disks(scene: &Scene<'_>, host: &mut Host, inventory: &mut Inventory
     };
     disks::judge(inventory, least_gb, release);
     let chosen = disks::choose(inventory, &host.tenant.installation_disk_id);
-    host.tenant.installation_disk_id = chosen.map(disks::identity).unwrap_or_default();
-    host.tenant.installation_disk_path = chosen.map(disks::path).unwrap_or_default();
-    host.tenant.installation_disk_label = chosen.map(disks::label).unwrap_or_default();
+    disks::note(&mut host.tenant, chosen);
     host.disks_to_format = disks::to_be_formatted(inventory);
 }
 

@@ -207,9 +207,7 @@ fn choose_disk(host: &mut Host, inventory: &Inventory, wanted: &[&str]) -> Resul
             "Choose one that its inventory marks as eligible.",
         );
     };
-    host.tenant.installation_disk_id = disks::identity(disk);
-    host.tenant.installation_disk_path = disks::path(disk);
-    host.tenant.installation_disk_label = disks::label(disk);
+    disks::note(&mut host.tenant, Some(disk));
     host.tenant.disk_chosen = true;
     Ok(())
 }

@@ -131,17 +131,13 @@ fn new_infra_env(hub: &Hub, id: InfraEnvId, wish: &CreateInfraEnv, ask: &Ask) ->
     if let Some(wanted) = &wish.proxy {
         put_proxy(&mut infra_env.proxy, wanted);
     }
-    if infra_env.additional_ntp_sources.is_empty() && infra_env.ntp_sources.is_empty() {
-        infra_env
-            .additional_ntp_sources
-            .clone_from(&hub.settings.default_ntp);
-    }
+    infra_env.fill_time_sources(&hub.settings.default_ntp);
     agrees(&infra_env)?;
     Ok(infra_env)
 }
 
 /// An InfraEnv may be made for one cluster, if that exists and takes machines of this architecture.
-fn cluster_of(hub: &Hub, id: Option<ClusterId>, architecture: &str) -> Result<Option<ClusterId>, Error> {
+pub fn cluster_of(hub: &Hub, id: Option<ClusterId>, architecture: &str) -> Result<Option<ClusterId>, Error> {
     let Some(id) = id else { return Ok(None) };
     let cluster = hub
         .index

@@ -4,15 +4,15 @@ use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
 use crate::usecase::infra_env_create::{
-    agrees, fits_the_image, image_news, image_type, infra_env_commit, kernel_text, keys, override_text,
-    put_proxy, token_key,
+    agrees, cluster_of, fits_the_image, image_news, image_type, infra_env_commit, kernel_text, keys,
+    override_text, put_proxy, token_key,
 };
 use crate::usecase::infra_env_network::network_text;
-use muster_contract::v1::infra_env::InfraEnvSetting;
+use muster_contract::v1::infra_env::{ChangeInfraEnv, InfraEnvSetting};
 use muster_contract::v2::infra_env::UpdateInfraEnv;
-use muster_domain::InfraEnvId;
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::input::{pull_secret, trust_bundle};
+use muster_domain::{ClusterId, InfraEnvId};
 use std::sync::Arc;
 
 const ATTEMPTS: usize = 16;
@@ -31,22 +31,34 @@ pub async fn infra_env_update(
     .await
 }
 
-/// Takes settings away that an update cannot take away.
-pub async fn infra_env_clear(
+/// Changes what an update cannot change.
+pub async fn infra_env_change(
     hub: &Hub,
     id: InfraEnvId,
-    settings: &[InfraEnvSetting],
+    wish: &ChangeInfraEnv,
     ask: &Ask,
 ) -> Result<Arc<InfraEnv>, Error> {
+    let wanted = wish.cluster_id.map(ClusterId);
+    let now = hub.index.infra_env(id).and_then(|infra_env| infra_env.cluster);
+    for cluster in [wanted, now].into_iter().flatten().filter(|_| wanted.is_some()) {
+        hub.meet_cluster(cluster).await?;
+    }
     change(hub, id, ask, |infra_env| {
-        for setting in settings {
+        for setting in &wish.clear {
             match setting {
                 InfraEnvSetting::SshAuthorizedKey => infra_env.ssh_authorized_key.clear(),
             }
         }
-        Ok(())
+        wanted.map_or(Ok(()), |cluster| join(hub, infra_env, cluster))
     })
     .await
+}
+
+fn join(hub: &Hub, infra_env: &mut InfraEnv, wanted: ClusterId) -> Result<(), Error> {
+    let is_there = |id| hub.index.cluster(id).is_some();
+    let next = infra_env.next_cluster(wanted, infra_env.cluster.is_some_and(is_there))?;
+    infra_env.cluster = cluster_of(hub, Some(next), &infra_env.cpu_architecture)?;
+    Ok(())
 }
 
 /// Links signed with the old key stop working.
@@ -132,6 +144,9 @@ fn apply(hub: &Hub, infra_env: &mut InfraEnv, wish: &UpdateInfraEnv) -> Result<(
     }
     if let Some(text) = &wish.ntp_sources {
         infra_env.ntp_sources.clone_from(text);
+    }
+    if wish.additional_ntp_sources.is_some() || wish.ntp_sources.is_some() {
+        infra_env.fill_time_sources(&hub.settings.default_ntp);
     }
     if let Some(items) = &wish.static_network_config {
         infra_env.static_network_config = network_text(items)?;

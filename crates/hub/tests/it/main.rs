@@ -8,6 +8,7 @@
 mod agents;
 mod client;
 mod clusters;
+mod disk_choice;
 mod docs;
 mod door;
 mod events;

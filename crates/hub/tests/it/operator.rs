@@ -2,8 +2,10 @@
 
 use crate::door::{Answer, Door, PULL_SECRET, V1, V2};
 use crate::fake_installer::alter;
+use crate::place::Place;
 use axum::http::{Method, StatusCode, header};
 use muster_domain::cluster::Vip;
+use muster_hub::{Clock, Settings};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -138,6 +140,85 @@ async fn a_key_is_taken_from_an_infra_env_that_an_update_leaves_alone() {
     let nowhere = format!("{V1}/infra-envs/{}", Uuid::new_v4());
     let answer = change(&nowhere, json!({ "clear": ["ssh-authorized-key"] })).await;
     assert_problem(&answer, StatusCode::NOT_FOUND, "no such InfraEnv");
+}
+
+#[tokio::test]
+async fn an_infra_env_gets_another_cluster_once_its_own_is_gone() {
+    let door = Door::open().await;
+    let [old, new, id, late] = std::array::from_fn(|_| Uuid::new_v4());
+    put(&door, &format!("/clusters/{old}"), &cluster("blue")).await;
+    let mut body = pool("lab");
+    body["cluster_id"] = json!(old);
+    put(&door, &format!("/infra-envs/{id}"), &body).await;
+    put(&door, &format!("/infra-envs/{late}"), &pool("late")).await;
+    let change = async |id: Uuid, cluster: Uuid| {
+        let body = json!({ "cluster_id": cluster });
+        door.ask(Method::PATCH, &format!("{V1}/infra-envs/{id}"), Some(&body))
+            .await
+    };
+    assert_problem(
+        &change(id, new).await,
+        StatusCode::CONFLICT,
+        "its cluster is there",
+    );
+    let delete = format!("{V2}/clusters/{old}");
+    assert!(door.ask(Method::DELETE, &delete, None).await.status.is_success());
+    assert_problem(&change(id, new).await, StatusCode::NOT_FOUND, "no such cluster");
+
+    let mut machine = json!({ "host_id": Uuid::new_v4() });
+    machine["discovery_agent_version"] = json!(door.hub.settings.images.agent);
+    let hosts = format!("{V2}/infra-envs/{id}/hosts");
+    let refused = door.post(&hosts, machine.clone()).await;
+    assert_eq!(
+        refused.status,
+        StatusCode::SERVICE_UNAVAILABLE,
+        "{}",
+        refused.text
+    );
+    let why = door.get(&format!("{V1}/infra-envs/{id}/explain")).await.text;
+    assert!(why.contains("does not exist any more"), "{why}");
+
+    put(&door, &format!("/clusters/{new}"), &cluster("blue")).await;
+    let changed = change(id, new).await;
+    assert_eq!(
+        (changed.status, &changed.body["cluster_id"]),
+        (StatusCode::OK, &json!(new)),
+        "{}",
+        changed.text
+    );
+    let host = door.post(&hosts, machine).await;
+    assert_eq!(
+        (host.status, &host.body["cluster_id"]),
+        (StatusCode::CREATED, &json!(new)),
+        "{}",
+        host.text
+    );
+    assert_problem(
+        &change(late, new).await,
+        StatusCode::BAD_REQUEST,
+        "its hosts are lent one by one",
+    );
+}
+
+#[tokio::test]
+async fn an_infra_env_that_names_no_time_source_any_more_has_that_of_the_site() {
+    let site = |settings: &mut Settings| settings.default_ntp = "ntp.site.example.com".into();
+    let door = Door::with(Place::new().await, Clock::System, site).await;
+    let id = Uuid::new_v4();
+    let made = put(&door, &format!("/infra-envs/{id}"), &pool("lab")).await;
+    assert_eq!(made.body["additional_ntp_sources"], "ntp.site.example.com");
+    let update = async |body: Value| {
+        let answer = door
+            .ask(Method::PATCH, &format!("{V2}/infra-envs/{id}"), Some(&body))
+            .await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+        let text = |name: &str| answer.body[name].as_str().unwrap_or_default().to_owned();
+        (text("additional_ntp_sources"), text("ntp_sources"))
+    };
+    let own = update(json!({ "additional_ntp_sources": "", "ntp_sources": "ntp.example.com" })).await;
+    assert_eq!(own, (String::new(), "ntp.example.com".into()));
+    let none = update(json!({ "ntp_sources": "" })).await;
+    assert_eq!(none, ("ntp.site.example.com".into(), String::new()));
 }
 
 #[tokio::test]

@@ -148,6 +148,23 @@ fn a_chosen_disk_stays_while_it_is_eligible() {
 }
 
 #[test]
+fn only_a_choice_of_the_owner_is_taken_back_and_then_the_inventory_decides() {
+    let mut inventory = machine(vec![disk("sda", "SSD", 100), disk("sdb", "SSD", 200)]);
+    judge(&mut inventory, 100, None);
+    let mut tenant = Tenant::default();
+    note(&mut tenant, find(&inventory, "/dev/sdb"));
+    release(&mut tenant, &inventory);
+    assert_eq!(tenant.installation_disk_id, "/dev/sdb", "nobody chose it");
+    tenant.disk_chosen = true;
+    release(&mut tenant, &inventory);
+    let names = (&*tenant.installation_disk_id, &*tenant.installation_disk_path);
+    assert_eq!((names, tenant.disk_chosen), (("/dev/sda", "/dev/sda"), false));
+    tenant.disk_chosen = true;
+    release(&mut tenant, &Inventory::default());
+    assert_eq!(tenant, Tenant::default(), "nobody knows its disks");
+}
+
+#[test]
 fn identity_prefers_the_most_stable_name() {
     let mut disk = disk("sda", "SSD", 1);
     assert_eq!(identity(&disk), "/dev/sda");

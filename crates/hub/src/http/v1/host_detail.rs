@@ -79,6 +79,7 @@ async fn detail(hub: &Hub, host: &Host) -> Result<HostDetail, Error> {
         approved: host.approved,
         followed: host.followed,
         given_name: host.given_name().unwrap_or_default().to_owned(),
+        disk_chosen: host.tenant.disk_chosen,
         moving_to: host.moving_to.map(|id| id.0),
         ignition_headers_set: !host.tenant.ignition_headers.is_empty(),
         events_url: format!("{v2}/events?host_id={}", host.id),

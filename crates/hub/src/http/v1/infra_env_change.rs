@@ -7,7 +7,7 @@ use crate::http::body::Json;
 use crate::http::problem::{ProblemV1, json};
 use crate::http::view;
 use crate::turn::Ask;
-use crate::usecase::infra_env_update::infra_env_clear;
+use crate::usecase::infra_env_update::infra_env_change;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -27,20 +27,22 @@ pub fn routes() -> Router<Hub> {
     Router::new().route("/infra-envs/{infra_env_id}", patch(change))
 }
 
-/// Take settings from an InfraEnv
+/// Take settings from an InfraEnv, or give it another cluster
 ///
-/// Hosts that boot its image from then on do not have them.
+/// Hosts that boot its image from then on do not have the settings, and belong to that cluster. The one it had must not
+/// exist any more.
 #[utoipa::path(patch, path = "/api/muster/v1/infra-envs/{infra_env_id}", operation_id = "changeInfraEnv", tag = "muster",
     params(("infra_env_id" = Uuid, Path)), request_body = ChangeInfraEnv,
     responses((status = 200, description = "The InfraEnv as it is now", body = InfraEnvView),
         (status = 400, description = "Something in the request is wrong", body = Problem),
-        (status = 404, description = "No such InfraEnv", body = Problem)))]
+        (status = 404, description = "No such InfraEnv or cluster", body = Problem),
+        (status = 409, description = "Its cluster exists", body = Problem)))]
 async fn change(
     State(hub): State<Hub>,
     V1(Ids(id)): V1<Ids<Uuid>>,
     ask: Ask,
     V1(Json(body)): V1<Json<ChangeInfraEnv>>,
 ) -> Result<Response, ProblemV1> {
-    let row = infra_env_clear(&hub, InfraEnvId(id), &body.clear, &ask).await?;
+    let row = infra_env_change(&hub, InfraEnvId(id), &body, &ask).await?;
     Ok(json(StatusCode::OK, &view::infra_env::full(&hub, &row)))
 }
