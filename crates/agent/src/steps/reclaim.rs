@@ -7,12 +7,13 @@
 use super::Context;
 use crate::install::source::{Fetch, fetch_file};
 use crate::note;
-use crate::sys::power;
+use crate::sys::{self, power};
 use anyhow::{Context as _, bail};
 use muster_contract::v2::agent::args::{BootArtifactsArgs, RebootForReclaimArgs};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+const BOOT: &str = "boot";
 const FOLDER: &str = "boot/discovery";
 const LOADER: &str = "boot/loader";
 const ENTRY: &str = "boot/loader/entries/00-muster-discovery.conf";
@@ -49,6 +50,12 @@ pub fn download(context: &Context, args: &BootArtifactsArgs) -> anyhow::Result<S
         return Ok(String::new());
     }
     note!("the hub wants this machine back: the discovery kernel is fetched");
+    let boot = system.join(BOOT);
+    if boot.is_dir() {
+        // CoreOS keeps it read-only; a container sees that mount below the folder of the system.
+        sys::make_writable(&boot)
+            .with_context(|| format!("{} is read-only and cannot be made writable", boot.display()))?;
+    }
     std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     for (url, name) in [(&args.kernel_url, "vmlinuz"), (&args.initrd_url, "initrd")] {
         let fetch = Fetch {

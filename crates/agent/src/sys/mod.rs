@@ -207,6 +207,33 @@ pub fn mount(source: &str, target: &Path, kind: &str, read_only: bool) -> io::Re
     .map(drop)
 }
 
+/// Where this path is mounted read-only, it is so no longer. Everything else about the mount stays.
+pub fn make_writable(path: &Path) -> io::Result<()> {
+    let target = path_text(path)?;
+    let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: the text ends with a zero byte, and the answer is written by the call.
+    check(unsafe { libc::statvfs(target.as_ptr(), found.as_mut_ptr()) })?;
+    // SAFETY: written, as the call succeeded.
+    let flags = unsafe { found.assume_init() }.f_flag;
+    if flags & libc::ST_RDONLY == 0 {
+        return Ok(());
+    }
+    // Both calls number these alike.
+    let kept = flags & (libc::ST_NOSUID | libc::ST_NODEV | libc::ST_NOEXEC | libc::ST_NOATIME);
+    let nothing = std::ptr::null();
+    // SAFETY: the text lives through the call; a remount reads neither a source nor a kind.
+    check(unsafe {
+        libc::mount(
+            nothing,
+            target.as_ptr(),
+            nothing,
+            libc::MS_REMOUNT | kept,
+            std::ptr::null(),
+        )
+    })
+    .map(drop)
+}
+
 /// Loads a kernel module that is not compressed; one that is loaded already is fine.
 pub fn load_module(file: &std::fs::File, options: &str) -> io::Result<()> {
     let options = text(options)?;

@@ -2,6 +2,8 @@
 
 use crate::world::*;
 use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::Command;
 
 fn output(told: &Value) -> Value {
     serde_json::from_str(told["output"].as_str().unwrap()).unwrap()
@@ -171,6 +173,49 @@ fn the_way_back_to_discovery_is_laid_on_the_disk() {
         std::fs::read_to_string(world.path("host/boot/loader/entries/00-muster-discovery.conf")).unwrap();
     assert!(entry.contains("coreos.live.rootfs_url="), "{entry}");
     assert!(!exists(&folder.join("vmlinuz.part")));
+}
+
+/// A file system that goes with this.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn at(path: PathBuf) -> Self {
+        std::fs::create_dir_all(&path).unwrap();
+        muster_agent::sys::mount("tmpfs", &path, "tmpfs", false).expect("only root may mount");
+        Self(path)
+    }
+
+    fn remount(&self, how: &str) {
+        let done = Command::new("mount").args(["-o", how]).arg(&self.0).status();
+        assert!(done.unwrap().success());
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_read_only_boot_file_system_is_made_writable_for_the_way_back() {
+    let world = artifacts();
+    let boot = Mounted::at(world.path("host/boot"));
+    world.file("host/boot/loader/loader.conf", "");
+    boot.remount("remount,ro,nosuid");
+    assert!(
+        std::fs::write(boot.0.join("probe"), "").is_err(),
+        "it is read-only"
+    );
+    let told = fetch(&world);
+    assert_eq!(told["exit_code"], 0, "{told}");
+    assert!(exists(&boot.0.join("discovery/vmlinuz")));
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    let line = mounts
+        .lines()
+        .find(|line| line.contains(boot.0.to_str().unwrap()));
+    let line = line.unwrap();
+    assert!(line.contains("nosuid"), "the rest of it stays: {line}");
 }
 
 #[test]
