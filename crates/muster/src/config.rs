@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 /// Names under which deployments of the reference service already keep these settings, and one directory for all that
 /// is fetched for images.
-const ALIASES: [(&str, &str); 16] = [
+const ALIASES: [(&str, &str); 19] = [
     ("cache-dir", "MUSTER_IMAGE_CACHE"),
     ("os-images", "OS_IMAGES"),
     ("release-images", "RELEASE_IMAGES"),
@@ -28,6 +28,9 @@ const ALIASES: [(&str, &str); 16] = [
     ("single-node-dns", "ENABLE_SINGLE_NODE_DNSMASQ"),
     ("service-ca", "SERVICE_CA_CERT_PATH"),
     ("skip-cert-verification", "SKIP_CERT_VERIFICATION"),
+    ("ironic-agent-image", "IRONIC_AGENT_IMAGE"),
+    ("ironic-agent-image-arm", "IRONIC_AGENT_IMAGE_ARM"),
+    ("pause-provisioned", "PAUSE_PROVISIONED_BMHS"),
 ];
 
 /// Flags that a file or a variable cannot set.
@@ -248,6 +251,10 @@ mod tests {
         assert_eq!(
             variable("agent-image", &set(&["AGENT_DOCKER_IMAGE"])),
             "AGENT_DOCKER_IMAGE"
+        );
+        assert_eq!(
+            variable("pause-provisioned", &set(&["PAUSE_PROVISIONED_BMHS"])),
+            "PAUSE_PROVISIONED_BMHS"
         );
         assert_eq!(variable("data-dir", &set(&[])), "MUSTER_DATA_DIR");
     }

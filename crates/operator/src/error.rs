@@ -10,6 +10,7 @@ pub enum Error {
     /// The object is gone; its deletion is a change of its own.
     #[error("the object is gone")]
     Gone,
+    /// Also when what is to be made is there already: looking again at once would find the same.
     #[error("the Kubernetes API refused or failed")]
     Kube(#[source] Box<kube::Error>),
     #[error("the hub refused or failed")]
@@ -20,10 +21,23 @@ pub enum Error {
     Start(String),
 }
 
+/// With code 409, like a lost race, but told apart by its reason.
+const ALREADY_EXISTS: &str = "AlreadyExists";
+
+impl Error {
+    /// What was to be made is there already.
+    pub fn is_there_already(&self) -> bool {
+        let Self::Kube(error) = self else { return false };
+        matches!(&**error, kube::Error::Api(status) if status.code == 409 && status.reason == ALREADY_EXISTS)
+    }
+}
+
 impl From<kube::Error> for Error {
     fn from(error: kube::Error) -> Self {
         match &error {
-            kube::Error::Api(status) if status.code == 409 => Self::Conflict,
+            kube::Error::Api(status) if status.code == 409 && status.reason != ALREADY_EXISTS => {
+                Self::Conflict
+            }
             kube::Error::Api(status) if status.code == 404 => Self::Gone,
             _ => Self::Kube(Box::new(error)),
         }
@@ -83,4 +97,28 @@ pub fn chain(error: &dyn std::error::Error) -> String {
         cause = inner.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::core::Status;
+
+    fn answered(code: u16, reason: &str) -> Error {
+        let status = Status::failure("no", reason).with_code(code);
+        kube::Error::Api(status.boxed()).into()
+    }
+
+    #[test]
+    fn only_a_lost_race_is_looked_at_again_at_once() {
+        assert!(matches!(answered(409, "Conflict"), Error::Conflict));
+        assert!(matches!(answered(404, "NotFound"), Error::Gone));
+        let taken = answered(409, "AlreadyExists");
+        assert!(matches!(taken, Error::Kube(_)), "{taken:?}");
+        assert!(taken.is_there_already());
+        assert!(
+            !answered(409, "Conflict").is_there_already()
+                && !answered(500, "AlreadyExists").is_there_already()
+        );
+    }
 }

@@ -27,24 +27,24 @@ use runtime::provider::Providers;
 use runtime::work::{self, Job};
 use runtime::{Context, feed, lease, metrics};
 use std::sync::Arc;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-/// Works until `stop`; looks that have begun are finished. Without a server it works as soon as there is one.
+/// Works until `stop`; looks that have begun are finished. Without a server it works as soon as there is one. Metrics
+/// and health are served on `metrics`, if it is given.
 pub async fn run(
     options: Options,
     connection: Connection,
+    metrics: Option<TcpListener>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     let me = identity();
     let ctx = Arc::new(context(&options, connection, &me)?);
     // Ends with this function, whatever happens.
     let mut background = JoinSet::new();
-    if let Some(address) = options.metrics {
-        let listener = tokio::net::TcpListener::bind(address).await;
-        let listener =
-            listener.map_err(|error| Error::Start(format!("cannot listen on {address}: {error}")))?;
+    if let Some(listener) = metrics {
         background.spawn(metrics::serve(ctx.clone(), listener));
     }
     let watching = ctx.clone();
@@ -88,10 +88,12 @@ fn context(options: &Options, connection: Connection, me: &str) -> Result<Contex
         metrics: Metrics::new(requests),
         told: Default::default(),
         spokes: Default::default(),
-        providers: Providers::new(own_lease(options, &kube)),
+        providers: Providers::new(own_lease(options, &kube)).limited_to(&options.agent_namespaces),
         reclaim_image: options.reclaim_image.clone(),
         metal_boot: options.metal_boot,
         ironic: options.ironic.clone(),
+        ironic_images: options.ironic_images.clone(),
+        pause_provisioned: options.pause_provisioned,
         clock: options.clock.clone(),
         retry: options.retry,
         kube,
@@ -143,7 +145,7 @@ async fn lead(
     }
     let Election::On { namespace, terms } = options.election else {
         ctx.metrics.leads(true);
-        ctx.wake_everything();
+        ctx.start_over();
         return work_all(ctx, &jobs, stop).await;
     };
     let namespace = namespace.unwrap_or_else(|| ctx.kube.default_namespace().to_owned());
@@ -155,7 +157,7 @@ async fn lead(
             () = election.win() => {}
         }
         ctx.metrics.leads(true);
-        ctx.wake_everything();
+        ctx.start_over();
         let stopped = tokio::select! {
             () = work_all(ctx.clone(), &jobs, stop.clone()) => true,
             () = election.keep() => false,

@@ -4,7 +4,7 @@ use crate::controller::Chosen;
 use crate::key::Key;
 use crate::runtime::clock::Clock;
 use crate::runtime::lease::Terms;
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -14,9 +14,9 @@ pub struct Options {
     pub controllers: Chosen,
     /// Empty: all namespaces.
     pub namespaces: Vec<String>,
+    /// Where machines of Cluster API take Agents from; empty: from all namespaces that are seen.
+    pub agent_namespaces: Vec<String>,
     pub election: Election,
-    /// Where metrics and health are served; absent: nowhere.
-    pub metrics: Option<SocketAddr>,
     /// How long after a failure an object is looked at again.
     pub retry: Duration,
     /// The container image with `muster-agent` by which nodes are fetched back from the inside of their clusters;
@@ -26,6 +26,11 @@ pub struct Options {
     pub metal_boot: MetalBoot,
     /// The Secret that tells where Ironic is and which image its agent has; for the converged flow.
     pub ironic: Key,
+    /// Container images of Ironic's agent by architecture (`x86_64`, `arm64`), where neither an InfraEnv nor that Secret
+    /// names one.
+    pub ironic_images: BTreeMap<String, String>,
+    /// Whether BareMetalHosts of installed hosts are paused once they are detached.
+    pub pause_provisioned: bool,
     pub clock: Clock,
 }
 
@@ -58,15 +63,17 @@ impl Default for Options {
             hub_url: "http://127.0.0.1:8090".into(),
             controllers: Chosen::default(),
             namespaces: Vec::new(),
+            agent_namespaces: Vec::new(),
             election: Election::On {
                 namespace: None,
                 terms: Terms::default(),
             },
-            metrics: None,
             retry: Duration::from_secs(10),
             reclaim_image: None,
             metal_boot: MetalBoot::default(),
             ironic: Key::new("openshift-machine-api", "metal3-image-customization-config"),
+            ironic_images: BTreeMap::new(),
+            pause_provisioned: true,
             clock: Clock::default(),
         }
     }

@@ -3,11 +3,16 @@
 use super::serve::{LogFormat, start_log, stop_signal};
 use crate::exit::{Failure, Outcome};
 use crate::output;
+use clap::ArgAction;
+use clap::builder::BoolishValueParser;
 use muster_operator::controller::Chosen;
+use muster_operator::controller::preprovisioning_image::ironic::architecture;
 use muster_operator::crd::{self, ClusterRefs};
 use muster_operator::{Connection, Election, Key, MetalBoot, Options};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use tokio::net::TcpListener;
 
 /// Run the Kubernetes operator, or print what a cluster needs for it
 #[derive(Debug, clap::Args)]
@@ -40,7 +45,12 @@ Examples:
   muster operator run
   muster operator run --kubeconfig ~/.kube/config --hub http://hub.example.com:8090
   muster operator run --controllers infra-env --no-leader-election
-  muster operator run --metrics 0.0.0.0:8080")]
+  muster operator run --metrics 0.0.0.0:8080
+  muster operator run --converged --ironic-agent-image arm64=registry.example.com/ipa:arm64
+
+When MUSTER_IRONIC_AGENT_IMAGE and MUSTER_PAUSE_PROVISIONED are not set, the names that the
+reference service has for them are read: IRONIC_AGENT_IMAGE, with IRONIC_AGENT_IMAGE_ARM for
+arm64, and PAUSE_PROVISIONED_BMHS.")]
 pub struct RunArgs {
     #[command(flatten)]
     kube: KubeArgs,
@@ -64,6 +74,10 @@ pub struct KubeArgs {
     /// Only objects of this namespace (may be repeated); all namespaces when absent
     #[arg(long, value_name = "NAME")]
     namespace: Vec<String>,
+    /// Machines of Cluster API take Agents of this namespace only (may be repeated; with --namespace, one of those);
+    /// of all namespaces that are seen when absent
+    #[arg(long, value_name = "NAME")]
+    agent_namespace: Vec<String>,
     /// Act without asking whether another operator does
     #[arg(long)]
     no_leader_election: bool,
@@ -90,6 +104,26 @@ pub struct KubeArgs {
         value_parser = secret_key
     )]
     ironic_config: Key,
+    /// The container image of Ironic's agent where neither an InfraEnv nor that Secret names one (may be repeated); for
+    /// machines of architecture ARCH, x86_64 when absent; for --converged
+    #[arg(long, value_name = "[ARCH=]IMAGE", value_delimiter = ',', value_parser = agent_image)]
+    ironic_agent_image: Vec<(String, String)>,
+    /// The one for arm64: deployments of the reference service have a variable of its own for it
+    #[arg(long, value_name = "IMAGE", hide = true)]
+    ironic_agent_image_arm: Option<String>,
+    /// Whether BareMetalHosts of installed hosts are paused once they are detached, so that a restore from a backup
+    /// does not touch their machines
+    #[arg(long, value_name = "BOOL", default_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
+    pause_provisioned: bool,
+}
+
+/// The architecture under its usual name, and the image.
+fn agent_image(text: &str) -> Result<(String, String), String> {
+    let (word, image) = text.split_once('=').unwrap_or(("", text));
+    match image.contains('=') || image.chars().any(char::is_whitespace) {
+        true => Err("it has the form [ARCH=]IMAGE".into()),
+        false => Ok((architecture(word.trim()).to_owned(), image.to_owned())),
+    }
 }
 
 fn secret_key(text: &str) -> Result<Key, String> {
@@ -146,6 +180,28 @@ async fn run_operator(hub: &str, args: RunArgs) -> Outcome {
 }
 
 impl KubeArgs {
+    /// By architecture. An empty variable is as good as none.
+    fn ironic_images(&self) -> BTreeMap<String, String> {
+        let arm = self.ironic_agent_image_arm.iter();
+        let arm = arm.map(|image| ("arm64".to_owned(), image.clone()));
+        // The later of two counts.
+        arm.chain(self.ironic_agent_image.clone())
+            .filter(|(_, image)| !image.is_empty())
+            .collect()
+    }
+
+    /// Agents of a namespace that is not watched would never be taken, and nobody would know why.
+    fn sees_its_agents(&self) -> Outcome {
+        let seen = |name: &&String| self.namespace.is_empty() || self.namespace.contains(name);
+        match self.agent_namespace.iter().find(|name| !seen(name)) {
+            None => Ok(()),
+            Some(name) => Err(
+                Failure::other(format!("the operator does not see --agent-namespace {name}"))
+                    .next(format!("add --namespace {name}, or leave out --namespace")),
+            ),
+        }
+    }
+
     /// Finds out how the cluster is reached, and does not reach for it yet.
     pub async fn connect(&self) -> Outcome<Connection> {
         Connection::open(self.kubeconfig.as_deref()).await.map_err(failed)
@@ -153,6 +209,8 @@ impl KubeArgs {
 
     /// Runs an operator for a hub until `stop`. A cluster that is away is waited for.
     pub async fn run(self, connection: Connection, hub: &str, stop: impl Future<Output = ()>) -> Outcome {
+        self.sees_its_agents()?;
+        let ironic_images = self.ironic_images();
         let election = if self.no_leader_election {
             Election::Off
         } else {
@@ -165,21 +223,34 @@ impl KubeArgs {
             hub_url: hub.to_owned(),
             controllers: self.controllers,
             namespaces: self.namespace,
+            agent_namespaces: self.agent_namespace,
             election,
-            metrics: self.metrics,
             reclaim_image: self.reclaim_image,
             metal_boot: if self.converged {
                 MetalBoot::Converged
             } else {
                 MetalBoot::LiveImage
             },
+            ironic_images,
+            pause_provisioned: self.pause_provisioned,
             ironic: self.ironic_config,
             ..Options::default()
         };
-        muster_operator::run(options, connection, stop)
+        let metrics = match self.metrics {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        };
+        muster_operator::run(options, connection, metrics, stop)
             .await
             .map_err(failed)
     }
+}
+
+async fn listen(address: SocketAddr) -> Outcome<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| {
+        Failure::other(format!("metrics cannot be served on {address}: {error}"))
+            .next("give --metrics an address of this machine and a port that nothing else uses")
+    })
 }
 
 fn failed(error: muster_operator::Error) -> Failure {
@@ -217,5 +288,69 @@ mod tests {
             wrong.to_string().contains("agent-machine"),
             "it names those there are: {wrong}"
         );
+    }
+
+    fn images(words: &[&str]) -> Vec<(String, String)> {
+        let words = std::iter::once("muster").chain(words.iter().copied());
+        let parsed = Cli::try_parse_from(words).unwrap().kube.ironic_images();
+        parsed.into_iter().collect()
+    }
+
+    #[test]
+    fn images_of_ironics_agent_are_told_apart_by_architecture() {
+        let pair = |arch: &str, image: &str| (arch.to_owned(), image.to_owned());
+        assert_eq!(images(&[]), []);
+        assert_eq!(images(&["--ironic-agent-image="]), [], "an empty variable");
+        assert_eq!(
+            images(&["--ironic-agent-image", "registry:5000/ipa@sha256:1"]),
+            [pair("x86_64", "registry:5000/ipa@sha256:1")]
+        );
+        let both = [pair("arm64", "ipa:arm"), pair("x86_64", "ipa:1")];
+        for words in [
+            &[
+                "--ironic-agent-image=amd64=ipa:1",
+                "--ironic-agent-image=aarch64=ipa:arm",
+            ][..],
+            &["--ironic-agent-image=ipa:1,arm64=ipa:arm"],
+            &["--ironic-agent-image=ipa:1", "--ironic-agent-image-arm=ipa:arm"],
+            &[
+                "--ironic-agent-image=ipa:1,arm64=ipa:arm",
+                "--ironic-agent-image-arm=ipa:other",
+            ],
+        ] {
+            assert_eq!(images(words), both, "{words:?}");
+        }
+        let wrong = Cli::try_parse_from(["muster", "--ironic-agent-image", "a=b=c"]).unwrap_err();
+        assert!(wrong.to_string().contains("[ARCH=]IMAGE"), "{wrong}");
+    }
+
+    #[test]
+    fn machines_are_paused_unless_somebody_says_no() {
+        let pauses = |words: &[&str]| Cli::try_parse_from(words).unwrap().kube.pause_provisioned;
+        assert!(pauses(&["muster"]));
+        assert!(!pauses(&["muster", "--pause-provisioned", "no"]));
+    }
+
+    #[test]
+    fn agents_are_taken_only_from_namespaces_that_are_seen() {
+        let cases: [(&[&str], bool); 4] = [
+            (&["muster"], true),
+            (
+                &["muster", "--agent-namespace", "pool", "--agent-namespace", "lab"],
+                true,
+            ),
+            (
+                &["muster", "--namespace", "pool", "--agent-namespace", "pool"],
+                true,
+            ),
+            (
+                &["muster", "--namespace", "blue", "--agent-namespace", "pool"],
+                false,
+            ),
+        ];
+        for (words, goes) in cases {
+            let kube = Cli::try_parse_from(words).unwrap().kube;
+            assert_eq!(kube.sees_its_agents().is_ok(), goes, "{words:?}");
+        }
     }
 }

@@ -59,6 +59,7 @@ pub struct AgentClusterStatus {
     pub conditions: Vec<Condition>,
     /// Not used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub failure_domains: Vec<FailureDomain>,
 }
 

@@ -129,7 +129,12 @@ pub const NAME: &str = "agent";
 /// The condition that says whether all settings are applied.
 pub const RECONCILE_COMPLETED: &str = "ReconcileCompleted";
 
+/// The condition that says whether the service works.
+pub const DEPLOYMENTS_HEALTHY: &str = "DeploymentsHealthy";
+
 pub mod reason {
+    pub const DEPLOYMENT_FAILURE: &str = "DeploymentFailure";
+    pub const DEPLOYMENT_SUCCEEDED: &str = "DeploymentSucceeded";
     pub const RECONCILE_SUCCEEDED: &str = "ReconcileSucceeded";
     pub const SETTINGS_NOT_APPLIED: &str = "SettingsNotApplied";
 }

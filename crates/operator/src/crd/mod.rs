@@ -82,7 +82,7 @@ pub fn own(cluster_refs: ClusterRefs) -> Vec<CustomResourceDefinition> {
         .map(|crd| Draft::of(crd).also_as("v1alpha1").labelled(CAPI_LABELS));
     plain
         .chain(provider)
-        .map(|draft| draft.with_rules(&rules).finish())
+        .map(|draft| draft.with_rules(&rules).with_optional_spec().finish())
         .collect()
 }
 

@@ -7,7 +7,7 @@ pub struct Rule {
     /// Names of properties from the root to the place.
     pub path: &'static [&'static str],
     pub rule: String,
-    pub message: &'static str,
+    pub message: String,
     /// The rule speaks of `oldSelf` and is to be checked at creation too, when there is none.
     pub on_create: bool,
 }
@@ -19,7 +19,12 @@ const INSTALLING: &str = "['preparing-for-installation', 'preparing-failed', 'pr
 /// What may change in an AgentClusterInstall after the installation has begun.
 pub const FREE_WHILE_INSTALLING: [&str; 2] = ["clusterMetadata", "ignitionEndpoint"];
 
-/// A field below the spec, and what its absence means.
+/// Who manages the network where nobody says it, of an object `WHO`.
+const NETWORK_MANAGED_BY_USER: &str = "((has(WHO.spec.platformType) && WHO.spec.platformType in ['None', 'External']) \
+    || (WHO.spec.provisionRequirements.controlPlaneAgents == 1 && (!has(WHO.spec.provisionRequirements.workerAgents) \
+    || WHO.spec.provisionRequirements.workerAgents == 0)))";
+
+/// A field below the spec, and what its absence means; `WHO` stands for the object.
 type Field = (&'static [&'static str], &'static str);
 
 /// What an installation that has begun is made of. Objects are taken apart: one without anything in it is as good as none.
@@ -30,7 +35,7 @@ pub const FROZEN: &[Field] = &[
     (&["networking", "clusterNetwork"], "[]"),
     (&["networking", "serviceNetwork"], "[]"),
     (&["networking", "networkType"], "''"),
-    (&["networking", "userManagedNetworking"], "false"),
+    (&["networking", "userManagedNetworking"], NETWORK_MANAGED_BY_USER),
     (&["sshPublicKey"], "''"),
     (&["ntpSources"], "[]"),
     (&["controlPlane", "name"], "''"),
@@ -153,8 +158,9 @@ fn agent_cluster_install() -> Vec<Rule> {
             "(has(self.networking.userManagedNetworking) && self.networking.userManagedNetworking == {value})"
         )
     };
-    let platform = |name: &str| format!("(has(self.platformType) && self.platformType == '{name}')");
-    vec![
+    let [needs_user, manages_itself] = ["['None', 'External']", "['BareMetal', 'Nutanix']"]
+        .map(|names| format!("(has(self.platformType) && self.platformType in {names})"));
+    let mut rules = vec![
         rule(
             "AgentClusterInstall",
             &["spec"],
@@ -171,18 +177,14 @@ fn agent_cluster_install() -> Vec<Rule> {
         rule(
             "AgentClusterInstall",
             &["spec"],
-            format!("!({} && {})", platform("None"), managed("false")),
-            "platform None needs user managed networking",
+            format!("!({needs_user} && {})", managed("false")),
+            "platforms None and External need user managed networking",
         ),
         rule(
             "AgentClusterInstall",
             &["spec"],
-            format!(
-                "!({} && {} && !{single_node})",
-                platform("BareMetal"),
-                managed("true")
-            ),
-            "platform BareMetal manages its network itself",
+            format!("!({manages_itself} && {} && !{single_node})", managed("true")),
+            "platforms BareMetal and Nutanix manage their network themselves",
         ),
         rule(
             "AgentClusterInstall",
@@ -190,34 +192,42 @@ fn agent_cluster_install() -> Vec<Rule> {
             "oldSelf == 'Unknown' || self == oldSelf".into(),
             "the name of the platform can be set once",
         ),
-        rule(
-            "AgentClusterInstall",
-            &[],
-            frozen(),
-            "the installation has begun: only clusterMetadata and ignitionEndpoint can be changed, and \
-             provisionRequirements after its end",
-        ),
-    ]
+    ];
+    rules.extend(frozen());
+    rules
 }
 
-/// Once an installation has begun, most of the spec stays as it is.
-fn frozen() -> String {
-    let began = |reasons: &str| {
-        format!(
-            "(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, \
-             c.type == 'Completed' && has(c.reason) && c.reason in {reasons}))"
-        )
-    };
-    let same = |(path, empty): &(&[&str], &str)| same_value(path, empty);
-    let stays = FROZEN.iter().map(same).collect::<Vec<_>>().join(" && ");
-    let counts = COUNTS.iter().map(same).collect::<Vec<_>>().join(" && ");
-    let installing = began("['InstallationInProgress']");
-    let any = began("['InstallationInProgress', 'InstallationCompleted', 'InstallationFailed']");
-    format!("!{any} || ({stays} && (!{installing} || ({counts})))")
+/// Once an installation has begun, most of the spec stays as it is. A rule for each field, so that whoever changes
+/// several is told of all of them: a text that is put together is too costly for the API server.
+fn frozen() -> impl Iterator<Item = Rule> {
+    let stays = FROZEN.iter().map(|field| {
+        let began = began("['InstallationInProgress', 'InstallationCompleted', 'InstallationFailed']");
+        keeps(field, &began, "the installation has begun", "any more")
+    });
+    let counts = COUNTS.iter().map(|field| {
+        let began = began("['InstallationInProgress']");
+        keeps(field, &began, "the installation is under way", "before its end")
+    });
+    stays.chain(counts)
+}
+
+fn keeps((path, empty): &Field, when: &str, why: &str, until: &str) -> Rule {
+    let same = same_value(path, empty);
+    let message = format!("{why}: spec.{} cannot be changed {until}", path.join("."));
+    rule("AgentClusterInstall", &[], format!("!{when} || {same}"), &message)
+}
+
+fn began(reasons: &str) -> String {
+    format!(
+        "(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, \
+         c.type == 'Completed' && has(c.reason) && c.reason in {reasons}))"
+    )
 }
 
 fn agent_classification() -> Vec<Rule> {
     let name = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
+    // The mark of a query that failed goes before it, and both together must be a legal value: 63 characters.
+    let value = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,50}[A-Za-z0-9])?";
     vec![
         rule(
             "AgentClassification",
@@ -240,8 +250,8 @@ fn agent_classification() -> Vec<Rule> {
         rule(
             "AgentClassification",
             &["spec", "labelValue"],
-            format!("self == '' || self.matches('^{name}$')"),
-            "labelValue must be a legal value of a label",
+            format!("self == '' || self.matches('^{value}$')"),
+            "labelValue must be a legal value of a label of at most 52 characters",
         ),
         rule(
             "AgentClassification",
@@ -276,17 +286,21 @@ fn same_value(path: &[&str], empty: &str) -> String {
         let there: Vec<String> = (1..=path.len())
             .map(|depth| format!("has({who}.spec.{})", path[..depth].join(".")))
             .collect();
-        format!("({} ? {whole} : {empty})", there.join(" && "))
+        format!(
+            "({} ? {whole} : {})",
+            there.join(" && "),
+            empty.replace("WHO", who)
+        )
     };
     format!("{} == {}", value("self"), value("oldSelf"))
 }
 
-fn rule(kind: &'static str, path: &'static [&'static str], rule: String, message: &'static str) -> Rule {
+fn rule(kind: &'static str, path: &'static [&'static str], rule: String, message: &str) -> Rule {
     Rule {
         kind,
         path,
         rule,
-        message,
+        message: message.into(),
         on_create: false,
     }
 }

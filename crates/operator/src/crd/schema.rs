@@ -77,6 +77,17 @@ impl Draft {
         self
     }
 
+    /// An object may leave out its spec when nothing in it has to be given.
+    pub fn with_optional_spec(mut self) -> Self {
+        for version in self.versions() {
+            let spec = &mut version["schema"]["openAPIV3Schema"]["properties"]["spec"];
+            if spec.get("required").is_none() {
+                spec["default"] = json!({});
+            }
+        }
+        self
+    }
+
     pub fn labelled(mut self, labels: &[(&str, &str)]) -> Self {
         let labels: Map<_, _> = labels
             .iter()

@@ -20,6 +20,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::ApiResource;
 use kube::{Resource, ResourceExt};
 use muster_contract::HubClient;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub struct Context {
@@ -40,6 +41,10 @@ pub struct Context {
     pub metal_boot: MetalBoot,
     /// The Secret that tells where Ironic is.
     pub ironic: Key,
+    /// Images of Ironic's agent that the site has, by architecture.
+    pub ironic_images: BTreeMap<String, String>,
+    /// Whether BareMetalHosts of installed hosts are paused once they are detached.
+    pub pause_provisioned: bool,
     pub clock: Clock,
     /// How long after a failure an object is looked at again.
     pub retry: Duration,
@@ -314,7 +319,9 @@ impl Context {
         }
     }
 
-    pub fn wake_everything(&self) {
+    /// Everything is looked at, and the hub is told again what it does not show.
+    pub fn start_over(&self) {
+        self.told.forget_all();
         for hook in &self.hooks.everything {
             hook(self);
         }

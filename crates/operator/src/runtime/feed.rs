@@ -15,7 +15,7 @@ pub async fn follow(ctx: &Context) {
     loop {
         let from = head(ctx).await;
         // What changed before `from` was not seen: so everything is looked at.
-        ctx.wake_everything();
+        ctx.start_over();
         from_there(ctx, from).await;
         // A hub that says so again and again is not asked in a circle.
         tokio::time::sleep(RETRY).await;
@@ -26,7 +26,10 @@ pub async fn follow(ctx: &Context) {
 async fn head(ctx: &Context) -> i64 {
     loop {
         match ctx.hub.hub_status().await {
-            Ok(status) => return status.newest_change,
+            Ok(status) => {
+                ctx.metrics.hub_is_there(true);
+                return status.newest_change;
+            }
             Err(error) => away(ctx, &error).await,
         }
     }
@@ -35,10 +38,15 @@ async fn head(ctx: &Context) -> i64 {
 /// Until the feed no longer reaches back to where this is.
 async fn from_there(ctx: &Context, after: i64) {
     let mut feed = ctx.hub.follow(after);
+    let mut was_away = false;
     loop {
         match feed.next(WAIT_SECONDS).await {
             Ok(page) => {
                 ctx.metrics.hub_is_there(true);
+                if std::mem::take(&mut was_away) {
+                    // It may have other settings now, or other records: of neither its feed would tell.
+                    ctx.start_over();
+                }
                 ctx.metrics.fed(page.changes.len());
                 page.changes.iter().for_each(|change| tell(ctx, change));
             }
@@ -46,7 +54,10 @@ async fn from_there(ctx: &Context, after: i64) {
                 tracing::warn!("the hub's feed does not reach back far enough; everything is read anew");
                 return;
             }
-            Err(error) => away(ctx, &error).await,
+            Err(error) => {
+                was_away = true;
+                away(ctx, &error).await;
+            }
         }
     }
 }
@@ -59,6 +70,8 @@ fn tell(ctx: &Context, change: &Change) {
 
 async fn away(ctx: &Context, error: &ClientError) {
     tracing::debug!(%error, "the feed cannot be read; it is tried again");
-    ctx.metrics.hub_is_there(false);
+    if ctx.metrics.hub_is_there(false) {
+        ctx.hooks.hub_away.iter().for_each(|hook| hook(ctx));
+    }
     tokio::time::sleep(RETRY).await;
 }

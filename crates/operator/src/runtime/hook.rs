@@ -35,6 +35,8 @@ pub struct Hooks {
     pub config_map: Vec<Hook<ConfigMap>>,
     /// Something changed in the hub.
     pub hub: Vec<fn(&Context, &HubChange)>,
+    /// The hub does not answer any more. That it does again is part of `everything`.
+    pub hub_away: Vec<fn(&Context)>,
     /// Everything must be looked at: the operator began to lead, or the feed was cut off.
     pub everything: Vec<fn(&Context)>,
 }

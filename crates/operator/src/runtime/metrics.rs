@@ -95,8 +95,13 @@ impl Metrics {
         self.fed.fetch_add(changes as u64, Ordering::Relaxed);
     }
 
-    pub fn hub_is_there(&self, there: bool) {
-        self.hub_is_there.store(there, Ordering::Relaxed);
+    /// Whether that is news.
+    pub fn hub_is_there(&self, there: bool) -> bool {
+        self.hub_is_there.swap(there, Ordering::Relaxed) != there
+    }
+
+    pub fn is_hub_there(&self) -> bool {
+        self.hub_is_there.load(Ordering::Relaxed)
     }
 
     pub fn mirrors_are_ready(&self) {

@@ -19,6 +19,12 @@ use tokio::sync::watch;
 /// How often a kind that is not installed is looked for, unless somebody says otherwise.
 const ABSENT_RETRY: Duration = Duration::from_secs(30);
 
+/// A server that has just begun may not know its kinds and rights yet: this many answers in a row are believed.
+const ABSENT_TRIES: u32 = 3;
+
+/// The time between them.
+const ABSENT_AGAIN: Duration = Duration::from_secs(2);
+
 /// How often a server that is away is asked for the versions it has.
 const DISCOVERY_RETRY: Duration = Duration::from_secs(1);
 
@@ -145,7 +151,8 @@ impl<K: Kind> Mirror<K> {
         if let Some(object) = self.get(key) {
             return Ok(Some(object));
         }
-        if self.scope.labels.is_none() && self.covers(&key.namespace) {
+        // A reference without a name is nobody's; the API would not even answer.
+        if key.name.is_empty() || self.scope.labels.is_none() && self.covers(&key.namespace) {
             return Ok(None);
         }
         let found = self.api(&key.namespace).get_opt(&key.name).await?;
@@ -219,12 +226,13 @@ impl<K: Kind> Mirror<K> {
     }
 
     async fn follow(&self, namespace: &str, tell: &(impl Fn(&Change<K>) + Send + Sync)) {
-        let mut first = true;
+        let (mut has_arrived, mut was_listed) = (false, false);
         let mut arrived = || {
-            if std::mem::take(&mut first) {
+            if !std::mem::replace(&mut has_arrived, true) {
                 self.waiting.send_modify(|left| *left -= 1);
             }
         };
+        let mut times_absent = 0;
         loop {
             self.choose_version().await;
             let config = watcher::Config {
@@ -243,6 +251,7 @@ impl<K: Kind> Mirror<K> {
                     Ok(Some(Event::InitDone)) => {
                         self.keep_only(namespace, &listed, tell);
                         listed.clear();
+                        (was_listed, times_absent) = (true, 0);
                         arrived();
                     }
                     Ok(Some(Event::Apply(object))) => self.put(object, tell),
@@ -250,15 +259,30 @@ impl<K: Kind> Mirror<K> {
                         self.remove(&Key::of(&object), object.metadata.resource_version, tell);
                     }
                     Ok(None) => break,
-                    Err(error) if is_absent(&error) => {
-                        tracing::debug!(kind = %self.resource().kind, "this kind is not installed or not allowed");
-                        self.keep_only(namespace, &HashSet::new(), tell);
-                        arrived();
-                        tokio::time::sleep(self.scope.absent_retry).await;
-                        break;
-                    }
                     Err(error) => {
-                        tracing::warn!(kind = %self.resource().kind, error = %chain(&error), "a watch was cut off");
+                        let Some(absence) = absence(&error) else {
+                            tracing::warn!(kind = %self.resource().kind, error = %chain(&error), "a watch was cut off");
+                            continue;
+                        };
+                        times_absent += 1;
+                        let pause = match absence.means(times_absent, was_listed) {
+                            Meaning::AskAgain => ABSENT_AGAIN,
+                            Meaning::KeepAll => {
+                                let kind = self.resource().kind;
+                                tracing::warn!(%kind, "this kind may not be read any more; what is known of it is kept");
+                                self.scope.absent_retry
+                            }
+                            Meaning::NoneThere => {
+                                let kind = self.resource().kind;
+                                tracing::debug!(%kind, "this kind is not installed or not allowed");
+                                self.keep_only(namespace, &HashSet::new(), tell);
+                                was_listed = false;
+                                arrived();
+                                self.scope.absent_retry
+                            }
+                        };
+                        tokio::time::sleep(pause).await;
+                        break;
                     }
                 }
             }
@@ -406,11 +430,44 @@ fn selects(selector: &str, labels: Option<&BTreeMap<String, String>>) -> bool {
     }
 }
 
-fn is_absent(error: &watcher::Error) -> bool {
+/// Why a kind cannot be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Absence {
+    NotInstalled,
+    NotAllowed,
+}
+
+/// What follows from it.
+#[derive(Debug, PartialEq, Eq)]
+enum Meaning {
+    AskAgain,
+    /// Objects were there, and nobody says that they went.
+    KeepAll,
+    NoneThere,
+}
+
+impl Absence {
+    /// `times`: how often in a row it was said.
+    fn means(self, times: u32, was_listed: bool) -> Meaning {
+        match self {
+            // What was never there is believed at once: most kinds of others are not installed.
+            Self::NotInstalled if !was_listed => Meaning::NoneThere,
+            Self::NotInstalled | Self::NotAllowed if times < ABSENT_TRIES => Meaning::AskAgain,
+            Self::NotAllowed if was_listed => Meaning::KeepAll,
+            Self::NotInstalled | Self::NotAllowed => Meaning::NoneThere,
+        }
+    }
+}
+
+fn absence(error: &watcher::Error) -> Option<Absence> {
     let (watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause)) = error else {
-        return false;
+        return None;
     };
-    matches!(cause, kube::Error::Api(status) if matches!(status.code, 403 | 404))
+    match cause {
+        kube::Error::Api(status) if status.code == 403 => Some(Absence::NotAllowed),
+        kube::Error::Api(status) if status.code == 404 => Some(Absence::NotInstalled),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

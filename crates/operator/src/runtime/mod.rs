@@ -11,6 +11,7 @@ pub mod looks;
 pub mod merge;
 pub mod metrics;
 pub mod mirror;
+pub mod owner;
 pub mod patch;
 pub mod provider;
 pub mod queue;

@@ -49,7 +49,7 @@ impl Context {
         Ok(())
     }
 
-    /// Makes an object: `Error::Conflict` if there is one already.
+    /// Makes an object. If there is one already, the error says so (`is_there_already`).
     pub async fn create<K: Kind + Serialize>(
         &self,
         writer: Writer,
@@ -95,7 +95,8 @@ impl Context {
         Ok(())
     }
 
-    /// Adds labels to an object that many may write; nothing else of it is touched, so nothing is guarded.
+    /// Adds labels to an object that many may write; nothing else of it is touched, so nothing is guarded. If it is gone,
+    /// whoever named it looks again: nobody tells of objects that were not labelled.
     pub async fn label<K: Kind>(
         &self,
         writer: Writer,
@@ -104,7 +105,10 @@ impl Context {
         labels: &std::collections::BTreeMap<String, String>,
     ) -> Result<(), Error> {
         let patch = json!({ "metadata": { "labels": labels } });
-        self.change(writer, (mirror, hooks), key, &patch).await
+        match self.change(writer, (mirror, hooks), key, &patch).await {
+            Err(Error::Gone) => Err(Error::Conflict),
+            done => done,
+        }
     }
 
     /// Changes an object whatever it is by now: what is written does not depend on what was seen of it. Not for lists.

@@ -23,6 +23,8 @@ struct State {
     when: HashMap<Key, Instant>,
     /// With a worker. Woken meanwhile, they also wait in `when`, but are not handed out before the worker is done.
     busy: HashSet<Key>,
+    /// How often in a row somebody else wrote first.
+    conflicts: HashMap<Key, u32>,
 }
 
 impl Queue {
@@ -104,6 +106,18 @@ impl Queue {
             state.due.insert((at, key.clone()));
             self.news.notify_one();
         }
+    }
+
+    /// Somebody else wrote first; how often in a row before this.
+    pub fn conflicted(&self, key: &Key) -> u32 {
+        let mut state = self.state();
+        let times = state.conflicts.entry(key.clone()).or_default();
+        *times += 1;
+        *times - 1
+    }
+
+    pub fn went_through(&self, key: &Key) {
+        self.state().conflicts.remove(key);
     }
 
     /// All workers were stopped in the middle: what they had is looked at again.

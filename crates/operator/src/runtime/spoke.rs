@@ -1,5 +1,7 @@
 //! Clients of the clusters that were installed: made from the kubeconfig that each cluster leaves behind.
 
+mod kubeconfig;
+
 use super::Context;
 use super::patch::Writer;
 use super::trust;
@@ -7,7 +9,7 @@ use crate::crd::ClusterDeployment;
 use crate::crd::keys::{data, label};
 use crate::error::{Error, chain};
 use crate::key::Key;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::KubeConfigOptions;
 use kube::{Client, Config, ResourceExt};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -110,9 +112,8 @@ impl Spokes {
 }
 
 /// The causes never quote the kubeconfig: it holds credentials.
-async fn make(kubeconfig: &str, server: Option<String>) -> Result<Client, String> {
-    let unreadable = |_| "the kubeconfig of the cluster cannot be read".to_owned();
-    let mut file = Kubeconfig::from_yaml(kubeconfig).map_err(unreadable)?;
+async fn make(text: &str, server: Option<String>) -> Result<Client, String> {
+    let mut file = kubeconfig::read(text)?;
     if let Some(server) = server {
         for cluster in &mut file.clusters {
             if let Some(cluster) = &mut cluster.cluster {
@@ -158,6 +159,22 @@ mod tests {
     async fn what_cannot_be_read_is_not_quoted() {
         let told = make("token: hunter2", None).await.err().unwrap_or_default();
         assert!(!told.is_empty() && !told.contains("hunter2"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn no_client_is_made_that_would_open_files_of_this_machine() {
+        let kubeconfig = r#"{"current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": "https://192.0.2.1"}}],
+            "users": [{"name": "u", "user": {"tokenFile": "/proc/self/status"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}"#;
+        let told = Spokes::default()
+            .client(&Key::new("clusters", "blue"), kubeconfig, None)
+            .await;
+        assert!(
+            matches!(&told, Err(NoSpoke::Failed(why)) if why.contains("(tokenFile)")),
+            "{:?}",
+            told.err()
+        );
     }
 
     #[test]

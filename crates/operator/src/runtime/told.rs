@@ -27,6 +27,11 @@ impl Told {
         self.hashes().retain(|(of, _), _| *of != id);
     }
 
+    /// It may be another hub by now, or one with older records.
+    pub fn forget_all(&self) {
+        self.hashes().clear();
+    }
+
     fn hashes(&self) -> std::sync::MutexGuard<'_, HashMap<(Uuid, &'static str), u64>> {
         self.hashes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -44,6 +49,9 @@ mod tests {
         assert!(told.knows(id, "pull-secret", "a"));
         assert!(!told.knows(id, "pull-secret", "b"));
         told.forget(id);
+        assert!(!told.knows(id, "pull-secret", "a"));
+        told.remember(id, "pull-secret", "a");
+        told.forget_all();
         assert!(!told.knows(id, "pull-secret", "a"));
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// The watch needs a moment to bring the newer object.
+/// The watch needs a moment to bring the newer object; twice as long each time it has not.
 const CONFLICT: Duration = Duration::from_millis(20);
 
 /// When an object is to be looked at next, if nothing changes before.
@@ -76,10 +76,13 @@ async fn look(ctx: &Context, job: Job, queue: &Queue, key: Key) {
     let outcome = AssertUnwindSafe((job.reconcile)(ctx, &key)).catch_unwind().await;
     let outcome = outcome.unwrap_or(Err(Error::Panic));
     ctx.metrics.looked(job.name, started.elapsed(), &outcome);
+    if !matches!(outcome, Err(Error::Conflict)) {
+        queue.went_through(&key);
+    }
     let next = match outcome {
         Ok(next) => next,
         // Not worth a word: the newer object is looked at instead.
-        Err(Error::Conflict) => Next::After(CONFLICT),
+        Err(Error::Conflict) => Next::After(after_conflict(queue.conflicted(&key), ctx.retry)),
         Err(Error::Gone) => Next::Rest,
         Err(error) => {
             tracing::warn!(controller = job.name, %key, error = %chain(&error), "a look failed; it is repeated");
@@ -89,5 +92,22 @@ async fn look(ctx: &Context, job: Job, queue: &Queue, key: Key) {
     queue.done(&key);
     if let Next::After(delay) = next {
         queue.wake_after(key, delay);
+    }
+}
+
+/// A watch that is cut off may take long to come back; nobody is helped by asking all the time.
+fn after_conflict(before: u32, most: Duration) -> Duration {
+    CONFLICT.saturating_mul(2u32.saturating_pow(before)).min(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conflicts_in_a_row_are_waited_out_longer_and_longer() {
+        let waits =
+            [0, 1, 2, 9, 1000].map(|before| after_conflict(before, Duration::from_secs(10)).as_millis());
+        assert_eq!(waits, [20, 40, 80, 10_000, 10_000]);
     }
 }

@@ -187,13 +187,19 @@ async fn a_cluster_keeps_its_release_and_its_settings_once_it_is_being_installed
             .unwrap();
     };
     began("InstallationInProgress").await;
-    assert!(refusal(patch(json!({"sshPublicKey": "b"})).await).contains("has begun"));
-    assert!(
-        refusal(patch(json!({"networking": {"serviceNetwork": ["172.31.0.0/16"]}})).await)
-            .contains("has begun")
-    );
+    let two = json!({"sshPublicKey": "b", "networking": {"serviceNetwork": ["172.31.0.0/16"]}});
+    let refused = refusal(patch(two).await);
+    assert!(refused.contains("has begun"), "{refused}");
+    for field in ["spec.networking.serviceNetwork", "spec.sshPublicKey"] {
+        let named = format!("{field} cannot be changed");
+        assert!(refused.contains(&named), "{refused}");
+    }
     let workers = json!({"provisionRequirements": {"workerAgents": 2}});
-    assert!(refusal(patch(workers.clone()).await).contains("has begun"));
+    let refused = refusal(patch(workers.clone()).await);
+    assert!(
+        refused.contains("workerAgents cannot be changed before its end"),
+        "{refused}"
+    );
     patch(json!({"ignitionEndpoint": {"url": "https://x"}}))
         .await
         .expect("free");
@@ -238,13 +244,54 @@ async fn what_is_left_out_and_what_is_empty_mean_the_same_to_a_cluster_that_is_b
         json!({"provisionRequirements": {"workerAgents": 1}}),
     ] {
         assert!(
-            refusal(change("left", real.clone()).await).contains("has begun"),
+            refusal(change("left", real.clone()).await).contains("cannot be changed"),
             "{real}"
         );
     }
     change("left", json!({"provisionRequirements": {"workerAgents": 0}}))
         .await
         .expect("none are none");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_manages_the_network_may_be_spelled_out_while_a_cluster_is_being_installed() {
+    let world = World::without_operator().await;
+    let one = json!({"provisionRequirements": {"controlPlaneAgents": 1}});
+    put(&world, install("one", one)).await.unwrap();
+    put(&world, install("external", json!({"platformType": "External"})))
+        .await
+        .unwrap();
+    for name in ["one", "external"] {
+        let conditions =
+            json!([{"type": "Completed", "status": "False", "reason": "InstallationInProgress"}]);
+        let patch = Patch::Merge(json!({"status": {"conditions": conditions}}));
+        let api = world.api::<AgentClusterInstall>(&world.pool);
+        api.patch_status(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+        let by_user = json!({"spec": {"networking": {"userManagedNetworking": true}}});
+        world
+            .patch::<AgentClusterInstall>(&world.pool, name, by_user)
+            .await
+            .expect("it was so all the time");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spec_of_which_nothing_must_be_given_may_be_left_out() {
+    let world = World::without_operator().await;
+    let capi = "capi-provider.agent-install.openshift.io/v1beta1";
+    for (api, kind) in [
+        (capi, "AgentMachine"),
+        (capi, "AgentCluster"),
+        ("agent-install.openshift.io/v1beta1", "NMStateConfig"),
+    ] {
+        let object = json!({"apiVersion": api, "kind": kind, "metadata": {"name": "plain"}});
+        put(&world, object).await.unwrap();
+    }
+    let install = json!({"apiVersion": "extensions.hive.openshift.io/v1beta1", "kind": "AgentClusterInstall",
+        "metadata": {"name": "plain"}});
+    assert!(refusal(put(&world, install).await).contains("spec"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -264,6 +311,14 @@ async fn a_cluster_that_contradicts_itself_is_refused() {
         (
             json!({"platformType": "BareMetal", "networking": managed(true)}),
             "BareMetal",
+        ),
+        (
+            json!({"platformType": "External", "networking": managed(false)}),
+            "External",
+        ),
+        (
+            json!({"platformType": "Nutanix", "networking": managed(true)}),
+            "Nutanix",
         ),
     ] {
         assert!(refusal(put(&world, install("c", spec)).await).contains(word));

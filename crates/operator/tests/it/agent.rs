@@ -2,7 +2,6 @@
 
 use crate::lent::{machine, says, stage, state, word};
 use crate::world::World;
-use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
@@ -243,6 +242,7 @@ async fn l7_what_people_wrote_survives_the_return_and_is_given_to_the_host_again
         .until("and is a worker", async || row().await.host.role == "worker")
         .await;
     assert!(row().await.host.node_labels.contains("north"));
+    let before = row().await.host.registered_at;
     world.want(&name, None).await.unwrap();
     world
         .agent_when(&name, "free", |agent| state(agent).ends_with("-unbound"))
@@ -253,6 +253,7 @@ async fn l7_what_people_wrote_survives_the_return_and_is_given_to_the_host_again
         ("chosen", "worker")
     );
     assert_eq!(agent.spec.installation_disk_id, disk);
+    assert!(row().await.host.registered_at > before, "it was discovered anew");
     world
         .until("the free host has its disk again", async || {
             row().await.host.installation_disk_id == disk
@@ -341,42 +342,43 @@ async fn l9_toy_10_a_host_of_a_new_cluster_stays_in_it_while_it_is_installed() {
     world.new_cluster("green", |_| ()).await;
     for wanted in [None, Some("green")] {
         let refused = world.want(&name, wanted).await.unwrap_err();
+        // A rule of the schema is broken, which the API server calls an object it cannot process.
         assert!(
-            matches!(&refused, kube::Error::Api(status) if (400..500).contains(&status.code)),
+            matches!(&refused, kube::Error::Api(status) if status.code == 422),
             "{refused}"
         );
     }
     // Somebody gets past the API server's check all the same.
-    world.stop_operator().await;
     let api = world.api::<Agent>(&world.pool);
-    let innocent = json!({ "status": { "debugInfo": { "state": "known" } } });
-    api.patch_status(&name, &PatchParams::default(), &Patch::Merge(innocent))
-        .await
-        .unwrap();
-    world.want(&name, None).await.unwrap();
-    world.start_operator().await;
-    let refused =
-        |agent: &Agent| says(agent, "SpecSynced") == word("False", "InputError") && state(agent) != "known";
-    let agent = world.agent_when(&name, "refused", refused).await;
-    assert_eq!(agent.status.unwrap().deprovision_info, None);
-    assert_eq!(
-        world
-            .hub
-            .host(pool, name.parse().unwrap())
+    for wanted in [None, Some("green")] {
+        world.stop_operator().await;
+        let innocent = json!({ "status": { "debugInfo": { "state": "known" } } });
+        api.patch_status(&name, &PatchParams::default(), &Patch::Merge(innocent))
             .await
-            .unwrap()
-            .cluster_id,
-        Some(cluster)
-    );
-    world.operator().idle().await;
-    let writes = world.operator().requests.writes();
-    world.hub.hub_status().await.unwrap();
-    world.operator().idle().await;
-    assert_eq!(
-        world.operator().requests.writes(),
-        writes,
-        "it does not go round in circles"
-    );
+            .unwrap();
+        world.want(&name, wanted).await.unwrap();
+        world.start_operator().await;
+        let refused = |agent: &Agent| {
+            says(agent, "SpecSynced") == word("False", "InputError") && state(agent) != "known"
+        };
+        let agent = world.agent_when(&name, "refused", refused).await;
+        assert_eq!(agent.status.unwrap().deprovision_info, None);
+        let host = world.hub.host(pool, name.parse().unwrap()).await.unwrap();
+        assert_eq!(
+            (host.cluster_id, &*host.kind),
+            (Some(cluster), "Host"),
+            "{wanted:?}"
+        );
+        world.operator().idle().await;
+        let writes = world.operator().requests.writes();
+        world.hub.hub_status().await.unwrap();
+        world.operator().idle().await;
+        assert_eq!(
+            world.operator().requests.writes(),
+            writes,
+            "it does not go round in circles"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -548,129 +550,6 @@ async fn toy_11_in_the_same_infra_env_the_spec_stays_and_in_another_it_goes() {
         .until("only the new host is left", async || rows().await.len() == 1)
         .await;
     assert_eq!(rows().await[0].host.infra_env_id, other);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn toy_14_a_token_is_read_once_labelled_and_followed_from_then_on() {
-    let world = World::start().await;
-    let pool = world.pool_of("lab", |_| ()).await;
-    let name = world.silent_host(pool).await;
-    let secret = |token: &str| Secret {
-        metadata: crate::world::named("token"),
-        string_data: Some([("ignition-token".to_owned(), token.to_owned())].into()),
-        ..Secret::default()
-    };
-    world.create(&world.clusters, &secret("one")).await;
-    let reference = json!({ "namespace": world.clusters, "name": "token" });
-    world
-        .change_agent(
-            &name,
-            json!({ "spec": { "ignitionEndpointTokenReference": reference } }),
-        )
-        .await
-        .unwrap();
-    let id: Uuid = name.parse().unwrap();
-    let row = async || world.hub.host(pool, id).await.unwrap();
-    world
-        .until("the host has it", async || {
-            row().await.ignition_endpoint_token_set
-        })
-        .await;
-    let labelled = |secret: &Secret| {
-        secret
-            .labels()
-            .get(label::WATCH)
-            .is_some_and(|value| value == "true")
-    };
-    world
-        .when::<Secret>(&world.clusters, "token", "labelled", labelled)
-        .await;
-    let before = row().await.updated_at;
-    let rotated = json!({ "stringData": { "ignition-token": "two" } });
-    world
-        .patch::<Secret>(&world.clusters, "token", rotated)
-        .await
-        .unwrap();
-    world
-        .until("the host has the new one", async || {
-            row().await.updated_at > before
-        })
-        .await;
-    world
-        .change_agent(
-            &name,
-            json!({ "spec": { "ignitionEndpointTokenReference": null } }),
-        )
-        .await
-        .unwrap();
-    world
-        .until("the host has none", async || {
-            !row().await.ignition_endpoint_token_set
-        })
-        .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn toy_13_a_disk_that_the_host_does_not_have_is_never_replaced_by_another() {
-    let mut world = World::start().await;
-    let pool = world.pool_of("lab", |_| ()).await;
-    let name = world.free_host(pool).await;
-    let hint = json!({ "spec": { "installation_disk_path": "/dev/not-found-by-hints" } });
-    world.change_agent(&name, hint).await.unwrap();
-    let refused = |agent: &Agent| says(agent, "SpecSynced") == word("False", "InputError");
-    world.agent_when(&name, "refused", refused).await;
-    world.assert_settled().await;
-    world
-        .change_agent(&name, json!({ "spec": { "installation_disk_path": null } }))
-        .await
-        .unwrap();
-    world
-        .agent_when(&name, "synced", |agent| says(agent, "SpecSynced").0 == "True")
-        .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_taken_out_of_an_agent_is_taken_from_its_host() {
-    let world = World::start().await;
-    let pool = world.pool_of("lab", |_| ()).await;
-    let name = world.silent_host(pool).await;
-    let id: Uuid = name.parse().unwrap();
-    let row = async || world.hub.host_rows(id).await.unwrap().hosts.remove(0);
-    let wish = json!({ "spec": {
-        "hostname": "chosen", "role": "master", "machineConfigPool": "infra", "nodeLabels": { "zone": "north" },
-        "ignitionConfigOverrides": "{\"ignition\": {\"version\": \"3.2.0\"}}", "approved": true,
-        "ignitionEndpointHTTPHeaders": { "X-Test": "1" },
-    }});
-    world.change_agent(&name, wish).await.unwrap();
-    world
-        .until("the host has it all", async || {
-            let row = row().await;
-            row.given_name == "chosen"
-                && row.host.role == "master"
-                && row.host.machine_config_pool_name == "infra"
-                && row.host.node_labels.contains("north")
-                && !row.host.ignition_config_overrides.is_empty()
-                && row.ignition_headers_set
-                && row.approved
-        })
-        .await;
-    let empty = json!({ "spec": {
-        "hostname": null, "role": "", "machineConfigPool": null, "nodeLabels": null, "ignitionConfigOverrides": null,
-        "ignitionEndpointHTTPHeaders": null, "approved": false,
-    }});
-    world.change_agent(&name, empty).await.unwrap();
-    world
-        .until("the host has nothing of it", async || {
-            let row = row().await;
-            row.given_name.is_empty()
-                && row.host.role == "auto-assign"
-                && row.host.machine_config_pool_name.is_empty()
-                && row.host.node_labels.is_empty()
-                && row.host.ignition_config_overrides.is_empty()
-                && !row.ignition_headers_set
-                && !row.approved
-        })
-        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

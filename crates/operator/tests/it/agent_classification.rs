@@ -115,7 +115,8 @@ async fn a_query_that_never_ends_marks_the_agent_and_holds_nobody_up() {
 async fn what_cannot_be_a_label_is_refused_and_label_and_value_stay() {
     let world = World::start().await;
     let api = world.api::<AgentClassification>(&world.pool);
-    for (name, value) in [("a", "QUERYERROR-x"), ("b", "not legal")] {
+    let too_long = "x".repeat(53);
+    for (name, value) in [("a", "QUERYERROR-x"), ("b", "not legal"), ("d", &*too_long)] {
         let refused = api
             .create(&Default::default(), &classification(name, value, "true"))
             .await;
@@ -131,4 +132,41 @@ async fn what_cannot_be_a_label_is_refused_and_label_and_value_stay() {
             .await
             .is_err()
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_longest_value_can_be_marked_too() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.free_host(pool).await;
+    let longest = "x".repeat(52);
+    let broken = classification("long", &longest, ".cpu.count.nothing");
+    world.create(&world.pool, &broken).await;
+    let mark = format!("QUERYERROR-{longest}");
+    world
+        .agent_when(&name, "marked", |agent| label(agent) == Some(&*mark))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_classification_does_not_wait_for_an_agent_that_cannot_go() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let name = world.free_host(pool).await;
+    world
+        .create(&world.pool, &classification("large", "large", "true"))
+        .await;
+    world
+        .agent_when(&name, "labelled", |agent| label(agent) == Some("large"))
+        .await;
+    let hold = |holders: serde_json::Value| json!({ "metadata": { "finalizers": holders } });
+    let held = hold(json!([finalizer::AGENT, "example.com/hold"]));
+    world.change_agent(&name, held).await.unwrap();
+    let agents = world.api::<Agent>(&world.pool);
+    agents.delete(&name, &DeleteParams::default()).await.unwrap();
+    let all = world.api::<AgentClassification>(&world.pool);
+    all.delete("large", &DeleteParams::default()).await.unwrap();
+    world.gone::<AgentClassification>(&world.pool, "large").await;
+    assert_eq!(label(&world.agent(&name).await), Some("large"));
+    world.change_agent(&name, hold(json!(null))).await.unwrap();
 }

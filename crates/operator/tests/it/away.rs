@@ -4,7 +4,7 @@ use crate::described::one_host;
 use crate::killed::{Ids, deeds, once};
 use crate::lent::{machine, says, state, word};
 use crate::world::{Running, World};
-use muster_operator::crd::Agent;
+use muster_operator::crd::{Agent, InfraEnv};
 use serde_json::json;
 use std::time::Duration;
 
@@ -66,6 +66,26 @@ async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_
         })
         .await;
     assert_eq!(figure(world.operator(), "muster_operator_hub_up").await, 1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hub_that_comes_back_with_other_settings_is_asked_for_everything_again() {
+    let world = World::start().await;
+    world.pool_of("lab", |_| ()).await;
+    world.operator().idle().await;
+    world.house.close().await;
+    let elsewhere = "http://hub.example.com:8090";
+    world
+        .house
+        .reopen_with(|config| config.base_url = Some(elsewhere.into()))
+        .await;
+    let moved = |infra_env: &InfraEnv| {
+        let status = infra_env.status.as_ref();
+        status.is_some_and(|status| status.iso_download_url.starts_with(elsewhere))
+    };
+    world
+        .when(&world.pool, "lab", "its image is elsewhere", moved)
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,10 +3,10 @@
 use crate::described::one_host;
 use crate::lent::{machine, says, state, word};
 use crate::metal::{HOST, MetalOperator, Room, image, method, noted};
-use k8s_openapi::api::core::v1::{Node, Pod, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use muster_operator::MetalBoot;
 use muster_operator::crd::keys::{annotation, finalizer, label};
 use muster_operator::crd::metal3::{BareMetalHost, PreprovisioningImage};
@@ -497,8 +497,8 @@ async fn what_cannot_be_done_is_told_once_and_credentials_for_fencing_are_copied
         "metadata": { "name": "rack-1-bmc" }, "stringData": { "username": "root", "password": "hunter2" },
     }))
     .unwrap();
+    // Nobody is told of a Secret without the label: it is looked for now and then.
     room.world.create(&room.world.pool, &credentials).await;
-    room.looked_at().await;
     let secret = format!("{name}-fencing-credentials");
     let named = |agent: &Agent| agent.spec.fencing_credentials_secret_ref == secret;
     room.world.agent_when(&name, "fenced", named).await;
@@ -522,6 +522,19 @@ async fn what_cannot_be_done_is_told_once_and_credentials_for_fencing_are_copied
     room.world
         .when(&room.world.pool, &secret, "copied anew", has("hunter3"))
         .await;
+    // Whoever changes the copy or deletes it gets it back.
+    let wrong = json!({ "stringData": { "password": "wrong" } });
+    room.world
+        .patch::<Secret>(&room.world.pool, &secret, wrong)
+        .await
+        .unwrap();
+    room.world
+        .when(&room.world.pool, &secret, "mended", has("hunter3"))
+        .await;
+    let secrets = room.world.api::<Secret>(&room.world.pool);
+    secrets.delete(&secret, &DeleteParams::default()).await.unwrap();
+    let is_back = async || secrets.get_opt(&secret).await.unwrap().is_some();
+    room.world.until("made anew", is_back).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -557,70 +570,6 @@ async fn a_deleted_machine_is_let_go_and_takes_its_agent_along_when_that_is_want
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_that_goes_with_its_agent_is_drained_before_it_is_wiped() {
-    let mut room = Room::start(MetalBoot::Converged).await;
-    let pool = room.world.pool_of("lab", |_| ()).await;
-    let name = room.world.free_host(pool).await;
-    let node = format!("node-{}", &name[..8]);
-    room.machine(
-        &machine(pool, 0).mac(0),
-        json!({ "customDeploy": { "method": START } }),
-    )
-    .await;
-    room.annotate(json!({ annotation::BMAC_REMOVE_ON_DELETE: "true", annotation::BMAC_HOSTNAME: node }))
-        .await;
-    room.world
-        .agent_when(&name, "named", |agent| agent.spec.hostname == node)
-        .await;
-    room.world.running_cluster("spoke").await;
-    room.world.kubeconfig_of("spoke").await;
-    room.world.want(&name, Some("spoke")).await.unwrap();
-    let nodes: Api<Node> = Api::all(room.world.kube.clone());
-    let pods = room.world.api::<Pod>(&room.world.pool);
-    let made: Node = serde_json::from_value(json!({ "metadata": { "name": node } })).unwrap();
-    nodes.create(&PostParams::default(), &made).await.unwrap();
-    let web: Pod = serde_json::from_value(json!({
-        "metadata": { "name": "web" },
-        "spec": { "nodeName": node, "containers": [{ "name": "web", "image": "web" }] },
-    }))
-    .unwrap();
-    pods.create(&PostParams::default(), &web).await.unwrap();
-    room.status(json!({ "provisioning": { "state": "provisioned" }, "operationalStatus": "detached" }))
-        .await;
-    room.when("detached", |host| {
-        noted(host, annotation::METAL3_DETACHED).is_some()
-    })
-    .await;
-
-    let hosts = room.world.api::<BareMetalHost>(&room.world.pool);
-    hosts.delete(HOST, &DeleteParams::default()).await.unwrap();
-    let says = |status: &'static str| {
-        move |host: &BareMetalHost| noted(host, annotation::BMAC_DRAIN_STATUS) == Some(status)
-    };
-    room.when("begun", says("draining in progress")).await;
-    let evicted = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
-    room.world.when(&room.world.pool, "web", "evicted", evicted).await;
-    let closed = nodes.get(&node).await.unwrap();
-    assert_eq!(closed.spec.unwrap().unschedulable, Some(true));
-    let waits = room.now().await;
-    assert!(
-        noted(&waits, annotation::METAL3_DETACHED).is_some() && waits.spec.automated_cleaning_mode.is_none()
-    );
-
-    // It has ended.
-    let at_once = DeleteParams::default().grace_period(0);
-    pods.delete("web", &at_once).await.unwrap();
-    room.annotate(json!({ "look": "again" })).await;
-    let done = room.when("drained", says("drain succeeded")).await;
-    assert_eq!(noted(&done, annotation::METAL3_DETACHED), None);
-    assert_eq!(done.spec.automated_cleaning_mode.as_deref(), Some("metadata"));
-    room.status(json!({ "provisioning": { "state": "deleting" } }))
-        .await;
-    room.world.gone::<BareMetalHost>(&room.world.pool, HOST).await;
-    let _ = nodes.delete(&node, &DeleteParams::default()).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_machine_that_is_none_of_ours_is_not_touched() {
     let mut room = Room::start(MetalBoot::LiveImage).await;
     room.world.pool_of("lab", |_| ()).await;
@@ -634,4 +583,62 @@ async fn a_machine_that_is_none_of_ours_is_not_touched() {
     let before = room.now().await;
     room.assert_settled().await;
     assert_eq!(room.now().await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_somebody_else_runs_is_left_as_it_is_when_it_is_labelled() {
+    let room = Room::start(MetalBoot::LiveImage).await;
+    let metal = MetalOperator::start(&room);
+    room.world.pool_of("lab", |_| ()).await;
+    let theirs = json!({ "online": true, "image": { "url": "http://elsewhere/disk.img", "checksum": "none" },
+        "consumerRef": { "kind": "Metal3Machine", "name": "worker-0", "namespace": "theirs" } });
+    room.machine("52:54:00:aa:00:01", theirs).await;
+    room.when("running", |host| host.state() == "provisioned").await;
+    let told = async |text: &str| {
+        let events: Api<Event> = Api::namespaced(room.world.kube.clone(), &room.world.pool);
+        let of_host = ListParams::default().fields(&format!("regarding.name={HOST}"));
+        let found = events.list(&of_host).await.unwrap().items;
+        let mut notes = found.iter().map(|event| event.note.clone().unwrap_or_default());
+        notes.any(|note| note.contains(text))
+    };
+    room.world
+        .until("it is told", async || told("spec.consumerRef").await)
+        .await;
+    let kept = room.looked_at().await;
+    assert_eq!(image(&kept), Some("http://elsewhere/disk.img"));
+    for nothing in [annotation::METAL3_DETACHED, annotation::METAL3_INSPECT] {
+        assert_eq!(noted(&kept, nothing), None, "{nothing}");
+    }
+    metal
+        .has_done(&["registering", "available", "provisioning", "provisioned", "boot"])
+        .await;
+
+    // Its owner gives it up.
+    room.change(json!({ "spec": { "image": null, "consumerRef": null } }))
+        .await;
+    room.when("booted", |host| {
+        host.state() == "provisioned" && image(host).is_some_and(|url| !url.contains("elsewhere"))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_site_wants_no_pauses_machines_are_detached_only() {
+    let mut room = Room::of_site(MetalBoot::Converged, |options| options.pause_provisioned = false).await;
+    room.world.pool_of("lab", |_| ()).await;
+    room.machine(
+        "52:54:00:aa:00:01",
+        json!({ "customDeploy": { "method": START } }),
+    )
+    .await;
+    room.status(json!({ "provisioning": { "state": "provisioned" }, "operationalStatus": "detached" }))
+        .await;
+    room.when("detached", |host| {
+        noted(host, annotation::METAL3_DETACHED) == Some(OURS)
+    })
+    .await;
+    let host = room.looked_at().await;
+    assert_eq!(noted(&host, annotation::METAL3_PAUSED), None);
+    assert_eq!(noted(&host, annotation::METAL3_STATUS), None);
+    room.assert_settled().await;
 }

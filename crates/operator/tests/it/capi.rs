@@ -2,15 +2,16 @@
 
 use crate::lent::word;
 use crate::machines::{Capi, TOKEN, agent_of, but, free, holder, message, says, user_data, waits};
-use crate::world::World;
+use crate::world::{World, run};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch};
+use muster_operator::Options;
 use muster_operator::crd::keys::{annotation, label};
 use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, AgentCluster, AgentClusterInstall, ClusterDeployment};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hosted_cluster_becomes_a_deployment_with_an_install() {
@@ -60,17 +61,25 @@ async fn a_hosted_cluster_becomes_a_deployment_with_an_install() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn c1_toy_25_of_eleven_agents_of_another_namespace_the_one_that_is_valid_is_reserved() {
-    let world = World::without_operator().await;
+fn zone(agent: &mut Agent, zone: &str) {
+    agent.labels_mut().insert("zone".into(), zone.into());
+}
+
+fn north(agent: &mut Agent) {
+    zone(agent, "north");
+}
+
+/// What a machine of the north asks for.
+pub fn northern() -> Value {
+    json!({ "agentLabelSelector": { "matchLabels": { "zone": "north" } } })
+}
+
+/// Ten Agents of the north that will not do, each for another reason.
+pub async fn unfit_agents(world: &World) {
     let elsewhere = ClusterRef {
         name: "other".into(),
         namespace: "other".into(),
     };
-    let zone = |agent: &mut Agent, zone: &str| {
-        agent.labels_mut().insert("zone".into(), zone.into());
-    };
-    let north = |agent: &mut Agent| zone(agent, "north");
     world
         .hand_made("a-other-label", free(), |agent| zone(agent, "south"))
         .await;
@@ -104,12 +113,15 @@ async fn c1_toy_25_of_eleven_agents_of_another_namespace_the_one_that_is_valid_i
             agent.spec.cluster_deployment_name = Some(elsewhere);
         })
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c1_toy_25_of_eleven_agents_of_another_namespace_the_one_that_is_valid_is_reserved() {
+    let world = World::without_operator().await;
+    unfit_agents(&world).await;
     world.hand_made("k-valid", free(), north).await;
     world.hosted_cluster(Capi::V1Beta2, "blue").await;
-    let selector = json!({ "agentLabelSelector": { "matchLabels": { "zone": "north" } } });
-    world
-        .capi_machine(Capi::V1Beta2, "blue", "m1", selector.clone())
-        .await;
+    world.capi_machine(Capi::V1Beta2, "blue", "m1", northern()).await;
     let provider = world.provider().await;
     let machine = world.lent_machine("m1").await;
     assert_eq!(agent_of(&machine).as_deref(), Some("k-valid"));
@@ -133,7 +145,7 @@ async fn c1_toy_25_of_eleven_agents_of_another_namespace_the_one_that_is_valid_i
     );
     assert_eq!(agent.spec.cluster_deployment_name, world.reference("blue"));
     // Nobody is left for a second one, and it says why.
-    world.capi_machine(Capi::V1Beta2, "blue", "m2", selector).await;
+    world.capi_machine(Capi::V1Beta2, "blue", "m2", northern()).await;
     let none = world.machine_when("m2", "has none", waits).await;
     let text = message(&none, "AgentReserved");
     for part in [
@@ -222,18 +234,7 @@ async fn the_agent_namespace_of_the_control_plane_is_kept_to() {
     let world = World::without_operator().await;
     let provider = world.provider().await;
     world.hosted_cluster(Capi::V1Beta2, "blue").await;
-    let mut beside = Agent::new("beside", Default::default());
-    beside.spec.approved = true;
-    world.create(&world.clusters, &beside).await;
-    world
-        .api::<Agent>(&world.clusters)
-        .patch_status(
-            "beside",
-            &Default::default(),
-            &kube::api::Patch::Merge(json!({ "status": free() })),
-        )
-        .await
-        .unwrap();
+    own_agent(&world, "beside").await;
     world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
     let none = world.machine_when("m1", "has none", waits).await;
     let text = message(&none, "Ready");
@@ -241,6 +242,90 @@ async fn the_agent_namespace_of_the_control_plane_is_kept_to() {
         text.contains(&format!("no Agents in namespace {}", world.pool)),
         "{text}"
     );
+    provider.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_are_taken_only_from_the_namespaces_that_the_operator_was_given() {
+    let world = World::without_operator().await;
+    world.hand_made("a-of-others", free(), |_| ()).await;
+    let options = Options {
+        agent_namespaces: vec![world.clusters.clone()],
+        ..world.provider_options()
+    };
+    let provider = run(options).await;
+    // One whose control plane wants those of another team, and one without a control plane.
+    world.hosted_cluster(Capi::V1Beta2, "blue").await;
+    world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
+    let refused = world
+        .machine_when("m1", "is refused", |machine| {
+            message(machine, "AgentReserved").contains("--agent-namespace")
+        })
+        .await;
+    assert_eq!(says(&refused, "Ready"), word("False", "AgentNotYetFound"));
+    world.running_cluster("red").await;
+    world.capi_cluster(Capi::V1Beta2, "red").await;
+    world.capi_machine(Capi::V1Beta2, "red", "m2", json!({})).await;
+    let none = world.machine_when("m2", "has none", waits).await;
+    let text = message(&none, "Ready");
+    assert!(
+        text.contains(&format!("no Agents in {}", world.clusters)),
+        "{text}"
+    );
+    own_agent(&world, "b-own").await;
+    assert_eq!(
+        agent_of(&world.lent_machine("m2").await).as_deref(),
+        Some("b-own")
+    );
+    provider.idle().await;
+    assert_eq!(holder(&world.agent("a-of-others").await), None);
+    provider.stop().await;
+}
+
+/// A free host in the namespace of the clusters.
+async fn own_agent(world: &World, name: &str) {
+    let mut agent = Agent::new(name, Default::default());
+    agent.spec.approved = true;
+    world.create(&world.clusters, &agent).await;
+    world
+        .api::<Agent>(&world.clusters)
+        .patch_status(
+            name,
+            &Default::default(),
+            &Patch::Merge(json!({ "status": free() })),
+        )
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_claimed_before_a_bootstrap_provider_has_named_the_boot_data() {
+    let world = World::without_operator().await;
+    world.hand_made("a", free(), |_| ()).await;
+    world.user_data("user-data", TOKEN).await;
+    let provider = world.provider().await;
+    world.hosted_cluster(Capi::V1Beta2, "blue").await;
+    let promised = json!({ "configRef": {
+        "apiGroup": "bootstrap.example.com", "kind": "ExampleConfig", "name": "workers",
+    } });
+    world
+        .capi_machine_with(Capi::V1Beta2, "blue", "m1", json!({}), promised)
+        .await;
+    world
+        .machine_when("m1", "waits for its data", |machine| {
+            message(machine, "AgentReserved").contains("bootstrap provider")
+        })
+        .await;
+    provider.idle().await;
+    assert_eq!(holder(&world.agent("a").await), None);
+    let named = Patch::Merge(json!({ "spec": { "bootstrap": { "dataSecretName": "user-data" } } }));
+    world
+        .capi(Capi::V1Beta2, "Machine")
+        .patch("m1", &Default::default(), &named)
+        .await
+        .unwrap();
+    world.lent_machine("m1").await;
+    assert_eq!(world.agent("a").await.spec.machine_config_pool, "ignition");
     provider.stop().await;
 }
 

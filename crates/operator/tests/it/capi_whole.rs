@@ -19,7 +19,7 @@ const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE
 
 /// A ClusterDeployment that is there before its AgentCluster, as after a restore, and whose kubeconfig leads to the API
 /// server of the tests.
-async fn restored_deployment(world: &World, name: &str) {
+pub async fn restored_deployment(world: &World, name: &str) {
     let path: PathBuf = std::env::var_os("MUSTER_TEST_KUBECONFIG").unwrap().into();
     let secret = Secret {
         metadata: crate::world::named("admin-kubeconfig"),

@@ -1,11 +1,14 @@
 //! Clusters that go, and what becomes of their hosts: rows R of the acceptance matrix.
 
+use crate::agent_day_two::Joining;
 use crate::described::{one_host, says, waits};
 use crate::lent::{self, machine, word};
 use crate::world::World;
 use futures_util::StreamExt;
+use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, WatchEvent, WatchParams};
+use kube::api::{Api, DeleteParams, ListParams, WatchEvent, WatchParams};
+use muster_contract::v2::event::EventsQuery;
 use muster_operator::crd::keys::finalizer;
 use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
@@ -42,6 +45,62 @@ async fn r1_agents_of_an_early_bound_cluster_go_with_it() {
     world.gone::<Agent>(&world.pool, &name).await;
     let rows = world.hub.host_rows(name.parse().unwrap()).await.unwrap();
     assert!(rows.hosts.is_empty(), "the hub does not know it any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r1_an_agent_of_an_early_bound_cluster_goes_with_it_though_somebody_freed_it() {
+    let mut world = World::start().await;
+    world.describe("blue", one_host()).await;
+    let cluster = ClusterRef {
+        name: "blue".into(),
+        namespace: world.clusters.clone(),
+    };
+    let pool = world
+        .pool_of("lab", |infra_env| infra_env.spec.cluster_ref = Some(cluster))
+        .await;
+    let remote = world.fleet(pool, 1, |config| config.first_index = 0);
+    let name = machine(pool, 0).id().to_string();
+    world.agent_in(&name, "known").await;
+    world.want(&name, None).await.unwrap();
+    let refused = |agent: &Agent| lent::says(agent, "SpecSynced") == word("False", "InputError");
+    world.agent_when(&name, "told that it stays", refused).await;
+    let id = world.cluster_id("blue").await;
+    remote.power(0, Power::Off);
+    world.delete_deployment("blue").await;
+    world.cluster_is_gone("blue", id).await;
+    world.gone::<Agent>(&world.pool, &name).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_keeps_its_cluster_from_going_is_named() {
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let host = world.free_hosts(pool, 1).await.remove(0);
+    world.describe("blue", one_host()).await;
+    world.want(&host, Some("blue")).await.unwrap();
+    world.agent_in(&host, "known").await;
+    world.want(&host, Some("nowhere")).await.unwrap();
+    let refused = |agent: &Agent| lent::says(agent, "SpecSynced") == word("False", "BackendError");
+    world
+        .agent_when(&host, "told that there is no such cluster", refused)
+        .await;
+    world.delete_deployment("blue").await;
+    let events: Api<Event> = world.api(&world.clusters);
+    world
+        .until("it is told who is waited for, and why", async || {
+            let told = events.list(&ListParams::default()).await.unwrap().items;
+            told.iter().any(|event| {
+                let note = event.note.clone().unwrap_or_default();
+                event.reason.as_deref() == Some("DeletionDelayed")
+                    && note.contains(&host)
+                    && note.contains("/nowhere")
+            })
+        })
+        .await;
+    let id = world.cluster_id("blue").await;
+    world.want(&host, None).await.unwrap();
+    world.cluster_is_gone("blue", id).await;
+    world.agent_in(&host, "known-unbound").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -228,6 +287,35 @@ async fn toy_03_an_agent_that_comes_or_goes_is_not_bound_and_not_free_either() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn r3_hosts_that_were_added_wait_for_somebody_to_boot_them_without_a_reclaim_image() {
+    let joining = Joining::described(World::start().await, json!({})).await;
+    joining.rebooted().await;
+    joining.join().await;
+    let world = &joining.world;
+    let id = world.cluster_id("spoke").await;
+    world.delete_deployment("spoke").await;
+    world.cluster_is_gone("spoke", id).await;
+    let agent = world
+        .agent_in(&joining.name, "unbinding-pending-user-action")
+        .await;
+    assert!(is_free(&agent));
+    assert_eq!(
+        lent::says(&agent, "Bound"),
+        word("False", "UnbindingPendingUserAction")
+    );
+}
+
+/// What the hub has told about a host, in its order.
+async fn history(world: &World, host: &str) -> Vec<String> {
+    let query = EventsQuery {
+        host_id: Some(host.parse().unwrap()),
+        ..EventsQuery::default()
+    };
+    let events = world.hub.events(&query).await.unwrap();
+    events.into_iter().map(|event| event.name.into_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn r7_an_installation_that_runs_is_cancelled_first() {
     let mut world = World::start().await;
     let (host, remote) = installing(&mut world, |config| {
@@ -237,6 +325,13 @@ async fn r7_an_installation_that_runs_is_cancelled_first() {
     world.install_in("blue", "installing").await;
     world.agent_in(&host, "installing-in-progress").await;
     waits_after_deletion(&world, &host, &remote).await;
+    let told = history(&world, &host).await;
+    let place = |name: &str| told.iter().position(|told| told == name);
+    let (cancelled, unbound) = (
+        place("host_installation_cancelled"),
+        place("host_unbind_succeeded"),
+    );
+    assert!(cancelled.is_some() && cancelled < unbound, "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -283,6 +378,27 @@ async fn r9_without_its_install_a_cluster_goes_and_the_deployment_stays() {
             waits(install) && install.metadata.deletion_timestamp.is_none()
         })
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r9_without_its_install_an_installed_cluster_goes_and_its_hosts_wait_for_somebody_to_boot_them() {
+    let mut world = World::start().await;
+    let (_, host) = world.installed("blue").await;
+    let id = world.cluster_id("blue").await;
+    world
+        .api::<AgentClusterInstall>(&world.clusters)
+        .delete("blue", &DeleteParams::default())
+        .await
+        .unwrap();
+    world.gone::<AgentClusterInstall>(&world.clusters, "blue").await;
+    assert!(world.hub.cluster(id).await.is_err());
+    let agent = world.agent_in(&host, "unbinding-pending-user-action").await;
+    assert!(is_free(&agent));
+    world.operator().idle().await;
+    let deployment: ClusterDeployment = world.get(&world.clusters, "blue").await;
+    assert!(deployment.metadata.deletion_timestamp.is_none());
+    assert!(deployment.spec.installed, "what is known of the cluster stays");
+    world.assert_settled().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -120,6 +120,57 @@ async fn the_node_of_a_deleted_agent_goes_while_cluster_and_infra_env_live() {
         .await;
 }
 
+/// An object of the cluster itself, in the namespace of the pool.
+async fn of_cluster(world: &World, kind: &str, object: Value) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", kind);
+    let resource = ApiResource::from_gvk(&kind);
+    let api: Api<DynamicObject> = Api::namespaced_with(world.kube.clone(), &world.pool, &resource);
+    let mut whole = json!({ "apiVersion": resource.api_version, "kind": resource.kind });
+    whole["metadata"] = object;
+    let object: DynamicObject = serde_json::from_value(whole).unwrap();
+    api.create(&PostParams::default(), &object).await.unwrap();
+    api
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_looks_after_itself_loses_the_node_of_a_host_and_not_its_power_controller() {
+    let joining = Joining::described(World::start().await, json!({})).await;
+    with_metal(&joining, json!({}), json!({})).await;
+    joining.rebooted().await;
+    joining.join().await;
+    let world = &joining.world;
+    let sets = of_cluster(world, "MachineSet", json!({ "name": "workers" })).await;
+    let machine = json!({
+        "name": "machine-1", "labels": { "machine.openshift.io/cluster-api-machineset": "workers" },
+        "annotations": { "metal3.io/BareMetalHost": format!("{}/{METAL}", world.pool) },
+    });
+    let machines = of_cluster(world, "Machine", machine).await;
+    let annotated = json!({ "metadata": { "annotations": {
+        "machine.openshift.io/machine": format!("{}/machine-1", world.pool),
+    }}});
+    joining
+        .nodes()
+        .patch(&joining.node, &PatchParams::default(), &Patch::Merge(annotated))
+        .await
+        .unwrap();
+    world
+        .api::<Agent>(&world.pool)
+        .delete(&joining.name, &DeleteParams::default())
+        .await
+        .unwrap();
+    world
+        .until("the node is gone", async || {
+            joining.nodes().get_opt(&joining.node).await.unwrap().is_none()
+        })
+        .await;
+    let metal: BareMetalHost = world.get(&world.pool, METAL).await;
+    assert_eq!(metal.metadata.deletion_timestamp, None);
+    let machine = machines.get("machine-1").await.unwrap();
+    assert_eq!(machine.annotations().len(), 1, "{:?}", machine.annotations());
+    let set = sets.get("workers").await.unwrap();
+    assert!(set.annotations().is_empty(), "{:?}", set.annotations());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn r10_an_infra_env_waits_as_a_whole_for_a_host_whose_disk_is_written() {
     let joining = Joining::described(World::start().await, json!({})).await;

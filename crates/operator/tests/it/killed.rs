@@ -5,6 +5,7 @@ use crate::described::one_host;
 use crate::gate::{Fate, Gate, Moment};
 use crate::lent::{machine, says, state, word};
 use crate::world::{House, Running, Server, World, run_over};
+use futures_util::FutureExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::ListParams;
 use kube::{Resource, ResourceExt};
@@ -16,6 +17,7 @@ use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraE
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -99,7 +101,8 @@ async fn story(house: Arc<House>, fate: Option<Arc<Fate>>) -> Outcome {
     let mut ends = Vec::new();
     let cluster = format!("c{}", &tag[..12]);
     let ids = {
-        let mut deeds = std::pin::pin!(lend_install_and_return(&mut world, &cluster));
+        let deeds = AssertUnwindSafe(lend_install_and_return(&mut world, &cluster));
+        let mut deeds = std::pin::pin!(deeds.catch_unwind());
         let mut done = None;
         loop {
             tokio::select! {
@@ -109,7 +112,15 @@ async fn story(house: Arc<House>, fate: Option<Arc<Fate>>) -> Outcome {
                     ends.extend(last);
                     operator = Mortal::start(&options, &server, &fate).await;
                 }
-                ids = &mut deeds, if done.is_none() => done = Some(ids),
+                () = operator.running.ended() => {}
+                ids = &mut deeds, if done.is_none() => match ids {
+                    Ok(ids) => done = Some(ids),
+                    Err(panic) => {
+                        let told = operator.running.metrics().await;
+                        println!("after {ends:?} the operator did {:?}: {told:#?}", operator.gate.writes());
+                        resume_unwind(panic)
+                    }
+                },
                 () = operator.running.idle(), if done.is_some() => break done.unwrap(),
             }
         }

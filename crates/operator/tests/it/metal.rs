@@ -29,6 +29,8 @@ pub struct Room {
     boot: MetalBoot,
     /// Which controllers run, as people choose them.
     controllers: &'static str,
+    /// What the site decides for all its machines.
+    site: fn(&mut Options),
     running: Option<Running>,
 }
 
@@ -51,12 +53,22 @@ impl Room {
         room
     }
 
+    /// Where the site decides more.
+    pub async fn of_site(boot: MetalBoot, site: fn(&mut Options)) -> Self {
+        let mut room = Self::start(boot).await;
+        room.stop_operator().await;
+        room.site = site;
+        room.start_operator().await;
+        room
+    }
+
     async fn with(boot: MetalBoot, controllers: &'static str) -> Self {
         let mut room = Self {
             world: World::without_operator().await,
             clock: Clock::default(),
             boot,
             controllers,
+            site: |_| (),
             running: None,
         };
         room.start_operator().await;
@@ -69,13 +81,14 @@ impl Room {
     }
 
     pub async fn start_operator(&mut self) {
-        let options = Options {
+        let mut options = Options {
             metal_boot: self.boot,
             clock: self.clock.clone(),
             controllers: self.controllers.parse().unwrap(),
             ironic: self.ironic(),
             ..self.world.options()
         };
+        (self.site)(&mut options);
         self.running = Some(run_over(options, self.world.server.connection().await));
     }
 
@@ -95,6 +108,14 @@ impl Room {
 
     pub async fn idle(&self) {
         self.running.as_ref().unwrap().idle().await;
+    }
+
+    /// How often the operator has looked at machines.
+    pub async fn looks(&self) -> u64 {
+        let told = self.running.as_ref().unwrap().metrics().await.unwrap();
+        let count = r#"muster_operator_looks_total{controller="bare-metal-host"} "#;
+        let mut lines = told.lines().filter_map(|line| line.strip_prefix(count));
+        lines.next().map_or(0, |number| number.parse().unwrap())
     }
 
     /// As people write it.

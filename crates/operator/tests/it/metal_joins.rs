@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams};
 use muster_operator::Connection;
 use muster_operator::crd::keys::annotation;
 use muster_operator::crd::metal3::BareMetalHost;
@@ -240,4 +240,37 @@ async fn a_machine_that_is_taken_out_before_it_is_a_node_is_forgotten_by_its_clu
     site.when("nor is it noted here", |host| !is_known(host)).await;
     let masters = site.machines().list(&ListParams::default()).await.unwrap();
     assert_eq!(masters.items.len(), 1, "others stay");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_of_the_cluster_with_the_same_name_is_not_taken_for_the_one_that_joins() {
+    let site = Site::open(json!({})).await;
+    site.put_authority("openshift-config", "kube-root-ca").await;
+    site.gets_machines().await;
+    let theirs = json!({ "online": true, "bootMACAddress": "52:54:00:ff:ff:01",
+        "bmc": { "address": "redfish://10.0.0.77/1", "credentialsName": "theirs" },
+        "consumerRef": { "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "name": "master-0",
+            "namespace": MACHINES } });
+    let theirs = BareMetalHost::new(METAL, serde_json::from_value(theirs).unwrap());
+    let theirs = site
+        .metal()
+        .create(&PostParams::default(), &theirs)
+        .await
+        .unwrap();
+    site.lend().await;
+    site.told("another MAC address").await;
+    let kept = site.metal().get(METAL).await.unwrap();
+    assert_eq!(kept, theirs);
+    let machine = site.machines().get_opt(&format!("spoke-{METAL}")).await.unwrap();
+    assert!(machine.is_none());
+    assert!(!is_known(&site.when("there", |_| true).await));
+
+    // It gets out of the way.
+    site.metal()
+        .delete(METAL, &DeleteParams::default())
+        .await
+        .unwrap();
+    site.when("known there", is_known).await;
+    let bmc = site.metal().get(METAL).await.unwrap().spec.bmc.unwrap();
+    assert_eq!(bmc.address, "");
 }

@@ -18,6 +18,9 @@ const PROGRAMS: &str = "MUSTER_TEST_KUBE_BIN";
 pub const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds");
 pub const HIVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds-hive");
 pub const THEIRS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crds");
+const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/manifests");
+/// The user with the rights that the operator ships with, and its token.
+const OPERATOR: &str = "muster-operator";
 const START_LIMIT: Duration = Duration::from_secs(90);
 
 /// etcd, and an API server that comes and goes.
@@ -46,7 +49,7 @@ impl Place {
             .arg(&key)
             .arg("2048"))
         .await;
-        let tokens = "admin,admin,1,\"system:masters\"\n";
+        let tokens = format!("admin,admin,1,\"system:masters\"\n{OPERATOR},{OPERATOR},2\n");
         std::fs::write(home.path().join("tokens.csv"), tokens).unwrap();
         let (etcd_url, peer) = (
             format!("http://{}", free_address()),
@@ -81,6 +84,13 @@ impl Place {
             running: None,
         };
         front.start(self).await;
+        let rights = front.home.join("rights.json");
+        std::fs::write(&rights, shipped_rights().to_string()).unwrap();
+        self.kubectl(
+            &front,
+            &["apply", "--server-side", "-f", rights.to_str().unwrap()],
+        )
+        .await;
         front
     }
 
@@ -154,14 +164,19 @@ impl Place {
 }
 
 impl Front {
+    /// May do everything.
     pub fn kubeconfig(&self) -> PathBuf {
-        self.home.join("kubeconfig")
+        self.kubeconfig_of("admin")
+    }
+
+    fn kubeconfig_of(&self, user: &str) -> PathBuf {
+        self.home.join(format!("{user}.kubeconfig"))
     }
 
     pub fn server(&self) -> Server {
         Server {
             admin: self.kubeconfig(),
-            operator: self.kubeconfig(),
+            operator: self.kubeconfig_of(OPERATOR),
         }
     }
 
@@ -184,24 +199,15 @@ impl Front {
                 shared.join("accounts.key").display()
             ),
             format!("--token-auth-file={}", shared.join("tokens.csv").display()),
-            "--authorization-mode=AlwaysAllow".into(),
+            "--authorization-mode=RBAC".into(),
             "--service-cluster-ip-range=10.0.0.0/24".into(),
             "--endpoint-reconciler-type=none".into(),
             "--disable-admission-plugins=ServiceAccount".into(),
             "--enable-admission-plugins=OwnerReferencesPermissionEnforcement".into(),
         ];
         self.running = Some(start(&place.bin.join("kube-apiserver"), home, &words));
-        let authority = certificates.join("apiserver.crt");
-        let text = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "test",
-            "clusters": [{ "name": "test", "cluster": {
-                "server": format!("https://127.0.0.1:{}", self.port), "certificate-authority": authority } }],
-            "users": [{ "name": "admin", "user": { "token": "admin" } }],
-            "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "admin" } }],
-        });
-        std::fs::write(self.kubeconfig(), text.to_string()).unwrap();
         let ready = async {
-            while !self.is_ready().await {
+            while !self.is_ready(&certificates.join("apiserver.crt")).await {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         };
@@ -209,7 +215,23 @@ impl Front {
         ready.expect("the API server never was ready");
     }
 
-    async fn is_ready(&self) -> bool {
+    /// The certificate is made by the server when it first starts.
+    async fn is_ready(&self, certificate: &Path) -> bool {
+        let Ok(certificate) = std::fs::read(certificate) else {
+            return false;
+        };
+        let certificate = BASE64_STANDARD.encode(certificate);
+        for user in ["admin", OPERATOR] {
+            let text = json!({
+                "apiVersion": "v1", "kind": "Config", "current-context": "test",
+                "clusters": [{ "name": "test", "cluster": {
+                    "server": format!("https://127.0.0.1:{}", self.port),
+                    "certificate-authority-data": certificate } }],
+                "users": [{ "name": user, "user": { "token": user } }],
+                "contexts": [{ "name": "test", "context": { "cluster": "test", "user": user } }],
+            });
+            std::fs::write(self.kubeconfig_of(user), text.to_string()).unwrap();
+        }
         let Ok(connection) = Connection::open(Some(&self.kubeconfig())).await else {
             return false;
         };
@@ -239,6 +261,25 @@ fn start(program: &Path, home: &Path, words: &[String]) -> Child {
 async fn run(command: &mut Command) {
     let done = command.stdin(Stdio::null()).output().await.unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// The roles that ship with the operator, for its user here. The right to hold a Lease ships for one namespace; here it
+/// holds in all.
+fn shipped_rights() -> Value {
+    let items = ["clusterrole.yaml", "role.yaml"].map(|file| {
+        let text = std::fs::read_to_string(Path::new(MANIFESTS).join(file)).unwrap();
+        let shipped: Value = serde_norway::from_str(&text).unwrap();
+        let (api, group) = ("rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io");
+        let name = format!("test-{file}");
+        [
+            json!({ "apiVersion": api, "kind": "ClusterRole", "metadata": { "name": name },
+                "rules": shipped["rules"] }),
+            json!({ "apiVersion": api, "kind": "ClusterRoleBinding", "metadata": { "name": name },
+                "roleRef": { "apiGroup": group, "kind": "ClusterRole", "name": name },
+                "subjects": [{ "apiGroup": group, "kind": "User", "name": OPERATOR }] }),
+        ]
+    });
+    json!({ "apiVersion": "v1", "kind": "List", "items": items.concat() })
 }
 
 pub async fn world_at(front: &Front) -> World {

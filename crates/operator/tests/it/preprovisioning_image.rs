@@ -347,3 +347,26 @@ async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_
     room.looked_at().await;
     finds_ironic_at(&room, "https://[2001:db8::8]").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_names_the_image_of_ironics_agent_for_those_who_do_not() {
+    let room = Room::of_site(MetalBoot::Converged, |options| {
+        let images = ["x86_64", "arm64"].map(|arch| (arch.to_owned(), format!("site/ipa:{arch}")));
+        options.ironic_images = images.into();
+    })
+    .await;
+    let pool = room.world.pool_of("lab", |_| ()).await;
+    let config: Secret = serde_json::from_value(json!({
+        "metadata": { "name": room.ironic().name },
+        "stringData": { "IRONIC_BASE_URL": "https://ironic.example.com:6385" },
+    }))
+    .unwrap();
+    room.world.create(&room.world.pool, &config).await;
+    room.machine("52:54:00:aa:00:01", json!({})).await;
+    make(&room, for_iso()).await;
+    let has_it = async || {
+        let row = room.world.hub.infra_env(pool).await.unwrap();
+        row.ignition_config_override.contains("site/ipa:x86_64")
+    };
+    room.world.until("the image of the site", has_it).await;
+}

@@ -55,7 +55,7 @@ async fn a_hub_with_an_operator_serves_while_the_api_server_is_away_and_finds_it
 
     let home = tempfile::tempdir().unwrap();
     let (listen, metrics) = (free_address(), free_address());
-    let mut program = start(home.path(), &front.kubeconfig(), listen, metrics);
+    let mut program = start(home.path(), &front.server().operator, listen, metrics);
     let log = || std::fs::read_to_string(home.path().join("log")).unwrap_or_default();
     world
         .until("the hub serves", async || {

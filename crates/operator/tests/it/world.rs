@@ -23,8 +23,10 @@ use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 use tokio::sync::{Mutex, oneshot, watch};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -251,7 +253,13 @@ impl World {
             Err(_) => {
                 let last = api.get_opt(name).await.unwrap();
                 let told = self.hub_tells(&format!("{last:?}")).await;
-                panic!("{name} never was as it should be ({what}): {last:#?}\nthe hub tells: {told}")
+                let did = match &self.operator {
+                    Some(running) => running.metrics().await.unwrap_or("it does not answer".into()),
+                    None => "it is not known here".into(),
+                };
+                panic!(
+                    "{name} never was as it should be ({what}): {last:#?}\nthe hub tells: {told}\nthe operator: {did}"
+                )
             }
         }
     }
@@ -425,14 +433,18 @@ pub async fn run(options: Options) -> Running {
     run_over(options, Server::shared().connection().await)
 }
 
-pub fn run_over(mut options: Options, connection: Connection) -> Running {
-    let metrics = free_address();
-    options.metrics = Some(metrics);
+pub fn run_over(options: Options, connection: Connection) -> Running {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let metrics = listener.local_addr().unwrap();
     let requests = connection.requests.clone();
     let (stop, mut stopped) = watch::channel(false);
     let task = tokio::spawn(async move {
         let until = async move { drop(stopped.wait_for(|stop| *stop).await) };
-        muster_operator::run(options, connection, until).await.unwrap();
+        let listener = TcpListener::from_std(listener).unwrap();
+        muster_operator::run(options, connection, Some(listener), until)
+            .await
+            .unwrap();
     });
     Running {
         stop,
@@ -452,6 +464,14 @@ impl Running {
     pub fn kill(self) {
         self.task.abort();
     }
+
+    /// Never returns: an operator that nobody stopped does not end.
+    pub async fn ended(&self) {
+        while !self.task.is_finished() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        panic!("the operator ended by itself");
+    }
 }
 
 /// A hub in this process, on the same address and with the same records whenever it runs.
@@ -464,7 +484,7 @@ pub struct House {
 impl House {
     pub async fn open() -> Arc<Self> {
         let home = tempfile::tempdir().unwrap();
-        let (address, running) = serve(home.path().into(), SocketAddr::from(([127, 0, 0, 1], 0))).await;
+        let (address, running) = serve(home.path().into(), free_address(), |_| ()).await;
         Arc::new(Self {
             url: format!("http://{address}"),
             home,
@@ -480,8 +500,13 @@ impl House {
     }
 
     pub async fn reopen(&self) {
+        self.reopen_with(|_| ()).await;
+    }
+
+    /// With other settings.
+    pub async fn reopen_with(&self, change: impl FnOnce(&mut Config)) {
         let address = self.url.strip_prefix("http://").unwrap().parse().unwrap();
-        let (_, running) = serve(self.home.path().into(), address).await;
+        let (_, running) = serve(self.home.path().into(), address, change).await;
         *self.running.lock().await = Some(running);
     }
 }
@@ -494,13 +519,18 @@ impl Drop for House {
     }
 }
 
-async fn serve(data_dir: PathBuf, listen: SocketAddr) -> (SocketAddr, (watch::Sender<bool>, JoinHandle<()>)) {
-    let config = Config {
+async fn serve(
+    data_dir: PathBuf,
+    listen: SocketAddr,
+    change: impl FnOnce(&mut Config),
+) -> (SocketAddr, (watch::Sender<bool>, JoinHandle<()>)) {
+    let mut config = Config {
         listen,
         data_dir,
         openshift_install: Some(INSTALLER.into()),
         ..Config::default()
     };
+    change(&mut config);
     let (stop, mut stopped) = watch::channel(false);
     let (ready, address) = oneshot::channel();
     let task = tokio::spawn(async move {
@@ -515,11 +545,18 @@ async fn serve(data_dir: PathBuf, listen: SocketAddr) -> (SocketAddr, (watch::Se
     (address.await.unwrap(), (stop, task))
 }
 
+/// For a server that is told its address before it starts, or that comes back to it. Systems give ports from 32768 on
+/// to whoever asks for any: one of those could be somebody else's by then. Each of these is given out once.
 pub fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
+    const PORTS: u32 = 12_000;
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    // Other runs at the same time begin elsewhere.
+    let first = std::process::id().wrapping_mul(97);
+    let next = || first.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % PORTS;
+    let port = || 20_000 + u16::try_from(next()).unwrap();
+    let mut addresses = (0..PORTS).map(|_| SocketAddr::from(([127, 0, 0, 1], port())));
+    let is_free = |address: &SocketAddr| std::net::TcpListener::bind(address).is_ok();
+    addresses.find(is_free).expect("a free port")
 }
 
 pub fn named(name: &str) -> ObjectMeta {

@@ -20,10 +20,12 @@ pub use csr::Wants;
 
 use super::world::{Failure, World};
 use crate::crd::Agent;
+use crate::crd::keys::label;
 use crate::error::Trouble;
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::looks::{self, Then};
+use kube::ResourceExt;
 use lending::Lending;
 use muster_contract::v1::host::{ChangeHost, HostDetail};
 use muster_contract::v2::host::UpdateHost;
@@ -191,10 +193,12 @@ fn keep(world: &World, agent: &Agent, row: &HostDetail) -> Plan {
         }
         Lending::Prepare(sync) => {
             // What keeps the host from being ready may be what it has not been given yet, such as a name.
-            let calls = settings::steps(world, agent, row).unwrap_or_default();
+            let settings = settings::settings(world, agent, row);
+            steps.extend(settings.labels);
+            let calls = settings.calls.unwrap_or_default();
             steps.extend(calls.into_iter().filter(|_| world.trouble.is_none()));
             // The feed tells when it is ready.
-            (sync, Then::Rest)
+            (sync, settings.then)
         }
         Lending::Wait(sync, wait) => (sync, wait),
     };
@@ -213,15 +217,15 @@ fn settled(
     shown: &mut status::Shown,
     steps: &mut Vec<Step>,
 ) -> (Sync, Then) {
-    let mut sync = match &world.trouble {
-        Some(failure) => Sync::after(failure),
-        None => match settings::steps(world, agent, row) {
-            Ok(calls) => {
-                steps.extend(calls);
-                Sync::Done
-            }
-            Err(sync) => sync,
-        },
+    let settings = settings::settings(world, agent, row);
+    steps.extend(settings.labels);
+    let mut sync = match (&world.trouble, settings.calls) {
+        (Some(failure), _) => Sync::after(failure),
+        (None, Err(sync)) => sync,
+        (None, Ok(calls)) => {
+            steps.extend(calls);
+            Sync::Done
+        }
     };
     let following = day_two::follow(world, agent, row);
     if world.trouble.is_none() {
@@ -233,7 +237,7 @@ fn settled(
     if let (Some(why), Sync::Done) = (following.failed, &sync) {
         sync = Sync::Backend(why);
     }
-    let then = sync.then(world).or(following.then);
+    let then = sync.then(world).or(settings.then).or(following.then);
     (sync, then)
 }
 
@@ -254,6 +258,12 @@ fn is_returning(status: &str) -> bool {
         status,
         "unbinding" | "unbinding-pending-user-action" | "reclaiming" | "reclaiming-rebooting"
     )
+}
+
+/// A machine with a power controller is made known to a running cluster as soon as its installation begins.
+fn begins_with_metal(agent: &Agent, row: &HostDetail) -> bool {
+    let has_metal = agent.labels().contains_key(label::BARE_METAL_HOST);
+    has_metal && is_day_two(row) && is_installing(&row.host.status)
 }
 
 fn is_day_two(row: &HostDetail) -> bool {

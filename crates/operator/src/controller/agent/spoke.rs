@@ -50,9 +50,27 @@ pub const METAL: (&str, &str, &str) = ("metal3.io", "v1alpha1", "BareMetalHost")
 
 pub async fn read(ctx: &Context, question: &Question) -> Result<Spoke, NoSpoke> {
     let client = ctx.spoke(&question.cluster).await?;
-    look(&client, question)
-        .await
-        .map_err(|error| NoSpoke::Failed(chain(&error)))
+    let failed = |error| NoSpoke::Failed(chain(&error));
+    let mut spoke = look(&client, question).await.map_err(failed)?;
+    if let (Some(own), Some(machine)) = (&question.metal, &spoke.machine)
+        && let Some(metal) = &machine.metal
+        && is_same(&ctx.kube, own, &client, metal).await.map_err(failed)?
+    {
+        // Only the node goes: without its power controller nobody could fetch the machine any more, and what stands
+        // behind it would go with it.
+        spoke.machine = None;
+    }
+    Ok(spoke)
+}
+
+/// Whether the cluster's BareMetalHost is the very one of the Agent: the cluster looks after itself.
+async fn is_same(here: &Client, own: &Key, there: &Client, metal: &Key) -> kube::Result<bool> {
+    let uid = async |client, key: &Key| {
+        let found = api(client, METAL, &key.namespace).get_opt(&key.name).await?;
+        Ok::<_, kube::Error>(found.and_then(|found| found.uid()))
+    };
+    let own = uid(here, own).await?;
+    Ok(own.is_some() && own == uid(there, metal).await?)
 }
 
 async fn look(client: &Client, question: &Question) -> kube::Result<Spoke> {
@@ -102,7 +120,7 @@ async fn machine(client: &Client, node: &Node) -> kube::Result<Option<Machine>> 
 
 /// The machine that was made for a host before it was a node, known by its name and by the BareMetalHost it names.
 async fn orphan(client: &Client, question: &Question) -> kube::Result<Option<Machine>> {
-    let Some(name) = &question.metal else {
+    let Some(Key { name, .. }) = &question.metal else {
         return Ok(None);
     };
     let metal = Key::new(joined::NAMESPACE, name);

@@ -92,19 +92,14 @@ fn by_hub(ctx: &Context, change: &HubChange) {
     match change.kind {
         // Named after the host, beside the InfraEnv it belongs to; perhaps not there yet.
         ChangeKind::Host => {
-            let pool = change.infra_env_id.map(|id| id.to_string()).unwrap_or_default();
-            for infra_env in ctx.mirrors.infra_envs.by(index::INFRA_ENV_ID, &pool) {
+            if let Some(infra_env) = change.infra_env_id.and_then(|id| ctx.infra_env_of(id)) {
                 let namespace = infra_env.namespace().unwrap_or_default();
                 ctx.queues.agent.wake(Key::new(namespace, change.id.to_string()));
             }
         }
         // Those that wait for it.
         ChangeKind::Cluster => {
-            for deployment in ctx
-                .mirrors
-                .cluster_deployments
-                .by(index::CLUSTER_ID, &change.id.to_string())
-            {
+            if let Some(deployment) = ctx.deployment_of(change.id) {
                 let key = Key::of(&*deployment);
                 let agents = ctx.mirrors.agents.by(index::AGENT_CLUSTER, &key.to_string());
                 ctx.queues.agent.wake_all(agents.into_iter().filter(waits));

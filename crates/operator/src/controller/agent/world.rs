@@ -150,15 +150,8 @@ impl World {
         self.row = rows.pop();
         self.stale = rows;
         let cluster = self.row.as_ref().and_then(|row| row.host.cluster_id);
-        let deployments = cluster.map(|id| {
-            ctx.mirrors
-                .cluster_deployments
-                .by(index::CLUSTER_ID, &id.to_string())
-        });
-        self.tenant = deployments
-            .into_iter()
-            .flatten()
-            .next()
+        self.tenant = cluster
+            .and_then(|id| ctx.deployment_of(id))
             .map(|deployment| Key::of(&*deployment));
         Ok(())
     }
@@ -213,7 +206,9 @@ impl World {
             let key = Key::new(&reference.namespace, name);
             self.install = ctx.mirrors.agent_cluster_installs.find(&key).await?;
         }
-        let Some(id) = keys::hub_id(&**deployment, annotation::CLUSTER_ID) else {
+        let id = keys::hub_id(&**deployment, annotation::CLUSTER_ID);
+        // A copy of another one has no cluster of its own.
+        let Some(id) = id.filter(|_| ctx.rival_deployment(deployment).is_none()) else {
             self.target = Target::NotInHub;
             return Ok(());
         };
@@ -271,8 +266,6 @@ impl World {
 }
 
 fn infra_env_of(ctx: &Context, id: Uuid, namespace: &str) -> Option<Arc<InfraEnv>> {
-    let found = ctx.mirrors.infra_envs.by(index::INFRA_ENV_ID, &id.to_string());
-    found
-        .into_iter()
-        .find(|infra_env| infra_env.namespace().as_deref() == Some(namespace))
+    ctx.infra_env_of(id)
+        .filter(|infra_env| infra_env.namespace().as_deref() == Some(namespace))
 }

@@ -24,8 +24,15 @@ pub fn wire(hooks: &mut Hooks) {
 }
 
 fn came(ctx: &Context, change: &Change<InfraEnv>) {
-    if change.before.is_none() {
-        ctx.queues.agent_arrival.wake(change.key.clone());
+    match (&change.before, &change.after) {
+        (None, _) => ctx.queues.agent_arrival.wake(change.key.clone()),
+        // A copy of it has its hosts from now on.
+        (Some(gone), None) => {
+            let id = keys::hub_id(&**gone, annotation::INFRA_ENV_ID);
+            let heir = id.and_then(|id| ctx.infra_env_of(id));
+            ctx.queues.agent_arrival.wake_all(heir);
+        }
+        (Some(_), Some(_)) => {}
     }
 }
 
@@ -37,6 +44,9 @@ async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
     let Some(infra_env) = ctx.mirrors.infra_envs.get(key) else {
         return Ok(Next::Rest);
     };
+    if ctx.rival_infra_env(&infra_env).is_some() {
+        return Ok(Next::Rest);
+    }
     let mut query = HostsQuery {
         infra_env_id: keys::hub_id(&*infra_env, annotation::INFRA_ENV_ID),
         ..HostsQuery::default()

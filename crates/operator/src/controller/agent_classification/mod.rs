@@ -37,7 +37,10 @@ fn itself(ctx: &Context, change: &Change<AgentClassification>) {
 
 fn by_agent(ctx: &Context, change: &Change<Agent>) {
     let counted = |agent: &Option<Arc<Agent>>| -> BTreeMap<String, String> {
-        let labels = agent.iter().flat_map(|agent| agent.labels().clone());
+        let agent = agent
+            .iter()
+            .filter(|agent| agent.metadata.deletion_timestamp.is_none());
+        let labels = agent.flat_map(|agent| agent.labels().clone());
         labels
             .filter(|(key, _)| key.starts_with(label::CLASSIFICATION_PREFIX))
             .collect()

@@ -1,6 +1,6 @@
 //! What is to be done about an AgentClassification. Pure.
 
-use crate::controller::agent_label::plan::ERROR_PREFIX;
+use crate::controller::agent_label::plan::failed_value;
 use crate::controller::agent_label::query;
 use crate::crd::agent_classification::{AgentClassificationStatus, QUERY_ERRORS, reason};
 use crate::crd::condition::{Finding, set_service};
@@ -50,14 +50,16 @@ fn guard(finalizers: Value) -> Step {
     Step::Patch(json!({ "metadata": { "finalizers": finalizers } }))
 }
 
-/// Failures of this classification, not of others with the same key.
+/// Failures of this classification, not of others with the same key. Agents that go keep their labels to the end, and
+/// nobody waits for them.
 fn count(classification: &AgentClassification, agents: &[Arc<Agent>]) -> (i64, i64) {
     let spec = &classification.spec;
     let key = format!("{}{}", label::CLASSIFICATION_PREFIX, spec.label_key);
-    let failed = format!("{ERROR_PREFIX}{}", spec.label_value);
+    let failed = failed_value(&spec.label_value);
     let with = |value: &str| {
         let has = agents
             .iter()
+            .filter(|agent| agent.metadata.deletion_timestamp.is_none())
             .filter(|agent| agent.labels().get(&key).is_some_and(|own| own == value));
         has.count() as i64
     };
@@ -103,6 +105,24 @@ mod tests {
             Arc::new(agent)
         };
         values.iter().map(agent).collect()
+    }
+
+    #[test]
+    fn agents_that_go_do_not_count_and_hold_nobody_up() {
+        let mut going = agents(&["large", "QUERYERROR-large"]);
+        for agent in &mut going {
+            Arc::make_mut(agent).metadata.deletion_timestamp = Some(crate::runtime::clock::time(now()));
+        }
+        let mut one = classification(".cpu.count > 1");
+        let shown = status(&plan(&one, &going, now()));
+        assert_eq!(
+            (shown["matchedCount"].clone(), shown["errorCount"].clone()),
+            (json!(0), json!(0))
+        );
+        one.metadata.finalizers = Some(vec![finalizer::AGENT_CLASSIFICATION.into()]);
+        one.metadata.deletion_timestamp = Some(crate::runtime::clock::time(now()));
+        let last = plan(&one, &going, now());
+        assert_eq!(last, [Step::Patch(json!({ "metadata": { "finalizers": [] } }))]);
     }
 
     fn now() -> Timestamp {

@@ -65,6 +65,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
             Ok(())
         }
         Step::CreateDeployment(deployment) => {
+            ctx.make_sure_not_elsewhere(&world.key.namespace).await?;
             ctx.create(WRITER, deployments, &**deployment).await?;
             tracing::info!(key = %world.key, "a cluster of Cluster API got its ClusterDeployment");
             Ok(())

@@ -99,11 +99,24 @@ fn metadata(world: &World, paused: bool) -> Option<Value> {
     (!metadata.is_empty()).then(|| json!({ "metadata": metadata }))
 }
 
+/// The name of the ClusterDeployment is another AgentCluster's.
+const TAKEN: &str = "ClusterDeploymentTaken";
+
 fn make(world: &World) -> Plan {
     if let Some(gone) = world.named() {
         // Made anew it would be another cluster to the hub; a restore may still bring it.
         let text = format!("ClusterDeployment {gone} is not there.");
         return shown(world, reason::NO_CLUSTER_DEPLOYMENT, text, Then::Rest);
+    }
+    if let Some(taken) = &world.taken {
+        let other = taken.labels().get(label::AGENT_CLUSTER);
+        let text = format!(
+            "ClusterDeployment {} belongs to AgentCluster {}: its label {} says so.",
+            world.key,
+            other.map_or("", String::as_str),
+            label::AGENT_CLUSTER
+        );
+        return shown(world, TAKEN, text, Then::Rest);
     }
     match deployment::new(world) {
         Ok(deployment) => {
@@ -126,8 +139,14 @@ fn again(world: &World) -> Then {
 }
 
 fn keep(world: &World, deployment: &ClusterDeployment) -> Plan {
-    if deployment.metadata.deletion_timestamp.is_some() {
-        let text = format!("ClusterDeployment {} is being deleted.", Key::of(deployment));
+    if is_leaving(deployment) {
+        let text = match world.named() {
+            Some(_) => format!("ClusterDeployment {} is being deleted.", Key::of(deployment)),
+            None => format!(
+                "ClusterDeployment {} is still being deleted; a new one is made when it is gone.",
+                Key::of(deployment)
+            ),
+        };
         return shown(world, reason::NO_CLUSTER_DEPLOYMENT, text, Then::Rest);
     }
     if let Some(patch) = deployment::adoption(world, deployment) {
@@ -153,6 +172,10 @@ fn keep(world: &World, deployment: &ClusterDeployment) -> Plan {
     }
 }
 
+fn is_leaving(deployment: &ClusterDeployment) -> bool {
+    deployment.metadata.deletion_timestamp.is_some()
+}
+
 fn label_secrets(world: &World) -> Vec<Step> {
     let lacking = world.unlabelled.iter();
     lacking
@@ -170,13 +193,17 @@ fn shown(world: &World, why: &'static str, text: String, then: Then) -> Plan {
         .iter()
         .find(|known| known.type_ == condition::READY);
     let news = was.is_none_or(|was| was.reason != why).then(|| News {
-        warning: matches!(why, reason::NO_CLUSTER_DEPLOYMENT | reason::BAD_IGNITION_ENDPOINT),
+        warning: matches!(
+            why,
+            reason::NO_CLUSTER_DEPLOYMENT | reason::BAD_IGNITION_ENDPOINT | TAKEN
+        ),
         reason: why.into(),
         note: text.clone(),
     });
     // Whoever was told that it is ready is not told otherwise.
     status.ready |= ready;
-    if let Some(deployment) = &world.deployment {
+    // One that goes is not this cluster's: whatever is named here is waited for when it is gone.
+    if let Some(deployment) = world.deployment.as_ref().filter(|found| !is_leaving(found)) {
         let key = Key::of(&**deployment);
         status.cluster_deployment_reference = ClusterRef {
             name: key.name,

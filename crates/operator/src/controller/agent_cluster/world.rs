@@ -22,6 +22,8 @@ pub struct World {
     pub control_plane: Option<Arc<ControlPlane>>,
     /// The one its status names; else the one that carries its name in a label; else the one of the same name.
     pub deployment: Option<Arc<ClusterDeployment>>,
+    /// The one of the same name, when it is another AgentCluster's.
+    pub taken: Option<Arc<ClusterDeployment>>,
     pub install: Option<Arc<AgentClusterInstall>>,
     /// Secrets that the new objects are going to name, with the labels they lack.
     pub unlabelled: Vec<(Key, BTreeMap<String, String>)>,
@@ -41,6 +43,7 @@ impl World {
             owner: None,
             control_plane: None,
             deployment: None,
+            taken: None,
             install: None,
             unlabelled: Vec::new(),
             elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
@@ -64,26 +67,30 @@ impl World {
         let all = &ctx.mirrors.cluster_deployments;
         self.deployment = match self.named() {
             Some(key) => all.find(&key).await?,
-            None => {
-                let labelled = all.by(index::AGENT_CLUSTER_LABEL, &self.key.name);
-                let mine = |deployment: &Arc<ClusterDeployment>| {
-                    Key::of(&**deployment).namespace == self.key.namespace
-                };
-                match labelled.into_iter().find(mine) {
-                    Some(deployment) => Some(deployment),
-                    // One that belongs to another AgentCluster is not taken for its name alone.
-                    None => all
-                        .find(&self.key)
-                        .await?
-                        .filter(|deployment| !deployment.labels().contains_key(label::AGENT_CLUSTER)),
-                }
-            }
+            None => self.labelled(ctx),
         };
+        if self.deployment.is_none() && self.named().is_none() {
+            let same = all.find(&self.key).await?;
+            // One that belongs to another AgentCluster is not taken for its name alone.
+            let is_taken = |found: &Arc<ClusterDeployment>| found.labels().contains_key(label::AGENT_CLUSTER);
+            (self.taken, self.deployment) = match same {
+                Some(found) if is_taken(&found) => (Some(found), None),
+                found => (None, found),
+            };
+        }
         if let Some(deployment) = &self.deployment {
             let key = install_key(deployment);
             self.install = ctx.mirrors.agent_cluster_installs.find(&key).await?;
         }
         Ok(())
+    }
+
+    /// The one that carries its name, rather one that stays.
+    fn labelled(&self, ctx: &Context) -> Option<Arc<ClusterDeployment>> {
+        let all = &ctx.mirrors.cluster_deployments;
+        let labelled = all.by(index::AGENT_CLUSTER_LABEL, &self.key.name).into_iter();
+        let here = labelled.filter(|found| Key::of(&**found).namespace == self.key.namespace);
+        here.min_by_key(|found| found.metadata.deletion_timestamp.is_some())
     }
 
     async fn read_control_plane(&mut self, ctx: &Context) -> Result<(), Error> {

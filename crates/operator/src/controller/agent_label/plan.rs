@@ -9,7 +9,16 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Before the value, when the query cannot be answered for this Agent.
-pub const ERROR_PREFIX: &str = "QUERYERROR-";
+const ERROR: &str = "QUERYERROR";
+/// What a label can hold.
+const LONGEST: usize = 63;
+
+/// What an Agent is marked with when the query cannot be answered for it: the value after a word, as far as it fits.
+pub fn failed_value(value: &str) -> String {
+    let mark: String = format!("{ERROR}-{value}").chars().take(LONGEST).collect();
+    mark.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric())
+        .to_owned()
+}
 
 /// The patch, or nothing when the labels are right.
 pub fn plan(agent: &Agent, classifications: &[Arc<AgentClassification>]) -> Option<Value> {
@@ -22,7 +31,7 @@ pub fn plan(agent: &Agent, classifications: &[Arc<AgentClassification>]) -> Opti
     for classification in classifications {
         let spec = &classification.spec;
         let key = format!("{}{}", label::CLASSIFICATION_PREFIX, spec.label_key);
-        let failed = format!("{ERROR_PREFIX}{}", spec.label_value);
+        let failed = failed_value(&spec.label_value);
         let verdict = match (&inventory, classification.metadata.deletion_timestamp.is_some()) {
             (_, true) => Verdict::No,
             // Nobody has looked at the host yet: nothing can be said, and nothing is wrong with the query.
@@ -42,8 +51,17 @@ pub fn plan(agent: &Agent, classifications: &[Arc<AgentClassification>]) -> Opti
             }
         }
     }
+    labels.retain(|key, value| !is_orphan(key, value, classifications));
     let change = merge::diff(agent.labels(), &labels)?;
     Some(json!({ "metadata": { "labels": change } }))
+}
+
+/// The mark of a classification that is gone: failures do not hold up its deletion.
+fn is_orphan(key: &str, value: &str, classifications: &[Arc<AgentClassification>]) -> bool {
+    let Some(key) = key.strip_prefix(label::CLASSIFICATION_PREFIX) else {
+        return false;
+    };
+    value.starts_with(ERROR) && !classifications.iter().any(|one| one.spec.label_key == key)
 }
 
 /// As the object shows it, not as the hub keeps it.
@@ -148,6 +166,27 @@ mod tests {
         for value in ["large", "QUERYERROR-large"] {
             assert_eq!(label(plan(&agent(16, Some(value)), &going)), Some(Value::Null));
         }
+    }
+
+    #[test]
+    fn the_mark_of_a_classification_that_is_gone_goes_and_nothing_else() {
+        let marked = agent(16, Some("QUERYERROR-large"));
+        assert_eq!(label(plan(&marked, &[])), Some(Value::Null));
+        assert_eq!(
+            plan(&agent(16, Some("large")), &[]),
+            None,
+            "perhaps somebody set it"
+        );
+        let other = [classification("small", ".disks[].id == 1")];
+        assert_eq!(label(plan(&marked, &other)), Some(json!("QUERYERROR-small")));
+    }
+
+    #[test]
+    fn marks_are_legal_values_however_long_or_short_the_value_is() {
+        assert_eq!(failed_value("large"), "QUERYERROR-large");
+        assert_eq!(failed_value(""), "QUERYERROR");
+        let long = failed_value(&"a-".repeat(30));
+        assert!(long.len() <= LONGEST && long.ends_with('a'), "{long}");
     }
 
     #[test]

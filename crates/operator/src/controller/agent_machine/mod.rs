@@ -55,6 +55,7 @@ impl looks::World for World {
 async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
     let own = (&ctx.mirrors.agent_machines, ctx.hooks.agent_machine.as_slice());
     let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
+    let agents = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
     match step {
         Step::Patch(patch) => ctx.patch(WRITER, own, &*world.machine, patch).await,
         Step::Status(status) => ctx.patch_status(WRITER, own, &*world.machine, status).await,
@@ -69,13 +70,18 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
             }
             None => Ok(()),
         },
-        Step::PatchAgent(agent, patch) => {
-            let agents = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
+        Step::Claim(agent, patch) => {
+            ctx.make_sure_not_elsewhere(&world.key.namespace).await?;
             // Guarded by the version that was looked at: of several who want it, one gets it.
             ctx.patch(WRITER, agents, &**agent, patch).await
         }
+        Step::PatchAgent(agent, patch) => ctx.patch(WRITER, agents, &**agent, patch).await,
         Step::LabelSecret(key, labels) => ctx.label(WRITER, secrets, key, labels).await,
-        Step::CreateToken(token) => ctx.create(WRITER, secrets, &secret(token)).await.map(drop),
+        Step::CreateToken(token) => match ctx.create(WRITER, secrets, &secret(token)).await {
+            // Machines share their user data, and one of them was faster.
+            Err(error) if error.is_there_already() => Err(Error::Conflict),
+            made => made.map(drop),
+        },
         Step::ChangeToken(kept, token) => {
             let bytes = ByteString(token.0.clone().into_bytes());
             let patch = json!({ "data": { data::IGNITION_TOKEN: bytes } });

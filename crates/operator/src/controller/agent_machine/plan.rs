@@ -37,7 +37,9 @@ pub enum Step {
     Tell(News),
     /// The hook of the Machine.
     PatchMachine(Value),
-    /// Claims an Agent, keeps its settings up to date, or lets it go.
+    /// Makes an Agent this machine's.
+    Claim(Arc<Agent>, Value),
+    /// Keeps its settings up to date, or lets it go.
     PatchAgent(Arc<Agent>, Value),
     LabelSecret(Key, BTreeMap<String, String>),
     CreateToken(Box<TokenSecret>),
@@ -172,7 +174,7 @@ fn choose(world: &World, cluster: &ClusterRef, ignition: Option<&Ignition>, then
     match choice::choose(world) {
         Choice::Take(agent, why) => {
             let claim = claim::patch(world, &agent, cluster, ignition).unwrap_or_default();
-            let mut steps = vec![Step::PatchAgent(agent.clone(), claim)];
+            let mut steps = vec![Step::Claim(agent.clone(), claim)];
             steps.extend(provider_id(world, &agent));
             steps.extend(status::with(world, &agent, Some(why)));
             Plan::of(steps, Then::Look)
@@ -200,7 +202,11 @@ fn keep(
     // An installed host has booted with what it was given.
     let ignition = ignition.filter(|_| !ready);
     if let Some(patch) = claim::patch(world, agent, cluster, ignition) {
-        return Plan::of(vec![Step::PatchAgent(agent.clone(), patch)], Then::Look);
+        let step = match claim::is_mine(world, agent) {
+            true => Step::PatchAgent(agent.clone(), patch),
+            false => Step::Claim(agent.clone(), patch),
+        };
+        return Plan::of(vec![step], Then::Look);
     }
     if ready {
         return Plan::of(Vec::new(), then);

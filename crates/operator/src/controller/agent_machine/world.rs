@@ -1,6 +1,7 @@
 //! What a decision about an AgentMachine may look at.
 
 use super::plan::{bootstrap, claim};
+use crate::crd::capi::Bootstrap;
 use crate::crd::{Agent, AgentMachine};
 use crate::error::Error;
 use crate::key::Key;
@@ -9,6 +10,7 @@ use crate::runtime::lineage::Lineage;
 use crate::runtime::{Context, clock};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
+use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +28,8 @@ pub struct World {
     /// Those among which it may choose; read only while it has none.
     pub candidates: Vec<Arc<Agent>>,
     pub source: Source,
+    /// The namespaces from which this operator takes Agents; empty: all it sees.
+    pub pools: Vec<String>,
     /// Somebody else looks after the machines of this namespace.
     pub elsewhere: bool,
     pub retry: Duration,
@@ -44,8 +48,10 @@ pub enum Source {
 /// What the machine is to boot with.
 #[derive(Clone)]
 pub enum Data {
-    /// Nobody has said yet.
+    /// Nobody has said anything.
     NotNamed,
+    /// A bootstrap provider is going to say it.
+    Promised,
     /// There is no such Secret.
     Absent(Key),
     Found {
@@ -60,9 +66,22 @@ impl fmt::Debug for Data {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotNamed => f.write_str("NotNamed"),
+            Self::Promised => f.write_str("Promised"),
             Self::Absent(key) => write!(f, "Absent({key})"),
             Self::Found { token, .. } => write!(f, "Found {{ token: {} }}", token.is_some()),
         }
+    }
+}
+
+/// What is to be expected of a Machine that names no boot data.
+fn unnamed(bootstrap: &Bootstrap) -> Data {
+    let provider = bootstrap
+        .rest
+        .get("configRef")
+        .and_then(|config| config.get("name"));
+    match provider.and_then(Value::as_str) {
+        None | Some("") => Data::NotNamed,
+        Some(_) => Data::Promised,
     }
 }
 
@@ -80,6 +99,7 @@ impl World {
             strays: Vec::new(),
             candidates: Vec::new(),
             source: Source::Anywhere,
+            pools: ctx.providers.pools().to_vec(),
             elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
             retry: ctx.retry,
             now: clock::now(),
@@ -112,8 +132,11 @@ impl World {
     }
 
     async fn read_data(&mut self, ctx: &Context) -> Result<(), Error> {
-        let machine = self.lineage.machine.as_ref();
-        let Some(name) = machine.and_then(|machine| machine.spec.bootstrap.data_secret_name.as_ref()) else {
+        let Some(machine) = &self.lineage.machine else {
+            return Ok(());
+        };
+        let Some(name) = &machine.spec.bootstrap.data_secret_name else {
+            self.data = unnamed(&machine.spec.bootstrap);
             return Ok(());
         };
         let key = Key::new(&self.key.namespace, name);
@@ -132,12 +155,20 @@ impl World {
             return Ok(());
         }
         self.source = self.read_source(ctx).await?;
+        let agents = &ctx.mirrors.agents;
+        let of = |namespace: &String| agents.by(index::AGENT_NAMESPACE, namespace);
         self.candidates = match &self.source {
-            Source::Namespace(namespace) => ctx.mirrors.agents.by(index::AGENT_NAMESPACE, namespace),
-            Source::Anywhere => ctx.mirrors.agents.all(),
-            Source::Unknown(_) => Vec::new(),
+            Source::Namespace(namespace) if self.may_take_from(namespace) => of(namespace),
+            Source::Anywhere if self.pools.is_empty() => agents.all(),
+            Source::Anywhere => self.pools.iter().flat_map(of).collect(),
+            Source::Namespace(_) | Source::Unknown(_) => Vec::new(),
         };
         Ok(())
+    }
+
+    /// Whether Agents of this namespace may become machines.
+    pub fn may_take_from(&self, namespace: &str) -> bool {
+        self.pools.is_empty() || self.pools.iter().any(|pool| pool == namespace)
     }
 
     async fn read_source(&self, ctx: &Context) -> Result<Source, Error> {

@@ -22,6 +22,7 @@ const WRITER: Writer = Writer("muster-agent-service-config");
 pub fn wire(hooks: &mut Hooks) {
     hooks.agent_service_config.push(itself);
     hooks.everything.push(all);
+    hooks.hub_away.push(all);
 }
 
 fn itself(ctx: &Context, change: &Change<AgentServiceConfig>) {
@@ -41,7 +42,7 @@ async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
         &ctx.mirrors.agent_service_configs,
         ctx.hooks.agent_service_config.as_slice(),
     );
-    if let Some(status) = plan::plan(&config, clock::now()) {
+    if let Some(status) = plan::plan(&config, ctx.metrics.is_hub_there(), clock::now()) {
         ctx.patch_status(WRITER, mirror, &*config, &status).await?;
     }
     Ok(Next::Rest)

@@ -1,7 +1,9 @@
 //! What is to be said about an AgentServiceConfig. Pure.
 
 use crate::crd::AgentServiceConfig;
-use crate::crd::agent_service_config::{AgentServiceConfigSpec, NAME, RECONCILE_COMPLETED, reason};
+use crate::crd::agent_service_config::{
+    AgentServiceConfigSpec, DEPLOYMENTS_HEALTHY, NAME, RECONCILE_COMPLETED, reason,
+};
 use crate::crd::condition::{Finding, set_service};
 use crate::crd::keys::{self, finalizer};
 use crate::runtime::merge;
@@ -10,7 +12,7 @@ use kube::ResourceExt;
 use serde_json::Value;
 
 /// What to change in its status. One that another service looks after is left to it.
-pub fn plan(config: &AgentServiceConfig, now: Timestamp) -> Option<Value> {
+pub fn plan(config: &AgentServiceConfig, hub_is_there: bool, now: Timestamp) -> Option<Value> {
     let is_anothers = keys::has_finalizer(config, finalizer::AGENT_SERVICE_CONFIG);
     if config.name_any() != NAME || is_anothers || config.metadata.deletion_timestamp.is_some() {
         return None;
@@ -18,7 +20,26 @@ pub fn plan(config: &AgentServiceConfig, now: Timestamp) -> Option<Value> {
     let before = config.status.clone().unwrap_or_default();
     let mut after = before.clone();
     set_service(&mut after.conditions, finding(&config.spec), now);
+    set_service(&mut after.conditions, health(hub_is_there), now);
     merge::diff(&before, &after)
+}
+
+/// People and policies wait for this one.
+fn health(hub_is_there: bool) -> Finding {
+    match hub_is_there {
+        true => Finding::new(
+            DEPLOYMENTS_HEALTHY,
+            true,
+            reason::DEPLOYMENT_SUCCEEDED,
+            "The hub answers.",
+        ),
+        false => Finding::new(
+            DEPLOYMENTS_HEALTHY,
+            false,
+            reason::DEPLOYMENT_FAILURE,
+            "The hub does not answer.",
+        ),
+    }
 }
 
 fn finding(spec: &AgentServiceConfigSpec) -> Finding {
@@ -76,7 +97,7 @@ fn ignored(spec: &AgentServiceConfigSpec) -> Vec<(&'static str, &'static str)> {
         (
             !must_gather_images.is_empty(),
             "mustGatherImages",
-            "nothing collects them here",
+            "--must-gather-images of muster serve, in hub.extraArgs of the chart",
         ),
         (
             !unauthenticated_registries.is_empty(),
@@ -102,7 +123,7 @@ fn ignored(spec: &AgentServiceConfigSpec) -> Vec<(&'static str, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crd::agent_service_config::OsImage;
+    use crate::crd::agent_service_config::{MustGatherImage, OsImage};
     use serde_json::json;
 
     fn config() -> AgentServiceConfig {
@@ -118,7 +139,7 @@ mod tests {
         let mut one = config();
         one.spec.os_images = vec![OsImage::default()];
         one.spec.ipxe_http_route = "enabled".into();
-        let shown = plan(&one, now()).unwrap();
+        let shown = plan(&one, true, now()).unwrap();
         let said = &shown["conditions"][0];
         assert_eq!(
             (&said["type"], &said["status"], &said["reason"]),
@@ -134,7 +155,33 @@ mod tests {
         }
         assert!(!message.contains("mirrorRegistryRef"), "{message}");
         one.status = serde_json::from_value(shown).unwrap();
-        assert_eq!(plan(&one, now()), None, "said once");
+        assert_eq!(plan(&one, true, now()), None, "said once");
+    }
+
+    #[test]
+    fn images_that_gather_logs_are_named_with_the_flag_that_takes_them() {
+        let mut one = config();
+        one.spec.must_gather_images = vec![MustGatherImage::default()];
+        let shown = plan(&one, true, now()).unwrap();
+        let message = shown["conditions"][0]["message"].as_str().unwrap();
+        for word in ["mustGatherImages", "--must-gather-images", "hub.extraArgs"] {
+            assert!(message.contains(word), "{message}");
+        }
+    }
+
+    #[test]
+    fn whether_the_hub_answers_is_said_beside_it() {
+        let mut one = config();
+        for (there, status) in [(true, "True"), (false, "False"), (true, "True")] {
+            let shown = plan(&one, there, now()).unwrap();
+            let said = &shown["conditions"][1];
+            assert_eq!(
+                (&said["type"], &said["status"]),
+                (&json!("DeploymentsHealthy"), &json!(status))
+            );
+            one.status = serde_json::from_value(shown).unwrap();
+        }
+        assert_eq!(plan(&one, true, now()), None, "said once");
     }
 
     #[test]
@@ -142,7 +189,7 @@ mod tests {
         let mut one = config();
         one.spec.filesystem_storage = json!({ "accessModes": ["ReadWriteOnce"] });
         one.spec.ipxe_http_route = "disabled".into();
-        let said = plan(&one, now()).unwrap();
+        let said = plan(&one, true, now()).unwrap();
         assert_eq!(said["conditions"][0]["status"], "True");
     }
 
@@ -150,9 +197,9 @@ mod tests {
     fn one_of_another_name_or_of_another_service_is_left_alone() {
         let mut other = config();
         other.metadata.name = Some("other".into());
-        assert_eq!(plan(&other, now()), None);
+        assert_eq!(plan(&other, true, now()), None);
         let mut anothers = config();
         anothers.metadata.finalizers = Some(vec![finalizer::AGENT_SERVICE_CONFIG.into()]);
-        assert_eq!(plan(&anothers, now()), None);
+        assert_eq!(plan(&anothers, true, now()), None);
     }
 }

@@ -12,6 +12,7 @@ pub mod drain;
 pub mod fencing;
 mod fetch;
 mod finalizer;
+mod foreign;
 mod hardware;
 pub mod machine;
 #[cfg(test)]
@@ -77,9 +78,10 @@ struct Draft {
 
 type Stage = fn(&World, &mut Draft) -> Go;
 
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 9] = [
     finalizer::stage,
     fetch::stage,
+    foreign::stage,
     custody::stage,
     boot::stage,
     agent::stage,
@@ -182,14 +184,20 @@ fn asks_for_discovery(host: &BareMetalHost) -> bool {
     deploy.is_some_and(|deploy| deploy.method == START_DISCOVERY)
 }
 
-/// How a machine boots discovery: as all do, or by the deploy step if that was written on it before. One that runs a live
-/// image cannot be told otherwise while it does.
-pub fn way(boot: MetalBoot, host: &BareMetalHost) -> MetalBoot {
+fn runs_live(host: &BareMetalHost) -> bool {
     let image = host.spec.image.as_ref();
-    let is_live = image.is_some_and(|image| image.format.as_deref() == Some(LIVE));
+    image.is_some_and(|image| image.format.as_deref() == Some(LIVE))
+}
+
+/// How a machine boots discovery: as all do, or by the deploy step if that was written on it before. One that runs a live
+/// image cannot be told otherwise while it does, whatever the others do by now.
+pub fn way(boot: MetalBoot, host: &BareMetalHost) -> MetalBoot {
+    if runs_live(host) {
+        return MetalBoot::LiveImage;
+    }
     let asks = asks_for_discovery(host) || has(host, annotation::BMAC_RETURNS_CONVERGED);
     match boot {
-        MetalBoot::LiveImage if !asks || is_live => MetalBoot::LiveImage,
+        MetalBoot::LiveImage if !asks => MetalBoot::LiveImage,
         MetalBoot::LiveImage | MetalBoot::Converged => MetalBoot::Converged,
     }
 }

@@ -33,15 +33,56 @@ async fn look(client: &Client, name: &str) -> kube::Result<Drained> {
     })
 }
 
-/// What is gone already needs nothing done to it; a pod that must not be disturbed yet is tried again later.
+/// What could not be done, of everything that was tried.
 pub async fn carry_out(ctx: &Context, world: &World, deed: &Deed) -> Result<(), String> {
     let Some(client) = client(ctx, world).await? else {
         return Ok(());
     };
-    match act(&client, deed).await {
-        Ok(()) => Ok(()),
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 429) => Ok(()),
-        Err(error) => Err(chain(&error)),
+    match deed {
+        Deed::Cordon(node) => {
+            let done = Api::<Node>::all(client).cordon(node).await;
+            refusal(done).map_or(Ok(()), |error| Err(chain(&error)))
+        }
+        Deed::Evict(pods) => evict(&client, pods).await,
+    }
+}
+
+/// What is gone already needs nothing done to it; a pod that must not be disturbed yet is tried again later.
+fn refusal<T>(done: kube::Result<T>) -> Option<kube::Error> {
+    match done {
+        Ok(_) => None,
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 429) => None,
+        Err(error) => Some(error),
+    }
+}
+
+async fn evict(client: &Client, pods: &[Key]) -> Result<(), String> {
+    let mut refused = Vec::new();
+    for pod in pods {
+        let api: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace);
+        let Some(error) = refusal(api.evict(&pod.name, &EvictParams::default()).await) else {
+            continue;
+        };
+        refused.push(format!("pod {pod}: {}", chain(&error)));
+        // A cluster that does not answer does not answer for the others either.
+        if !matches!(error, kube::Error::Api(_)) {
+            break;
+        }
+    }
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(joined(&refused)),
+    }
+}
+
+/// As many as people read in an annotation.
+const NAMED: usize = 5;
+
+fn joined(refused: &[String]) -> String {
+    let (named, others) = refused.split_at(refused.len().min(NAMED));
+    match others.len() {
+        0 => named.join("; "),
+        more => format!("{}; and {more} more", named.join("; ")),
     }
 }
 
@@ -53,16 +94,6 @@ async fn client(ctx: &Context, world: &World) -> Result<Option<Client>, String> 
     };
     let client = ctx.spoke(&Key::from(cluster)).await;
     client.map(Some).map_err(|error| error.to_string())
-}
-
-async fn act(client: &Client, deed: &Deed) -> kube::Result<()> {
-    match deed {
-        Deed::Cordon(node) => Api::<Node>::all(client.clone()).cordon(node).await.map(drop),
-        Deed::Evict(pod) => {
-            let pods: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace);
-            pods.evict(&pod.name, &EvictParams::default()).await.map(drop)
-        }
-    }
 }
 
 /// From the first of the places in which there is anything.
@@ -142,4 +173,16 @@ pub async fn join(ctx: &Context, world: &World, deed: &machine::Deed) -> Result<
     };
     done.map(drop)
         .map_err(|error| format!("{word} {}/{}: {}", machine::NAMESPACE, deed.name, chain(&error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_refusals_some_are_named() {
+        let refused: Vec<String> = (0..7).map(|number| format!("pod apps/{number}: no")).collect();
+        assert_eq!(joined(&refused[..2]), "pod apps/0: no; pod apps/1: no");
+        assert!(joined(&refused).ends_with("pod apps/4: no; and 2 more"));
+    }
 }

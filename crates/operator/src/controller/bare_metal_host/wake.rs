@@ -1,5 +1,6 @@
 //! Whose BareMetalHosts a change concerns.
 
+use super::plan::fencing::agent_of_copy;
 use crate::crd::keys::label;
 use crate::crd::{
     Agent, AgentClusterInstall, BareMetalHost, ClusterDeployment, InfraEnv, PreprovisioningImage,
@@ -105,12 +106,17 @@ fn of_cluster(ctx: &Context, cluster: &Key) {
     );
 }
 
+/// Those whose credentials it holds, and the one whose copy for fencing it is.
 fn by_secret(ctx: &Context, change: &Change<Secret>) {
     ctx.queues.bare_metal_host.wake_all(
         ctx.mirrors
             .bare_metal_hosts
             .by(index::METAL_CREDENTIALS, &change.key.to_string()),
     );
+    let agent = agent_of_copy(&change.key).and_then(|agent| ctx.mirrors.agents.get(&agent));
+    if let Some(agent) = agent {
+        of_agent(ctx, &agent);
+    }
 }
 
 fn all(ctx: &Context) {

@@ -49,6 +49,8 @@ pub struct World {
     pub trouble: Option<String>,
     /// How machines boot of which nothing else is said.
     pub boot: MetalBoot,
+    /// Machines that were let go are paused, too.
+    pub pauses: bool,
     pub retry: Duration,
     pub now: Timestamp,
 }
@@ -86,6 +88,7 @@ impl World {
             machines: None,
             trouble,
             boot: ctx.metal_boot,
+            pauses: ctx.pause_provisioned,
             retry: ctx.retry,
             now: ctx.clock.now(),
         };

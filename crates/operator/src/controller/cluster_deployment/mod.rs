@@ -38,14 +38,19 @@ pub const JOB: Job = Job {
 const WRITER: Writer = Writer("muster-cluster-deployment");
 
 async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
-    if ctx.mirrors.cluster_deployments.get(key).is_some() {
-        return looks::settle::<World>(ctx, &Place::of(key)).await;
-    }
-    let mut next = Next::Rest;
+    let deployment = ctx.mirrors.cluster_deployments.get(key);
+    let mut next = match &deployment {
+        Some(_) => looks::settle::<World>(ctx, &Place::of(key)).await?,
+        None => Next::Rest,
+    };
+    let named = deployment.and_then(|deployment| world::install_of(ctx, &deployment));
+    let named = named.map(|install| Key::of(&*install));
     let installs = &ctx.mirrors.agent_cluster_installs;
-    for orphan in installs.by(index::INSTALL_CLUSTER, &key.to_string()) {
+    let claimants = installs.by(index::INSTALL_CLUSTER, &key.to_string());
+    let claimants = claimants.iter().map(|install| Key::of(&**install));
+    for orphan in claimants.filter(|install| Some(install) != named.as_ref()) {
         let place = Place {
-            orphan: Some(Key::of(&*orphan)),
+            orphan: Some(orphan),
             ..Place::of(key)
         };
         next = next.or(looks::settle::<World>(ctx, &place).await?);
@@ -105,11 +110,11 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
                 ctx.patch_status(WRITER, mirror, &**install, status).await?;
             }
         }
-        Step::Tell(news) => {
-            if let Some(install) = &world.install {
-                ctx.recorder.tell(&**install, news).await;
-            }
-        }
+        Step::Tell(news) => match (&world.install, &world.deployment) {
+            (Some(install), _) => ctx.recorder.tell(&**install, news).await,
+            (None, Some(deployment)) => ctx.recorder.tell(&**deployment, news).await,
+            (None, None) => {}
+        },
         Step::DeleteInstall => {
             if let Some(install) = &world.install {
                 delete(
@@ -175,10 +180,13 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
     let verb = |deed, answer: Answer| did(deed, answer).map_err(not_now);
     match step {
         Step::Create(wish) => {
+            // What was told to one that is gone is not known to this one: neither its manifests nor its secrets.
+            ctx.told.forget(id);
             settings("create cluster", hub.put_cluster(id, wish).await.map(drop))?;
             world.told_pull_secret(ctx, &wish.pull_secret);
         }
         Step::Import(wish) => {
+            ctx.told.forget(id);
             let done = hub.put_imported_cluster(id, wish).await;
             settings("import cluster", done.map(drop))?;
         }

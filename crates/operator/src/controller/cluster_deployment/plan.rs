@@ -81,6 +81,8 @@ pub enum Step {
 pub enum Flaw {
     /// Only a change of the objects helps.
     Input(String),
+    /// Only a change of something they name helps, which may not be watched yet.
+    Content(String),
     /// Something that is not watched may help.
     Missing(String),
 }
@@ -127,7 +129,13 @@ fn both(world: &World, deployment: &ClusterDeployment, install: &AgentClusterIns
     }
     match wanted(world, install) {
         Ok(plan) => plan,
-        Err(flaw) => flawed(world, install, &flaw),
+        Err(flaw) => {
+            // What is wrong is mostly in what is named: whoever mends that is heard once it is watched.
+            let mut steps = labels(world, install);
+            let Plan { steps: shown, then } = flawed(world, install, &flaw);
+            steps.extend(shown);
+            Plan::of(steps, then)
+        }
     }
 }
 
@@ -140,17 +148,26 @@ fn alone(world: &World, deployment: &ClusterDeployment) -> Plan {
     Plan::default()
 }
 
-/// The ClusterDeployment is not there yet, or not any more.
+/// The ClusterDeployment is not there yet, or not any more, or has to do with another installation.
 fn orphan(world: &World, install: &AgentClusterInstall) -> Plan {
     if install.metadata.deletion_timestamp.is_some() {
         return leave::with_install(world, install);
     }
-    let text = format!(
-        "There is no ClusterDeployment {:?} here; create it.",
-        world.key.name
-    );
+    let name = &world.key.name;
+    let (text, why) = match world.is_stray {
+        true => (
+            format!(
+                "ClusterDeployment {name:?} does not name this AgentClusterInstall; set its spec.clusterInstallRef."
+            ),
+            "No ClusterDeployment names this AgentClusterInstall.",
+        ),
+        false => (
+            format!("There is no ClusterDeployment {name:?} here; create it."),
+            "There is no ClusterDeployment.",
+        ),
+    };
     let synced = Finding::new(type_::SPEC_SYNCED, false, reason::INPUT_ERROR, text);
-    Plan::of(status::of_orphan(world, install, synced), Then::Rest)
+    Plan::of(status::without(world, install, synced, why), Then::Rest)
 }
 
 /// First the hub gets what is wanted, then what follows from the state of the cluster is done; a world in which nothing
@@ -319,6 +336,7 @@ fn labels(world: &World, install: &AgentClusterInstall) -> Vec<Step> {
 fn flawed(world: &World, install: &AgentClusterInstall, flaw: &Flaw) -> Plan {
     let (reason, text, then) = match flaw {
         Flaw::Input(text) => (reason::INPUT_ERROR, text, Then::Rest),
+        Flaw::Content(text) => (reason::INPUT_ERROR, text, Then::After(SOON)),
         Flaw::Missing(text) => (reason::BACKEND_ERROR, text, Then::After(SOON)),
     };
     let synced = Finding::new(type_::SPEC_SYNCED, false, reason, text);

@@ -1,5 +1,7 @@
 //! What a decision about a cluster may look at.
 
+mod answer;
+
 use super::plan::pool::Pool;
 use super::plan::stage::{Kind, Stage};
 use super::plan::{manifest, pool};
@@ -10,14 +12,15 @@ use crate::key::Key;
 use crate::runtime::context::index;
 use crate::runtime::secret::Found;
 use crate::runtime::{Context, clock};
+use answer::{found, login, made, manifests, text, told};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use muster_contract::v1::link::ClusterLinks;
 use muster_contract::v1::release::ReleaseView;
-use muster_contract::v2::cluster::{ClusterView, CredentialsView};
+use muster_contract::v2::cluster::ClusterView;
 use muster_contract::v2::cluster_request::CredentialFile;
 use muster_contract::v2::host::{ClusterHostsQuery, HostView};
-use muster_contract::v2::manifest::{ManifestFolder, ManifestQuery, ManifestsQuery};
+use muster_contract::v2::manifest::ManifestFolder;
 use muster_contract::{ClientError, Secret};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,6 +34,8 @@ pub struct World {
     pub deployment: Option<Arc<ClusterDeployment>>,
     /// The AgentClusterInstall that the ClusterDeployment names and that names it.
     pub install: Option<Arc<AgentClusterInstall>>,
+    /// The ClusterDeployment is there, but does not name this AgentClusterInstall: then nothing of it is looked at.
+    pub is_stray: bool,
     /// The hub's id of the cluster.
     pub id: Option<Uuid>,
     /// An older ClusterDeployment that claims the same id.
@@ -77,6 +82,8 @@ pub struct Row {
 pub struct Member {
     pub host: HostView,
     pub agent: Option<Arc<Agent>>,
+    /// The InfraEnv of the Agent.
+    pub pool: Option<Arc<InfraEnv>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +127,7 @@ pub enum Setback {
 pub struct Place {
     /// Of the ClusterDeployment.
     pub key: Key,
-    /// The AgentClusterInstall, by its own name, where the ClusterDeployment is gone and cannot name it.
+    /// The AgentClusterInstall, by its own name, where no ClusterDeployment names it.
     pub orphan: Option<Key>,
 }
 
@@ -151,26 +158,32 @@ impl World {
         setback: Option<Setback>,
     ) -> Result<Option<Self>, Error> {
         let deployment = ctx.mirrors.cluster_deployments.get(key);
-        let install = match (&deployment, orphan) {
-            (Some(deployment), _) => install_of(ctx, deployment),
-            (None, Some(orphan)) => ctx.mirrors.agent_cluster_installs.get(orphan),
-            (None, None) => None,
+        let named = deployment.as_ref().and_then(|named| install_of(ctx, named));
+        let install = match orphan {
+            Some(orphan) => ctx.mirrors.agent_cluster_installs.get(orphan),
+            None => named.clone(),
         };
-        if deployment.is_none() && install.is_none() {
+        // One that is named by now is looked at with its ClusterDeployment.
+        let is_named = orphan.is_some() && named.as_deref().map(Key::of) == *orphan;
+        let is_stray = orphan.is_some() && deployment.is_some();
+        let deployment = deployment.filter(|_| !is_stray);
+        if is_named || (deployment.is_none() && install.is_none()) {
             return Ok(None);
         }
         let id = match (&deployment, &install) {
             (Some(deployment), _) => keys::hub_id(&**deployment, annotation::CLUSTER_ID),
+            // What the hub has belongs to the ClusterDeployment.
+            (None, _) if is_stray => None,
             (None, install) => install.as_ref().and_then(|install| noted_id(install)),
         };
         let mut world = Self {
             rival: deployment
                 .as_ref()
-                .zip(id)
-                .and_then(|(deployment, id)| rival(ctx, deployment, id)),
+                .and_then(|deployment| ctx.rival_deployment(deployment)),
             key: key.clone(),
             deployment,
             install,
+            is_stray,
             id,
             pull_secret: None,
             pull_secret_is_known: false,
@@ -180,7 +193,7 @@ impl World {
             ignition_ca: None,
             config_maps: BTreeMap::new(),
             kept: Kept::default(),
-            agents: agents(ctx, key),
+            agents: if is_stray { Vec::new() } else { agents(ctx, key) },
             pool: Pool::NotAsked,
             row: None,
             blind: None,
@@ -246,9 +259,10 @@ impl World {
             return Ok(());
         };
         let hosts = ctx.hub.cluster_hosts(id, &ClusterHostsQuery::default()).await?;
-        let member = |host: HostView| Member {
-            agent: agent_of(ctx, &host),
-            host,
+        let member = |host: HostView| {
+            let agent = agent_of(ctx, &host);
+            let pool = agent.as_ref().and_then(|agent| pool_of(ctx, agent));
+            Member { host, agent, pool }
         };
         let mut row = Row {
             view,
@@ -398,7 +412,7 @@ impl Row {
 }
 
 /// Each must name the other: otherwise two ClusterDeployments could share one installation.
-fn install_of(ctx: &Context, deployment: &ClusterDeployment) -> Option<Arc<AgentClusterInstall>> {
+pub fn install_of(ctx: &Context, deployment: &ClusterDeployment) -> Option<Arc<AgentClusterInstall>> {
     let name = deployment.install_name()?;
     let key = Key::new(deployment.namespace().unwrap_or_default(), name);
     let install = ctx.mirrors.agent_cluster_installs.get(&key)?;
@@ -409,19 +423,6 @@ fn noted_id(install: &AgentClusterInstall) -> Option<Uuid> {
     install.annotations().get(annotation::CLUSTER_ID)?.parse().ok()
 }
 
-/// Of several objects with one id, copied with their annotations, the oldest has the right to it.
-fn rival(ctx: &Context, deployment: &ClusterDeployment, id: Uuid) -> Option<Key> {
-    let age = |of: &ClusterDeployment| (of.creation_timestamp(), Key::of(of));
-    let others = ctx
-        .mirrors
-        .cluster_deployments
-        .by(index::CLUSTER_ID, &id.to_string());
-    let older = others.iter().filter(|other| age(other) < age(deployment));
-    older
-        .min_by_key(|other| age(other))
-        .map(|other| Key::of(&**other))
-}
-
 fn agents(ctx: &Context, key: &Key) -> Vec<(Arc<Agent>, Option<Arc<InfraEnv>>)> {
     let agents = ctx
         .mirrors
@@ -430,77 +431,20 @@ fn agents(ctx: &Context, key: &Key) -> Vec<(Arc<Agent>, Option<Arc<InfraEnv>>)> 
         .into_iter();
     agents
         .map(|agent| {
-            let namespace = agent.namespace().unwrap_or_default();
-            let name = agent.labels().get(keys::label::INFRA_ENV);
-            let infra_env = name.and_then(|name| ctx.mirrors.infra_envs.get(&Key::new(namespace, name)));
+            let infra_env = pool_of(ctx, &agent);
             (agent, infra_env)
         })
         .collect()
 }
 
+fn pool_of(ctx: &Context, agent: &Agent) -> Option<Arc<InfraEnv>> {
+    let name = agent.labels().get(keys::label::INFRA_ENV)?;
+    let namespace = agent.namespace().unwrap_or_default();
+    ctx.mirrors.infra_envs.get(&Key::new(namespace, name))
+}
+
 /// The object that stands for a host of the hub.
 fn agent_of(ctx: &Context, host: &HostView) -> Option<Arc<Agent>> {
-    let infra_envs = ctx
-        .mirrors
-        .infra_envs
-        .by(index::INFRA_ENV_ID, &host.infra_env_id.to_string());
-    infra_envs.iter().find_map(|infra_env| {
-        let namespace = infra_env.namespace().unwrap_or_default();
-        ctx.mirrors.agents.get(&Key::new(namespace, host.id.to_string()))
-    })
-}
-
-async fn manifests(ctx: &Context, id: Uuid) -> Result<BTreeMap<String, Manifest>, ClientError> {
-    let mut all = BTreeMap::new();
-    for view in ctx.hub.manifests(id, &ManifestsQuery::default()).await? {
-        let folder: ManifestFolder = view.folder.parse().unwrap_or_default();
-        let query = ManifestQuery {
-            folder: Some(folder),
-            file_name: view.file_name.clone(),
-        };
-        if let Some(content) = found(ctx.hub.manifest_file(id, &query).await)? {
-            all.insert(view.file_name, Manifest { folder, content });
-        }
-    }
-    Ok(all)
-}
-
-fn login(view: CredentialsView) -> Login {
-    Login {
-        username: view.username,
-        password: view.password.into(),
-    }
-}
-
-fn text(bytes: Option<Vec<u8>>) -> Result<Option<Secret>, ClientError> {
-    let text =
-        |bytes| String::from_utf8(bytes).map_err(|_| ClientError::Decode("a kubeconfig is no text".into()));
-    Ok(bytes.map(text).transpose()?.map(Secret))
-}
-
-fn found<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
-    match answer {
-        Ok(found) => Ok(Some(found)),
-        Err(ClientError::NotFound(_)) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// What cannot be had in the state the cluster is in is not there.
-fn made<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
-    match answer {
-        Err(ClientError::Refused { status: 409, .. }) => Ok(None),
-        answer => found(answer),
-    }
-}
-
-/// A refusal is an answer, too.
-fn told<T>(answer: Result<T, ClientError>) -> Result<Result<T, Trouble>, ClientError> {
-    match answer {
-        Ok(found) => Ok(Ok(found)),
-        Err(error) => match Trouble::from(error.clone()) {
-            Trouble::Internal(_) => Err(error),
-            trouble @ (Trouble::Conflict(_) | Trouble::Input(_)) => Ok(Err(trouble)),
-        },
-    }
+    let namespace = ctx.infra_env_of(host.infra_env_id)?.namespace()?;
+    ctx.mirrors.agents.get(&Key::new(namespace, host.id.to_string()))
 }

@@ -66,6 +66,8 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), T
         }
         Step::Tell(news) => ctx.recorder.tell(&*world.infra_env, news).await,
         Step::Create(wish) => {
+            // What was told to one that is gone is not known to this one.
+            ctx.told.forget(world.id);
             let done = looks::logged(
                 &key,
                 "create InfraEnv",
@@ -84,9 +86,18 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), T
         Step::Clear(setting) => {
             let change = ChangeInfraEnv {
                 clear: vec![*setting],
+                ..ChangeInfraEnv::default()
             };
             let done = ctx.hub.change_infra_env(world.id, &change).await.map(drop);
             return Ok(looks::logged(&key, "clear a setting of InfraEnv", done).map_err(Trouble::from));
+        }
+        Step::Join(cluster) => {
+            let change = ChangeInfraEnv {
+                cluster_id: Some(*cluster),
+                ..ChangeInfraEnv::default()
+            };
+            let done = ctx.hub.change_infra_env(world.id, &change).await.map(drop);
+            return Ok(looks::logged(&key, "give InfraEnv another cluster", done).map_err(Trouble::from));
         }
         Step::DeleteHost(host) => {
             let done = gone(ctx.hub.delete_host(world.id, *host).await);

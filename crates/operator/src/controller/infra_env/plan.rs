@@ -39,6 +39,8 @@ pub enum Step {
     Update(Box<UpdateInfraEnv>),
     /// What an update cannot take away.
     Clear(InfraEnvSetting),
+    /// Hosts belong to this cluster from now on; the one before is gone.
+    Join(Uuid),
     DeleteHost(Uuid),
     DeleteInfraEnv,
 }
@@ -48,6 +50,8 @@ pub enum Step {
 pub enum Flaw {
     /// The cluster it is for is not there.
     NoCluster(String),
+    /// Another cluster has to go first, of which nobody tells here.
+    OtherCluster(String),
     /// Only a change of the object helps.
     Input(String),
     /// Something that is not watched may help.
@@ -98,6 +102,11 @@ fn adoption(world: &World) -> Option<Value> {
 /// The hub gets what is wanted; then the object shows what the hub has.
 fn fulfil(world: &World, wish: CreateInfraEnv) -> Plan {
     let mut steps = labels(world);
+    let moves = world.row.as_ref().and_then(|row| wish::moves(&row.view, &wish));
+    if let Some(cluster) = moves {
+        steps.push(Step::Join(cluster));
+        return Plan::of(steps, Then::Look);
+    }
     match &world.row {
         None => steps.push(Step::Create(Box::new(wish))),
         Some(row) => match wish::difference(&row.view, &wish, world.told) {
@@ -142,7 +151,7 @@ fn flawed(world: &World, flaw: &Flaw) -> Plan {
     let then = match flaw {
         // Clusters and the object itself are watched.
         Flaw::NoCluster(_) | Flaw::Input(_) => Then::Rest,
-        Flaw::Missing(_) => Then::After(SOON),
+        Flaw::OtherCluster(_) | Flaw::Missing(_) => Then::After(SOON),
     };
     Plan::of(steps, then)
 }

@@ -36,6 +36,10 @@ pub struct World {
     pub networks: Vec<Arc<NMStateConfig>>,
     /// As the hub has it.
     pub row: Option<Row>,
+    /// The cluster that the hub's InfraEnv belongs to, when that is another than the one that is wanted and still exists.
+    pub held_by: Option<Uuid>,
+    /// What the hub gives those that name no time source.
+    pub default_ntp: String,
     /// Those of the InfraEnv; read only when it is to be deleted.
     pub hosts: Vec<Member>,
     /// What the hub said to the last step, or why it cannot be asked.
@@ -112,7 +116,7 @@ impl World {
         };
         let mut world = Self {
             id,
-            rival: rival(ctx, &infra_env, id),
+            rival: ctx.rival_infra_env(&infra_env),
             cluster: Cluster::NotWanted,
             pull_secret: None,
             told: Told::default(),
@@ -123,6 +127,8 @@ impl World {
                 .nmstate_configs
                 .by(index::NMSTATE_NAMESPACE, &key.namespace),
             row: None,
+            held_by: None,
+            default_ntp: String::new(),
             hosts: Vec::new(),
             trouble,
             now: clock::now(),
@@ -189,7 +195,23 @@ impl World {
             return Ok(());
         }
         self.cluster = self.read_cluster(ctx, deployment).await?;
+        self.held_by = self.read_holder(ctx).await?;
+        let spec = &self.infra_env.spec;
+        if spec.additional_ntp_sources.is_empty() && spec.ntp_sources.is_empty() {
+            self.default_ntp = ctx.hub.cluster_defaults().await?.ntp_source;
+        }
         Ok(())
+    }
+
+    async fn read_holder(&self, ctx: &Context) -> Result<Option<Uuid>, ClientError> {
+        let Cluster::Found { id, .. } = self.cluster else {
+            return Ok(None);
+        };
+        let now = self.row.as_ref().and_then(|row| row.view.cluster_id);
+        let Some(other) = now.filter(|now| *now != id) else {
+            return Ok(None);
+        };
+        Ok(found(ctx.hub.cluster_without_hosts(other).await)?.map(|_| other))
     }
 
     async fn read_cluster(
@@ -203,7 +225,9 @@ impl World {
         let Some(deployment) = deployment else {
             return Ok(Cluster::Absent);
         };
-        let Some(id) = keys::hub_id(deployment, annotation::CLUSTER_ID) else {
+        let id = keys::hub_id(deployment, annotation::CLUSTER_ID);
+        // A copy of another one has no cluster of its own.
+        let Some(id) = id.filter(|_| ctx.rival_deployment(deployment).is_none()) else {
             return Ok(Cluster::NotInHub);
         };
         Ok(match found(ctx.hub.cluster(id).await)? {
@@ -225,8 +249,15 @@ impl World {
     }
 
     /// Which operating system hosts are to boot: the one that is asked for, else that of the cluster's release.
+    /// An image that hosts of a cluster boot already is not changed before the cluster is installed.
+    pub fn passes_over_version(&self) -> bool {
+        let is_new = matches!(self.cluster, Cluster::Found { installed: false, .. });
+        is_new && self.row.is_some() && !self.infra_env.spec.os_image_version.is_empty()
+    }
+
     pub fn version(&self) -> Option<&str> {
-        let asked = Some(self.infra_env.spec.os_image_version.as_str()).filter(|version| !version.is_empty());
+        let asked = Some(self.infra_env.spec.os_image_version.as_str());
+        let asked = asked.filter(|version| !version.is_empty() && !self.passes_over_version());
         match &self.cluster {
             Cluster::Found { version, .. } => asked.or(Some(version)),
             Cluster::NotWanted | Cluster::Absent | Cluster::NotInHub => asked,
@@ -255,18 +286,6 @@ impl World {
             .iter()
             .for_each(|version| ctx.told.remember(self.id, VERSION, version));
     }
-}
-
-/// Of several objects with one id, copied with their annotations, the oldest has the right to it; of two made in the same
-/// second the one that was taken care of already.
-fn rival(ctx: &Context, infra_env: &InfraEnv, id: Uuid) -> Option<Key> {
-    let age = |of: &InfraEnv| (of.creation_timestamp(), of.finalizers().is_empty(), Key::of(of));
-    let others = ctx.mirrors.infra_envs.by(index::INFRA_ENV_ID, &id.to_string());
-    let older = others
-        .iter()
-        .filter(|other| age(other) < age(infra_env))
-        .min_by_key(|other| age(other));
-    older.map(|other| Key::of(&**other))
 }
 
 fn found<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> {

@@ -3,10 +3,12 @@
 pub mod plan;
 
 use crate::controller::agent::spoke;
-use crate::crd::AgentMachine;
+use crate::crd::capi::Cluster;
 use crate::crd::keys::data;
+use crate::crd::{AgentCluster, AgentMachine};
 use crate::error::{Error, chain};
 use crate::key::Key;
+use crate::runtime::context::index;
 use crate::runtime::hook::Hooks;
 use crate::runtime::patch::Writer;
 use crate::runtime::spoke::NoSpoke;
@@ -42,6 +44,8 @@ pub struct World {
 
 pub fn wire(hooks: &mut Hooks) {
     hooks.agent_machine.push(itself);
+    hooks.cluster.push(by_cluster);
+    hooks.agent_cluster.push(by_agent_cluster);
     hooks.everything.push(all);
 }
 
@@ -60,6 +64,30 @@ fn itself(ctx: &Context, change: &Change<AgentMachine>) {
     if part(&change.before) != part(&change.after) {
         ctx.queues.node_provider_id.wake(change.key.clone());
     }
+}
+
+/// It may be paused no more, or have another AgentCluster.
+fn by_cluster(ctx: &Context, change: &Change<Cluster>) {
+    let spec = |cluster: &Option<Arc<Cluster>>| cluster.as_ref().map(|cluster| cluster.spec.clone());
+    if spec(&change.before) != spec(&change.after) {
+        neighbours(ctx, &change.key.namespace);
+    }
+}
+
+/// It tells where the nodes are.
+fn by_agent_cluster(ctx: &Context, change: &Change<AgentCluster>) {
+    let reference = |cluster: &Option<Arc<AgentCluster>>| {
+        let status = cluster.as_ref()?.status.as_ref()?;
+        Some(status.cluster_deployment_reference.clone())
+    };
+    if reference(&change.before) != reference(&change.after) {
+        neighbours(ctx, &change.key.namespace);
+    }
+}
+
+fn neighbours(ctx: &Context, namespace: &str) {
+    let machines = ctx.mirrors.agent_machines.by(index::MACHINE_NAMESPACE, namespace);
+    ctx.queues.node_provider_id.wake_all(machines);
 }
 
 fn all(ctx: &Context) {

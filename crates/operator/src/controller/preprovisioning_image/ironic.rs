@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use kube::ResourceExt;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// The service that runs Ironic's agent.
@@ -43,6 +44,8 @@ pub struct Sources {
     pub addresses: Vec<IpAddr>,
     /// What hosts of the InfraEnv speak, if they do not speak both.
     pub family: Option<Family>,
+    /// Images of the agent that the site has, by `architecture`.
+    pub images: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,17 +121,7 @@ pub fn settings(infra_env: &InfraEnv, sources: &Sources, secret: &Key) -> Result
             &format!("Secret {secret} with {} says where Ironic is", data::IRONIC_URL),
         )
     })?;
-    let named = infra_env
-        .annotations()
-        .get(annotation::IRONIC_AGENT_IMAGE)
-        .cloned();
-    // The image that Ironic's operator names runs on machines like its own.
-    let same = architecture(&infra_env.spec.cpu_architecture) == architecture(std::env::consts::ARCH);
-    let image = named.or_else(|| sources.value(data::IRONIC_AGENT_IMAGE).filter(|_| same));
-    let image = image.ok_or_else(|| {
-        let how = format!("annotation {} names its image", annotation::IRONIC_AGENT_IMAGE);
-        missing(infra_env, &how)
-    })?;
+    let image = image(infra_env, sources).ok_or_else(|| missing(infra_env, &who_names(infra_env, secret)))?;
     let ironic = Ironic {
         url: each(&url, |url| with_port(url, PORT)),
         inspector: inspector.map(|urls| each(&urls, |url| with_port(url, INSPECTOR_PORT))),
@@ -139,6 +132,32 @@ pub fn settings(infra_env: &InfraEnv, sources: &Sources, secret: &Key) -> Result
         return Err(format!("{text:?} can be neither an address nor an image."));
     }
     Ok(ironic)
+}
+
+/// What the InfraEnv says, else Ironic's operator, else the site.
+fn image(infra_env: &InfraEnv, sources: &Sources) -> Option<String> {
+    let own = architecture(&infra_env.spec.cpu_architecture);
+    let named = infra_env
+        .annotations()
+        .get(annotation::IRONIC_AGENT_IMAGE)
+        .cloned();
+    // The image that Ironic's operator names runs on machines like its own.
+    let same = own == architecture(std::env::consts::ARCH);
+    let of_operator = || sources.value(data::IRONIC_AGENT_IMAGE).filter(|_| same);
+    named
+        .or_else(of_operator)
+        .or_else(|| sources.images.get(own).cloned())
+}
+
+fn who_names(infra_env: &InfraEnv, secret: &Key) -> String {
+    let own = architecture(&infra_env.spec.cpu_architecture);
+    format!(
+        "its image for {own} is named by annotation {}, by {} in Secret {secret} (which counts for machines of the \
+         operator's own architecture, {}) or by --ironic-agent-image of the operator",
+        annotation::IRONIC_AGENT_IMAGE,
+        data::IRONIC_AGENT_IMAGE,
+        architecture(std::env::consts::ARCH),
+    )
 }
 
 /// Machines that boot live images share the InfraEnv, so its image cannot be changed for one that does not.

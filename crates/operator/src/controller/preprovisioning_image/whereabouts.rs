@@ -21,6 +21,7 @@ const PODS: &str = "k8s-app=metal3,baremetal.openshift.io/cluster-baremetal-oper
 pub async fn find(ctx: &Context, infra_env: &InfraEnv) -> Result<Result<Ironic, String>, Error> {
     let mut sources = Sources {
         config: ctx.secret(&ctx.ironic).await?,
+        images: ctx.ironic_images.clone(),
         ..Sources::default()
     };
     if !sources.tells() {

@@ -119,3 +119,28 @@ async fn an_answer_about_an_object_that_is_not_watched_is_not_kept() {
         assert_eq!(mirror.len() == 1, kept, "{selector} {rack}");
     }
 }
+
+#[test]
+fn a_server_that_does_not_know_its_kinds_or_rights_yet_is_not_believed_at_once() {
+    use Absence::{NotAllowed, NotInstalled};
+    use Meaning::{AskAgain, KeepAll, NoneThere};
+    for (absence, times, was_listed, meaning) in [
+        // Kinds of others, which most clusters do not have.
+        (NotInstalled, 1, false, NoneThere),
+        // A server that has just begun.
+        (NotAllowed, 1, false, AskAgain),
+        (NotAllowed, 1, true, AskAgain),
+        (NotInstalled, 1, true, AskAgain),
+        // The kind was taken away, and its objects with it.
+        (NotInstalled, ABSENT_TRIES, true, NoneThere),
+        // The right was never given, or was taken away: that deletes nothing.
+        (NotAllowed, ABSENT_TRIES, false, NoneThere),
+        (NotAllowed, ABSENT_TRIES, true, KeepAll),
+    ] {
+        assert_eq!(
+            absence.means(times, was_listed),
+            meaning,
+            "{absence:?} {times} {was_listed}"
+        );
+    }
+}

@@ -15,8 +15,8 @@ pub struct Question {
     pub node: String,
     /// The machine behind the node as well.
     pub machine: bool,
-    /// The BareMetalHost of the host: it may have a machine there before it is a node.
-    pub metal: Option<String>,
+    /// The BareMetalHost of the host, beside its Agent: it may have a machine there before it is a node.
+    pub metal: Option<Key>,
     /// Requests for certificates as well.
     pub csrs: bool,
 }
@@ -42,7 +42,10 @@ pub fn question(world: &World) -> Option<Question> {
         cluster,
         node: node_name(Some(agent), world.row.as_ref()),
         machine: purpose == Purpose::Leave,
-        metal: agent.labels().get(label::BARE_METAL_HOST).cloned(),
+        metal: agent
+            .labels()
+            .get(label::BARE_METAL_HOST)
+            .map(|name| Key::new(&world.key.namespace, name)),
         csrs: false,
     };
     if agent.metadata.deletion_timestamp.is_some() {

@@ -86,14 +86,17 @@ fn labels(infra_env: &InfraEnv, cluster: Option<&ClusterRef>) -> BTreeMap<String
 }
 
 /// The host booted another InfraEnv's image: it is discovered anew, and nothing people wrote about it holds any more.
-/// In the same InfraEnv everything stays.
+/// In the same InfraEnv everything stays, and so it does where the other one leads to the cluster the host is in.
 pub fn rehome(world: &World, agent: &Agent, row: &HostDetail) -> Option<Plan> {
     let infra_env = world.infra_env.as_deref()?;
     let named = agent.labels().get(label::INFRA_ENV)?;
-    if *named == infra_env.name_any() {
+    if *named == infra_env.name_any() || !has_moved(world, agent, infra_env) {
         return None;
     }
     let cluster = cluster_ref(world, row, infra_env);
+    if cluster.is_some() && cluster == agent.spec.cluster_deployment_name {
+        return Some(hand_over(world, agent, infra_env));
+    }
     let mut patch = json!({
         "metadata": {
             "labels": replaced(agent.labels(), &labels(infra_env, cluster.as_ref())),
@@ -110,17 +113,46 @@ pub fn rehome(world: &World, agent: &Agent, row: &HostDetail) -> Option<Plan> {
     if !state.is_empty() {
         return Some(Plan::of(state, Then::Look));
     }
+    Some(arrived(world, patch, named, infra_env))
+}
+
+/// The label alone proves nothing, as anybody can write it. An Agent belongs to the InfraEnv it was discovered in; of one
+/// that belongs to none, the hub tells whether the host is known to another one as well.
+fn has_moved(world: &World, agent: &Agent, infra_env: &InfraEnv) -> bool {
+    let uid = infra_env.uid().unwrap_or_default();
+    let owners = agent.owner_references().iter();
+    let homes: Vec<_> = owners.filter(|owner| metadata::is_infra_env(owner)).collect();
+    match homes.as_slice() {
+        [] => !world.stale.is_empty(),
+        homes => homes.iter().all(|owner| owner.uid != uid),
+    }
+}
+
+/// From one InfraEnv of a cluster to another: it is the same host for the same purpose.
+fn hand_over(world: &World, agent: &Agent, infra_env: &InfraEnv) -> Plan {
+    let owners = agent.owner_references().iter();
+    let others = owners.filter(|owner| !metadata::is_infra_env(owner)).cloned();
+    let owners: Vec<_> = others.chain([metadata::owner(infra_env)]).collect();
+    let patch = json!({ "metadata": {
+        "labels": { label::INFRA_ENV: infra_env.name_any() },
+        "ownerReferences": owners,
+    }});
+    let named = agent.labels().get(label::INFRA_ENV);
+    arrived(world, patch, named.map_or("", String::as_str), infra_env)
+}
+
+fn arrived(world: &World, patch: Value, from: &str, infra_env: &InfraEnv) -> Plan {
     let mut steps = vec![Step::Patch(patch)];
     steps.extend(forget_stale(world));
     steps.push(Step::Tell(News {
         warning: false,
         reason: "Rediscovered".into(),
         note: format!(
-            "The host booted the image of InfraEnv {} instead of {named}.",
+            "The host booted the image of InfraEnv {} instead of {from}.",
             infra_env.name_any()
         ),
     }));
-    Some(Plan::of(steps, Then::Look))
+    Plan::of(steps, Then::Look)
 }
 
 /// What a spec is emptied by: a merge patch takes away what is null.

@@ -78,10 +78,13 @@ pub fn follow(world: &World, agent: &Agent, row: &HostDetail) -> Following {
     }
     let again = Then::After(world.retry * EVERY);
     match answer(world, Purpose::Follow, &world.spoke) {
-        Some(Ok(spoke)) => Following {
-            then: again,
-            ..look(world, agent, row, spoke)
-        },
+        Some(Ok(spoke)) => {
+            let following = look(world, agent, row, spoke);
+            Following {
+                then: following.then.or(again),
+                ..following
+            }
+        }
         Some(Err(NoSpoke::NoKubeconfig)) => Following {
             failed: Some("There is no kubeconfig of the cluster to follow the node with.".into()),
             then: again,
@@ -110,10 +113,13 @@ fn look(world: &World, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Follow
     let mut tracked = now.clone();
     if approves {
         let name = node_name(Some(agent), Some(row));
-        let deeds = certificates(world, spoke, &name, &mut tracked);
-        following
-            .steps
-            .extend(deeds.into_iter().map(|name| Step::Spoke(Deed::ApproveCsr(name))));
+        let open = certificates(world, spoke, &name, &mut tracked);
+        // What was approved is noted by the next look, which sees it; what was not is tried again later.
+        if !open.is_empty() && world.trouble.is_none() {
+            following.then = Then::Look;
+        }
+        let deeds = open.into_iter().map(|name| Step::Spoke(Deed::ApproveCsr(name)));
+        following.steps.extend(deeds);
     }
     if tracked != now {
         following.csr = Some(tracked.clone());
@@ -152,33 +158,36 @@ fn look(world: &World, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Follow
     following
 }
 
-/// Names of requests to approve; all that are approved are tracked. Serving certificates wait for the node.
+/// Names of requests to approve. Only what is approved is tracked, and nothing that is open is taken for done: it may
+/// have been planned and never carried out. Serving certificates wait for the node.
 fn certificates(world: &World, spoke: &Spoke, name: &str, tracked: &mut CsrStatus) -> Vec<String> {
-    let mut deeds = Vec::new();
+    let mut open = Vec::new();
     for csr in &spoke.csrs {
-        let known = tracked
-            .approved_csrs
-            .iter()
-            .any(|known| known.name == csr.name_any());
-        let Some(kind) = csr::judge(csr, name, spoke.node.as_ref()).filter(|_| !known) else {
+        let Some(kind) = csr::judge(csr, name, spoke.node.as_ref()) else {
             continue;
         };
-        let approved_at = match csr::decision(csr) {
-            csr::Decision::Approved(at) => at.unwrap_or_else(|| clock::time(world.now)),
-            csr::Decision::Refused => continue,
-            csr::Decision::Open => {
-                deeds.push(csr.name_any());
-                tracked.last_approval_attempt = Some(clock::time(world.now));
-                clock::time(world.now)
+        let name = csr.name_any();
+        let known = tracked.approved_csrs.iter().any(|known| known.name == name);
+        match csr::decision(csr) {
+            csr::Decision::Refused => {}
+            csr::Decision::Approved(_) if known => {}
+            csr::Decision::Approved(at) => {
+                let approved_at = at.unwrap_or_else(|| clock::time(world.now));
+                let last = tracked.last_approval_attempt.take();
+                tracked.last_approval_attempt = last.max(Some(approved_at.clone()));
+                tracked.approved_csrs.push(ApprovedCsr {
+                    name,
+                    type_: kind.word().into(),
+                    approved_at,
+                });
             }
-        };
-        tracked.approved_csrs.push(ApprovedCsr {
-            name: csr.name_any(),
-            type_: kind.word().into(),
-            approved_at,
-        });
+            csr::Decision::Open => {
+                tracked.approved_csrs.retain(|known| known.name != name);
+                open.push(name);
+            }
+        }
     }
-    deeds
+    open
 }
 
 fn is_ready(node: &Node) -> bool {

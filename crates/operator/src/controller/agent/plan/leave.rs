@@ -50,7 +50,11 @@ fn failed(world: &World) -> Option<String> {
 pub fn cluster_to_clean(world: &World, agent: &Agent) -> Option<Key> {
     let joined = world.row.as_ref().is_some_and(|row| stage(row) == "Done")
         || agent.status.as_ref().is_some_and(has_joined)
-        || world.metal_joined;
+        || world.metal_joined
+        || world
+            .row
+            .as_ref()
+            .is_some_and(|row| super::begins_with_metal(agent, row));
     let reference = agent.spec.cluster_deployment_name.as_ref()?;
     let lives = |deletion: &Option<_>| deletion.is_none();
     let deployment = world.deployment.as_ref()?;

@@ -1,7 +1,10 @@
 //! Where the host should be and where it is: lent, moved, taken back.
 
 use super::ask::{Purpose, answer};
-use super::{Call, Step, Sync, Then, is_day_two, is_installing, is_returning, node_name, reclaim, stage};
+use super::{
+    Call, Step, Sync, Then, begins_with_metal, is_day_two, is_installing, is_returning, node_name, reclaim,
+    stage,
+};
 use crate::controller::agent::world::{Failure, Target, World};
 use crate::crd::Agent;
 use crate::crd::agent::DeprovisionInfo;
@@ -83,6 +86,10 @@ fn pass_on(world: &World, agent: &Agent, row: &HostDetail, to: Uuid) -> Lending 
     }
     if is_installing(&row.host.status) {
         return input(installing(row));
+    }
+    // It is being fetched back already, and is lent again as soon as it is there.
+    if is_returning(&row.host.status) {
+        return Lending::Wait(Sync::Moving, Then::Rest);
     }
     let mut steps = note(world, agent, row);
     match fetch(world, agent, row) {
@@ -171,9 +178,8 @@ fn note(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
         .status
         .as_ref()
         .and_then(|status| status.deprovision_info.clone());
-    // A machine with a power controller is made known to the cluster as soon as its installation begins.
-    let begins = is_installing(&row.host.status) && agent.labels().contains_key(label::BARE_METAL_HOST);
-    let (Some(cluster), true) = (&world.tenant, begins || !stage(row).is_empty()) else {
+    let known = begins_with_metal(agent, row) || !stage(row).is_empty();
+    let (Some(cluster), true) = (&world.tenant, known) else {
         return Vec::new();
     };
     let info = DeprovisionInfo {

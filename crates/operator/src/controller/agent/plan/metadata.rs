@@ -149,6 +149,10 @@ pub fn owner(infra_env: &InfraEnv) -> OwnerReference {
     }
 }
 
+pub fn is_infra_env(owner: &OwnerReference) -> bool {
+    owner.kind == InfraEnv::kind(&()) && owner.api_version.starts_with(&*InfraEnv::group(&()))
+}
+
 /// The owners with the InfraEnv among them; one of the same name that was there before is another object.
 fn owners(agent: &Agent, infra_env: &InfraEnv) -> Option<Value> {
     let owner = owner(infra_env);

@@ -1,6 +1,6 @@
 //! What the object asks for and the hub does not have yet.
 
-use super::{Call, Step, Sync, inventory, is_day_two};
+use super::{Call, Step, Sync, Then, inventory, is_day_two};
 use crate::controller::agent::world::World;
 use crate::crd::Agent;
 use crate::crd::agent::AgentSpec;
@@ -17,10 +17,35 @@ use muster_contract::v2::host::{
 use serde_json::json;
 use std::collections::BTreeMap;
 
-type Wish<T> = Result<T, Sync>;
+pub type Wish<T> = Result<T, Sync>;
 
-pub fn steps(world: &World, agent: &Agent, row: &HostDetail) -> Wish<Vec<Step>> {
-    let mut steps = labels(world, &agent.spec);
+/// What is to be done about what the object asks for.
+pub struct Settings {
+    /// Come first, and also when something is wrong with the rest: whoever mends a Secret is heard only then.
+    pub labels: Vec<Step>,
+    pub calls: Wish<Vec<Step>>,
+    /// Secrets that are not there cannot be watched, so they are looked for.
+    pub then: Then,
+}
+
+pub fn settings(world: &World, agent: &Agent, row: &HostDetail) -> Settings {
+    let calls = calls(world, agent, row);
+    let retry = match &calls {
+        Ok(_) => Then::Rest,
+        Err(sync) => sync.then(world),
+    };
+    let then = match lacks_secrets(world, &agent.spec) {
+        true => retry.or(Then::After(world.retry)),
+        false => retry,
+    };
+    Settings {
+        labels: labels(world, &agent.spec),
+        calls: calls.map(|calls| calls.into_iter().map(Step::Hub).collect()),
+        then,
+    }
+}
+
+fn calls(world: &World, agent: &Agent, row: &HostDetail) -> Wish<Vec<Call>> {
     let mut calls = any_time(agent, row)?;
     if is_editable(&row.host.status) {
         let (update, clear) = in_time(world, agent, row)?;
@@ -34,8 +59,13 @@ pub fn steps(world: &World, agent: &Agent, row: &HostDetail) -> Wish<Vec<Step>> 
             }));
         }
     }
-    steps.extend(calls.into_iter().map(Step::Hub));
-    Ok(steps)
+    Ok(calls)
+}
+
+fn lacks_secrets(world: &World, spec: &AgentSpec) -> bool {
+    let token = spec.ignition_endpoint_token_reference.is_some() && world.token.is_none();
+    let fencing = !spec.fencing_credentials_secret_ref.is_empty() && world.fencing.is_none();
+    token || fencing
 }
 
 /// Before the installation begins.
@@ -110,6 +140,10 @@ fn in_time(world: &World, agent: &Agent, row: &HostDetail) -> Wish<(UpdateHost, 
     }
     if spec.fencing_credentials_secret_ref.is_empty() && !host.fencing_credentials.is_empty() {
         clear.push(HostSetting::Fencing);
+    }
+    // What the hub chose by itself stays.
+    if spec.installation_disk_id.is_empty() && spec.installation_disk_path.is_empty() && row.disk_chosen {
+        clear.push(HostSetting::InstallationDisk);
     }
     let update = UpdateHost {
         host_role: role(spec, row)?,

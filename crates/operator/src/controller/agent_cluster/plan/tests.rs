@@ -56,6 +56,7 @@ fn world() -> World {
             "status": { "kubeConfig": { "name": "admin", "key": "kubeconfig" } },
         })))),
         deployment: None,
+        taken: None,
         install: None,
         unlabelled: Vec::new(),
         elsewhere: false,
@@ -217,6 +218,76 @@ fn a_deployment_that_went_is_not_made_anew() {
     world.deployment = None;
     let (_, reason, _) = said(&plan(&world));
     assert_eq!(reason, "ClusterDeploymentNotFound");
+}
+
+/// What is left of an AgentCluster of this name that was there before.
+fn predecessor(world: &World) -> ClusterDeployment {
+    let mut old = deployment::new(world).unwrap();
+    old.metadata.owner_references.as_mut().unwrap()[0].uid = "of its predecessor".into();
+    old.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
+    old
+}
+
+#[test]
+fn made_anew_while_the_old_deployment_still_goes_it_waits_and_then_makes_its_own() {
+    let mut world = world();
+    world.deployment = Some(Arc::new(predecessor(&world)));
+    let waits = plan(&world);
+    assert!(
+        matches!(&waits.steps[..], [Step::Status(_), Step::Tell(_)]),
+        "it is not adopted: {waits:?}"
+    );
+    let (ready, reason, text) = said(&waits);
+    assert_eq!((ready, reason.as_str()), (false, "ClusterDeploymentNotFound"));
+    assert!(text.contains("still being deleted"), "{text}");
+    let mut world = made(world);
+    assert_eq!(world.named(), None, "what goes is not named");
+    assert_eq!(plan(&world), Plan::default(), "a second look writes nothing");
+    world.deployment = None;
+    let again = plan(&world);
+    assert!(
+        matches!(&again.steps[..], [Step::CreateDeployment(_)]),
+        "{again:?}"
+    );
+    let done = made(world);
+    assert!(done.cluster.status.as_ref().unwrap().ready);
+    assert_eq!(done.named(), Some(Key::new("hcp", "blue")));
+}
+
+#[test]
+fn a_deployment_that_was_this_clusters_and_goes_stays_named() {
+    let mut world = made(world());
+    let deployment = Arc::make_mut(world.deployment.as_mut().unwrap());
+    deployment.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
+    let told = plan(&world);
+    let [Step::Status(status), Step::Tell(_)] = &told.steps[..] else {
+        panic!("{told:?}")
+    };
+    assert!(status.get("clusterDeploymentReference").is_none(), "{status}");
+}
+
+#[test]
+fn a_deployment_of_another_is_neither_taken_nor_made_again() {
+    let mut world = world();
+    let mut taken = deployment::new(&world).unwrap();
+    taken
+        .labels_mut()
+        .insert(label::AGENT_CLUSTER.into(), "red".into());
+    world.taken = Some(Arc::new(taken));
+    let told = plan(&world);
+    let (ready, reason, text) = said(&told);
+    assert_eq!((ready, reason.as_str()), (false, "ClusterDeploymentTaken"));
+    assert!(text.contains("hcp/blue") && text.contains("red"), "{text}");
+    assert_eq!(told.then, Then::Rest, "a change of its label is seen");
+    assert!(
+        matches!(&told.steps[..], [Step::Status(_), Step::Tell(news)] if news.warning),
+        "{told:?}"
+    );
+    assert_eq!(
+        plan(&made(world)),
+        Plan::default(),
+        "a second look writes nothing"
+    );
 }
 
 #[test]

@@ -47,6 +47,11 @@ pub fn source_of(token: &Key) -> Option<Key> {
 pub fn plan(world: &World) -> Boot {
     let (source, kept) = match &world.data {
         Data::NotNamed => return Boot::Ready(None),
+        // The Machine, which is going to name it, is watched.
+        Data::Promised => {
+            let text = "The Machine's bootstrap provider has not named its boot data yet.";
+            return Boot::Wait(text.into(), Then::Rest);
+        }
         // Without the label, its arrival goes unseen.
         Data::Absent(key) => {
             return Boot::Wait(format!("There is no Secret {key} yet."), Then::After(world.retry));

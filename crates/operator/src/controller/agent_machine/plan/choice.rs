@@ -2,6 +2,7 @@
 //!
 //! Of those that will do, the smallest is taken: the larger ones are left for machines that ask for them.
 
+use super::claim::OUT_OF_BOUNDS;
 use super::status::hostname;
 use crate::controller::agent_machine::world::{Source, World};
 use crate::crd::Agent;
@@ -62,6 +63,12 @@ const COUNTED: usize = 12;
 pub fn choose(world: &World) -> Choice {
     if let Source::Unknown(plane) = &world.source {
         let text = format!("{plane}, which says where Agents are taken from, is not there.");
+        return Choice::Unreadable(text);
+    }
+    if let Source::Namespace(namespace) = &world.source
+        && !world.may_take_from(namespace)
+    {
+        let text = format!("The control plane wants Agents of {namespace}: they are {OUT_OF_BOUNDS}.");
         return Choice::Unreadable(text);
     }
     let selector = match world
@@ -215,6 +222,7 @@ fn chosen(best: &Agent, rest: &[&Arc<Agent>]) -> String {
 fn nothing(world: &World, others: &BTreeMap<Verdict, Vec<&str>>) -> String {
     let place = match &world.source {
         Source::Namespace(namespace) => format!(" in namespace {namespace}"),
+        Source::Anywhere if !world.pools.is_empty() => format!(" in {}", world.pools.join(", ")),
         Source::Anywhere | Source::Unknown(_) => String::new(),
     };
     match unfit(others) {

@@ -11,6 +11,10 @@ use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
+/// Said of namespaces from which this operator takes no Agents.
+pub const OUT_OF_BOUNDS: &str =
+    "in a namespace from which this operator takes no Agents (`--agent-namespace` names those it does)";
+
 /// The AgentMachine that the Agent says it belongs to, if it says so in full.
 pub fn holder(agent: &Agent) -> Option<Key> {
     let name = agent.labels().get(label::AGENT_MACHINE)?;
@@ -63,6 +67,9 @@ pub fn stranger(world: &World, agent: &Agent, cluster: &ClusterRef) -> Option<St
         return Some(format!(
             "Agent {key} belongs to another AgentMachine, {other}, by now."
         ));
+    }
+    if !world.may_take_from(&key.namespace) {
+        return Some(format!("Agent {key} is {OUT_OF_BOUNDS}."));
     }
     let elsewhere = agent.spec.cluster_deployment_name.as_ref();
     let elsewhere = elsewhere.filter(|other| *other != cluster)?;

@@ -1,11 +1,12 @@
 //! The way of a machine that is to be deleted: its Agent leaves the cluster before the Machine goes on.
 
-use super::{Plan, Step, Then, claim, let_go_strays};
+use super::{Plan, Step, Then, claim, let_go_strays, status};
 use crate::controller::agent_machine::world::World;
 use crate::crd::agent::{condition, reason};
 use crate::crd::condition::find_service;
 use crate::crd::keys::{self, annotation, finalizer};
 use crate::crd::{Agent, capi};
+use crate::key::Key;
 use crate::runtime::patch::finalizers;
 use kube::ResourceExt;
 use serde_json::json;
@@ -47,12 +48,30 @@ pub fn plan(world: &World, paused: bool) -> Plan {
         return done(world);
     }
     // Its way out is watched.
-    Plan::default()
+    Plan::of(status::leaving(world, waits_for(agent)), Then::Rest)
 }
 
-/// A claim of somebody else is none of our business, and nothing to wait for.
+/// What keeps the machine, in words.
+fn waits_for(agent: &Agent) -> String {
+    let state = agent
+        .status
+        .as_ref()
+        .map_or("", |status| status.debug_info.state.as_str());
+    let state = match state {
+        _ if agent.metadata.deletion_timestamp.is_some() => "being deleted",
+        "" => "in no state that is known",
+        state => state,
+    };
+    let key = Key::of(agent);
+    format!("The machine waits for Agent {key} to leave its cluster ({state}).")
+}
+
+/// What somebody else has claimed, or bound to another cluster by hand, is none of our business, and nothing to wait for.
 fn belongs_to_another(world: &World, agent: &Agent) -> bool {
-    agent.labels().contains_key(keys::label::AGENT_MACHINE) && !claim::is_mine(world, agent)
+    if agent.labels().contains_key(keys::label::AGENT_MACHINE) {
+        return !claim::is_mine(world, agent);
+    }
+    agent.spec.cluster_deployment_name.is_some() && !claim::is_of_cluster(world, agent)
 }
 
 /// The machine still has a hand on the Agent.
@@ -89,8 +108,18 @@ fn has_left(agent: &Agent) -> bool {
         // Also what it is before anybody has tried to take it out, so that must have been tried in vain.
         "error" => find_service(&status.conditions, condition::SPEC_SYNCED)
             .is_some_and(|synced| synced.status == "False" && synced.reason == reason::INPUT_ERROR),
+        "" => is_forgotten(agent),
         state => state.ends_with("-unbound"),
     }
+}
+
+/// The hub does not know the host, and nobody wants it anywhere: there is nothing that it could still leave.
+fn is_forgotten(agent: &Agent) -> bool {
+    let conditions = agent.status.as_ref().map(|status| status.conditions.as_slice());
+    let lost = find_service(conditions.unwrap_or_default(), condition::BOUND)
+        .is_some_and(|bound| bound.status == "Unknown" && bound.reason == reason::NOT_AVAILABLE);
+    let claimed = agent.labels().contains_key(keys::label::AGENT_MACHINE);
+    lost && !claimed && agent.spec.cluster_deployment_name.is_none()
 }
 
 /// The Machine waits for us before it goes.

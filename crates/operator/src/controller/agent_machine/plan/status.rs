@@ -31,6 +31,16 @@ pub fn none(world: &World, why: &'static str, text: &str, then: Then) -> Plan {
     Plan::of(written(world, status, findings), then)
 }
 
+/// Why a machine is still there that is to go.
+const LEAVING: &str = "AgentLeaving";
+
+/// It goes as soon as its Agent has left. What else was said of the Agent stays as it is: nobody waits for that.
+pub fn leaving(world: &World, text: String) -> Vec<Step> {
+    let status = world.machine.status.clone().unwrap_or_default();
+    let waits = Finding::new(condition::RESERVED, false, LEAVING, text);
+    written(world, status, vec![waits])
+}
+
 /// `why` is why it is this Agent; said before, it need not be said again.
 pub fn with(world: &World, agent: &Agent, why: Option<String>) -> Vec<Step> {
     let mut status = world.machine.status.clone().unwrap_or_default();

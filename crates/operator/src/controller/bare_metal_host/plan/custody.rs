@@ -1,7 +1,7 @@
 //! Who has the machine: once a cluster runs on it, the bare metal operator keeps its hands off.
 //!
 //! It is detached first. Only when the bare metal operator has really let go is it paused, with its status saved beside
-//! the pause: from a backup the host is then restored as one that nobody touches.
+//! the pause: from a backup the host is then restored as one that nobody touches. A site may do without the pause.
 
 use super::{Draft, Go, has, takes_agent_along, unpause, waits_to_be_fetched};
 use crate::controller::bare_metal_host::world::World;
@@ -32,7 +32,7 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
     if waits_to_be_fetched(world.agent.as_deref()).is_none() && has_been_installed(world) {
         detach(world, &mut draft.host);
     }
-    pause(&mut draft.host);
+    pause(world, &mut draft.host);
     Go::On
 }
 
@@ -65,7 +65,7 @@ fn detach(world: &World, host: &mut BareMetalHost) {
     }
 }
 
-fn pause(host: &mut BareMetalHost) {
+fn pause(world: &World, host: &mut BareMetalHost) {
     let (paused, saved) = (
         has(host, annotation::METAL3_PAUSED),
         has(host, annotation::METAL3_STATUS),
@@ -73,6 +73,9 @@ fn pause(host: &mut BareMetalHost) {
     if host.state().is_empty() {
         // Restored from a backup: let go, so that its status is restored from the annotation.
         return unpause(host);
+    }
+    if !world.pauses {
+        return;
     }
     let let_go = has(host, annotation::METAL3_DETACHED) && host.operational_status() == metal3::DETACHED;
     let theirs = paused && !saved;

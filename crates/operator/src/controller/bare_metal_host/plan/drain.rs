@@ -4,6 +4,7 @@
 
 use super::{Draft, Step, finalizer, takes_agent_along};
 use crate::controller::bare_metal_host::world::World;
+use crate::crd::BareMetalHost;
 use crate::crd::keys::annotation;
 use crate::key::Key;
 use crate::runtime::looks::Then;
@@ -11,7 +12,7 @@ use crate::runtime::spoke::NoSpoke;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
-use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::time::Duration;
 
 /// What is looked at.
@@ -36,7 +37,8 @@ pub struct Question {
 pub enum Deed {
     /// Nothing new comes to the node.
     Cordon(String),
-    Evict(Key),
+    /// Each of them is asked to go, whatever becomes of the others.
+    Evict(Vec<Key>),
 }
 
 /// Values that others read, too.
@@ -44,6 +46,8 @@ const UNDER_WAY: &str = "draining in progress";
 const SUCCEEDED: &str = "drain succeeded";
 const TIMED_OUT: &str = "drain timed out";
 const NO_CLUSTER: &str = "not drained: there is no kubeconfig of the cluster";
+/// What keeps it follows.
+const HELD_UP: &str = "not drained yet: ";
 
 /// Between two looks at the node.
 const EVERY: Duration = Duration::from_secs(20);
@@ -53,7 +57,7 @@ const LOST: SignedDuration = SignedDuration::from_mins(5);
 /// `None` when there is nothing to drain, or not any more.
 pub fn question(world: &World) -> Option<Question> {
     let leaves = world.host.metadata.deletion_timestamp.is_some() && takes_agent_along(world);
-    if !leaves || !finalizer::is_to_be_wiped(world) || is_over(world.host.annotations()) {
+    if !leaves || !finalizer::is_to_be_wiped(world) || is_over(&world.host) {
         return None;
     }
     let agent = world.agent.as_deref()?;
@@ -68,14 +72,28 @@ pub fn question(world: &World) -> Option<Question> {
     })
 }
 
-fn is_over(annotations: &BTreeMap<String, String>) -> bool {
-    let status = annotations.get(annotation::BMAC_DRAIN_STATUS);
-    status.is_some_and(|status| matches!(status.as_str(), SUCCEEDED | TIMED_OUT | NO_CLUSTER))
+fn is_over(host: &BareMetalHost) -> bool {
+    matches!(noted(host), Some(SUCCEEDED | TIMED_OUT | NO_CLUSTER))
+}
+
+/// How far it was when it was looked at last.
+fn noted(host: &BareMetalHost) -> Option<&str> {
+    noted_begin(host)?;
+    host.annotations()
+        .get(annotation::BMAC_DRAIN_STATUS)
+        .map(String::as_str)
+}
+
+/// Notes from before this deletion came with an object from a backup or a file, and tell of another drain.
+fn noted_begin(host: &BareMetalHost) -> Option<Timestamp> {
+    let deleted = host.metadata.deletion_timestamp.as_ref()?;
+    let began = host.annotations().get(annotation::BMAC_DRAIN_STARTED_AT)?;
+    began.parse().ok().filter(|began| *began >= deleted.0)
 }
 
 /// Whether the machine still has to wait.
 pub(super) fn goes_on(world: &World, draft: &mut Draft) -> bool {
-    if is_over(draft.host.annotations()) {
+    if is_over(&draft.host) {
         return false;
     }
     let wanted = draft
@@ -93,12 +111,15 @@ pub(super) fn goes_on(world: &World, draft: &mut Draft) -> bool {
         draft.flaw(text);
         return true;
     };
-    let (status, waits) = match began(world, draft) {
-        Some(began) if timeout.is_some_and(|limit| world.now.duration_since(began) >= limit) => {
-            (TIMED_OUT.to_owned(), false)
-        }
-        Some(_) | None => progress(world, draft),
+    let began = noted_begin(&world.host);
+    let is_late = |limit| began.is_some_and(|began| world.now.duration_since(began) >= limit);
+    let (status, waits) = match timeout.is_some_and(is_late) {
+        true => (TIMED_OUT.to_owned(), false),
+        false => progress(world, draft),
     };
+    if began.is_none() {
+        begin(world, draft);
+    }
     note(draft, &status);
     if waits {
         draft.then = Then::After(EVERY);
@@ -106,13 +127,14 @@ pub(super) fn goes_on(world: &World, draft: &mut Draft) -> bool {
     waits
 }
 
-/// When it was begun, which is noted once.
-fn began(world: &World, draft: &mut Draft) -> Option<Timestamp> {
-    let noted = draft
+/// Noted once, and never as before the deletion: the clock of the API server may be ahead of this one.
+fn begin(world: &World, draft: &mut Draft) {
+    let deleted = world.host.metadata.deletion_timestamp.as_ref();
+    let begin = deleted.map_or(world.now, |deleted| deleted.0.max(world.now));
+    draft
         .host
         .annotations_mut()
-        .entry(annotation::BMAC_DRAIN_STARTED_AT.into());
-    noted.or_insert_with(|| world.now.to_string()).parse().ok()
+        .insert(annotation::BMAC_DRAIN_STARTED_AT.into(), begin.to_string());
 }
 
 fn note(draft: &mut Draft, status: &str) {
@@ -125,34 +147,54 @@ fn note(draft: &mut Draft, status: &str) {
 /// How far it is, and whether it has to be waited for.
 fn progress(world: &World, draft: &mut Draft) -> (String, bool) {
     if let Some(why) = &world.trouble {
-        return (format!("not drained yet: {why}"), true);
+        return held_up(why);
     }
     match &world.node {
         None => (UNDER_WAY.into(), true),
-        Some(Err(NoSpoke::NoKubeconfig)) => (NO_CLUSTER.into(), false),
-        Some(Err(NoSpoke::Failed(why))) => (format!("not drained yet: {why}"), true),
+        Some(Err(NoSpoke::NoKubeconfig)) if !has_running_cluster(world) => (NO_CLUSTER.into(), false),
+        Some(Err(why)) => held_up(why),
         Some(Ok(Drained { node: None, .. })) => (SUCCEEDED.into(), false),
         Some(Ok(Drained {
             node: Some(node),
             pods,
-        })) => empty(world.now, node, pods, draft),
+        })) => empty(world, node, pods, draft),
     }
 }
 
-fn empty(now: Timestamp, node: &Node, pods: &[Pod], draft: &mut Draft) -> (String, bool) {
-    let left: Vec<&Pod> = pods.iter().filter(|pod| has_to_go(now, node, pod)).collect();
-    if node.spec.as_ref().and_then(|spec| spec.unschedulable) != Some(true) {
-        draft.tries.push(Step::Drain(Deed::Cordon(node.name_any())));
-    } else if left.is_empty() {
+fn held_up(why: impl Display) -> (String, bool) {
+    (format!("{HELD_UP}{why}"), true)
+}
+
+/// One whose kubeconfig was lost, then: what runs on the node is somebody's.
+fn has_running_cluster(world: &World) -> bool {
+    world.tenant.as_ref().is_some_and(|tenant| {
+        let deployment = &tenant.deployment;
+        deployment.spec.installed && deployment.metadata.deletion_timestamp.is_none()
+    })
+}
+
+fn empty(world: &World, node: &Node, pods: &[Pod], draft: &mut Draft) -> (String, bool) {
+    let left = pods.iter().filter(|pod| has_to_go(world.now, node, pod));
+    let left: Vec<&Pod> = left.collect();
+    let closed = node.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true);
+    if closed && left.is_empty() {
         return (SUCCEEDED.into(), false);
     }
-    let asked = left
+    let unasked = left
         .into_iter()
         .filter(|pod| pod.metadata.deletion_timestamp.is_none());
-    draft
-        .tries
-        .extend(asked.map(|pod| Step::Drain(Deed::Evict(Key::of(pod)))));
-    (UNDER_WAY.into(), true)
+    let unasked: Vec<Key> = unasked.map(Key::of).collect();
+    let tries = !closed || !unasked.is_empty();
+    if !closed {
+        draft.tries.push(Step::Drain(Deed::Cordon(node.name_any())));
+    }
+    if !unasked.is_empty() {
+        draft.tries.push(Step::Drain(Deed::Evict(unasked)));
+    }
+    // What was refused before may be refused again. Until it is known that it was not, the note stays: else the two
+    // would take turns, and each wake the next look.
+    let before = noted(&world.host).filter(|noted| tries && noted.starts_with(HELD_UP));
+    (before.unwrap_or(UNDER_WAY).to_owned(), true)
 }
 
 /// Pods of the node itself, and those that have ended, are no reason to wait.

@@ -5,6 +5,7 @@ use crate::controller::bare_metal_host::world::World;
 use crate::crd::Agent;
 use crate::crd::keys::{annotation, data, used_labels};
 use crate::key::Key;
+use crate::runtime::looks::Then;
 use kube::{Resource, ResourceExt};
 use muster_contract::Secret;
 use serde_json::{Value, json};
@@ -21,6 +22,9 @@ pub struct FencingSecret {
     pub values: BTreeMap<&'static str, Secret>,
 }
 
+/// What the name of a copy ends with; before it stands that of the Agent.
+const COPY: &str = "-fencing-credentials";
+
 /// What has to be read for a copy.
 pub struct Secrets {
     pub credentials: Key,
@@ -34,11 +38,14 @@ pub fn secrets(world: &World) -> Option<Secrets> {
     let (agent, bmc) = (world.agent.as_ref()?, world.host.spec.bmc.as_ref()?);
     (wanted && !bmc.credentials_name.is_empty()).then(|| Secrets {
         credentials: Key::new(&world.key.namespace, &bmc.credentials_name),
-        copy: Key::new(
-            &world.key.namespace,
-            format!("{}-fencing-credentials", agent.name_any()),
-        ),
+        copy: Key::new(&world.key.namespace, format!("{}{COPY}", agent.name_any())),
     })
+}
+
+/// The Agent whose copy a Secret is, by the names of both.
+pub fn agent_of_copy(secret: &Key) -> Option<Key> {
+    let agent = secret.name.strip_suffix(COPY)?;
+    Some(Key::new(&secret.namespace, agent))
 }
 
 pub(super) fn steps(world: &World, agent: &mut Agent, draft: &mut Draft) {
@@ -50,18 +57,21 @@ pub(super) fn steps(world: &World, agent: &mut Agent, draft: &mut Draft) {
         return;
     };
     let found = world.credentials.as_ref();
-    let value = |name: &str| found.and_then(|found| found.value(name)).map(str::to_owned);
-    let (Some(username), Some(password)) = (value(data::USERNAME), value(data::PASSWORD)) else {
-        return draft.flaw(format!(
-            "Fencing needs username and password in Secret {}.",
-            keys.credentials
-        ));
-    };
-    // Watched from now on, so that a new password reaches the copy.
+    // Watched from now on, so that what is missing in it and a new password reach the copy.
     let unlabelled = found.filter(|found| !found.missing_labels.is_empty());
     draft.first.extend(
         unlabelled.map(|found| Step::LabelSecret(keys.credentials.clone(), found.missing_labels.clone())),
     );
+    let value = |name: &str| found.and_then(|found| found.value(name)).map(str::to_owned);
+    let (Some(username), Some(password)) = (value(data::USERNAME), value(data::PASSWORD)) else {
+        draft.flaw(format!(
+            "Fencing needs username and password in Secret {}.",
+            keys.credentials
+        ));
+        // One that is not there yet comes without the label, and nobody tells.
+        draft.then = draft.then.or(Then::After(world.later()));
+        return;
+    };
     let verification = match bmc.disable_certificate_verification {
         true => "Disabled",
         false => "Enabled",

@@ -150,6 +150,15 @@ fn steps(
     if uid.is_some() && uid == world.host.metadata.uid.as_deref() {
         return Err("the BareMetalHost that the cluster has of this name is this very one".into());
     }
+    if let Some(why) = known
+        .metal
+        .as_ref()
+        .and_then(|metal| another(world, question, metal))
+    {
+        return Err(format!(
+            "the BareMetalHost that the cluster has of this name {why}"
+        ));
+    }
     let image = &master["spec"]["providerSpec"]["value"]["image"];
     if !image.is_object() {
         return Err("its masters do not tell what image machines have".into());
@@ -161,6 +170,24 @@ fn steps(
         deed(Thing::Machine, &question.machine, known.machine.as_ref(), machine),
     ];
     Ok(Some(deeds.into_iter().flatten().map(Step::Join).collect()))
+}
+
+/// By what it is seen that a BareMetalHost in the cluster is not the copy of this one. What has no MAC address yet can be
+/// any machine's.
+fn another(world: &World, question: &Question, metal: &Value) -> Option<&'static str> {
+    let spec = &metal["spec"];
+    let text = |pointer: &str| spec.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let mac = text("/bootMACAddress");
+    if !mac.is_empty() && !mac.eq_ignore_ascii_case(&world.host.spec.boot_mac_address) {
+        return Some("is another machine: it boots from another MAC address");
+    }
+    if !text("/bmc/address").is_empty() {
+        return Some("has a power controller of its own");
+    }
+    let ours = text("/consumerRef/kind") == "Machine"
+        && text("/consumerRef/name") == question.machine
+        && matches!(text("/consumerRef/namespace"), "" | NAMESPACE);
+    (spec["consumerRef"].is_object() && !ours).then_some("belongs to another Machine")
 }
 
 fn deed(thing: Thing, name: &str, now: Option<&Value>, wanted: Value) -> Option<Deed> {

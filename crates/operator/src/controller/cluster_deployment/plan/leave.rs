@@ -1,12 +1,22 @@
 //! A cluster goes: its installation is cancelled, its hosts return or go with it, then the hub forgets it.
 
 use super::{LATER, Plan, SOON, Step, Then, World};
+use crate::crd::agent::condition;
 use crate::crd::keys::{finalizer, has_finalizer};
 use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::patch::finalizers;
+use jiff::SignedDuration;
+use kube::ResourceExt;
 use serde_json::json;
+use std::collections::BTreeSet;
+
+/// The reason of events that tell why a cluster is still there.
+const DELAYED: &str = "DeletionDelayed";
+
+/// A cluster that is described in the same breath as another goes is there by then.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 
 /// What becomes of an Agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,27 +67,97 @@ fn go(world: &World) -> Option<Plan> {
     if row.is_some_and(|row| row.stage().can_be_cancelled()) {
         return Some(Plan::of(vec![Step::Cancel], Then::Look));
     }
-    let steps: Vec<Step> = world
+    let own = world
         .agents
         .iter()
-        .filter_map(|(agent, pool)| parting(world, agent, pool.as_deref()))
-        .collect();
+        .filter_map(|(agent, pool)| parting(world, agent, pool.as_deref()));
+    let strays = strays(world).filter_map(|(agent, pool)| straying(world, agent, pool));
+    let steps: Vec<Step> = own.chain(strays).collect();
     if !steps.is_empty() {
         return Some(Plan::of(steps, Then::Rest));
     }
     // Whoever still belongs here is on its way out, which is watched; the hub is asked by its Agent, because that knows
     // how the host gets back.
-    let hosts = row.map(|row| row.hosts.as_slice()).unwrap_or_default();
-    if !world.agents.is_empty() || hosts.iter().any(|member| member.agent.is_some()) {
-        return Some(Plan::of(Vec::new(), Then::After(LATER)));
+    if let Some(news) = awaited(world) {
+        return Some(Plan::of(vec![Step::Tell(news)], Then::After(LATER)));
     }
     row.map(|_| Plan::of(vec![Step::DeleteCluster], Then::Look))
+}
+
+/// Agents of hosts that the hub has here, but that want to be elsewhere, or nowhere.
+fn strays(world: &World) -> impl Iterator<Item = (&Agent, Option<&InfraEnv>)> {
+    let own: BTreeSet<Key> = world.agents.iter().map(|(own, _)| Key::of(&**own)).collect();
+    let members = world.row.iter().flat_map(|row| &row.hosts);
+    let agents = members.filter_map(|member| Some((member.agent.as_deref()?, member.pool.as_deref())));
+    agents.filter(move |(agent, _)| !own.contains(&Key::of(*agent)))
+}
+
+/// They leave by themselves, unless they came with the cluster, or cannot get to where they want to be.
+fn straying(world: &World, agent: &Agent, pool: Option<&InfraEnv>) -> Option<Step> {
+    let came_with_it = pool
+        .and_then(|pool| pool.spec.cluster_ref.as_ref())
+        .is_some_and(|cluster| Key::from(cluster) == world.key);
+    let is_stuck = agent.spec.cluster_deployment_name.is_some() && is_refused(agent) && has_waited(world);
+    (came_with_it || is_stuck)
+        .then(|| parting(world, agent, pool))
+        .flatten()
+}
+
+fn is_refused(agent: &Agent) -> bool {
+    let conditions = agent.status.iter().flat_map(|status| &status.conditions);
+    let mut synced = conditions.filter(|condition| condition.type_ == condition::SPEC_SYNCED);
+    synced.any(|condition| condition.status == "False")
+}
+
+fn has_waited(world: &World) -> bool {
+    let install = world.install.as_ref().map(|install| &install.metadata);
+    let deployment = world.deployment.as_ref().map(|deployment| &deployment.metadata);
+    let metas = install.into_iter().chain(deployment);
+    let since = metas.filter_map(|meta| meta.deletion_timestamp.as_ref()).min();
+    since.is_some_and(|since| world.now.duration_since(since.0) >= PATIENCE)
+}
+
+/// Which hosts are waited for, and where those want to be that do not just leave.
+fn awaited(world: &World) -> Option<News> {
+    let own = world.agents.iter().map(|(agent, _)| named(agent));
+    let strays = strays(world).map(|(agent, _)| match &agent.spec.cluster_deployment_name {
+        Some(elsewhere) => format!(
+            "{}, whose Agent names ClusterDeployment {}",
+            named(agent),
+            Key::from(elsewhere)
+        ),
+        None => named(agent),
+    });
+    let mut names: Vec<String> = own.chain(strays).collect();
+    names.sort();
+    (!names.is_empty()).then(|| News {
+        // Most are gone a moment later.
+        warning: false,
+        reason: DELAYED.into(),
+        note: format!(
+            "The cluster goes when its hosts have left it: {}.",
+            names.join("; ")
+        ),
+    })
+}
+
+/// What people call the host, and what the Agent is called.
+fn named(agent: &Agent) -> String {
+    let reported = agent
+        .status
+        .as_ref()
+        .map(|status| status.inventory.hostname.as_str());
+    let names = [Some(agent.spec.hostname.as_str()), reported];
+    match names.into_iter().flatten().find(|name| !name.is_empty()) {
+        Some(name) => format!("{name} ({})", agent.name_any()),
+        None => agent.name_any(),
+    }
 }
 
 fn delayed(why: &str) -> Plan {
     let news = News {
         warning: true,
-        reason: "DeletionDelayed".into(),
+        reason: DELAYED.into(),
         note: format!("The cluster cannot be deleted yet: {why}"),
     };
     Plan::of(vec![Step::Tell(news)], Then::After(SOON))

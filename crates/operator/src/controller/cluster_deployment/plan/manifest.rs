@@ -51,7 +51,7 @@ pub fn wanted<'a>(
         };
         for (file, content) in &found.values {
             if files.insert(file.as_str(), content.as_str()).is_some() {
-                return Err(Flaw::Input(format!(
+                return Err(Flaw::Content(format!(
                     "The manifest {file:?} is in two ConfigMaps; give each file one name."
                 )));
             }
@@ -132,7 +132,7 @@ fn mirrors(world: &World, install: &AgentClusterInstall) -> Result<Map<String, V
         return Ok(Map::new());
     };
     let name = crate::key::Key::from(reference);
-    let wrong = |text: String| Flaw::Input(format!("mirrorRegistryRef: {text}"));
+    let wrong = |text: String| Flaw::Content(format!("mirrorRegistryRef: {text}"));
     let Some(found) = &world.mirrors else {
         return Err(wrong(format!("there is no ConfigMap {name}")));
     };

@@ -30,10 +30,6 @@ pub fn of_cluster(world: &World, install: &AgentClusterInstall, synced: Finding)
     steps(world, install, projection(world, row), findings)
 }
 
-pub fn of_orphan(world: &World, install: &AgentClusterInstall, synced: Finding) -> Vec<Step> {
-    without(world, install, synced, "There is no ClusterDeployment.")
-}
-
 /// Only whether the object is in order; all else stays as it was seen last.
 pub fn only(world: &World, install: &AgentClusterInstall, synced: Finding) -> Vec<Step> {
     let mut findings = vec![synced];
@@ -52,7 +48,8 @@ pub fn only(world: &World, install: &AgentClusterInstall, synced: Finding) -> Ve
     )
 }
 
-fn without(world: &World, install: &AgentClusterInstall, synced: Finding, why: &str) -> Vec<Step> {
+/// There is no cluster, and `why` says so.
+pub fn without(world: &World, install: &AgentClusterInstall, synced: Finding, why: &str) -> Vec<Step> {
     let status = AgentClusterInstallStatus {
         debug_info: DebugInfo::default(),
         ..install.status.clone().unwrap_or_default()

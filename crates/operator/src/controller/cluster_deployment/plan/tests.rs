@@ -3,6 +3,7 @@
 mod flow;
 mod leaving;
 mod matrix;
+mod named;
 mod wishes;
 
 use super::*;
@@ -86,6 +87,7 @@ fn world(spec: Value) -> World {
         key: key(),
         deployment: Some(Arc::new(deployment())),
         install: Some(Arc::new(install(spec))),
+        is_stray: false,
         id: Some(ID),
         rival: None,
         pull_secret: Some(found(&[(".dockerconfigjson", "{}")])),
@@ -178,6 +180,7 @@ fn member(agent: &Agent, role: &'static str, status: &'static str) -> Member {
             ..HostView::default()
         },
         agent: Some(Arc::new(agent.clone())),
+        pool: None,
     }
 }
 

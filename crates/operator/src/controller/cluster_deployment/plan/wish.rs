@@ -116,7 +116,7 @@ fn pull_secret(world: &World) -> Result<Option<Secret>, Flaw> {
         ))),
         Some(secret) => match secret.value(data::PULL_SECRET) {
             Some(value) => Ok(Some(value.into())),
-            None => Err(Flaw::Input(format!(
+            None => Err(Flaw::Content(format!(
                 "Secret {name:?} has no key {:?}.",
                 data::PULL_SECRET
             ))),
@@ -236,7 +236,7 @@ fn ignition_endpoint(world: &World, spec: &AgentClusterInstallSpec) -> Result<(S
     };
     match secret.value(data::CA_CERTIFICATE) {
         Some(pem) => Ok((endpoint.url.clone(), BASE64_STANDARD.encode(pem))),
-        None => Err(Flaw::Input(format!(
+        None => Err(Flaw::Content(format!(
             "Secret {name} has no key {:?}.",
             data::CA_CERTIFICATE
         ))),

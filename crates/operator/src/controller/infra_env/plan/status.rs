@@ -42,10 +42,14 @@ pub fn available(world: &World, row: &Row) -> (InfraEnvStatus, Finding) {
         }),
         ..blank(world)
     };
-    (
-        status,
-        finding(Truth::True, reason::AVAILABLE, "The image can be downloaded."),
-    )
+    let message = match world.passes_over_version() {
+        false => "The image can be downloaded.",
+        true => {
+            "The image can be downloaded. It has not the version of osImageVersion, which counts only once the \
+             cluster of clusterRef is installed."
+        }
+    };
+    (status, finding(Truth::True, reason::AVAILABLE, message))
 }
 
 /// The links stay as they are.
@@ -62,7 +66,9 @@ pub fn flawed(world: &World, flaw: &Flaw) -> (InfraEnvStatus, Finding) {
         ..now(world)
     };
     let finding = match flaw {
-        Flaw::NoCluster(text) => finding(Truth::Unknown, reason::MISSING_CLUSTER, text),
+        Flaw::NoCluster(text) | Flaw::OtherCluster(text) => {
+            finding(Truth::Unknown, reason::MISSING_CLUSTER, text)
+        }
         Flaw::Input(text) | Flaw::Missing(text) => finding(Truth::False, reason::FAILED, text),
     };
     (status, finding)

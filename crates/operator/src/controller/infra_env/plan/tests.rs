@@ -1,5 +1,7 @@
 //! Plans by example: a world is set up, and the plan for it read.
 
+mod site;
+
 use super::*;
 use crate::controller::infra_env::world::Row;
 use crate::crd::NMStateConfig;
@@ -37,6 +39,8 @@ fn world() -> World {
         ironic: IronicWish::NotWanted,
         networks: Vec::new(),
         row: None,
+        held_by: None,
+        default_ntp: String::new(),
         hosts: Vec::new(),
         trouble: None,
         now: Timestamp::from_second(NOON).unwrap(),
@@ -98,6 +102,7 @@ impl World {
             Step::Clear(InfraEnvSetting::SshAuthorizedKey) => {
                 self.row.as_mut().unwrap().view.ssh_authorized_key.clear();
             }
+            Step::Join(cluster) => self.row.as_mut().unwrap().view.cluster_id = Some(cluster),
             Step::Status(patch) => {
                 let infra_env = Arc::make_mut(&mut self.infra_env);
                 let mut status = serde_json::to_value(infra_env.status.clone().unwrap_or_default()).unwrap();
@@ -157,6 +162,7 @@ fn row(wish: &CreateInfraEnv) -> Row {
         view: InfraEnvView {
             id: ID,
             name: wish.name.clone(),
+            cluster_id: wish.cluster_id,
             r#type: wish.image_type.unwrap().word().into(),
             openshift_version: wish.openshift_version.clone().unwrap_or_default(),
             ssh_authorized_key: wish.ssh_authorized_key.clone().unwrap_or_default(),
@@ -328,7 +334,7 @@ fn a_cluster_that_is_not_there_is_waited_for_without_asking_again() {
 }
 
 #[test]
-fn another_os_image_is_refused_before_the_cluster_is_installed() {
+fn another_os_image_is_passed_over_before_the_cluster_is_installed_and_the_image_stays() {
     let mut world = world().with(|infra_env| infra_env.spec.cluster_ref = Some(ClusterRef::default()));
     world.cluster = Cluster::Found {
         id: CLUSTER,
@@ -338,7 +344,11 @@ fn another_os_image_is_refused_before_the_cluster_is_installed() {
     let mut world = world
         .settled()
         .with(|infra_env| infra_env.spec.os_image_version = "4.19".into());
-    assert_eq!(said(&world).1, reason::FAILED);
+    let (_, why, text) = said(&world);
+    assert_eq!(why, reason::AVAILABLE);
+    assert!(text.contains("osImageVersion"), "{text}");
+    let keeps = |step: &Step| !matches!(step, Step::Status(patch) if patch.get("isoDownloadURL").is_some());
+    assert!(plan(&world).steps.iter().all(keeps));
     world.cluster = Cluster::Found {
         id: CLUSTER,
         version: "4.18".into(),

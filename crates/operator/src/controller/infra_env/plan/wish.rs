@@ -31,7 +31,7 @@ pub fn wish(world: &World) -> Result<CreateInfraEnv, Flaw> {
         image_type: Some(image_type(spec)?),
         ssh_authorized_key: Some(spec.ssh_authorized_key.clone()),
         proxy: Some(proxy(spec)),
-        additional_ntp_sources: Some(spec.additional_ntp_sources.join(",")),
+        additional_ntp_sources: Some(time_sources(world)),
         ntp_sources: Some(spec.ntp_sources.join(",")),
         static_network_config: Some(networks(world)?),
         kernel_arguments: Some(kernel_arguments(spec)?),
@@ -43,7 +43,6 @@ pub fn wish(world: &World) -> Result<CreateInfraEnv, Flaw> {
 }
 
 fn cluster(world: &World, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, Flaw> {
-    let chooses = !spec.os_image_version.is_empty() && world.row.is_some();
     let name = spec
         .cluster_ref
         .as_ref()
@@ -57,11 +56,22 @@ fn cluster(world: &World, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, Fla
         Cluster::NotInHub => Err(Flaw::NoCluster(format!(
             "ClusterDeployment {name} is not known to the hub yet; it needs an AgentClusterInstall that is in order."
         ))),
-        Cluster::Found { installed: false, .. } if chooses => Err(Flaw::Input(format!(
-            "osImageVersion cannot be chosen before the cluster of ClusterDeployment {name} is installed."
-        ))),
-        Cluster::Found { id, .. } => Ok(Some(*id)),
+        Cluster::Found { id, .. } => match world.held_by {
+            None => Ok(Some(*id)),
+            Some(other) => Err(Flaw::OtherCluster(format!(
+                "In the hub this InfraEnv belongs to cluster {other}, which ClusterDeployment {name} does not stand for; it follows when that cluster is deleted."
+            ))),
+        },
     }
+}
+
+/// Those that name none have what the hub gives to all.
+fn time_sources(world: &World) -> String {
+    let spec = &world.infra_env.spec;
+    if spec.additional_ntp_sources.is_empty() && spec.ntp_sources.is_empty() {
+        return world.default_ntp.clone();
+    }
+    spec.additional_ntp_sources.join(",")
 }
 
 fn pull_secret(world: &World) -> Result<Secret, Flaw> {
@@ -248,6 +258,12 @@ pub fn difference(now: &InfraEnvView, wish: &CreateInfraEnv, told: Told) -> Opti
         rendezvous_ip: None,
     };
     (update != UpdateInfraEnv::default()).then_some(update)
+}
+
+/// The cluster that hosts are to belong to, when the ClusterDeployment got another one.
+pub fn moves(now: &InfraEnvView, wish: &CreateInfraEnv) -> Option<uuid::Uuid> {
+    let belongs_elsewhere = |wanted: &uuid::Uuid| now.cluster_id.is_some_and(|now| now != *wanted);
+    wish.cluster_id.filter(belongs_elsewhere)
 }
 
 /// The key that was in the object is not there any more.

@@ -80,6 +80,47 @@ fn the_image_of_ironics_operator_is_taken_for_machines_of_its_architecture_and_t
 }
 
 #[test]
+fn images_of_the_site_are_taken_by_architecture_when_nobody_else_names_one() {
+    let of_site = |config: &[(&str, &str)]| {
+        let images = [("x86_64", "site/ipa:x86"), ("arm64", "site/ipa:arm")];
+        Sources {
+            images: images
+                .map(|(arch, image)| (arch.to_owned(), image.to_owned()))
+                .into(),
+            ..told(config)
+        }
+    };
+    let url = ("IRONIC_BASE_URL", "https://ironic:6385");
+    let alone = of_site(&[url]);
+    let image = |named: Option<&str>, arch: &str, sources: &Sources| {
+        let mut infra_env = infra_env(named);
+        infra_env.spec.cpu_architecture = arch.into();
+        settings(&infra_env, sources, &secret()).map(|ironic| ironic.image)
+    };
+    for (arch, expected) in [
+        ("", "site/ipa:x86"),
+        ("x86_64", "site/ipa:x86"),
+        ("aarch64", "site/ipa:arm"),
+        ("arm64", "site/ipa:arm"),
+    ] {
+        assert_eq!(image(None, arch, &alone).as_deref(), Ok(expected), "{arch}");
+        assert_eq!(image(Some("mine"), arch, &alone).as_deref(), Ok("mine"));
+    }
+    let both = of_site(&[url, ("IRONIC_AGENT_IMAGE", "registry/ipa:1")]);
+    let own = std::env::consts::ARCH;
+    assert_eq!(image(None, own, &both).as_deref(), Ok("registry/ipa:1"));
+    let why = image(None, "s390x", &both).unwrap_err();
+    for way in [
+        "s390x",
+        annotation::IRONIC_AGENT_IMAGE,
+        "IRONIC_AGENT_IMAGE in Secret machines/ironic",
+        "--ironic-agent-image",
+    ] {
+        assert!(why.contains(way), "{way}: {why}");
+    }
+}
+
+#[test]
 fn an_image_gets_ironics_agent_once_and_leaves_discovery_to_it() {
     let ironic = Ironic {
         url: "https://ironic:6385".into(),

@@ -1,6 +1,6 @@
 //! The image as the bare metal operator is to boot it, and who is rebooted for it.
 
-use super::{ERROR, Plan, READY, Step, World, hold, no_image, tell};
+use super::{ERROR, LATER, Plan, READY, Step, World, hold, no_image, tell};
 use crate::controller::bare_metal_host::plan::is_installing;
 use crate::crd::condition::{Finding, Truth, find_service};
 use crate::crd::infra_env::{BootArtifacts, IMAGE_CREATED, InfraEnvStatus, reason};
@@ -34,10 +34,23 @@ pub fn plan(world: &World, infra_env: &InfraEnv) -> Plan {
         None => steps.extend(change(world, &status.image_url)),
     }
     let then = match steps.is_empty() {
-        true => Then::Rest,
+        true => rest(world),
         false => Then::Look,
     };
     Plan::of(steps, then)
+}
+
+/// A Secret that comes later comes without the label, and nobody tells.
+fn rest(world: &World) -> Then {
+    match is_missing(world) {
+        true => Then::After(LATER),
+        false => Then::Rest,
+    }
+}
+
+/// The Secret with network settings is named, and is not there.
+fn is_missing(world: &World) -> bool {
+    !world.image.spec.network_data_name.is_empty() && world.network.is_none()
 }
 
 /// `None` while the InfraEnv does not tell where the image is.

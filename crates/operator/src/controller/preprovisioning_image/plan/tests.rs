@@ -442,6 +442,7 @@ fn network_data_is_acknowledged_and_where_the_network_comes_from_is_said() {
             .message
             .contains("Secret net, which is not there")
     );
+    assert_eq!(plan(&without).then, Then::After(LATER), "it may come later");
     let seen = SecretStatus {
         name: "net".into(),
         version: "7".into(),
@@ -452,6 +453,7 @@ fn network_data_is_acknowledged_and_where_the_network_comes_from_is_said() {
     });
     assert!(matches!(&plan(&named).steps[0], Step::LabelSecret(key, _) if *key == Key::new("pool", "net")));
     let done = settled(&named);
+    assert_eq!(plan(&done).then, Then::Rest);
     assert_eq!(status(&done).network_data, Some(seen));
     assert!(
         status(&done).conditions[0]

@@ -182,22 +182,45 @@ fn spoke(node: Option<Node>, csrs: Vec<CertificateSigningRequest>) -> Result<Spo
     })
 }
 
+fn approved(mut csr: CertificateSigningRequest) -> CertificateSigningRequest {
+    csr.status = Some(CertificateSigningRequestStatus {
+        conditions: Some(vec![CertificateSigningRequestCondition {
+            type_: "Approved".into(),
+            status: "True".into(),
+            ..CertificateSigningRequestCondition::default()
+        }]),
+        ..CertificateSigningRequestStatus::default()
+    });
+    csr
+}
+
+fn tracked(agent: &Agent) -> Vec<String> {
+    let status = agent.status.as_ref().and_then(|status| status.csr_status.clone());
+    let all = status.unwrap_or_default().approved_csrs;
+    all.into_iter().map(|csr| csr.type_).collect()
+}
+
 #[test]
 fn first_the_client_then_with_the_node_the_server_then_the_host_is_done() {
     let first = plan(&joining("Rebooting", spoke(None, vec![client(), serving()])));
     assert_eq!(deeds(&first), [&Deed::ApproveCsr("csr-client-auth".into())]);
-    assert_eq!(first.then, Then::After(Duration::from_secs(60)));
-    let tracked = after(&wanting("blue"), &first)
-        .status
-        .unwrap()
-        .csr_status
-        .unwrap();
-    assert_eq!(tracked.approved_csrs[0].type_, "client");
+    assert_eq!(first.then, Then::Look);
+    assert_eq!(tracked(&after(&wanting("blue"), &first)), [] as [String; 0]);
 
-    let mut second = joining("Rebooting", spoke(Some(node(false)), vec![client(), serving()]));
-    let mut agent = wanting("blue");
-    agent.status = after(&wanting("blue"), &first).status;
-    second.agent = Some(Arc::new(agent.clone()));
+    let seen = plan(&joining(
+        "Rebooting",
+        spoke(None, vec![approved(client()), serving()]),
+    ));
+    let agent = after(&wanting("blue"), &seen);
+    assert_eq!(tracked(&agent), ["client"]);
+    assert_eq!(
+        (deeds(&seen).len(), seen.then),
+        (0, Then::After(Duration::from_secs(60)))
+    );
+
+    let both = vec![approved(client()), serving()];
+    let mut second = joining("Rebooting", spoke(Some(node(false)), both));
+    second.agent = Some(Arc::new(agent));
     let plan_of = plan(&second);
     assert_eq!(deeds(&plan_of), [&Deed::ApproveCsr("csr-server-auth".into())]);
     assert_eq!(
@@ -205,23 +228,45 @@ fn first_the_client_then_with_the_node_the_server_then_the_host_is_done() {
         [&Call::Progress(HostStage::Joined, String::new())]
     );
 
-    let mut approved = [client(), serving()];
-    for csr in &mut approved {
-        csr.status = Some(CertificateSigningRequestStatus {
-            conditions: Some(vec![CertificateSigningRequestCondition {
-                type_: "Approved".into(),
-                status: "True".into(),
-                ..CertificateSigningRequestCondition::default()
-            }]),
-            ..CertificateSigningRequestStatus::default()
-        });
-    }
-    let third = joining("Joined", spoke(Some(node(true)), approved.to_vec()));
+    let both = vec![approved(client()), approved(serving())];
+    let third = joining("Joined", spoke(Some(node(true)), both));
     let plan_of = plan(&third);
     assert_eq!(
         (deeds(&plan_of).len(), calls(&plan_of)),
         (0, vec![&Call::Progress(HostStage::Done, String::new())])
     );
+}
+
+#[test]
+fn what_was_not_approved_is_not_noted_and_is_approved_later() {
+    let open = || joining("Rebooting", spoke(None, vec![client()]));
+    let mut failed = open();
+    failed.trouble = Some(Failure::Spoke("forbidden".into()));
+    let told = plan(&failed);
+    let agent = after(&wanting("blue"), &told);
+    assert_eq!(
+        (tracked(&agent), deeds(&told).len(), told.then),
+        (Vec::new(), 0, Then::After(Duration::from_secs(10)))
+    );
+    failed.agent = Some(Arc::new(agent.clone()));
+    assert_eq!(plan(&failed).steps, [], "a second failure is no news");
+    let mut again = open();
+    again.agent = Some(Arc::new(agent));
+    assert_eq!(
+        deeds(&plan(&again)),
+        [&Deed::ApproveCsr("csr-client-auth".into())]
+    );
+}
+
+#[test]
+fn a_note_about_a_request_that_is_open_is_not_believed() {
+    let seen = plan(&joining("Rebooting", spoke(None, vec![approved(client())])));
+    let mut open = joining("Rebooting", spoke(None, vec![client()]));
+    let noted = after(&wanting("blue"), &seen);
+    open.agent = Some(Arc::new(noted.clone()));
+    let plan = plan(&open);
+    assert_eq!(deeds(&plan), [&Deed::ApproveCsr("csr-client-auth".into())]);
+    assert_eq!(tracked(&after(&noted, &plan)), [] as [String; 0]);
 }
 
 #[test]

@@ -226,7 +226,30 @@ fn the_node_of_a_deleted_agent_is_removed_as_long_as_cluster_and_infra_env_live(
     with_dying.deployment = Some(Arc::new(dying));
     let mut never_installed = alive();
     never_installed.row = Some(lent("known", BLUE));
-    for world in [without_infra_env, with_dying, never_installed] {
+    // Its BareMetalHost went before it, and with that what was noted there.
+    let mut metal = leaving(wanting("blue"));
+    metal
+        .labels_mut()
+        .insert(label::BARE_METAL_HOST.into(), "metal-1".into());
+    let mut in_the_middle = alive();
+    let installing = day_two(lent("installing", BLUE));
+    (in_the_middle.agent, in_the_middle.row) = (Some(Arc::new(metal)), Some(installing));
+    let question = ask::question(&in_the_middle).unwrap();
+    assert_eq!(
+        (question.machine, question.metal),
+        (true, Some(Key::new("pool", "metal-1")))
+    );
+    let mut of_new_cluster = in_the_middle.clone();
+    of_new_cluster.row = Some(lent("installing", BLUE));
+    let mut without_metal = in_the_middle;
+    without_metal.agent = Some(Arc::new(leaving(wanting("blue"))));
+    for world in [
+        without_infra_env,
+        with_dying,
+        never_installed,
+        of_new_cluster,
+        without_metal,
+    ] {
         assert_eq!(ask::question(&world), None);
         assert!(let_go(&next(&world)));
     }

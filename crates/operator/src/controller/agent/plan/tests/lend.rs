@@ -280,6 +280,22 @@ fn a_host_that_runs_is_fetched_back_from_the_inside() {
 }
 
 #[test]
+fn a_move_by_way_of_the_inside_shows_as_a_move_while_the_host_is_on_its_way() {
+    let mut leaves = reclaimable(Ok(with_node()));
+    (leaves.agent, leaves.target) = (Some(Arc::new(wanting("green"))), target(GREEN));
+    assert_eq!(calls(&plan(&leaves)), [&Call::Reclaim]);
+    for status in ["reclaiming", "reclaiming-rebooting"] {
+        let plan = decided(wanting("green"), at_stage(lent(status, BLUE), "Done"));
+        assert_eq!(synced(&plan), says("True", "Moving"), "{status}");
+        assert_eq!(
+            (calls(&plan).len(), plan.then),
+            (0, Then::Rest),
+            "{status}: the feed tells"
+        );
+    }
+}
+
+#[test]
 fn a_host_whose_cluster_cannot_help_is_waited_for() {
     let failures = [
         reclaimable(Err(NoSpoke::NoKubeconfig)),

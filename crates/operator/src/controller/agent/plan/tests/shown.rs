@@ -264,6 +264,74 @@ fn in_the_same_infra_env_everything_people_wrote_stays_and_in_another_nothing_do
     assert_eq!(anew.owner_references()[0].name, "other");
 }
 
+/// With much written into it, and belonging to this InfraEnv.
+fn written(owner: &str) -> Agent {
+    let mut agent = wanting("blue");
+    (agent.spec.approved, agent.spec.hostname) = (true, "chosen".into());
+    agent.labels_mut().insert("mine".into(), "yes".into());
+    agent.metadata.owner_references = Some(vec![metadata::owner(&infra_env(owner))]);
+    agent
+}
+
+#[test]
+fn a_label_that_somebody_overwrote_is_put_right_and_nothing_else_is_lost() {
+    let mut agent = written("shared");
+    agent
+        .labels_mut()
+        .insert(label::INFRA_ENV.into(), "anything".into());
+    let spec = agent.spec.clone();
+    let mended = settled(agent.clone(), lent("known", BLUE));
+    assert_eq!((&mended.spec, &*mended.labels()["mine"]), (&spec, "yes"));
+    assert_eq!(mended.labels()[label::INFRA_ENV], "shared");
+    let mut world = world(Some(agent.clone()), Some(lent("known", BLUE)));
+    world.stale = vec![lent("installing", BLUE)];
+    let kept = after(&agent, &plan(&world));
+    assert_eq!(
+        kept.spec, spec,
+        "it has moved before, and the disk there is still written"
+    );
+    agent.metadata.owner_references = None;
+    let unowned = settled(agent, lent("known", BLUE));
+    assert_eq!(unowned.spec, spec, "a label proves nothing");
+}
+
+#[test]
+fn a_host_that_went_to_another_infra_env_without_a_trace_in_the_hub_is_known_by_the_owner() {
+    let agent = written("shared");
+    let mut world = world(Some(agent.clone()), Some(row("discovering-unbound")));
+    world.infra_env = Some(Arc::new(infra_env("other")));
+    let agent = after(&agent, &plan(&world));
+    world.agent = Some(Arc::new(agent.clone()));
+    let anew = after(&agent, &plan(&world));
+    assert_eq!(anew.spec, crate::crd::agent::AgentSpec::default());
+    assert_eq!(anew.owner_references()[0].uid, "uid-of-other");
+}
+
+#[test]
+fn between_infra_envs_of_one_cluster_what_people_wrote_stays() {
+    let mut agent = written("shared");
+    let mut old = lent("disconnected", BLUE);
+    old.host.infra_env_id = Uuid::from_u128(99);
+    let mut early = infra_env("other");
+    early.spec.cluster_ref = agent.spec.cluster_deployment_name.clone();
+    let mut world = world(Some(agent.clone()), Some(lent("discovering", BLUE)));
+    (world.infra_env, world.stale) = (Some(Arc::new(early)), vec![old]);
+    let plan_of = plan(&world);
+    assert_eq!(calls(&plan_of), [&Call::Delete(Uuid::from_u128(99))]);
+    let spec = agent.spec.clone();
+    agent = after(&agent, &plan_of);
+    assert_eq!((&agent.spec, &*agent.labels()["mine"]), (&spec, "yes"));
+    assert_eq!(agent.labels()[label::INFRA_ENV], "other");
+    let owners: Vec<_> = agent.owner_references().iter().map(|owner| &*owner.uid).collect();
+    assert_eq!(owners, ["uid-of-other"]);
+    (world.agent, world.stale) = (Some(Arc::new(agent.clone())), Vec::new());
+    assert_eq!(
+        after(&agent, &plan(&world)).spec,
+        spec,
+        "nor does the next look take it"
+    );
+}
+
 #[test]
 fn an_owner_of_the_same_name_that_was_restored_takes_the_place_of_the_old_one() {
     let mut agent = agent();

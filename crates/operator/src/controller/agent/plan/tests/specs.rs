@@ -11,8 +11,9 @@ fn told(agent: &Agent, row: HostDetail) -> Result<Vec<Call>, Sync> {
 }
 
 fn told_in(world: &World) -> Result<Vec<Call>, Sync> {
-    let steps = settings::steps(world, world.agent.as_ref().unwrap(), world.row.as_ref().unwrap())?;
-    let calls = steps.into_iter().filter_map(|step| match step {
+    let (agent, row) = (world.agent.as_ref().unwrap(), world.row.as_ref().unwrap());
+    let calls = settings::settings(world, agent, row).calls?;
+    let calls = calls.into_iter().filter_map(|step| match step {
         Step::Hub(call) => Some(call),
         _ => None,
     });
@@ -257,13 +258,115 @@ fn a_secret_that_is_used_for_the_first_time_is_watched_from_then_on() {
     let mut world = world(Some(agent), Some(row("known-unbound")));
     let parts = [("address", "redfish://bmc"), ("username", "u"), ("password", "p")];
     world.fencing = Some(secret(&parts, false));
-    let steps = settings::steps(&world, world.agent.as_ref().unwrap(), world.row.as_ref().unwrap()).unwrap();
-    assert!(matches!(&steps[0], Step::LabelSecret(key, _) if *key == Key::new("pool", "bmc")));
-    let Step::Hub(Call::Update(update)) = &steps[1] else {
+    let steps = plan(&world).steps;
+    let labelled = |step: &Step| matches!(step, Step::LabelSecret(key, _) if *key == Key::new("pool", "bmc"));
+    let label = steps.iter().position(labelled).unwrap();
+    let Some(Step::Hub(Call::Update(update))) = steps.get(label + 1) else {
         panic!("{steps:?}")
     };
     assert_eq!(
         update.fencing_credentials.as_ref().unwrap().address,
         "redfish://bmc"
+    );
+}
+
+#[test]
+fn a_secret_that_is_not_good_is_watched_all_the_same() {
+    let good = [("address", "redfish://bmc"), ("username", "u"), ("password", "p")];
+    let (incomplete, mut bad) = (good[..2].to_vec(), good.to_vec());
+    bad.push(("certificateVerification", "Perhaps"));
+    let later = Then::After(Duration::from_secs(10));
+    let cases = [
+        (bad, "InputError", Then::Rest),
+        (incomplete, "BackendError", later),
+    ];
+    for status in ["known-unbound", "insufficient-unbound"] {
+        for (parts, reason, then) in &cases {
+            let mut agent = agent();
+            if status == "insufficient-unbound" {
+                agent = wanting("blue");
+            }
+            agent.spec.fencing_credentials_secret_ref = "bmc".into();
+            agent.spec.ignition_endpoint_token_reference = Some(FullRef {
+                namespace: "clusters".into(),
+                name: "token".into(),
+            });
+            let mut world = world(Some(agent), Some(row(status)));
+            world.token = Some(secret(&[("ignition-token", "t0ken")], false));
+            world.fencing = Some(secret(parts, false));
+            let plan = plan(&world);
+            let labelled: Vec<_> = plan
+                .steps
+                .iter()
+                .filter_map(|step| match step {
+                    Step::LabelSecret(key, _) => Some(key.clone()),
+                    _ => None,
+                })
+                .collect();
+            let wanted = [Key::new("clusters", "token"), Key::new("pool", "bmc")];
+            assert_eq!(
+                (labelled, plan.then),
+                (wanted.to_vec(), *then),
+                "{status} {reason}"
+            );
+            if status == "known-unbound" {
+                assert_eq!(synced(&plan), says("False", reason));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_secret_that_is_missing_is_looked_for_whatever_else_is_wrong() {
+    let mut agent = agent();
+    agent.spec.fencing_credentials_secret_ref = "bmc".into();
+    let plan_of = |agent: Agent, status: &'static str| plan(&world(Some(agent), Some(row(status))));
+    let later = Then::After(Duration::from_secs(10));
+    assert_eq!(plan_of(agent.clone(), "known-unbound").then, later);
+    agent.spec.role = "king".into();
+    let flawed = plan_of(agent.clone(), "known-unbound");
+    assert_eq!(
+        (synced(&flawed), flawed.then),
+        (says("False", "InputError"), later)
+    );
+    agent.spec.role.clear();
+    agent.spec.cluster_deployment_name = wanting("blue").spec.cluster_deployment_name;
+    assert_eq!(
+        plan_of(agent, "insufficient-unbound").then,
+        later,
+        "it waits for its cluster"
+    );
+}
+
+#[test]
+fn a_disk_that_nobody_asks_for_any_more_is_left_to_the_hub_and_one_it_chose_itself_stays() {
+    let mut chosen = row("known-unbound");
+    (chosen.disk_chosen, chosen.host.installation_disk_id) = (true, "/dev/disk/by-id/wwn-1".into());
+    let clear = Call::Change(ChangeHost {
+        clear: vec![HostSetting::InstallationDisk],
+        ..ChangeHost::default()
+    });
+    assert_eq!(told(&agent(), chosen.clone()), Ok(vec![clear]));
+    let mut found = chosen.clone();
+    found.disk_chosen = false;
+    assert_eq!(told(&agent(), found), Ok(Vec::new()));
+    for wish in [
+        |spec: &mut crate::crd::agent::AgentSpec| spec.installation_disk_path = "/dev/sda".into(),
+        |spec: &mut crate::crd::agent::AgentSpec| spec.installation_disk_id = "/dev/disk/by-id/wwn-1".into(),
+    ] {
+        let mut agent = agent();
+        wish(&mut agent.spec);
+        assert_eq!(
+            told(&agent, chosen.clone()),
+            Ok(Vec::new()),
+            "it has what it asks for"
+        );
+    }
+    let mut installing = lent("installing", BLUE);
+    installing.disk_chosen = true;
+    assert_eq!(
+        told(&wanting("blue"), installing),
+        Ok(Vec::new()),
+        "it is too late"
     );
 }

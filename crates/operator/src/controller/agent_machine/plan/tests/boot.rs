@@ -141,6 +141,22 @@ fn data_that_is_not_there_yet_is_looked_for_again() {
 }
 
 #[test]
+fn nothing_is_claimed_before_the_bootstrap_provider_has_named_the_data() {
+    let mut early = world(vec![agent("a", 1)]);
+    early.data = Data::Promised;
+    let waits = settled(early);
+    assert_eq!(waits.agent, None);
+    let (_, reason, text) = found(&waits, "AgentReserved");
+    assert_eq!(reason, "AgentNotYetFound");
+    assert!(text.contains("bootstrap provider"), "{text}");
+    assert_eq!(plan(&waits), Plan::default(), "the Machine is watched");
+    // What was claimed before stays claimed.
+    let mut lent = claimed();
+    lent.data = Data::Promised;
+    assert_eq!(plan(&lent), Plan::default());
+}
+
+#[test]
 fn without_named_data_what_people_wrote_stays() {
     let mut own = agent("a", 1);
     own.spec.machine_config_pool = "mine".into();

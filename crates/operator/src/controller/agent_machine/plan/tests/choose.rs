@@ -156,10 +156,44 @@ fn as_long_as_nobody_says_where_agents_are_taken_from_none_is_taken() {
 }
 
 #[test]
+fn agents_are_taken_only_from_the_namespaces_this_operator_takes_from() {
+    let mut limited = world(vec![agent("a", 1)]);
+    limited.pools = vec!["pool".into(), "lab".into()];
+    assert_eq!(
+        settled(limited.clone()).machine.spec.provider_id.as_deref(),
+        Some("agent://a")
+    );
+    limited.candidates.clear();
+    let (_, reason, text) = found(&settled(limited.clone()), "AgentReserved");
+    assert_eq!(reason, "NoSuitableAgents");
+    assert!(text.contains("no Agents in pool, lab"), "{text}");
+    // The control plane wants others: none would ever come, so nobody is asked for more.
+    limited.source = Source::Namespace("of-another-team".into());
+    let (_, reason, text) = found(&settled(limited), "AgentReserved");
+    assert_eq!(reason, "AgentNotYetFound");
+    assert!(
+        text.contains("of-another-team") && text.contains("--agent-namespace"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_agent_out_of_bounds_is_not_taken_for_being_named_but_one_that_was_taken_is_kept() {
+    let mut named = claimed();
+    named.pools = vec!["lab".into()];
+    assert_eq!(plan(&named), Plan::default(), "it was taken before");
+    // Whoever may write the status could name any.
+    named.agent = Some(Arc::new(agent("a", 16)));
+    let refused = settled(named);
+    assert_eq!(*refused.agent.clone().unwrap(), agent("a", 16));
+    assert!(found(&refused, "AgentReserved").2.contains("--agent-namespace"));
+}
+
+#[test]
 fn a_claim_is_one_guarded_write_and_comes_first() {
     let plan = plan(&world(vec![agent("a", 16)]));
     let [
-        Step::PatchAgent(seen, patch),
+        Step::Claim(seen, patch),
         Step::Patch(own),
         Step::Status(status),
         Step::Tell(_),
@@ -184,7 +218,7 @@ fn a_claim_is_one_guarded_write_and_comes_first() {
 #[test]
 fn a_claim_that_was_cut_off_is_found_again() {
     let first = plan(&world(vec![agent("a", 16)]));
-    let Step::PatchAgent(seen, patch) = &first.steps[0] else {
+    let Step::Claim(seen, patch) = &first.steps[0] else {
         panic!("{first:?}")
     };
     let mut again = world(Vec::new());

@@ -12,6 +12,17 @@ fn with_agent(mut world: World, change: impl FnOnce(&mut Agent)) -> World {
     world
 }
 
+type Change = Box<dyn Fn(&mut Agent)>;
+
+/// Without what the claim wrote.
+fn claim_off(agent: &mut Agent) {
+    agent.labels_mut().remove(label::AGENT_MACHINE);
+    agent
+        .annotations_mut()
+        .remove(annotation::AGENT_MACHINE_NAMESPACE);
+    agent.spec.cluster_deployment_name = None;
+}
+
 fn is_released(world: &World) -> bool {
     let machine = world.lineage.machine.as_ref().unwrap();
     !machine.annotations().contains_key(annotation::CAPI_DELETE_HOOK)
@@ -53,6 +64,11 @@ fn toy_17_the_hook_holds_until_the_host_has_left() {
     let leaving =
         settled(with_agent(claimed(), |agent| state(agent, "installed")).machine_leaves(waiting_for_hook()));
     assert_eq!(leaving.agent.as_ref().unwrap().spec.cluster_deployment_name, None);
+    assert_eq!(
+        says(&leaving, "AgentReserved"),
+        word("False", "AgentLeaving"),
+        "why it is still there is said"
+    );
     for held in [
         "installed",
         "error",
@@ -63,8 +79,15 @@ fn toy_17_the_hook_holds_until_the_host_has_left() {
         "",
     ] {
         let world = with_agent(leaving.clone(), |agent| state(agent, held));
-        assert_eq!(plan(&world), Plan::default(), "{held}");
-        assert!(!is_released(&world));
+        let told = plan(&world);
+        assert!(
+            !told.steps.iter().any(|step| matches!(step, Step::Tell(_))),
+            "once is enough: {told:?}"
+        );
+        let world = settled(world);
+        assert!(!is_released(&world), "{held}");
+        let (_, _, text) = found(&world, "Ready");
+        assert!(text.contains("pool/a") && text.contains(held), "{text}");
     }
     for free in [
         "unbinding-pending-user-action",
@@ -160,7 +183,78 @@ fn an_agent_that_is_being_deleted_is_waited_for() {
         agent.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
         state(agent, "installed");
     });
-    assert_eq!(plan(&leaving.machine_leaves(waiting_for_hook())), Plan::default());
+    let waits = settled(leaving.machine_leaves(waiting_for_hook()));
+    assert!(!is_released(&waits));
+    assert!(found(&waits, "AgentReserved").2.contains("being deleted"));
+}
+
+#[test]
+fn a_machine_waits_only_for_an_agent_that_is_still_its_own_to_lose() {
+    let forget = |agent: &mut Agent| {
+        claim_off(agent);
+        state(agent, "");
+        say(agent, condition::BOUND, "Unknown", of_agent::NOT_AVAILABLE);
+    };
+    let other = || {
+        Some(ClusterRef {
+            name: "red".into(),
+            namespace: "x".into(),
+        })
+    };
+    let cases: [(&str, Change, bool); 7] = [
+        (
+            "bound to another cluster by hand",
+            Box::new(move |agent| {
+                claim_off(agent);
+                agent.spec.cluster_deployment_name = other();
+            }),
+            true,
+        ),
+        (
+            "of another machine, and bound to another cluster",
+            Box::new(move |agent| {
+                agent
+                    .labels_mut()
+                    .insert(label::AGENT_MACHINE.into(), "m2".into());
+                agent.spec.cluster_deployment_name = other();
+            }),
+            true,
+        ),
+        ("unknown to the hub", Box::new(forget), true),
+        (
+            "unknown to the hub, and wanted by another cluster",
+            Box::new(move |agent| {
+                forget(agent);
+                agent.spec.cluster_deployment_name = other();
+            }),
+            true,
+        ),
+        ("not looked at since it was let go", Box::new(claim_off), false),
+        (
+            "without a word of where it is",
+            Box::new(|agent| {
+                claim_off(agent);
+                state(agent, "");
+            }),
+            false,
+        ),
+        (
+            "never looked at",
+            Box::new(|agent| {
+                claim_off(agent);
+                agent.status = None;
+            }),
+            false,
+        ),
+    ];
+    for (what, change, goes) in cases {
+        let bound = with_agent(claimed(), |agent| state(agent, "installed"));
+        let leaving = with_agent(bound, change).machine_leaves(waiting_for_hook());
+        let before = leaving.agent.clone();
+        let done = settled(leaving);
+        assert_eq!(is_released(&done), goes, "{what}");
+        assert_eq!(done.agent, before, "{what}: nobody touches it");
+    }
 }
 
 #[test]

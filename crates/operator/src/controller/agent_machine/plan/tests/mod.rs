@@ -94,6 +94,7 @@ fn world(candidates: Vec<Agent>) -> World {
         strays: Vec::new(),
         candidates: candidates.into_iter().map(Arc::new).collect(),
         source: Source::Anywhere,
+        pools: Vec::new(),
         elsewhere: false,
         retry: Duration::from_secs(10),
         now: Timestamp::from_second(1000).unwrap(),
@@ -164,7 +165,7 @@ fn carried_out(mut world: World, plan: &Plan) -> World {
                 let machine = world.lineage.machine.take().unwrap();
                 world.lineage.machine = Some(Arc::new(patched(&*machine, patch)));
             }
-            Step::PatchAgent(agent, patch) => {
+            Step::Claim(agent, patch) | Step::PatchAgent(agent, patch) => {
                 let changed = Arc::new(patched(&**agent, patch));
                 if world.strays.contains(agent) {
                     world.strays.retain(|stray| stray != agent);

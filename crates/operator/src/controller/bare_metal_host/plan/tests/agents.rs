@@ -347,3 +347,34 @@ fn a_secret_for_fencing_is_named_or_made_of_the_credentials() {
     };
     assert!(secret.exists);
 }
+
+#[test]
+fn credentials_that_are_incomplete_are_watched_and_asked_for_again() {
+    let wanted = [(annotation::BMAC_CREATE_FENCING_SECRET, "true")];
+    let again = Then::After(std::time::Duration::from_secs(60));
+    let absent = settled(&fenced(&wanted));
+    assert_eq!((flaws(&plan(&absent)).len(), plan(&absent).then), (1, again));
+
+    let mut half = absent.clone();
+    half.credentials = found(&[("username", "root")]);
+    let labels = crate::crd::keys::used_labels(&Default::default());
+    half.credentials.as_mut().unwrap().missing_labels = labels.clone();
+    let first = plan(&half);
+    let credentials = Key::new("pool", "rack-1-bmc");
+    assert_eq!(first.steps[0], Step::LabelSecret(credentials, labels));
+    assert_eq!((flaws(&first).len(), first.then), (1, Then::Look));
+    let half = settled(&half);
+    assert_eq!((flaws(&plan(&half)).len(), plan(&half).then), (1, again));
+    let agent = &half.agent.as_ref().unwrap().spec;
+    assert_eq!(agent.fencing_credentials_secret_ref, "");
+}
+
+#[test]
+fn a_copy_for_fencing_is_known_by_its_name() {
+    let agent_of = |name: &str| super::super::fencing::agent_of_copy(&Key::new("pool", name));
+    assert_eq!(
+        agent_of("host-1-fencing-credentials"),
+        Some(Key::new("pool", "host-1"))
+    );
+    assert_eq!(agent_of("rack-1-bmc"), None);
+}

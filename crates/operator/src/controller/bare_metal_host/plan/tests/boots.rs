@@ -252,3 +252,85 @@ fn a_deploy_step_beside_a_live_image_is_a_mistake_and_changes_nothing() {
     assert_eq!((method(&kept), image_url(&kept)), (Some(START), Some(URL)));
     assert_eq!(noted(&kept, annotation::METAL3_DETACHED), None);
 }
+
+#[test]
+fn the_way_of_a_machine_follows_what_it_runs_then_what_is_written_on_it_then_the_others() {
+    let coming_back = |host| annotated(host, &[(annotation::BMAC_RETURNS_CONVERGED, "true")]);
+    let mut both = booted_live("provisioned");
+    both.spec.custom_deploy = deployed("").spec.custom_deploy;
+    let table = [
+        (host("available"), MetalBoot::LiveImage, MetalBoot::Converged),
+        (
+            deployed("provisioned"),
+            MetalBoot::Converged,
+            MetalBoot::Converged,
+        ),
+        (
+            coming_back(host("available")),
+            MetalBoot::Converged,
+            MetalBoot::Converged,
+        ),
+        (
+            booted_live("provisioned"),
+            MetalBoot::LiveImage,
+            MetalBoot::LiveImage,
+        ),
+        (
+            coming_back(booted_live("provisioned")),
+            MetalBoot::LiveImage,
+            MetalBoot::LiveImage,
+        ),
+        (both, MetalBoot::LiveImage, MetalBoot::LiveImage),
+    ];
+    for (host, where_live, where_converged) in table {
+        assert_eq!(way(MetalBoot::LiveImage, &host), where_live, "{host:?}");
+        assert_eq!(way(MetalBoot::Converged, &host), where_converged, "{host:?}");
+    }
+}
+
+#[test]
+fn a_machine_that_booted_live_before_others_are_deployed_is_kept_and_comes_back_as_the_others_do() {
+    let free = settled(&converged(
+        booted_live("provisioned"),
+        Some(agent("known-unbound", "")),
+    ));
+    assert_eq!(
+        noted(&free, annotation::METAL3_DETACHED),
+        None,
+        "nothing is installed"
+    );
+    assert_eq!((method(&free), image_url(&free)), (None, Some(URL)));
+    let mut lent = free;
+    lent.agent = Some(Arc::new(agent("installed", "Done")));
+    let mut lent = settled(&lent);
+    assert_eq!(noted(&lent, annotation::METAL3_DETACHED), Some(OURS));
+    lent.agent = Some(Arc::new(waiting()));
+    let begun = settled(&lent);
+    assert_eq!((method(&begun), image_url(&begun)), (None, None));
+    let back = settled(&in_state(
+        &settled(&in_state(&begun, "deprovisioning")),
+        "available",
+    ));
+    assert_eq!((method(&back), image_url(&back)), (Some(START), None));
+}
+
+#[test]
+fn where_machines_are_not_paused_they_are_detached_only_and_old_pauses_are_kept() {
+    let mut let_go = annotated(deployed("provisioned"), &[(annotation::METAL3_DETACHED, OURS)]);
+    let_go.status = Some(status("provisioned", "detached"));
+    let mut world = converged(let_go, None);
+    world.pauses = false;
+    let kept = settled(&world);
+    assert_eq!(noted(&kept, annotation::METAL3_DETACHED), Some(OURS));
+    assert_eq!(noted(&kept, annotation::METAL3_PAUSED), None);
+    assert_eq!(noted(&kept, annotation::METAL3_STATUS), None);
+    let mut before = converged(given_away(deployed("provisioned")), None);
+    before.pauses = false;
+    assert_eq!(settled(&before).host, before.host);
+    // From a backup: nobody else would ever undo the pause.
+    let mut restored = given_away(deployed("provisioned"));
+    restored.status = None;
+    let mut world = converged(restored, None);
+    world.pauses = false;
+    assert_eq!(noted(&settled(&world), annotation::METAL3_PAUSED), None);
+}

@@ -59,22 +59,102 @@ fn the_inventory_is_told_in_the_words_of_the_bare_metal_operator() {
     assert_eq!(details["storage"][0]["name"], "/dev/disk/by-path/1");
     assert_eq!(details["storage"][0]["rotational"], true);
     assert_eq!(details["storage"][0]["sizeBytes"], 1000);
-    // It reads strictly: a field that it does not know would make it refuse all.
-    let known = [
-        "hostname",
-        "systemVendor",
-        "ramMebibytes",
-        "cpu",
-        "nics",
-        "storage",
-    ];
-    assert!(
-        details
-            .as_object()
-            .unwrap()
-            .keys()
-            .all(|key| known.contains(&key.as_str()))
-    );
+}
+
+/// Fields that every version of the bare metal operator has, by where they stand.
+const FIELDS: [(&str, &[&str]); 7] = [
+    (
+        "",
+        &[
+            "hostname",
+            "systemVendor",
+            "firmware",
+            "ramMebibytes",
+            "cpu",
+            "nics",
+            "storage",
+        ],
+    ),
+    ("/systemVendor", &["manufacturer", "productName", "serialNumber"]),
+    ("/firmware", &["bios"]),
+    ("/firmware/bios", &["date", "vendor", "version"]),
+    ("/cpu", &["arch", "model", "clockMegahertz", "flags", "count"]),
+    (
+        "/nics/*",
+        &[
+            "name",
+            "model",
+            "mac",
+            "ip",
+            "speedGbps",
+            "vlans",
+            "vlanId",
+            "pxe",
+        ],
+    ),
+    (
+        "/storage/*",
+        &[
+            "name",
+            "rotational",
+            "sizeBytes",
+            "vendor",
+            "model",
+            "serialNumber",
+            "wwn",
+            "wwnVendorExtension",
+            "wwnWithExtension",
+            "hctl",
+        ],
+    ),
+];
+
+/// Every field of a text with where it stands; those of all things in a list stand in the same place.
+fn fields(place: &str, value: &Value) -> Vec<(String, String)> {
+    match value {
+        Value::Object(all) => all
+            .iter()
+            .flat_map(|(name, field)| {
+                let mut found = fields(&format!("{place}/{name}"), field);
+                found.push((place.to_owned(), name.clone()));
+                found
+            })
+            .collect(),
+        Value::Array(items) => items
+            .iter()
+            .flat_map(|item| fields(&format!("{place}/*"), item))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn nothing_is_told_that_a_strict_reader_does_not_know_however_deep_it_stands() {
+    let mut full = known();
+    let inventory = &mut full.status.as_mut().unwrap().inventory;
+    inventory.system_vendor.product_name = "rack".into();
+    inventory.system_vendor.serial_number = "1".into();
+    for disk in &mut inventory.disks {
+        for text in [
+            &mut disk.vendor,
+            &mut disk.model,
+            &mut disk.serial,
+            &mut disk.wwn,
+            &mut disk.hctl,
+        ] {
+            *text = "told".into();
+        }
+    }
+    let world = settled(&live(booted_live("provisioned"), Some(full)));
+    let found = fields("", &told(&world).unwrap());
+    for (place, name) in &found {
+        let known = FIELDS.iter().find(|(known, _)| known == place);
+        let known = known.is_some_and(|(_, names)| names.contains(&name.as_str()));
+        assert!(known, "{place}/{name} would make it refuse all");
+    }
+    for place in ["/systemVendor", "/cpu", "/nics/*", "/storage/*"] {
+        assert!(found.iter().any(|(one, _)| one == place), "{place} is told of");
+    }
 }
 
 #[test]

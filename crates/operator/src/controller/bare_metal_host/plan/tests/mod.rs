@@ -2,7 +2,9 @@
 
 mod agents;
 mod boots;
+mod copies;
 mod drains;
+mod foreign;
 mod hardware;
 mod joins;
 mod leaves;
@@ -209,6 +211,7 @@ fn world(boot: MetalBoot, host: BareMetalHost, agent: Option<Agent>) -> World {
         machines: None,
         trouble: None,
         boot,
+        pauses: true,
         retry: std::time::Duration::from_secs(10),
         now: now(),
     }
@@ -232,12 +235,11 @@ fn after(world: &World, plan: &Plan) -> World {
                 next.agent = Some(Arc::new(merged(&**world.agent.as_ref().unwrap(), patch)));
             }
             Step::DeleteAgent => next.agent = None,
-            Step::LabelSecret(..)
-            | Step::PutSecret(_)
-            | Step::Drain(_)
-            | Step::Join(_)
-            | Step::Complain(_)
-            | Step::Report(_) => {}
+            Step::LabelSecret(..) => {
+                let found = next.credentials.iter_mut();
+                found.for_each(|found| found.missing_labels.clear());
+            }
+            Step::PutSecret(_) | Step::Drain(_) | Step::Join(_) | Step::Complain(_) | Step::Report(_) => {}
         }
     }
     next

@@ -1,6 +1,7 @@
 //! A cluster goes, its hosts return or go with it.
 
 use super::*;
+use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 fn leaving(status: &str) -> World {
@@ -23,6 +24,94 @@ fn lend(world: &mut World, agent: &Agent, pool: Option<InfraEnv>) {
         .hosts
         .push(member(agent, "worker", "installed"));
     world.agents.push((Arc::new(agent.clone()), pool.map(Arc::new)));
+}
+
+/// Nothing is done but to say who is waited for.
+fn waits_for(plan: &Plan, agent: &Agent) {
+    assert_eq!(plan.then, Then::After(LATER));
+    let [Step::Tell(news)] = plan.steps.as_slice() else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(news.reason, "DeletionDelayed");
+    assert!(news.note.contains(&agent.name_any()), "{}", news.note);
+}
+
+/// The hub has its host here, and its Agent says something else.
+fn stray(world: &mut World, agent: &Agent, cluster: Option<&str>, pool: Option<InfraEnv>) -> Agent {
+    let mut agent = agent.clone();
+    agent.spec.cluster_deployment_name = cluster.map(|name| ClusterRef {
+        name: name.into(),
+        namespace: "clusters".into(),
+    });
+    let mut member = member(&agent, "worker", "installed");
+    member.pool = pool.map(Arc::new);
+    world.row.as_mut().unwrap().hosts.push(member);
+    agent
+}
+
+#[test]
+fn an_early_bound_agent_goes_with_the_cluster_whatever_it_says() {
+    for wanted in [None, Some("red")] {
+        let mut world = leaving("installed");
+        let agent = stray(&mut world, &agent(1), wanted, Some(pool(Some("blue"))));
+        let plan = plan(&world);
+        assert_eq!(plan.steps, [Step::DeleteAgent(Key::of(&agent))], "{wanted:?}");
+    }
+}
+
+#[test]
+fn an_agent_that_leaves_by_itself_is_only_waited_for() {
+    for wanted in [None, Some("red")] {
+        let mut world = leaving("installed");
+        let mut preserved = deployment();
+        preserved.spec.preserve_on_delete = true;
+        world.deployment = Some(Arc::new(preserved));
+        world.now = now() + SignedDuration::from_hours(1);
+        let agent = stray(&mut world, &agent(1), wanted, Some(pool(None)));
+        waits_for(&plan(&world), &agent);
+    }
+}
+
+#[test]
+fn an_agent_that_cannot_get_to_another_cluster_is_freed_after_a_minute() {
+    let mut refused = agent(1);
+    say(&mut refused, "SpecSynced", false);
+    let mut world = leaving("installed");
+    let agent = stray(&mut world, &refused, Some("red"), Some(pool(None)));
+    let early = plan(&world);
+    waits_for(&early, &agent);
+    let [Step::Tell(news)] = early.steps.as_slice() else {
+        panic!("{early:?}")
+    };
+    assert!(news.note.contains("clusters/red"), "{}", news.note);
+    world.now = now() + SignedDuration::from_mins(1);
+    assert_eq!(plan(&world).steps, [Step::UnbindAgent(Key::of(&agent))]);
+}
+
+#[test]
+fn an_install_that_its_deployment_does_not_name_says_so_and_goes_without_touching_the_cluster() {
+    let mut world = World {
+        deployment: None,
+        is_stray: true,
+        id: None,
+        ..world(json!({}))
+    };
+    let said = plan(&world);
+    assert_eq!(said.then, Then::Rest, "both objects are watched");
+    let mut stray = shown(&world, &said);
+    says(&stray, type_::SPEC_SYNCED, Truth::False, "InputError");
+    says(&stray, type_::COMPLETED, Truth::Unknown, "NotAvailable");
+    let conditions = &stray.status.as_ref().unwrap().conditions;
+    let message = &find_install(conditions, type_::SPEC_SYNCED).unwrap().message;
+    assert!(message.contains("spec.clusterInstallRef"), "{message}");
+    rests(world.clone(), &said);
+    stray.metadata.deletion_timestamp = Some(Time(now()));
+    world.install = Some(Arc::new(stray));
+    let last = plan(&world).steps;
+    let [Step::PatchInstall(patch)] = last.as_slice() else {
+        panic!("{last:?}")
+    };
+    assert_eq!(patch["metadata"]["finalizers"], json!([]));
 }
 
 #[test]
@@ -100,7 +189,7 @@ fn an_agent_that_still_shows_the_installation_is_waited_for_because_the_api_woul
     let mut busy = agent(1);
     busy.status.as_mut().unwrap().debug_info.state = "installing-in-progress".into();
     lend(&mut world, &busy, Some(pool(None)));
-    assert_eq!(plan(&world).steps, []);
+    waits_for(&plan(&world), &busy);
     busy.status.as_mut().unwrap().kind = "AddToExistingClusterHost".into();
     world.agents[0].0 = Arc::new(busy);
     assert_eq!(
@@ -119,11 +208,7 @@ fn the_cluster_goes_only_after_the_last_agent_took_its_host_back() {
         .unwrap()
         .hosts
         .push(member(&agent(1), "worker", "installed"));
-    assert_eq!(
-        plan(&world),
-        Plan::of(Vec::new(), Then::After(LATER)),
-        "its Agent has not told the hub yet"
-    );
+    waits_for(&plan(&world), &agent(1));
     world.row.as_mut().unwrap().hosts[0].agent = None;
     assert_eq!(
         plan(&world).steps,

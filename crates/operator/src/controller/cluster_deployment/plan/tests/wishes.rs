@@ -215,7 +215,7 @@ fn what_is_missing_is_named_and_told_apart_from_what_is_wrong() {
     assert_eq!(synced(&no_secret), ("BackendError".into(), Then::After(SOON)));
     let mut no_key = world(json!({}));
     no_key.pull_secret = Some(found(&[("other", "hunter2")]));
-    assert_eq!(synced(&no_key), ("InputError".into(), Then::Rest));
+    assert_eq!(synced(&no_key), ("InputError".into(), Then::After(SOON)));
     let mut bad_image = world(json!({}));
     bad_image.release = Some(Err(Trouble::Input("tells no version".into())));
     assert_eq!(synced(&bad_image), ("InputError".into(), Then::Rest));

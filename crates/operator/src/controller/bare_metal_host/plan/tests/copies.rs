@@ -1,0 +1,85 @@
+//! BareMetalHosts that a cluster has already under the name of a machine that joins it.
+
+use super::super::machine;
+use super::joins::{created, deeds, first, installing, reports};
+use super::*;
+
+#[test]
+fn a_host_of_the_cluster_that_is_looked_after_from_here_keeps_its_power_controller() {
+    let uid = "5f0c1f3e-0000-4000-8000-000000000001";
+    let mut known = first();
+    known.metal = Some(json!({ "metadata": { "name": "rack-1", "uid": uid }, "spec": {} }));
+    let mut world = installing(known);
+    assert_eq!(deeds(&plan(&world)).len(), 2, "another one is changed");
+    let mut host = (*world.host).clone();
+    host.metadata.uid = Some(uid.into());
+    world.host = Arc::new(host);
+    let plan = plan(&world);
+    assert!(deeds(&plan).is_empty(), "{plan:?}");
+    let told = reports(&plan);
+    assert!(told.len() == 1 && told[0].contains("this very one"), "{told:?}");
+}
+
+/// The cluster has the copy of this machine, but for what is changed.
+fn beside(change: impl FnOnce(&mut Value)) -> World {
+    let made = deeds(&plan(&installing(first())));
+    let mut metal = created(&made[0]).clone();
+    change(&mut metal["spec"]);
+    let known = machine::Known {
+        metal: Some(metal),
+        ..first()
+    };
+    installing(known)
+}
+
+fn refusal(world: &World) -> Option<String> {
+    let plan = plan(world);
+    let told = reports(&plan);
+    let noted = after(world, &plan);
+    let is_noted = super::noted(&noted, annotation::BMAC_SPOKE_CREATED).is_some();
+    assert_eq!(
+        (deeds(&plan).is_empty(), is_noted),
+        (!told.is_empty(), told.is_empty())
+    );
+    told.into_iter().next()
+}
+
+#[test]
+fn another_machine_of_the_same_name_is_not_overwritten() {
+    let other_machine = json!({ "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "name": "blue-rack-9",
+        "namespace": "openshift-machine-api" });
+    let elsewhere = json!({ "kind": "Machine", "name": "blue-rack-1", "namespace": "elsewhere" });
+    let other_kind = json!({ "kind": "Metal3Machine", "name": "blue-rack-1" });
+    let cases: [(&str, Value, &str); 5] = [
+        ("bootMACAddress", json!("52:54:00:00:00:99"), "MAC address"),
+        (
+            "bmc",
+            json!({ "address": "redfish://root:secret@10.0.0.7/1" }),
+            "power controller",
+        ),
+        ("consumerRef", other_machine, "another Machine"),
+        ("consumerRef", elsewhere, "another Machine"),
+        ("consumerRef", other_kind, "another Machine"),
+    ];
+    for (field, value, expected) in cases {
+        let told = refusal(&beside(|spec| spec[field] = value)).unwrap();
+        assert!(
+            told.contains(expected) && told.contains("clusters/blue"),
+            "{told}"
+        );
+        assert!(!told.contains("secret"), "{told}");
+    }
+}
+
+#[test]
+fn the_copy_of_this_machine_is_known_in_whatever_letters_and_however_little_is_said_of_it() {
+    let changes: [fn(&mut Value); 4] = [
+        |spec| spec["bootMACAddress"] = json!(MAC),
+        |spec| spec["consumerRef"] = Value::Null,
+        |spec| *spec = json!({ "online": true }),
+        |spec| spec["consumerRef"] = json!({ "kind": "Machine", "name": "blue-rack-1" }),
+    ];
+    for change in changes {
+        assert_eq!(refusal(&beside(change)), None);
+    }
+}

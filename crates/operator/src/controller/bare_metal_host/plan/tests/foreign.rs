@@ -1,0 +1,73 @@
+//! Machines that were labelled although somebody else has them.
+
+use super::*;
+
+fn consumed(mut host: BareMetalHost) -> BareMetalHost {
+    let consumer =
+        json!({ "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "name": "worker-0" });
+    host.spec.rest.insert("consumerRef".into(), consumer);
+    host
+}
+
+fn written(mut host: BareMetalHost, format: Option<&str>) -> BareMetalHost {
+    host.spec.image = Some(Image {
+        url: "http://elsewhere/disk.img".into(),
+        format: format.map(Into::into),
+        ..Image::default()
+    });
+    host
+}
+
+#[test]
+fn a_machine_that_runs_somebody_elses_system_is_left_as_it_is_and_that_is_said() {
+    let hosts = [
+        (consumed(host("provisioned")), "consumerRef"),
+        (consumed(host("available")), "consumerRef"),
+        (written(host("provisioned"), None), "spec.image"),
+        (written(host("provisioned"), Some("qcow2")), "spec.image"),
+        (consumed(written(host("provisioned"), Some("raw"))), "consumerRef"),
+    ];
+    for boot in [MetalBoot::LiveImage, MetalBoot::Converged] {
+        for (host, expected) in &hosts {
+            let kept = settled(&world(boot, host.clone(), None));
+            assert_eq!(*kept.host, settled_metadata(host.clone()), "{boot:?}");
+            let told = flaws(&plan(&kept));
+            assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn once_nobody_else_has_it_a_machine_is_discovered() {
+    let mut free = settled(&live(written(host("provisioned"), None), None));
+    let mut host = (*free.host).clone();
+    host.spec.image = None;
+    host.status = Some(status("available", "OK"));
+    free.host = Arc::new(host);
+    assert_eq!(image_url(&settled(&free)), Some(URL));
+}
+
+#[test]
+fn a_machine_with_an_agent_comes_back_whoever_consumes_it() {
+    let lent = given_away(consumed(booted_live("provisioned")));
+    let begun = settled(&live(lent, Some(waiting())));
+    assert_eq!(image_url(&begun), None);
+    let lent = given_away(consumed(deployed("provisioned")));
+    let begun = settled(&converged(lent, Some(waiting())));
+    assert_eq!(method(&begun), None);
+    assert!(flaws(&plan(&begun)).is_empty());
+}
+
+#[test]
+fn what_manifests_say_beforehand_is_nobody_elses() {
+    let preset = settled(&live(deployed("available"), None));
+    assert_eq!(method(&preset), Some(START));
+    assert!(flaws(&plan(&preset)).is_empty());
+    let empty = Image::default();
+    let mut blank = host("available");
+    blank.spec.image = Some(empty);
+    blank.spec.rest.insert("consumerRef".into(), Value::Null);
+    assert_eq!(image_url(&settled(&live(blank, None))), Some(URL));
+    let older = settled(&live(written(host("available"), Some("live-iso")), None));
+    assert_eq!(image_url(&older), Some(URL));
+}
