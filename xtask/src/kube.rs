@@ -76,6 +76,9 @@ impl Cluster {
             Ok(process::succeeds(kubectl(&bin, &admin).args(["get", "--raw=/readyz"])).then_some(()))
         })
         .with_context(|| hub::tail(&log(home, "kube-apiserver")))?;
+        for config in [&admin, &operator] {
+            make_whole(&bin, config)?;
+        }
         let controllers = start("kube-controller-manager", home, &controller_words(&admin))?;
         Ok(Self {
             admin,
@@ -165,6 +168,12 @@ current-context: test
     let file = home.join(format!("{user}.kubeconfig"));
     fs::write(&file, text).with_context(|| format!("writing {}", file.display()))?;
     Ok(file)
+}
+
+/// Puts the certificate itself in the place of its path: clusters' kubeconfigs must not name files.
+fn make_whole(bin: &Path, config: &Path) -> Result<()> {
+    let whole = process::output(kubectl(bin, config).args(["config", "view", "--flatten", "--raw"]))?;
+    fs::write(config, whole).with_context(|| format!("writing {}", config.display()))
 }
 
 fn etcd_words(home: &Path, client: &str) -> Result<Vec<String>> {

@@ -25,11 +25,15 @@ use suites::{ON_REQUEST, SUITES, Suite};
 #[command(after_help = "Examples:
   cargo xtask test                             everything, as CI does
   cargo xtask test --list                      what there is
-  cargo xtask test --only fmt --only clippy    some of it")]
+  cargo xtask test --only fmt --only clippy    some of it
+  cargo xtask test --only kube --named toy_16  some tests of one suite")]
 pub struct Test {
     /// Run only this suite (may be repeated)
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// Of the Rust tests of these suites, run only those with this in their names
+    #[arg(long, value_name = "TEXT", requires = "only")]
+    named: Option<String>,
     /// List the suites and run none
     #[arg(long)]
     list: bool,
@@ -51,7 +55,7 @@ pub fn command(args: &Test) -> Result<bool> {
     } else {
         Scope::Chosen
     };
-    let mut house = House::new(scope);
+    let mut house = House::new(scope, args.named.clone());
     let mut report = Report::default();
     for suite in chosen {
         let started = Instant::now();

@@ -1,10 +1,13 @@
-//! What people deploy: the chart, the plain manifests, the health checks, and the container image.
+//! What people deploy: the chart, the plain manifests, the health checks, and the container images.
 
 mod chart;
+mod eviction;
 mod guide;
 mod health;
 mod image;
 mod plain;
+mod reclaim;
+mod rights;
 
 use anyhow::{Context, Result};
 

@@ -14,6 +14,8 @@ use crate::tools::{self, Python};
 
 pub struct House {
     scope: Scope,
+    /// Of the tests of a package, only those with this in their names.
+    named: Option<String>,
     built: Option<Built>,
     postgres: Option<Postgres>,
     kube: Option<Cluster>,
@@ -29,9 +31,10 @@ pub enum Scope {
 }
 
 impl House {
-    pub fn new(scope: Scope) -> Self {
+    pub fn new(scope: Scope, named: Option<String>) -> Self {
         Self {
             scope,
+            named,
             built: None,
             postgres: None,
             kube: None,
@@ -49,6 +52,7 @@ impl House {
                 let mut command = project::cargo();
                 command
                     .args(["test", "--package", package])
+                    .args(&self.named)
                     .envs(environment.iter().copied());
                 process::run(&mut command, LIMIT)
             }

@@ -56,6 +56,7 @@ pub fn run() -> Result<()> {
         upgrade(&helm, &cluster, values).with_context(|| format!("with {values}"))?;
     }
     uninstall(&helm, &cluster)?;
+    comes_back(&helm, &cluster).context("installed again")?;
     groups(&helm)?;
     sees_ironic(&helm)?;
     super::plain::run(&cluster).context("the plain manifests")
@@ -140,8 +141,13 @@ fn install(helm: &Helm, cluster: &Cluster) -> Result<()> {
         notes.contains("hub.baseUrl is not set"),
         "the notes do not warn:\n{notes}"
     );
+    // What else a newcomer misses: the image, and kinds that are not ours.
+    for word in ["names no registry", "deploy/crds-hive"] {
+        ensure!(notes.contains(word), "the notes do not speak of {word}:\n{notes}");
+    }
     cluster.await_kinds()?;
     admits_pods(cluster)?;
+    super::eviction::is_limited(cluster)?;
     offers_metrics(cluster, true)?;
     may(
         cluster,
@@ -186,6 +192,7 @@ fn install(helm: &Helm, cluster: &Cluster) -> Result<()> {
         &["create", "clusterrolebindings.rbac.authorization.k8s.io"],
         false,
     )?;
+    super::rights::run(cluster).context("rights of others")?;
     feed(cluster, &["apply", "-f", "-"], INFRA_ENV)
 }
 
@@ -318,12 +325,15 @@ fn upgrade(helm: &Helm, cluster: &Cluster, values: &str) -> Result<()> {
         values,
     ])?;
     admits_pods(cluster)?;
+    super::eviction::is_limited(cluster)?;
     let hub = |path: &str| {
         let path = format!("--output=jsonpath={path}");
         cluster.ask(&["get", "deployment", "muster", "--namespace", NAMESPACE, &path])
     };
     let given: Value = serde_norway::from_str(&fs::read_to_string(values)?)?;
-    offers_metrics(cluster, given["operator"]["mode"] != "none")?;
+    let has_operator = given["operator"]["mode"] != "none";
+    offers_metrics(cluster, has_operator)?;
+    super::rights::takes_part(cluster, has_operator)?;
     let secret = given["database"]["existingSecret"].as_str().unwrap_or_default();
     let from = hub(
         "{.spec.template.spec.containers[0].env[?(@.name==\"MUSTER_DATABASE\")].valueFrom.secretKeyRef.name}",
@@ -372,8 +382,20 @@ fn uninstall(helm: &Helm, cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
+/// The next release of that name finds the data of the one before.
+fn comes_back(helm: &Helm, cluster: &Cluster) -> Result<()> {
+    let uid = || {
+        let path = "--output=jsonpath={.metadata.uid}";
+        cluster.ask(&["get", "pvc", "muster", "--namespace", NAMESPACE, path])
+    };
+    let before = uid()?;
+    helm.ask(&["install", "muster", helm.chart()?])?;
+    ensure!(uid()? == before, "the volume is another one");
+    uninstall(helm, cluster)
+}
+
 /// `kubectl` with something to read.
-fn feed(cluster: &Cluster, words: &[&str], text: &str) -> Result<()> {
+pub fn feed(cluster: &Cluster, words: &[&str], text: &str) -> Result<()> {
     let mut command = cluster.kubectl();
     command
         .args(words)

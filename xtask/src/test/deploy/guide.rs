@@ -9,7 +9,11 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::kube::Cluster;
 use crate::project;
 
-const GUIDES: [&str; 2] = ["docs/guides/kubernetes.md", "docs/guides/gitops.md"];
+const GUIDES: [&str; 3] = [
+    "docs/guides/kubernetes.md",
+    "docs/guides/gitops.md",
+    "deploy/chart/muster/README.md",
+];
 
 /// What becomes of a command, by its first words.
 enum Fate {
@@ -35,6 +39,7 @@ const FATES: &[(&str, Fate)] = &[
     ),
     ("muster operator run --converged ", Fate::Skip),
     ("cargo xtask image ", Fate::Skip),
+    ("cargo build --profile agent ", Fate::Skip),
     ("podman ", Fate::Skip),
 ];
 
@@ -49,6 +54,16 @@ pub fn run(cluster: &Cluster, helm: &Path) -> Result<()> {
         for command in &commands {
             carry_out(cluster, helm, command).with_context(|| format!("{guide}: {command}"))?;
         }
+    }
+    has_flags(cluster)
+}
+
+/// What the guides set last is what the operator is started with.
+fn has_flags(cluster: &Cluster) -> Result<()> {
+    let args = "--output=jsonpath={.spec.template.spec.containers[0].args}";
+    let args = cluster.ask(&["get", "deployment", "muster", "--namespace", "muster", args])?;
+    for flag in ["\"--converged\"", "\"--ironic-config="] {
+        ensure!(args.contains(flag), "{flag} is not among {args}");
     }
     Ok(())
 }
@@ -108,11 +123,51 @@ const PROGRAMS: [&str; 5] = ["helm ", "kubectl ", "cargo ", "podman ", "muster "
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     #[test]
     fn commands_are_found_in_plain_blocks_and_joined() {
         let guide = "helm no\n```\nhelm install a \\\n  --set b\nkind: X\n```\n```yaml\nkubectl no\n```\n```\nkubectl get\n```\n";
         assert_eq!(commands(guide), ["helm install a --set b", "kubectl get"]);
+    }
+
+    #[test]
+    fn argo_cd_is_told_to_leave_alone_what_the_operator_writes_into_specs() {
+        let guide = fs::read_to_string(project::root().join("docs/guides/gitops.md")).unwrap();
+        let mut blocks = guide
+            .split("```yaml\n")
+            .filter_map(|rest| rest.split("```").next());
+        let block = blocks.find(|block| block.contains("ignoreDifferences")).unwrap();
+        let told: Value = serde_norway::from_str(block).unwrap();
+        for (kind, written) in [
+            ("ClusterDeployment", &["installed", "clusterMetadata"][..]),
+            (
+                "BareMetalHost",
+                &["image", "online", "automatedCleaningMode", "customDeploy"],
+            ),
+        ] {
+            let rules = told["spec"]["ignoreDifferences"].as_array().unwrap();
+            let rule = rules.iter().find(|rule| rule["kind"] == kind).unwrap();
+            let pointers = rule["jsonPointers"].as_array().unwrap().iter();
+            let pointers = pointers.filter_map(|one| one.as_str()?.strip_prefix("/spec/"));
+            assert_eq!(pointers.collect::<Vec<_>>(), written);
+        }
+        let options = &told["spec"]["syncPolicy"]["syncOptions"];
+        assert_eq!(options[0], "RespectIgnoreDifferences=true");
+    }
+
+    #[test]
+    fn every_guide_can_be_found() {
+        let root = project::root();
+        let guides = fs::read_dir(root.join("docs/guides")).unwrap();
+        let guides: Vec<_> = guides.map(|guide| guide.unwrap().file_name()).collect();
+        for (list, folder) in [("README.md", "docs/guides"), ("docs/README.md", "guides")] {
+            let text = fs::read_to_string(root.join(list)).unwrap();
+            for guide in &guides {
+                let link = format!("]({folder}/{})", guide.to_string_lossy());
+                assert!(text.contains(&link), "{list} leaves out {guide:?}");
+            }
+        }
     }
 
     #[test]

@@ -27,13 +27,19 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// With the program as tests have it: what we look at here does not depend on how it was compiled.
 pub fn quick() -> Result<()> {
     needs_root()?;
-    look_into(&Image::of(&project::link_static()?, "muster:test")?)
+    look_into_both(&Image::of(&project::link_static()?, "muster:test")?)
 }
 
 /// With the program that people deploy, but for its optimisation, which takes minutes more.
 pub fn shipped() -> Result<()> {
     needs_root()?;
-    look_into(&Image::build(Profile::Dev, "muster:test")?)
+    look_into_both(&Image::build(Profile::Dev, "muster:test")?)
+}
+
+/// The hub's image, and the one of the agent.
+fn look_into_both(image: &Image) -> Result<()> {
+    look_into(image)?;
+    super::reclaim::look_into(image).context("the image of the agent")
 }
 
 fn needs_root() -> Result<()> {
@@ -164,7 +170,7 @@ fn inside(root: &Path) -> Command {
     command
 }
 
-fn list(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<()> {
+pub fn list(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() && !path.is_symlink() {

@@ -21,6 +21,8 @@ pub fn run(cluster: &Cluster) -> Result<()> {
     }
     apply(cluster, &home.join("deploy/manifests"))?;
     admits_pods(cluster)?;
+    super::eviction::is_limited(cluster)?;
+    super::rights::run(cluster).context("rights of others")?;
     let group = hub(cluster, "/spec/template/spec/securityContext/fsGroup")?;
     ensure!(group == 65532, "the manifests choose group {group}");
 
@@ -44,6 +46,15 @@ pub fn run(cluster: &Cluster) -> Result<()> {
     ensure!(
         container["image"] == "registry.example.com/muster:0.1.0",
         "{container}"
+    );
+    let addresses = container["args"].as_array().into_iter().flatten();
+    let addresses: Vec<_> = addresses
+        .filter_map(Value::as_str)
+        .filter_map(|word| word.strip_prefix("--base-url="))
+        .collect();
+    ensure!(
+        addresses == ["http://muster.example.com:8090"],
+        "the hub's address is {addresses:?}"
     );
     let database = &container["env"][0]["valueFrom"]["secretKeyRef"]["name"];
     ensure!(
