@@ -9,6 +9,7 @@ mod oracle;
 mod packages;
 mod report;
 mod suites;
+mod supplies;
 mod tour;
 mod vm;
 
@@ -20,6 +21,7 @@ use crate::{process, tools};
 use house::{House, Scope};
 use report::{Outcome, Report};
 use suites::{ON_REQUEST, SUITES, Suite};
+use supplies::Supplies;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -55,6 +57,7 @@ pub fn command(args: &Test) -> Result<bool> {
     } else {
         Scope::Chosen
     };
+    let supplies = (scope == Scope::Everything).then(Supplies::send_for);
     let mut house = House::new(scope, args.named.clone());
     let mut report = Report::default();
     for suite in chosen {
@@ -67,6 +70,7 @@ pub fn command(args: &Test) -> Result<bool> {
         }
     }
     drop(house);
+    drop(supplies);
     print!("{report}");
     Ok(report.is_good())
 }

@@ -9,6 +9,7 @@ mod kube;
 mod python;
 pub mod qemu;
 mod server;
+mod turn;
 
 use std::path::PathBuf;
 use std::process::Command;

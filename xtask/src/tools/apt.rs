@@ -5,11 +5,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::Unavailable;
+use super::{Unavailable, turn};
 use crate::process;
 
 /// Installs what is named; the package lists are fetched only when the packages cannot be had without.
 pub fn install(packages: &[&str]) -> Result<()> {
+    let _turn = turn::take("apt")?;
     println!("installing {} with apt-get", packages.join(", "));
     if try_install(packages)? {
         return Ok(());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::apt;
+use super::{apt, turn};
 use crate::{process, project};
 
 /// The one whose images are our fixtures.
@@ -21,6 +21,7 @@ pub fn ensure() -> Result<PathBuf> {
         .join("tools")
         .join(format!("coreos-installer-{VERSION}"));
     let program = home.join("bin/coreos-installer");
+    let _turn = turn::take("coreos-installer")?;
     if program.exists() {
         return Ok(program);
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::apt;
+use super::{apt, turn};
 use crate::{process, project};
 
 /// What the modules we build ask for.
@@ -45,6 +45,7 @@ pub struct Module {
 /// The directory with the programs of this name, which should tell their versions; built when it is not there yet.
 pub fn programs(name: &str, build: impl FnOnce(&Go, &Workshop) -> Result<()>) -> Result<PathBuf> {
     let finished = project::cache().join(name);
+    let _turn = turn::take(name)?;
     if finished.exists() {
         return Ok(finished);
     }
@@ -60,11 +61,9 @@ pub fn programs(name: &str, build: impl FnOnce(&Go, &Workshop) -> Result<()>) ->
     };
     fs::create_dir(&shop.bin)?;
     build(&go, &shop).with_context(|| format!("building {name}"))?;
-    // The directory appears whole. Whoever built the same meanwhile built the same.
-    match fs::rename(&shop.bin, &finished) {
-        Err(_) if finished.exists() => {}
-        done => done.with_context(|| format!("moving the programs to {}", finished.display()))?,
-    }
+    // The directory appears whole.
+    fs::rename(&shop.bin, &finished)
+        .with_context(|| format!("moving the programs to {}", finished.display()))?;
     Ok(finished)
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::apt;
+use super::{apt, turn};
 use crate::{process, project};
 
 /// Two or three minutes on a slow line; a stuck download should still end some time.
@@ -45,6 +45,7 @@ pub fn ensure() -> Result<Python> {
     let key = fnv(pins.as_bytes(), &version);
     let home = project::cache().join(format!("venv-{key:016x}"));
     let complete = home.join("complete");
+    let _turn = turn::take("python")?;
     if !complete.exists() {
         build(&home, &requirements)?;
         fs::write(&complete, pins)?;
