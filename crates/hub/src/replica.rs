@@ -9,8 +9,12 @@ use crate::http::problem::{Problem, ProblemV1};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use muster_domain::cluster::Cluster;
+use muster_domain::host::Host;
+use muster_domain::infra_env::InfraEnv;
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
 use muster_store::StoreError;
+use std::sync::Arc;
 use uuid::Uuid;
 
 impl Hub {
@@ -53,6 +57,37 @@ impl Hub {
             self.index.put_infra_env(infra_env);
         }
         Ok(())
+    }
+
+    /// In every InfraEnv that knows it, and not older than what the feed has told: followers read the feed from the
+    /// database, at any of the hubs, and may ask before working memory here has caught up.
+    pub async fn newest_hosts(&self, id: HostId) -> Result<Vec<Host>, Error> {
+        let rows = self.store.hosts_by_id(id).await?.into_iter();
+        let newest = rows.map(|row| match self.index.host(row.key()) {
+            Some(known) if known.revision >= row.revision => known,
+            Some(_) | None => row,
+        });
+        Ok(newest.collect())
+    }
+
+    /// Not older than what the feed has told.
+    pub async fn newest_cluster(&self, id: ClusterId) -> Result<Arc<Cluster>, Error> {
+        let row = self.store.cluster_find(id).await?;
+        let row = row.ok_or_else(|| Error::missing("cluster", id))?;
+        Ok(match self.index.cluster(id) {
+            Some(known) if known.revision >= row.revision => known,
+            Some(_) | None => Arc::new(row),
+        })
+    }
+
+    /// Not older than what the feed has told.
+    pub async fn newest_infra_env(&self, id: InfraEnvId) -> Result<Arc<InfraEnv>, Error> {
+        let row = self.store.infra_env_find(id).await?;
+        let row = row.ok_or_else(|| Error::missing("infra-env", id))?;
+        Ok(match self.index.infra_env(id) {
+            Some(known) if known.revision >= row.revision => known,
+            Some(_) | None => Arc::new(row),
+        })
     }
 
     /// A commit was refused because something is not as we thought: see how it is.

@@ -2,11 +2,13 @@
 
 use crate::door::{Door, V1, V2};
 use crate::place::Place;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use muster_hub::{Clock, worker};
 use serde_json::json;
 use uuid::Uuid;
+
+const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK5fZ7RM4rPRmz3yCqBRUGGcbgyWYFXr8nYrVvYyB7Ck me";
 
 async fn pair() -> (Door, Door) {
     let clock = Clock::manual(Timestamp::from_second(1_800_000_000).unwrap());
@@ -47,6 +49,50 @@ async fn what_one_made_the_other_finds_at_once() {
 }
 
 #[tokio::test]
+async fn whoever_heard_of_a_change_reads_it_at_either() {
+    let (a, b) = pair().await;
+    let (pool, cluster) = (a.infra_env("pool").await, a.cluster("alpha").await);
+    let host = a.worker(pool, 1).await;
+    let [of_pool, of_cluster, of_host] = [
+        format!("{V2}/infra-envs/{pool}"),
+        format!("{V2}/clusters/{cluster}"),
+        format!("{V1}/hosts/{host}"),
+    ];
+    // The second one has them in mind, and nobody tells it of what comes.
+    for path in [&of_pool, &of_cluster, &of_host] {
+        assert_eq!(b.get(path).await.status, StatusCode::OK);
+    }
+    assert_eq!(b.status(pool, host).await, "known-unbound");
+    for (path, change) in [
+        (&of_pool, json!({ "ssh_authorized_key": KEY })),
+        (&of_cluster, json!({ "name": "omega" })),
+    ] {
+        let changed = a.ask(Method::PATCH, path, Some(&change)).await;
+        assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.text);
+    }
+    assert_eq!(a.bind(pool, host, cluster).await.status, StatusCode::OK);
+    let feed = format!("{V1}/changes");
+    let told = b.get(&feed).await.body["changes"].as_array().unwrap().len();
+    assert_eq!(told, a.get(&feed).await.body["changes"].as_array().unwrap().len());
+    assert_eq!(b.get(&of_pool).await.body["ssh_authorized_key"], KEY);
+    let seen = b.get(&of_cluster).await.body;
+    assert_eq!(
+        (&seen["name"], seen["hosts"].as_array().unwrap().len()),
+        (&json!("omega"), 1)
+    );
+    assert_eq!(b.get(&of_host).await.body["hosts"][0]["status"], "binding");
+    let gone = a
+        .ask(
+            Method::DELETE,
+            &format!("{V2}/infra-envs/{pool}/hosts/{host}"),
+            None,
+        )
+        .await;
+    assert_eq!(gone.status, StatusCode::NO_CONTENT, "{}", gone.text);
+    assert_eq!(b.get(&of_host).await.body["hosts"], json!([]));
+}
+
+#[tokio::test]
 async fn a_machine_that_registers_through_both_is_one_host() {
     let (a, b) = pair().await;
     let pool = a.infra_env("pool").await;
@@ -68,14 +114,14 @@ async fn what_one_deleted_the_other_does_not_use() {
     assert_eq!(b.status(pool, host).await, "known-unbound");
     let path = format!("{V2}/clusters/{cluster}");
     assert_eq!(
-        a.ask(axum::http::Method::DELETE, &path, None).await.status,
+        a.ask(Method::DELETE, &path, None).await.status,
         StatusCode::NO_CONTENT
     );
     let bound = b.bind(pool, host, cluster).await;
     assert_eq!(bound.status, StatusCode::BAD_REQUEST, "{}", bound.text);
     let path = format!("{V2}/infra-envs/{pool}/hosts/{host}");
     assert_eq!(
-        a.ask(axum::http::Method::DELETE, &path, None).await.status,
+        a.ask(Method::DELETE, &path, None).await.status,
         StatusCode::NO_CONTENT
     );
     let other = b.cluster("beta").await;

@@ -16,8 +16,8 @@ use axum::response::Response;
 use axum::routing::{get, patch};
 use muster_contract::v1::host::{ChangeHost, HostDetail, HostRows};
 use muster_contract::v1::problem::Problem;
+use muster_domain::HostId;
 use muster_domain::host::Host;
-use muster_domain::{HostId, HostKey};
 use uuid::Uuid;
 
 #[derive(utoipa::OpenApi)]
@@ -39,14 +39,8 @@ pub fn routes() -> Router<Hub> {
         (status = 400, description = "The id is no UUID", body = Problem)))]
 async fn find(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     let mut rows = HostRows::default();
-    for infra_env in hub.index.infra_envs() {
-        let key = HostKey {
-            infra_env: infra_env.id,
-            host: HostId(id),
-        };
-        if let Some(host) = hub.index.host(key) {
-            rows.hosts.push(detail(&hub, &host).await?);
-        }
+    for host in hub.newest_hosts(HostId(id)).await? {
+        rows.hosts.push(detail(&hub, &host).await?);
     }
     Ok(json(StatusCode::OK, &rows))
 }

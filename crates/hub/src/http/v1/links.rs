@@ -4,7 +4,7 @@ use super::input::V1;
 use crate::Hub;
 use crate::http::ask::Ids;
 use crate::http::problem::{ProblemV1, json};
-use crate::http::v2::{clusters, infra_envs::find};
+use crate::http::v2::clusters;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -12,6 +12,7 @@ use axum::response::Response;
 use axum::routing::get;
 use muster_contract::v1::link::{ClusterLinks, InfraEnvLinks};
 use muster_contract::v1::problem::Problem;
+use muster_domain::InfraEnvId;
 use uuid::Uuid;
 
 #[derive(utoipa::OpenApi)]
@@ -34,7 +35,7 @@ pub fn routes() -> Router<Hub> {
         (status = 400, description = "The id is no UUID", body = Problem),
         (status = 404, description = "No such InfraEnv", body = Problem)))]
 async fn links(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
-    let infra_env = find(&hub, id)?;
+    let infra_env = hub.newest_infra_env(InfraEnvId(id)).await?;
     let boot = hub.settings.boot_links(&infra_env);
     let v2 = format!("{}{}", hub.settings.base_url, muster_contract::v2::BASE);
     let file = |name: &str| format!("{v2}/infra-envs/{id}/downloads/files?file_name={name}");

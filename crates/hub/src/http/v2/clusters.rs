@@ -93,7 +93,7 @@ pub fn find(hub: &Hub, id: Uuid) -> Result<Arc<Cluster>, Error> {
 
 /// The hosts of a cluster with everything stored about them.
 pub async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
-    if hub.index.count_of_cluster(id) == 0 {
+    if !hub.has_company() && hub.index.count_of_cluster(id) == 0 {
         return Ok(Vec::new());
     }
     let filter = HostFilter {
@@ -172,7 +172,7 @@ async fn show(
     Ids(id): Ids<Uuid>,
     Args(query): Args<ClusterQuery>,
 ) -> Result<Response, Problem> {
-    let cluster = find(&hub, id)?;
+    let cluster = hub.newest_cluster(ClusterId(id)).await?;
     if query.exclude_hosts == Some(true) {
         return Ok(json(StatusCode::OK, &full(&hub, &cluster, Shown::WithoutHosts)));
     }

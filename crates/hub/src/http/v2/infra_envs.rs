@@ -91,10 +91,8 @@ async fn list(State(hub): State<Hub>, Args(query): Args<InfraEnvsQuery>) -> Resp
         (status = 400, description = "The id is no UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
-    Ok(json(
-        StatusCode::OK,
-        &view::infra_env::full(&hub, &*find(&hub, id)?),
-    ))
+    let infra_env = hub.newest_infra_env(InfraEnvId(id)).await?;
+    Ok(json(StatusCode::OK, &view::infra_env::full(&hub, &infra_env)))
 }
 
 /// Change an InfraEnv
