@@ -42,7 +42,7 @@ pub async fn run(
 ) -> Result<(), Error> {
     let me = identity();
     let ctx = Arc::new(context(&options, connection, &me)?);
-    // Ends with this function, whatever happens.
+    // End with this function, whatever happens.
     let mut background = JoinSet::new();
     if let Some(listener) = metrics {
         background.spawn(metrics::serve(ctx.clone(), listener));
@@ -68,6 +68,8 @@ pub async fn run(
     tokio::select! {
         () = async { stop.await; stopping.send_replace(true); std::future::pending().await } => {}
         () = work => {}
+        // They never end by themselves: without the one or the other the operator would be blind and not know it.
+        Some(_) = background.join_next() => return Err(Error::Panic),
     }
     Ok(())
 }

@@ -57,6 +57,7 @@ impl Election {
     /// Waits until this operator holds the lease.
     pub async fn win(&self) {
         let mut seen: Option<Seen> = None;
+        let mut has_warned = false;
         loop {
             match self.attempt(&mut seen).await {
                 Ok(true) => {
@@ -64,6 +65,15 @@ impl Election {
                     return;
                 }
                 Ok(false) => {}
+                Err(kube::Error::Api(status)) if status.code == 403 && !has_warned => {
+                    has_warned = true;
+                    tracing::warn!(
+                        lease = self.name,
+                        error = %status.message,
+                        "this operator may not take its lease and does nothing; give its account the rights of \
+                         deploy/manifests/role.yaml in the namespace of the lease (--lease-namespace)"
+                    );
+                }
                 Err(error) => {
                     tracing::debug!(lease = self.name, error = %chain(&error), "no answer about the lease")
                 }

@@ -273,8 +273,7 @@ impl<K: Kind> Mirror<K> {
                                 self.scope.absent_retry
                             }
                             Meaning::NoneThere => {
-                                let kind = self.resource().kind;
-                                tracing::debug!(%kind, "this kind is not installed or not allowed");
+                                absence.tell(&self.resource().kind, times_absent);
                                 self.keep_only(namespace, &HashSet::new(), tell);
                                 was_listed = false;
                                 arrived();
@@ -447,6 +446,19 @@ enum Meaning {
 }
 
 impl Absence {
+    /// Most clusters lack some kinds of others; a right that is missing is a mistake, which is told once.
+    fn tell(self, kind: &str, times: u32) {
+        match self {
+            Self::NotAllowed if times == ABSENT_TRIES => tracing::warn!(
+                kind,
+                "this kind may not be listed: nothing is done about its objects; see deploy/manifests/clusterrole.yaml"
+            ),
+            Self::NotInstalled | Self::NotAllowed => {
+                tracing::debug!(kind, "this kind is not installed or not allowed");
+            }
+        }
+    }
+
     /// `times`: how often in a row it was said.
     fn means(self, times: u32, was_listed: bool) -> Meaning {
         match self {

@@ -159,7 +159,8 @@ pub struct Ids {
     pub cluster: Uuid,
 }
 
-async fn lend_install_and_return(world: &mut World, cluster: &str) -> Ids {
+/// The whole way of a host, by nothing but objects.
+pub async fn lend_install_and_return(world: &mut World, cluster: &str) -> Ids {
     let infra_env = world.pool_of("lab", |_| ()).await;
     world.fleet(infra_env, 1, |_| ());
     let host = machine(infra_env, 0).id();

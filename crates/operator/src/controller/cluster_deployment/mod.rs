@@ -120,6 +120,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
                 delete(
                     &ctx.mirrors.agent_cluster_installs.api(&world.key.namespace),
                     &**install,
+                    None,
                 )
                 .await?;
             }
@@ -135,14 +136,16 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
         Step::PutSecret(secret) => put_secret(ctx, secret).await?,
         Step::UnbindAgent(key) => {
             let mirror = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
-            if let Some(agent) = ctx.mirrors.agents.get(key) {
+            // As it was when this was decided: who names another cluster meanwhile goes there.
+            if let Some(agent) = world.agent(key) {
                 let free = json!({ "spec": { "clusterDeploymentName": null } });
-                ctx.patch(WRITER, mirror, &*agent, &free).await?;
+                ctx.patch(WRITER, mirror, agent, &free).await?;
             }
         }
         Step::DeleteAgent(key) => {
-            if let Some(agent) = ctx.mirrors.agents.get(key) {
-                delete(&ctx.mirrors.agents.api(&key.namespace), &*agent).await?;
+            if let Some(agent) = world.agent(key) {
+                let seen = agent.metadata.resource_version.clone();
+                delete(&ctx.mirrors.agents.api(&key.namespace), agent, seen).await?;
             }
         }
         Step::ManifestsAreDone => world.told_manifests(ctx),
@@ -255,11 +258,15 @@ fn not_now(error: ClientError) -> Setback {
     }
 }
 
-/// The very object that was seen, and no other of its name.
-async fn delete(api: &Api<DynamicObject>, object: &impl Resource) -> Result<(), Error> {
+/// The very object that was seen, and no other of its name; with a version, only as long as it is as it was seen.
+async fn delete(
+    api: &Api<DynamicObject>,
+    object: &impl Resource,
+    resource_version: Option<String>,
+) -> Result<(), Error> {
     let seen = Preconditions {
         uid: object.meta().uid.clone(),
-        resource_version: None,
+        resource_version,
     };
     let params = DeleteParams::default().preconditions(seen);
     match api

@@ -152,6 +152,14 @@ const MANIFESTS: &str = "manifests";
 const POOL: &str = "worker-pool";
 
 impl World {
+    /// One that names this cluster, or of a host that the hub has in it, as it was seen.
+    pub fn agent(&self, key: &Key) -> Option<&Agent> {
+        let own = self.agents.iter().map(|(agent, _)| agent);
+        let members = self.row.iter().flat_map(|row| &row.hosts);
+        let mut all = own.chain(members.filter_map(|member| member.agent.as_ref()));
+        all.find(|agent| Key::of(&***agent) == *key).map(|agent| &**agent)
+    }
+
     pub async fn read(
         ctx: &Context,
         Place { key, orphan }: &Place,
