@@ -14,11 +14,13 @@ local function tell(status, type)
   return { status = status, message = by_type[type].message or by_type[type].reason }
 end
 
-if is("SpecSynced", "False") then
-  return tell("Degraded", "SpecSynced")
-end
 if is("Installed", "True") then
   return tell("Healthy", "Installed")
+end
+if is("SpecSynced", "False") then
+  -- What is missing, or does not answer, is waited for.
+  local waits = by_type.SpecSynced.reason == "BackendError"
+  return tell(waits and "Progressing" or "Degraded", "SpecSynced")
 end
 if by_type.Installed ~= nil and by_type.Installed.reason == "InstallationFailed" then
   return tell("Degraded", "Installed")

@@ -21,7 +21,15 @@ if is("Failed", "True") then
   return tell("Degraded", "Failed")
 end
 if is("SpecSynced", "False") then
-  return tell("Degraded", "SpecSynced")
+  -- What is missing, or does not answer, is waited for.
+  local waits = by_type.SpecSynced.reason == "BackendError"
+  return tell(waits and "Progressing" or "Degraded", "SpecSynced")
+end
+if by_type.Completed ~= nil and by_type.Completed.reason == "InstallationInProgress" then
+  return tell("Progressing", "Completed")
+end
+if is("LastInstallationPreparationFailed", "True") then
+  return tell("Degraded", "LastInstallationPreparationFailed")
 end
 if is("Stopped", "True") then
   return tell("Degraded", "Stopped")

@@ -38,7 +38,10 @@ http://{{ include "muster.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.ser
 {{- define "muster.controllers" -}}
 {{- with .Values.operator.controllers -}}
 - --controllers={{ join "," . }}
-{{- end -}}
+{{ end -}}
+{{- range .Values.operator.namespaces -}}
+- --namespace={{ . }}
+{{ end -}}
 {{- end -}}
 
 {{- define "muster.claim" -}}

@@ -4,12 +4,16 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::kube::Cluster;
-use crate::{process, project, tools};
+use crate::{process, project, tools, wait};
+
+/// The API server sees new roles a moment after they were made.
+pub const RIGHTS_LIMIT: Duration = Duration::from_secs(30);
 
 pub const NAMESPACE: &str = "muster";
 
@@ -303,16 +307,16 @@ pub fn admits_pods(cluster: &Cluster) -> Result<()> {
 /// Whether the release's account may do something.
 fn may(cluster: &Cluster, wish: &[&str], wanted: bool) -> Result<()> {
     let account = format!("--as=system:serviceaccount:{NAMESPACE}:muster");
-    let mut asked = cluster.kubectl();
-    asked.args(["auth", "can-i", "--quiet", &account]).args(wish);
-    let allowed = process::succeeds(&mut asked);
-    ensure!(
-        allowed == wanted,
+    let what = format!(
         "the operator's account {} {}",
-        if allowed { "may" } else { "may not" },
+        if wanted { "may" } else { "may not" },
         wish.join(" ")
     );
-    Ok(())
+    wait::until(&what, RIGHTS_LIMIT, || {
+        let mut asked = cluster.kubectl();
+        asked.args(["auth", "can-i", "--quiet", &account]).args(wish);
+        Ok((process::succeeds(&mut asked) == wanted).then_some(()))
+    })
 }
 
 fn upgrade(helm: &Helm, cluster: &Cluster, values: &str) -> Result<()> {
@@ -344,6 +348,10 @@ fn upgrade(helm: &Helm, cluster: &Cluster, values: &str) -> Result<()> {
         claim.is_empty() != secret.is_empty(),
         "with database {secret:?} the hub mounts {claim:?}"
     );
+    has_installers(&given["hub"]["installers"], &hub)?;
+    if has_operator {
+        stays_within(cluster, &given["operator"]["namespaces"])?;
+    }
     let replicas = given["replicas"].as_u64().unwrap_or(1).to_string();
     ensure!(
         hub("{.spec.replicas}")? == replicas,
@@ -356,6 +364,51 @@ fn upgrade(helm: &Helm, cluster: &Cluster, values: &str) -> Result<()> {
         "the volume is gone"
     );
     Ok(())
+}
+
+/// Each program is copied to where the hub looks for that release.
+fn has_installers(given: &Value, hub: &dyn Fn(&str) -> Result<String>) -> Result<()> {
+    let wanted: Vec<Value> = given.as_array().into_iter().flatten().map(copying).collect();
+    let copies = hub("{.spec.template.spec.initContainers[*].command}")?;
+    let copies: Vec<Value> = serde_json::Deserializer::from_str(&copies)
+        .into_iter()
+        .collect::<Result<_, _>>()?;
+    ensure!(copies == wanted, "{copies:?} are copied, not {wanted:?}");
+    let args = hub("{.spec.template.spec.containers[0].args}")?;
+    let is_told = args.contains("\"--openshift-install=/installers/{version}\"");
+    ensure!(is_told != wanted.is_empty(), "the hub looks elsewhere: {args}");
+    Ok(())
+}
+
+/// Rights of the operator are in the namespaces it looks after, and only there.
+fn stays_within(cluster: &Cluster, namespaces: &Value) -> Result<()> {
+    let of = |verb: &str, kind: &str, namespace: &str, allowed: bool| {
+        may(cluster, &[verb, kind, "--namespace", namespace], allowed)
+    };
+    let limited = namespaces.as_array().is_some_and(|all| !all.is_empty());
+    for namespace in namespaces
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
+        of("patch", "agents.agent-install.openshift.io", namespace, true)?;
+        of("list", "secrets", namespace, true)?;
+    }
+    of("list", "secrets", "kube-system", !limited)?;
+    of(
+        "patch",
+        "agents.agent-install.openshift.io",
+        "kube-system",
+        !limited,
+    )?;
+    may(cluster, &["list", "clusterimagesets.hive.openshift.io"], true)
+}
+
+fn copying(installer: &Value) -> Value {
+    let from = installer["path"].as_str().unwrap_or("/bin/openshift-install");
+    let version = installer["version"].as_str().unwrap_or_default();
+    json!(["cp", from, format!("/installers/{version}")])
 }
 
 /// The programs and their rights go; kinds, objects and data stay.

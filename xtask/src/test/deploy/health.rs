@@ -221,6 +221,12 @@ fn agent_cases() -> Vec<Case> {
         ),
         case(
             AGENT,
+            &agent(&[condition("SpecSynced", "False", "BackendError")]),
+            "Progressing",
+            "SpecSynced says BackendError",
+        ),
+        case(
+            AGENT,
             &agent(&[bound(), condition("Installed", "False", "InstallationInProgress")]),
             "Progressing",
             "Installed says InstallationInProgress",
@@ -235,6 +241,15 @@ fn agent_cases() -> Vec<Case> {
         case(
             AGENT,
             &agent(&[bound(), condition("Installed", "True", "InstallationCompleted")]),
+            "Healthy",
+            "Installed says InstallationCompleted",
+        ),
+        case(
+            AGENT,
+            &agent(&[
+                condition("Installed", "True", "InstallationCompleted"),
+                condition("SpecSynced", "False", "BackendError"),
+            ]),
             "Healthy",
             "Installed says InstallationCompleted",
         ),
@@ -275,6 +290,32 @@ fn cluster_cases() -> Vec<Case> {
             &[condition("SpecSynced", "False", "InputError")],
             "Degraded",
             "SpecSynced says InputError",
+        ),
+        case(
+            CLUSTER,
+            &[condition("SpecSynced", "False", "BackendError")],
+            "Progressing",
+            "SpecSynced says BackendError",
+        ),
+        case(
+            CLUSTER,
+            &[
+                condition("SpecSynced", "True", "SyncOK"),
+                completed("False", "InstallationNotStarted"),
+                met("True", "ClusterIsReady"),
+                condition("LastInstallationPreparationFailed", "True", "it failed"),
+            ],
+            "Degraded",
+            "LastInstallationPreparationFailed says it failed",
+        ),
+        case(
+            CLUSTER,
+            &[
+                completed("False", "InstallationInProgress"),
+                condition("LastInstallationPreparationFailed", "True", "it failed"),
+            ],
+            "Progressing",
+            "Completed says InstallationInProgress",
         ),
         case(
             CLUSTER,

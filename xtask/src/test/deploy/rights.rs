@@ -1,16 +1,11 @@
 //! The rights that a release gives to others than itself: to people of a namespace, and to Cluster API.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::chart::feed;
+use super::chart::{RIGHTS_LIMIT, feed};
 use crate::kube::Cluster;
 use crate::{process, wait};
-
-/// The API server sees new roles a moment after they were made.
-const LIMIT: Duration = Duration::from_secs(30);
 
 const VIEW: &[&str] = &["get", "list", "watch"];
 const EDIT: &[&str] = &["create", "update", "patch", "delete", "deletecollection"];
@@ -93,7 +88,9 @@ fn bind(cluster: &Cluster, role: &str) -> Result<()> {
 fn granted(cluster: &Cluster, user: &str, verbs: &[&str], what: &[&str]) -> Result<()> {
     for verb in verbs {
         let right = format!("the right of {user} to {verb} {}", what.join(" "));
-        wait::until(&right, LIMIT, || Ok(may(cluster, user, verb, what).then_some(())))?;
+        wait::until(&right, RIGHTS_LIMIT, || {
+            Ok(may(cluster, user, verb, what).then_some(()))
+        })?;
     }
     Ok(())
 }
