@@ -43,6 +43,9 @@ pub struct InfraEnv {
     pub rendezvous_ip: Option<String>,
     /// Signs links to this image.
     pub image_token_key: String,
+    /// What is in the image; `None` in rows from before this was noted.
+    #[serde(default)]
+    pub edition: Option<Edition>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     #[serde(default)]
@@ -53,7 +56,39 @@ pub struct InfraEnv {
     pub email_domain: String,
 }
 
+/// What is in an image: machines that run another have to boot it anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edition {
+    /// Short, and part of the image's address. The same content has the same name, whenever and wherever it is made.
+    pub name: String,
+    /// When the content became this one.
+    pub since: Timestamp,
+}
+
 impl InfraEnv {
+    /// Since when the image is what it is.
+    pub fn image_changed_at(&self) -> Timestamp {
+        self.edition
+            .as_ref()
+            .map_or(self.updated_at, |edition| edition.since)
+    }
+
+    /// The edition after a change from content of one name to content of another. An image from before editions were noted
+    /// keeps its address until its content changes: nobody has to boot it anew.
+    pub fn next_edition(&self, from: &str, to: &str, now: Timestamp) -> Option<Edition> {
+        if from != to {
+            return Some(Edition {
+                name: to.into(),
+                since: now,
+            });
+        }
+        let unnamed = || Edition {
+            name: String::new(),
+            since: self.updated_at,
+        };
+        Some(self.edition.clone().unwrap_or_else(unnamed))
+    }
+
     /// The cluster of its hosts from now on. As long as the one there was exists, hosts and machines that boot are on
     /// their way to it.
     pub fn next_cluster(&self, wanted: ClusterId, is_there: bool) -> Result<ClusterId, Refused> {
@@ -163,6 +198,7 @@ mod tests {
             network_discovery_delay_seconds: None,
             rendezvous_ip: None,
             image_token_key: String::new(),
+            edition: None,
             created_at: Timestamp::UNIX_EPOCH,
             updated_at: Timestamp::UNIX_EPOCH,
             user: String::new(),
@@ -184,6 +220,32 @@ mod tests {
             let answer = code(infra_env(now).next_cluster(NEW, is_there));
             assert_eq!(answer, expected, "{now:?}, there: {is_there}");
         }
+    }
+
+    #[test]
+    fn an_edition_lasts_as_long_as_the_content_of_the_image() {
+        let later = Timestamp::from_second(60).unwrap();
+        let made = |name: &str, since| {
+            Some(Edition {
+                name: name.into(),
+                since,
+            })
+        };
+        let mut one = infra_env(None);
+        assert_eq!(one.image_changed_at(), one.updated_at, "nothing else is known");
+        // Something else was changed in a row from before.
+        one.edition = one.next_edition("a", "a", later);
+        assert_eq!(one.edition, made("", Timestamp::UNIX_EPOCH));
+        one.updated_at = later;
+        assert_eq!(one.image_changed_at(), Timestamp::UNIX_EPOCH);
+        one.edition = one.next_edition("a", "b", later);
+        assert_eq!(
+            (one.edition.clone(), one.image_changed_at()),
+            (made("b", later), later)
+        );
+        let much_later = Timestamp::from_second(120).unwrap();
+        assert_eq!(one.next_edition("b", "b", much_later), one.edition);
+        assert_eq!(one.next_edition("b", "a", much_later), made("a", much_later));
     }
 
     #[test]

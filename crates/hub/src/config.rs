@@ -121,6 +121,13 @@ pub struct BootLinks {
     pub rootfs: String,
 }
 
+/// The same content under addresses that change with it, so that whoever boots machines from them sees when to do it anew.
+/// They end as the others do: management controllers look at that.
+pub struct EditionLinks {
+    pub iso: String,
+    pub initrd: String,
+}
+
 impl Settings {
     pub fn new(config: &Config, base_url: String) -> anyhow::Result<Self> {
         let catalog = Catalog::from_json(config.os_images.as_deref(), config.release_images.as_deref())?;
@@ -173,21 +180,11 @@ impl Settings {
     }
 
     pub fn download_url(&self, pool: &InfraEnv) -> String {
-        format!(
-            "{}/byid/{}/{}/{}/{}",
-            self.image_service_url,
-            pool.id,
-            pool.openshift_version,
-            pool.cpu_architecture,
-            pool.image_type.file()
-        )
+        format!("{}/{}", self.image_place(pool), pool.image_type.file())
     }
 
     pub fn boot_links(&self, pool: &InfraEnv) -> BootLinks {
-        let query = format!(
-            "version={}&arch={}",
-            pool.openshift_version, pool.cpu_architecture
-        );
+        let query = base_query(pool);
         let base = &self.image_service_url;
         BootLinks {
             kernel: format!("{base}/boot-artifacts/kernel?{query}"),
@@ -195,6 +192,35 @@ impl Settings {
             rootfs: format!("{base}/boot-artifacts/rootfs?{query}"),
         }
     }
+
+    pub fn edition_links(&self, pool: &InfraEnv) -> EditionLinks {
+        let (place, edition) = (self.image_place(pool), edition_segment(pool));
+        let (base, query) = (&self.image_service_url, base_query(pool));
+        EditionLinks {
+            iso: format!("{place}/{edition}{}", pool.image_type.file()),
+            initrd: format!("{base}/images/{}/{edition}pxe-initrd?{query}", pool.id),
+        }
+    }
+
+    fn image_place(&self, pool: &InfraEnv) -> String {
+        format!(
+            "{}/byid/{}/{}/{}",
+            self.image_service_url, pool.id, pool.openshift_version, pool.cpu_architecture
+        )
+    }
+}
+
+fn base_query(pool: &InfraEnv) -> String {
+    format!(
+        "version={}&arch={}",
+        pool.openshift_version, pool.cpu_architecture
+    )
+}
+
+/// Images from before their editions were noted have none until they change.
+fn edition_segment(pool: &InfraEnv) -> String {
+    let named = pool.edition.iter().filter(|edition| !edition.name.is_empty());
+    named.map(|edition| format!("{}/", edition.name)).collect()
 }
 
 /// Agents count whole seconds, and none would make them ask without a pause.

@@ -3,6 +3,7 @@
 use super::{HubClient, Result, v1, v2};
 use crate::v1::link::ClusterLinks;
 use crate::v1::release::{ReleaseQuery, ReleaseView};
+use crate::v1::trust::TrustView;
 use crate::v2::cluster::{ClusterDefaultsView, ClusterView};
 use crate::v2::cluster_request::ClusterQuery;
 use crate::v2::validation::SetIgnoredValidations;
@@ -14,6 +15,11 @@ impl HubClient {
     pub async fn release_of_image(&self, image: &str) -> Result<ReleaseView> {
         let image = image.to_owned();
         self.find(v1("/releases"), &ReleaseQuery { image }).await
+    }
+
+    /// How agents that are started by others know the hub.
+    pub async fn trust(&self) -> Result<TrustView> {
+        self.get(v1("/trust")).await
     }
 
     pub async fn cluster_links(&self, id: Uuid) -> Result<ClusterLinks> {

@@ -1,14 +1,19 @@
 //! Where the things of an InfraEnv or a cluster can be fetched.
 
+use crate::time::DateMs;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// Addresses under which hosts and people reach this hub and its images.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InfraEnvLinks {
-    /// The discovery image.
+    /// The discovery image. The address changes with its content; older ones lead to the content of now.
     pub iso: String,
+    /// Since when the content of the image, and with it its address, is what it is.
+    #[serde(default)]
+    pub image_changed_at: DateMs,
     pub kernel: String,
+    /// The address changes with the content, as that of the image does.
     pub initrd: String,
     pub rootfs: String,
     /// The iPXE script that always boots discovery.

@@ -22,6 +22,7 @@
 //! | GET | `/hosts` ([`host::HostsQuery`]) | – | [`host::HostPage`] |
 //! | GET | `/changes` ([`change::ChangesQuery`]) | – | [`change::ChangesPage`] |
 //! | GET | `/status` | – | [`status::HubStatus`] |
+//! | GET | `/trust` | – | [`trust::TrustView`] |
 //!
 //! Errors are [`problem::Problem`].
 
@@ -36,5 +37,6 @@ pub mod plan;
 pub mod problem;
 pub mod release;
 pub mod status;
+pub mod trust;
 
 pub const BASE: &str = "/api/muster/v1";

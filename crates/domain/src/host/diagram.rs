@@ -170,6 +170,7 @@ fn hosts(phase: Phase) -> Vec<Host> {
         ],
         Phase::Resetting => vec![None, Some(Stage::Rebooting)],
         Phase::Added => vec![Some(Stage::Done)],
+        Phase::Failed => vec![None, Some(Stage::Joined)],
         _ => vec![None],
     };
     let mut hosts = Vec::new();
@@ -195,6 +196,11 @@ fn hosts(phase: Phase) -> Vec<Host> {
                 };
                 if phase == Phase::Added {
                     host.kind = Kind::AddToExistingClusterHost;
+                }
+                // Its node took too long to come up in a running cluster.
+                if phase == Phase::Failed && stage.is_some() {
+                    host.kind = Kind::AddToExistingClusterHost;
+                    (host.followed, host.progress.timed_out) = (true, true);
                 }
                 hosts.push(host);
             }

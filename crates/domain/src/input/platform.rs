@@ -87,6 +87,24 @@ pub fn platform_and_networking(
     }
 }
 
+/// What an external platform has to say of itself: its name, and on Oracle's cloud that a controller of that cloud runs.
+pub fn external_platform(platform: Platform, name: &str, cloud_controller_manager: &str) -> Checked {
+    match (platform, name) {
+        (Platform::External, "") => Err(Invalid::rule(
+            "platform.external.platform_name",
+            "is missing, and an external platform is known by it",
+            "name the infrastructure",
+        )),
+        (Platform::External, "oci") if cloud_controller_manager != "External" => Err(Invalid::rule(
+            "platform.external.cloud_controller_manager",
+            "must be External with platform_name oci",
+            "set it to External",
+        )),
+        (Platform::External, _)
+        | (Platform::Baremetal | Platform::None | Platform::Nutanix | Platform::Vsphere, _) => Ok(()),
+    }
+}
+
 fn contradiction(problem: &str, fix: &str) -> Invalid {
     Invalid::rule("user_managed_networking", problem, fix)
 }

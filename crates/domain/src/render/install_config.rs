@@ -175,9 +175,6 @@ fn architecture(cluster: &Cluster, hosts: &[Host], role: Role) -> String {
 }
 
 fn platform(cluster: &Cluster, hosts: &[Host]) -> Value {
-    if cluster.single_node() {
-        return json!({ "none": {} });
-    }
     match cluster.platform.kind.as_str() {
         "none" => json!({ "none": {} }),
         "external" => {
@@ -188,6 +185,8 @@ fn platform(cluster: &Cluster, hosts: &[Host]) -> Value {
             }
             json!({ "external": external })
         }
+        // One host has no addresses to share.
+        _ if cluster.single_node() => json!({ "none": {} }),
         _ if cluster.user_managed_networking && cluster.platform.kind == "baremetal" => json!({ "none": {} }),
         "vsphere" => json!({ "vsphere": vips(cluster, vsphere()) }),
         "nutanix" => json!({ "nutanix": vips(cluster, Map::new()) }),

@@ -1,8 +1,8 @@
 //! Discovery images from the hub itself: what InfraEnvs want comes from the index, and is laid over base images.
 
 use crate::config::Config;
-use crate::http::v2::downloads::{boot_script, initrd_of};
-use crate::usecase::infra_env_create::ignition_of;
+use crate::http::v2::downloads::boot_script;
+use crate::usecase::infra_env_create::{ignition_of, initrd_of};
 use crate::{Error, Hub, WeakHub};
 use axum::Router;
 use futures_util::future::BoxFuture;

@@ -72,6 +72,7 @@ fn parts() -> Vec<utoipa::openapi::OpenApi> {
         v1::links::Doc::openapi(),
         v1::releases::Doc::openapi(),
         v1::status::Doc::openapi(),
+        v1::trust::Doc::openapi(),
         Words::openapi(),
     ]
 }

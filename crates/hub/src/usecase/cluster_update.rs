@@ -11,7 +11,7 @@ use muster_domain::checks::reports::VipVerification;
 use muster_domain::cluster::{Cluster, ClusterNetwork, Event, IgnitionEndpoint, Operator, Vip, lifecycle};
 use muster_domain::infra_env::Proxy;
 use muster_domain::input::platform::{
-    NetworkTypeSetting, Platform, network_type, platform_and_networking, vip_dhcp_served,
+    NetworkTypeSetting, Platform, external_platform, network_type, platform_and_networking, vip_dhcp_served,
 };
 use muster_domain::input::vip::{VipSetting, vip_pair, vips};
 use muster_domain::input::{
@@ -187,7 +187,12 @@ fn put_shape(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid>
             .map_or("", wire::CloudControllerManager::word)
             .into();
     }
-    Ok(())
+    let details = &cluster.platform;
+    external_platform(
+        platform,
+        &details.external_name,
+        &details.external_cloud_controller,
+    )
 }
 
 fn put_names(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {

@@ -13,7 +13,7 @@ use muster_domain::cluster::{self, Cluster, PreparationStatus, checks as cluster
 use muster_domain::host::deadline::{Patience, patience};
 use muster_domain::host::machine;
 use muster_domain::host::rules::{self, Part};
-use muster_domain::host::{Host, Report, Status, words};
+use muster_domain::host::{Host, Phase, Report, Status, words};
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -177,7 +177,7 @@ fn late(host: &Host) -> Option<&'static str> {
         Some(
             "Check its power and network; if it does not come back, cancel the installation and reset the cluster.",
         )
-    } else if host.progress.timed_out {
+    } else if host.progress.timed_out && host.phase == Phase::InProgress {
         Some("Look at its console; wait, or cancel the installation and reset the cluster.")
     } else {
         None

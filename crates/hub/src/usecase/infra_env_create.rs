@@ -3,16 +3,18 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
+use crate::usecase::infra_env_edition::edition_name;
 use crate::usecase::infra_env_network::{fits_the_image_type, network_text, networks_of};
 use flate2::{Compression, write::GzEncoder};
 use muster_contract::v2::infra_env::{self as wire, CreateInfraEnv};
-use muster_domain::infra_env::{ImageType, InfraEnv, Proxy};
+use muster_domain::infra_env::{Edition, ImageType, InfraEnv, Proxy};
 use muster_domain::input::kernel_arguments::{KernelArgument, kernel_arguments};
 use muster_domain::input::{
     Invalid, Shape, ignition, image, name, ntp, proxy, pull_secret, ssh_key, trust_bundle,
 };
 use muster_domain::render::cpio::{self, Entry as File, cpio};
 use muster_domain::render::ignition::{AGENT_START_TIMEOUT_SECONDS, Discovery, EMBED_AREA_BYTES, discovery};
+use muster_domain::render::initrd::{MinimalInitrd, minimal_initrd};
 use muster_domain::{ClusterId, Entry, InfraEnvId, Severity};
 use muster_store::{Commit, InfraEnvWrite};
 use std::io::Write;
@@ -122,6 +124,7 @@ fn new_infra_env(hub: &Hub, id: InfraEnvId, wish: &CreateInfraEnv, ask: &Ask) ->
         network_discovery_delay_seconds: wish.network_discovery_delay_seconds,
         rendezvous_ip: wish.rendezvous_ip.clone().filter(|ip| !ip.is_empty()),
         image_token_key: token_key(),
+        edition: None,
         created_at: now,
         updated_at: now,
         user: ask.caller.user.clone(),
@@ -133,6 +136,10 @@ fn new_infra_env(hub: &Hub, id: InfraEnvId, wish: &CreateInfraEnv, ask: &Ask) ->
     }
     infra_env.fill_time_sources(&hub.settings.default_ntp);
     agrees(&infra_env)?;
+    infra_env.edition = Some(Edition {
+        name: edition_name(hub, &infra_env),
+        since: now,
+    });
     Ok(infra_env)
 }
 
@@ -245,6 +252,18 @@ pub fn ignition_of(hub: &Hub, infra_env: &InfraEnv, image_type: ImageType) -> Re
         ignition_override: &infra_env.ignition_config_override,
     };
     Ok(discovery(&input)?)
+}
+
+/// The archive for the initrd, or `None` when there is nothing to add.
+pub fn initrd_of(infra_env: &InfraEnv) -> Option<Vec<u8>> {
+    let networks = networks_of(infra_env);
+    let delay = infra_env.network_discovery_delay_seconds.unwrap_or_default();
+    let input = MinimalInitrd {
+        static_network: &networks,
+        proxy: &infra_env.proxy,
+        network_discovery_delay_seconds: u32::try_from(delay).unwrap_or_default(),
+    };
+    minimal_initrd(&input).map(|entries| gzipped(&cpio(&entries)))
 }
 
 /// The config must fit the room that the ISO keeps for it.

@@ -7,6 +7,7 @@ use crate::usecase::infra_env_create::{
     agrees, cluster_of, fits_the_image, image_news, image_type, infra_env_commit, kernel_text, keys,
     override_text, put_proxy, token_key,
 };
+use crate::usecase::infra_env_edition::edition_name;
 use crate::usecase::infra_env_network::network_text;
 use muster_contract::v1::infra_env::{ChangeInfraEnv, InfraEnvSetting};
 use muster_contract::v2::infra_env::UpdateInfraEnv;
@@ -94,6 +95,8 @@ async fn change(
             return Ok(before);
         }
         next.updated_at = hub.now();
+        let (from, to) = (edition_name(hub, &before), edition_name(hub, &next));
+        next.edition = before.next_edition(&from, &to, next.updated_at);
         let journal = vec![image_news(&next)];
         match infra_env_commit(hub, next, journal, ask).await {
             Err(error) if error.is_stale() => last = Some(error),

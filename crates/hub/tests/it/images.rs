@@ -91,7 +91,8 @@ impl House {
         let id = infra_env["id"].as_str().unwrap();
         let url = format!("{}{}/infra-envs/{id}", self.url, muster_contract::v2::BASE);
         let reply = self.http.patch(url).json(&wish).send().await.unwrap();
-        assert_eq!(reply.status(), 201);
+        let status = reply.status();
+        assert_eq!(status, 201, "{}", reply.text().await.unwrap());
     }
 
     async fn range(&self, url: &str, range: &str, if_range: &str) -> reqwest::Response {
@@ -171,6 +172,120 @@ async fn the_link_of_an_infra_env_leads_to_its_image() {
     assert_eq!(house.get(&format!("{}/health", house.url)).await.0, 200);
     let other = format!("{}/byid/{}/4.20/x86_64/full.iso", house.url, uuid::Uuid::new_v4());
     assert_eq!(house.get(&other).await.0, 404);
+}
+
+/// As the operator reads them.
+struct Links {
+    iso: String,
+    initrd: String,
+    changed: String,
+}
+
+impl House {
+    async fn links(&self, infra_env: &Value) -> Links {
+        let id = infra_env["id"].as_str().unwrap();
+        let (status, body) = self
+            .get(&format!("{}/api/muster/v1/infra-envs/{id}/links", self.url))
+            .await;
+        assert_eq!(status, 200);
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        let text = |name: &str| body[name].as_str().unwrap().to_owned();
+        Links {
+            iso: text("iso"),
+            initrd: text("initrd"),
+            changed: text("image_changed_at"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_links_of_v1_change_with_what_is_in_the_image_and_older_ones_lead_to_the_image_of_now() {
+    let house = House::start().await;
+    let made = house.infra_env(json!({})).await;
+    let first = house.links(&made).await;
+    let plain = made["download_url"].as_str().unwrap();
+    assert!(
+        first.iso.ends_with("/full.iso") && first.iso.len() <= plain.len() + 11,
+        "{}",
+        first.iso
+    );
+    let mac = [json!({ "mac_address": "52:54:00:00:00:01", "logical_nic_name": "eth0" })];
+    let network = |comment: &str, address: &str| {
+        let yaml = format!(
+            "{comment}interfaces:\n- name: eth0\n  type: ethernet\n  state: up\n  ipv4:\n    enabled: true\n    \
+             address:\n    - ip: {address}\n      prefix-length: 24\n"
+        );
+        json!({ "static_network_config": [{ "network_yaml": yaml, "mac_interface_map": mac }] })
+    };
+    let file = r#"{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/etc/new"}]}}"#;
+    let mut seen = vec![first.iso.clone()];
+    for change in [
+        network("", "192.0.2.7"),
+        network("", "192.0.2.8"),
+        json!({ "proxy": { "http_proxy": "http://p.example.com:1" } }),
+        json!({ "ssh_authorized_key":
+            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK5fZ7RM4rPRmz3yCqBRUGGcbgyWYFXr8nYrVvYyB7Ck me" }),
+        json!({ "ignition_config_override": file }),
+        json!({ "kernel_arguments": [{ "operation": "append", "value": "p=q" }] }),
+        json!({ "network_discovery_delay_seconds": 7 }),
+        json!({ "additional_ntp_sources": "time.example.com" }),
+        json!({ "pull_secret": PULL_SECRET.replace("registry", "another") }),
+    ] {
+        house.patch(&made, change.clone()).await;
+        let links = house.links(&made).await;
+        assert!(!seen.contains(&links.iso), "{change}: {}", links.iso);
+        assert!(links.changed > first.changed, "{change}");
+        seen.push(links.iso);
+    }
+    let last = house.links(&made).await;
+    assert_ne!(last.initrd, first.initrd);
+    // Nothing of this is in the image, or it is in it as it was.
+    for same in [
+        json!({ "ignition_config_override": file }),
+        network("# Rack 7\n", "192.0.2.8"),
+    ] {
+        house.patch(&made, same.clone()).await;
+        let links = house.links(&made).await;
+        assert_eq!((&links.iso, &links.changed), (&last.iso, &last.changed), "{same}");
+    }
+    let id = made["id"].as_str().unwrap();
+    let key = format!(
+        "{}{}/infra-envs/{id}/regenerate-signing-key",
+        house.url,
+        muster_contract::v2::BASE
+    );
+    assert_eq!(house.http.post(key).send().await.unwrap().status(), 204);
+    let house = house.restarted().await;
+    let links = house.links(&made).await;
+    assert_eq!(
+        (links.iso, links.changed),
+        (last.iso.clone(), last.changed.clone()),
+        "whoever restarts"
+    );
+
+    let images = service(&house);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let beside = format!("http://{}", listener.local_addr().unwrap());
+    let router = muster_image::serve::router::alone(&images);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let image = house.get(plain).await.1;
+    assert!(inside(image.clone()).0.to_string().contains("/etc/new"));
+    let elsewhere = last.iso.replacen(&house.url, &beside, 1);
+    for address in [&first.iso, &last.iso, &elsewhere] {
+        assert!(house.get(address).await == (200, image.clone()), "{address}");
+    }
+    assert!(house.get(&first.initrd).await == house.get(&last.initrd).await);
+    assert_eq!(house.get(&last.initrd).await.0, 200);
+    // The image of REST v2 has the address that it always had.
+    let (_, view) = house
+        .get(&format!(
+            "{}{}/infra-envs/{id}",
+            house.url,
+            muster_contract::v2::BASE
+        ))
+        .await;
+    let view: Value = serde_json::from_slice(&view).unwrap();
+    assert_eq!(view["download_url"], made["download_url"]);
 }
 
 #[tokio::test]

@@ -490,3 +490,20 @@ async fn a_host_is_approved_followed_and_relieved_of_settings_where_it_is() {
         "no UUID",
     );
 }
+
+#[tokio::test]
+async fn whoever_starts_an_agent_can_ask_how_it_knows_the_hub() {
+    let door = Door::open().await;
+    let plain = door.get(&format!("{V1}/trust")).await;
+    assert_eq!(
+        (plain.status, &plain.body),
+        (StatusCode::OK, &json!({ "service_ca": "", "insecure": false }))
+    );
+    let door = Door::with(Place::new().await, Clock::System, |settings| {
+        settings.trust.service_ca = "CA OF THE HUB".into();
+        settings.trust.insecure = true;
+    })
+    .await;
+    let own = door.get(&format!("{V1}/trust")).await.body;
+    assert_eq!(own, json!({ "service_ca": "CA OF THE HUB", "insecure": true }));
+}

@@ -22,6 +22,15 @@ pub struct Key {
     pub artifact: Artifact,
 }
 
+/// Who reads what, under which address: one that was given out for another edition is another medium, and whoever reads it
+/// has begun anew, wherever he begins.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub client: IpAddr,
+    pub key: Key,
+    pub edition: String,
+}
+
 struct Made {
     changed: SystemTime,
     image: Arc<Representation>,
@@ -34,7 +43,7 @@ struct State {
     made: HashMap<Key, Made>,
     cost: u64,
     clock: u64,
-    pins: HashMap<(IpAddr, Key), (Arc<Representation>, Instant)>,
+    pins: HashMap<Place, (Arc<Representation>, Instant)>,
     hits: u64,
     misses: u64,
 }
@@ -93,14 +102,12 @@ impl Cache {
     /// it began with, until it begins anew or rests.
     pub fn pinned(
         &self,
-        client: IpAddr,
-        key: &Key,
+        place: Place,
         current: &Arc<Representation>,
         continues: bool,
     ) -> Arc<Representation> {
         let mut state = self.lock();
         let now = Instant::now();
-        let place = (client, key.clone());
         if continues
             && let Some((image, last)) = state.pins.get_mut(&place)
             && last.elapsed() < PIN
@@ -135,7 +142,7 @@ impl Cache {
             *cost -= if stays { 0 } else { made.cost };
             stays
         });
-        pins.retain(|(_, key), (_, last)| holds(&key.base_sha256) && last.elapsed() < PIN);
+        pins.retain(|place, (_, last)| holds(&place.key.base_sha256) && last.elapsed() < PIN);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

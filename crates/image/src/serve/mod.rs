@@ -21,7 +21,7 @@ use crate::layout::Layout;
 use crate::overlay;
 use crate::source::{Ask, PayloadSource, SourceError};
 pub use cache::Counts;
-use cache::{Cache, Key};
+use cache::{Cache, Key, Place};
 use gate::Gate;
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 pub use meter::Meter;
@@ -186,12 +186,13 @@ impl Inner {
         if let Route::ShortIso(name) = &route {
             route = self.long(name).await?;
         }
-        let found = match route {
+        let (found, edition) = match route {
             Route::Image {
                 id,
                 version,
                 architecture,
                 artifact,
+                edition,
                 proof,
             } => {
                 let os = self.os(&version, &architecture, artifact)?;
@@ -200,7 +201,7 @@ impl Inner {
                     form: artifact.form(),
                     proof,
                 };
-                self.of_infra_env(&ask, &os, artifact, asked).await?
+                (self.of_infra_env(&ask, &os, artifact, asked).await?, edition)
             }
             Route::Boot {
                 version,
@@ -208,7 +209,7 @@ impl Inner {
                 artifact,
             } => {
                 let os = self.os(&version, &architecture, artifact)?;
-                self.of_base(&os, artifact, asked).await?
+                (self.of_base(&os, artifact, asked).await?, String::new())
             }
             Route::ShortScript(name) => {
                 let text = self.source.script(&name).await.map_err(source_reply)?;
@@ -220,9 +221,12 @@ impl Inner {
             // A short name cannot stand for another short name.
             Route::ShortIso(_) => return Err(Reply::text(StatusCode::NOT_FOUND, "there is no such image")),
         };
-        let image = self
-            .cache
-            .pinned(asked.client, &found.key, &found.image, continues(asked));
+        let place = Place {
+            client: asked.client,
+            key: found.key,
+            edition,
+        };
+        let image = self.cache.pinned(place, &found.image, continues(asked));
         let reply = reply::reply(asked.method, asked.headers, &image, SystemTime::now());
         let pass = match reply.body.len() > SMALL {
             true => Some(self.gate.enter(asked.client).await),
@@ -251,6 +255,7 @@ impl Inner {
                 crate::source::Form::Full => Artifact::FullIso,
                 crate::source::Form::Minimal => Artifact::MinimalIso,
             },
+            edition: String::new(),
             proof: target.proof,
         })
     }

@@ -64,6 +64,9 @@ pub enum Route {
         version: String,
         architecture: String,
         artifact: Artifact,
+        /// The name of what was in the image when the address was given out; empty in addresses without one. Whatever
+        /// it says, the image of now is served.
+        edition: String,
         proof: Proof,
     },
     /// The same for everybody.
@@ -90,19 +93,18 @@ pub fn route(path: &str, query: Option<&str>, headers: &HeaderMap) -> Result<Rou
         serde_urlencoded::from_str(query.unwrap_or_default()).unwrap_or_default();
     let shown = proof(&query, headers);
     match segments.as_slice() {
-        ["byid", id, version, architecture, file] => iso(id, version, architecture, file, shown),
-        ["bytoken", token, version, architecture, file] => {
+        ["byid", id, base @ .., file] => iso(id, Base::of(base)?, file, shown),
+        ["bytoken", token, base @ .., file] => {
             // A key in the query goes before a token in the path.
             let proof = query.get("api_key").map_or_else(
                 || Proof::ImageToken((*token).to_owned()),
                 |key| Proof::ApiKey(key.clone()),
             );
-            iso(&subject(token)?, version, architecture, file, proof)
+            iso(&subject(token)?, Base::of(base)?, file, proof)
         }
-        ["byapikey", key, version, architecture, file] => iso(
+        ["byapikey", key, base @ .., file] => iso(
             &subject(key)?,
-            version,
-            architecture,
+            Base::of(base)?,
             file,
             Proof::ApiKey((*key).to_owned()),
         ),
@@ -114,28 +116,22 @@ pub fn route(path: &str, query: Option<&str>, headers: &HeaderMap) -> Result<Rou
                 "disconnected-iso" => "disconnected.iso",
                 _ => return Err((StatusCode::BAD_REQUEST, format!("{kind} is not a type of image"))),
             };
-            iso(
-                id,
-                &needed(&query, "version")?,
-                &architecture(&query),
-                file,
-                shown,
-            )
+            let base = Base {
+                version: &needed(&query, "version")?,
+                architecture: &architecture(&query),
+                edition: "",
+            };
+            iso(id, base, file, shown)
         }
         ["images", id, file @ ("pxe-initrd" | "s390x-initrd-addrsize")] => {
-            let (artifact, architecture) = if *file == "pxe-initrd" {
-                (Artifact::Initrd, architecture(&query))
-            } else {
-                (Artifact::InitrdAddrsize, "s390x".to_owned())
-            };
-            Ok(Route::Image {
-                id: (*id).to_owned(),
-                version: needed(&query, "version")?,
-                architecture,
-                artifact,
-                proof: shown,
-            })
+            initrd(id, "", file, &query, shown)
         }
+        [
+            "images",
+            id,
+            edition,
+            file @ ("pxe-initrd" | "s390x-initrd-addrsize"),
+        ] => initrd(id, edition, file, &query, shown),
         ["boot-artifacts", name] => {
             let artifact = match *name {
                 "kernel" => Artifact::Kernel,
@@ -155,11 +151,60 @@ pub fn route(path: &str, query: Option<&str>, headers: &HeaderMap) -> Result<Rou
         ["i", name] if name.ends_with(".ipxe") => {
             Ok(Route::ShortScript(name.trim_end_matches(".ipxe").to_owned()))
         }
-        _ => Err((StatusCode::NOT_FOUND, "there is no such image".to_owned())),
+        _ => Err(no_image()),
     }
 }
 
-fn iso(id: &str, version: &str, architecture: &str, file: &str, proof: Proof) -> Result<Route, Refusal> {
+fn no_image() -> Refusal {
+    (StatusCode::NOT_FOUND, "there is no such image".to_owned())
+}
+
+/// Of what an image is made, and which edition of it was meant.
+struct Base<'a> {
+    version: &'a str,
+    architecture: &'a str,
+    edition: &'a str,
+}
+
+impl<'a> Base<'a> {
+    /// As between the name of the InfraEnv and that of the file.
+    fn of(segments: &[&'a str]) -> Result<Base<'a>, Refusal> {
+        let (version, architecture, edition) = match *segments {
+            [version, architecture] => (version, architecture, ""),
+            [version, architecture, edition] => (version, architecture, edition),
+            _ => return Err(no_image()),
+        };
+        Ok(Base {
+            version,
+            architecture,
+            edition,
+        })
+    }
+}
+
+fn initrd(
+    id: &str,
+    edition: &str,
+    file: &str,
+    query: &HashMap<String, String>,
+    proof: Proof,
+) -> Result<Route, Refusal> {
+    let (artifact, architecture) = if file == "pxe-initrd" {
+        (Artifact::Initrd, architecture(query))
+    } else {
+        (Artifact::InitrdAddrsize, "s390x".to_owned())
+    };
+    Ok(Route::Image {
+        id: id.to_owned(),
+        version: needed(query, "version")?,
+        architecture,
+        artifact,
+        edition: edition.to_owned(),
+        proof,
+    })
+}
+
+fn iso(id: &str, base: Base<'_>, file: &str, proof: Proof) -> Result<Route, Refusal> {
     let artifact = match file {
         "full.iso" => Artifact::FullIso,
         "minimal.iso" => Artifact::MinimalIso,
@@ -168,9 +213,10 @@ fn iso(id: &str, version: &str, architecture: &str, file: &str, proof: Proof) ->
     };
     Ok(Route::Image {
         id: id.to_owned(),
-        version: version.to_owned(),
-        architecture: architecture.to_owned(),
+        version: base.version.to_owned(),
+        architecture: base.architecture.to_owned(),
         artifact,
+        edition: base.edition.to_owned(),
         proof,
     })
 }
@@ -260,11 +306,16 @@ mod tests {
     use super::*;
 
     fn image(artifact: Artifact, arch: &str, proof: Proof) -> Result<Route, StatusCode> {
+        edition(artifact, arch, "", proof)
+    }
+
+    fn edition(artifact: Artifact, arch: &str, edition: &str, proof: Proof) -> Result<Route, StatusCode> {
         Ok(Route::Image {
             id: "x".into(),
             version: "4.20".into(),
             architecture: arch.into(),
             artifact,
+            edition: edition.into(),
             proof,
         })
     }
@@ -297,6 +348,49 @@ mod tests {
             ),
             ("/byid/x/4.20/x86_64/other.iso".into(), Err(StatusCode::NOT_FOUND)),
             ("/byid/x/4.20/x86_64".into(), Err(StatusCode::NOT_FOUND)),
+            (
+                "/byid/x/4.20/x86_64/0a1b2c3d4e/full.iso".into(),
+                edition(Artifact::FullIso, "x86_64", "0a1b2c3d4e", Proof::None),
+            ),
+            (
+                "/byid/x/4.20/arm64/0a1b2c3d4e/minimal.iso?api_key=k".into(),
+                edition(
+                    Artifact::MinimalIso,
+                    "arm64",
+                    "0a1b2c3d4e",
+                    Proof::ApiKey("k".into()),
+                ),
+            ),
+            (
+                "/byid/x/4.20/x86_64/0a1b2c3d4e/more/full.iso".into(),
+                Err(StatusCode::NOT_FOUND),
+            ),
+            (
+                format!("/bytoken/{by_sub}/4.20/x86_64/0a1b2c3d4e/full.iso"),
+                edition(
+                    Artifact::FullIso,
+                    "x86_64",
+                    "0a1b2c3d4e",
+                    Proof::ImageToken(by_sub.clone()),
+                ),
+            ),
+            (
+                format!("/byapikey/{by_id}/4.20/x86_64/0a1b2c3d4e/full.iso"),
+                edition(
+                    Artifact::FullIso,
+                    "x86_64",
+                    "0a1b2c3d4e",
+                    Proof::ApiKey(by_id.clone()),
+                ),
+            ),
+            (
+                "/images/x/0a1b2c3d4e/pxe-initrd?version=4.20".into(),
+                edition(Artifact::Initrd, "x86_64", "0a1b2c3d4e", Proof::None),
+            ),
+            (
+                "/images/x/0a1b2c3d4e/other?version=4.20".into(),
+                Err(StatusCode::NOT_FOUND),
+            ),
             (
                 format!("/bytoken/{by_sub}/4.20/x86_64/full.iso"),
                 image(Artifact::FullIso, "x86_64", Proof::ImageToken(by_sub.clone())),

@@ -183,6 +183,32 @@ fn a_client_that_reads_by_pieces_keeps_its_image_until_it_begins_anew() {
 }
 
 #[test]
+fn an_address_of_another_edition_is_another_medium_and_has_the_image_of_now() {
+    let world = World::start(Way::Wire);
+    let (before, after) = (
+        "/byid/x/4.20/x86_64/aaaa/full.iso",
+        "/byid/x/4.20/x86_64/bbbb/full.iso",
+    );
+    let mut bmc = Client::connect(world.address);
+    let etag = bmc.ask("HEAD", before, &[]).header("etag").to_owned();
+    world.source.set(r#"{"new":true}"#);
+    // The medium is changed, and the first read is one from the middle.
+    let middle = ("Range", "bytes=139264-141311");
+    let piece = bmc.ask("GET", after, &[middle]);
+    assert_eq!(piece.status, 206);
+    assert_ne!(piece.header("etag"), etag);
+    let newer = piece.header("etag").to_owned();
+    assert_eq!(
+        bmc.ask("GET", before, &[middle]).header("etag"),
+        etag,
+        "what was begun goes on"
+    );
+    for address in [before, after, FULL] {
+        assert_eq!(world.ask("HEAD", address, &[]).header("etag"), newer, "{address}");
+    }
+}
+
+#[test]
 fn the_payload_is_asked_for_once_for_each_change() {
     let world = World::start(Way::Wire);
     let mut client = Client::connect(world.address);

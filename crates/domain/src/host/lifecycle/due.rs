@@ -133,8 +133,9 @@ fn stage_over(host: &Host, around: &Around<'_>) -> Decision {
             .push(draft.host.entry("host_stage_timed_out", Severity::Warning, text));
         return draft.because("slow; the cluster's policy is to wait", around);
     }
-    Draft::of(host)
-        .enter(Phase::Failed, around)
+    let mut draft = Draft::of(host).enter(Phase::Failed, around);
+    draft.host.progress.timed_out = true;
+    draft
         .saying(format!(
             "\"{}\" took too long; see the host's logs, then reset the cluster to try again.",
             stage.word()

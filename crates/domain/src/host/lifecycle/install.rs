@@ -192,6 +192,7 @@ pub(super) fn progressed(
     }
     match host.phase {
         Phase::Installing | Phase::InProgress | Phase::BootFix => {}
+        Phase::Failed if recovers(host, stage) => {}
         Phase::Discovery
         | Phase::Binding
         | Phase::Unbinding
@@ -234,6 +235,13 @@ pub(super) fn progressed(
         percentage(order, index, told_stage),
         around,
     ))
+}
+
+/// A node that came up after all: its disk was written, only the time was over, and whoever follows it sees it work.
+fn recovers(host: &Host, stage: Stage) -> bool {
+    let joins = host.kind == Kind::AddToExistingClusterHost && host.followed;
+    let runs_from_disk = host.progress.stage.is_some_and(Stage::agent_is_gone);
+    joins && stage == Stage::Done && runs_from_disk && host.progress.timed_out
 }
 
 fn percentage(order: &[Stage], index: Option<usize>, stage: Stage) -> i64 {
@@ -314,6 +322,8 @@ fn new_stage(host: &Host, stage: Stage, info: &str, percentage: i64, around: &Ar
     );
     let draft = if phase == Phase::InProgress {
         draft.saying(stage.word())
+    } else if host.phase == Phase::Failed {
+        draft.saying("The host has recovered: its node came up after the time for it was over.")
     } else {
         draft
     };

@@ -118,6 +118,32 @@ fn platforms_decide_who_manages_the_network() {
 }
 
 #[test]
+fn an_external_platform_has_a_name_and_oracles_cloud_its_controller() {
+    use Platform::{External, None as NoPlatform};
+    for (platform, name, controller, answer) in [
+        (External, "", "", Err("platform.external.platform_name")),
+        (External, "", "External", Err("platform.external.platform_name")),
+        (
+            External,
+            "oci",
+            "",
+            Err("platform.external.cloud_controller_manager"),
+        ),
+        (External, "oci", "External", Ok(())),
+        (External, "mine", "", Ok(())),
+        (NoPlatform, "", "", Ok(())),
+        (NoPlatform, "oci", "", Ok(())),
+    ] {
+        let got = platform::external_platform(platform, name, controller).map_err(|invalid| invalid.field);
+        assert_eq!(
+            got,
+            answer.map_err(str::to_owned),
+            "{platform:?} {name:?} {controller:?}"
+        );
+    }
+}
+
+#[test]
 fn pod_networks() {
     let base = network_setting();
     let old = NetworkTypeSetting {

@@ -103,6 +103,13 @@ fn a_single_node_is_its_own_bootstrap() {
         ),
         (&json!(1), &json!(0))
     );
+    cluster.platform.kind = "external".into();
+    cluster.platform.external_name = "oci".into();
+    cluster.platform.external_cloud_controller = "External".into();
+    assert_eq!(
+        render(&cluster, &hosts(1, 0))["platform"],
+        json!({ "external": { "platformName": "oci", "cloudControllerManager": "External" } })
+    );
 }
 
 #[test]

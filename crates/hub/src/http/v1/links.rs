@@ -28,7 +28,8 @@ pub fn routes() -> Router<Hub> {
 /// Where the things of an InfraEnv can be fetched
 ///
 /// The image, what is needed to boot over the network, and more, under the addresses by which hosts and people reach
-/// this hub.
+/// this hub. Those of the image and of the initrd change whenever their content does; older ones lead to the content of
+/// now.
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/links", operation_id = "infraEnvLinks", tag = "muster",
     params(("infra_env_id" = Uuid, Path)),
     responses((status = 200, description = "The addresses", body = InfraEnvLinks),
@@ -37,12 +38,14 @@ pub fn routes() -> Router<Hub> {
 async fn links(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     let infra_env = hub.newest_infra_env(InfraEnvId(id)).await?;
     let boot = hub.settings.boot_links(&infra_env);
+    let edition = hub.settings.edition_links(&infra_env);
     let v2 = format!("{}{}", hub.settings.base_url, muster_contract::v2::BASE);
     let file = |name: &str| format!("{v2}/infra-envs/{id}/downloads/files?file_name={name}");
     let links = InfraEnvLinks {
-        iso: hub.settings.download_url(&infra_env),
+        iso: edition.iso,
+        image_changed_at: infra_env.image_changed_at().into(),
         kernel: boot.kernel,
-        initrd: boot.initrd,
+        initrd: edition.initrd,
         rootfs: boot.rootfs,
         ipxe_script: file("ipxe-script"),
         ipxe_boot_order_script: format!("{}&ipxe_script_type=boot-order-control", file("ipxe-script")),

@@ -13,6 +13,7 @@ pub mod links;
 pub mod plan;
 pub mod releases;
 pub mod status;
+pub mod trust;
 
 use crate::Hub;
 use axum::Router;
@@ -31,4 +32,5 @@ pub fn routes() -> Router<Hub> {
         .merge(plan::routes())
         .merge(releases::routes())
         .merge(status::routes())
+        .merge(trust::routes())
 }

@@ -6,7 +6,7 @@ use crate::http::ask::Ids;
 use crate::http::body::Args;
 use crate::http::problem::{Problem, json};
 use crate::http::v2::infra_envs::find;
-use crate::usecase::infra_env_create::{gzipped, ignition_of, image_type};
+use crate::usecase::infra_env_create::{ignition_of, image_type, initrd_of};
 use crate::usecase::infra_env_network::networks_of;
 use axum::Router;
 use axum::extract::State;
@@ -24,8 +24,6 @@ use muster_domain::host::{Host, Phase, Stage};
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::input::{address, image};
 use muster_domain::refusal::{Class, Refused};
-use muster_domain::render::cpio::cpio;
-use muster_domain::render::initrd::{MinimalInitrd, minimal_initrd};
 use muster_domain::render::{ipxe, static_network};
 use uuid::Uuid;
 
@@ -210,18 +208,6 @@ async fn initrd(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, 
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     Ok(attachment("minimal-initrd", archive, infra_env.updated_at))
-}
-
-/// The archive for the initrd, or `None` when there is nothing to add.
-pub fn initrd_of(infra_env: &InfraEnv) -> Option<Vec<u8>> {
-    let networks = networks_of(infra_env);
-    let delay = infra_env.network_discovery_delay_seconds.unwrap_or_default();
-    let input = MinimalInitrd {
-        static_network: &networks,
-        proxy: &infra_env.proxy,
-        network_discovery_delay_seconds: u32::try_from(delay).unwrap_or_default(),
-    };
-    minimal_initrd(&input).map(|entries| gzipped(&cpio(&entries)))
 }
 
 /// A file to keep, with the time its content changed last.

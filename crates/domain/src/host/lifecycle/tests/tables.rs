@@ -352,6 +352,66 @@ fn a_followed_day_two_host_goes_on_after_its_reboot_until_it_is_done() {
     );
 }
 
+/// A host of a running cluster whose node is followed, in this stage when its time is over.
+fn late_node(stage: Stage) -> Host {
+    let mut host = lent(Phase::InProgress);
+    (host.kind, host.followed, host.role) = (Kind::AddToExistingClusterHost, true, Role::Worker);
+    host.progress = progress(stage);
+    let around = in_cluster(noon() + minutes(90), cluster::Phase::AddingHosts);
+    next(&host, &Event::Due, &around).unwrap().host
+}
+
+fn reports(host: &Host, stage: Stage) -> Result<Decision, Refused> {
+    let info = String::new();
+    let around = in_cluster(noon() + minutes(100), cluster::Phase::AddingHosts);
+    next(host, &Event::Progressed { stage, info }, &around)
+}
+
+#[test]
+fn a_followed_node_that_comes_up_after_its_time_has_recovered() {
+    for stage in [Stage::Configuring, Stage::Joined] {
+        let late = late_node(stage);
+        assert_eq!((late.status(), late.progress.timed_out), (Status::Error, true));
+        let done = reports(&late, Stage::Done).unwrap();
+        assert_eq!(
+            (done.host.status(), done.host.progress.stage),
+            (Status::AddedToExistingCluster, Some(Stage::Done))
+        );
+        assert!(
+            done.host.status_info.contains("recovered"),
+            "{}",
+            done.host.status_info
+        );
+        assert!(
+            done.journal
+                .iter()
+                .any(|entry| entry.message.contains("recovered"))
+        );
+    }
+    let late = late_node(Stage::Configuring);
+    assert_eq!(reports(&late, Stage::Joined).unwrap_err().code, "not-installing");
+}
+
+#[test]
+fn nobody_else_recovers_from_a_failure() {
+    let unfollowed = Host {
+        followed: false,
+        ..late_node(Stage::Joined)
+    };
+    let of_a_new_cluster = Host {
+        kind: Kind::Host,
+        ..late_node(Stage::Joined)
+    };
+    let mut writing = late_node(Stage::Joined);
+    writing.progress.stage = Some(Stage::Writing);
+    let mut failed = late_node(Stage::Joined);
+    failed.progress.timed_out = false;
+    for host in [unfollowed, of_a_new_cluster, writing, failed] {
+        let refused = reports(&host, Stage::Done).unwrap_err();
+        assert_eq!(refused.code, "not-installing", "{host:?}");
+    }
+}
+
 #[test]
 fn preparing_follows_the_tests_and_the_cluster() {
     let measure = |host: &Host, gates, phase| {

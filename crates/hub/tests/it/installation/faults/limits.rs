@@ -3,9 +3,10 @@
 use crate::fake_installer::alter;
 use crate::installation::THREE;
 use crate::installation::moments::{Moment, bring_home, installing, reach, try_again};
-use crate::world::World;
+use crate::world::{V1, V2, World};
 use jiff::SignedDuration;
 use muster_hub::worker;
+use serde_json::json;
 use uuid::Uuid;
 
 /// The cluster's policy is to fail instead of waiting.
@@ -325,5 +326,33 @@ async fn a_day_two_host_that_fails_is_reset_alone() {
     assert_eq!(world.host_act(3, "install").await.0, 202);
     world.until_host(3, "added-to-existing-cluster", 60).await;
     reach(&mut world, cluster, Moment::Cluster("adding-hosts")).await;
+    bring_home(&mut world, cluster).await;
+}
+
+#[tokio::test]
+async fn a_followed_node_that_comes_up_after_its_time_is_part_of_its_cluster_all_the_same() {
+    let mut world = World::with_machines(362, 4, &[]).await;
+    let cluster = world.installed_cluster("prod", &THREE).await;
+    assert_eq!(world.act(cluster, "allow-add-hosts").await.0, 202);
+    impatient(&world, cluster).await;
+    assert_eq!(world.bind_to(3, cluster).await.0, 200);
+    world.until_host(3, "known", 15).await;
+    let path = world.host_path(3);
+    let follow = Some(json!({ "followed": true }));
+    let (status, body) = world.call("PATCH", &path.replace(V2, V1), follow).await;
+    assert_eq!(status, 200, "{body}");
+    assert_eq!(world.host_act(3, "install").await.0, 202);
+    world.until_stage(3, "Rebooting", 60).await;
+    for (stage, minutes, expected) in [("Joined", 65, "error"), ("Done", 0, "added-to-existing-cluster")] {
+        let report = Some(json!({ "current_stage": stage }));
+        let (status, body) = world.call("PUT", &format!("{path}/progress"), report).await;
+        assert_eq!(status, 200, "{stage}: {body}");
+        world.run_for(SignedDuration::from_mins(minutes)).await;
+        assert_eq!(world.status(3).await, expected, "{stage}");
+        world.nobody_is_left_without_a_word().await;
+    }
+    let events = world.events_of_host(3).await;
+    let told = |event: &serde_json::Value| event["message"].to_string().contains("recovered");
+    assert!(events.iter().any(told), "{events:?}");
     bring_home(&mut world, cluster).await;
 }

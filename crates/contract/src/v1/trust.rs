@@ -1,0 +1,13 @@
+//! How hosts know that they speak with this hub.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What discovery images tell hosts about the certificate of this hub.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TrustView {
+    /// Certificates in PEM that hosts trust beside their own; empty when those are enough.
+    pub service_ca: String,
+    /// Hosts do not look at the certificate at all.
+    pub insecure: bool,
+}
