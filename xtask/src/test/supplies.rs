@@ -7,8 +7,11 @@ use anyhow::Result;
 
 use crate::{process, tools};
 
+/// Its name, and how it is had.
+type Supply = (&'static str, fn() -> Result<()>);
+
 /// The one that is needed last is last.
-const ALL: &[(&str, fn() -> Result<()>)] = &[
+const ALL: &[Supply] = &[
     ("PostgreSQL", || tools::ensure_postgres().map(drop)),
     ("QEMU", tools::qemu::ensure),
     ("Kubernetes", || tools::ensure_kube().map(drop)),

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub struct AgentClassificationSpec {
     /// The part of the label's key after `agentclassification.agent-install.openshift.io/`. It cannot be changed.
     pub label_key: String,
-    /// The label's value. It cannot be changed, and cannot begin with QUERYERROR.
+    /// The label's value, of at most 63 characters. It cannot be changed, and cannot begin with QUERYERROR.
     pub label_value: String,
     /// A jq expression over `status.inventory` of an Agent, with exactly one answer: true or false.
     pub query: String,

@@ -32,6 +32,14 @@ pub struct AgentClusterSpec {
     pub control_plane_endpoint: Option<ApiEndpoint>,
 }
 
+impl AgentCluster {
+    /// The ClusterDeployment that stands for the cluster, once there is one.
+    pub fn deployment(&self) -> Option<&ClusterRef> {
+        let reference = &self.status.as_ref()?.cluster_deployment_reference;
+        (!reference.name.is_empty()).then_some(reference)
+    }
+}
+
 /// Where an API is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApiEndpoint {

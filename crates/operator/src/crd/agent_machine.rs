@@ -1,10 +1,12 @@
 //! `AgentMachine` and its template: a machine of Cluster API that is an Agent.
 
 use super::reference::ClusterRef;
+use crate::key::Key;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Which Agent a machine may be.
 #[derive(Debug, Clone, Default, PartialEq, CustomResource, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +29,49 @@ pub struct AgentMachineSpec {
     /// `agent://` and the name of the Agent. Written by the operator.
     #[serde(default, rename = "providerID", skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
+}
+
+/// How a machine names its Agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// By `agentRef` of its status.
+    Whole(Key),
+    /// By its `providerID`, which a backup keeps where it loses the status. It does not tell the namespace.
+    ById(String),
+}
+
+/// What can be looked up: the key, or the name alone.
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(key) => key.fmt(f),
+            Self::ById(name) => f.write_str(name),
+        }
+    }
+}
+
+const ID_PREFIX: &str = "agent://";
+
+/// How Cluster API finds the node of a machine with the Agent of this name.
+pub fn provider_id(agent: &str) -> String {
+    format!("{ID_PREFIX}{agent}")
+}
+
+impl AgentMachine {
+    /// The Agent that it has, whether that is there or not. What Cluster API and the node were told is not taken back:
+    /// where the status names another one, the id counts.
+    pub fn named_agent(&self) -> Option<Named> {
+        let told = self.spec.provider_id.as_deref();
+        let told = told.and_then(|id| id.strip_prefix(ID_PREFIX));
+        let told = told.filter(|name| !name.is_empty());
+        let status = self.status.as_ref();
+        let reference = status.and_then(|status| status.agent_ref.as_ref());
+        let reference = reference.filter(|known| told.unwrap_or(&known.name) == known.name);
+        match reference.filter(|known| !known.name.is_empty()) {
+            Some(known) => Some(Named::Whole(known.into())),
+            None => told.map(|name| Named::ById(name.to_owned())),
+        }
+    }
 }
 
 /// Which Agent it is, and how far it is.
@@ -109,4 +154,49 @@ pub struct AgentMachineTemplateSpec {
 pub struct AgentMachineTemplateResource {
     /// Which Agent a machine may be.
     pub spec: AgentMachineSpec,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(id: Option<&str>, agent: Option<&str>) -> Option<Named> {
+        let mut machine = AgentMachine::new("m", AgentMachineSpec::default());
+        machine.spec.provider_id = id.map(Into::into);
+        let reference = agent.map(|name| ClusterRef {
+            name: name.into(),
+            namespace: "pool".into(),
+        });
+        machine.status = Some(AgentMachineStatus {
+            agent_ref: reference,
+            ..AgentMachineStatus::default()
+        });
+        machine.named_agent()
+    }
+
+    #[test]
+    fn the_agent_is_named_by_the_status_or_by_the_id_that_was_told() {
+        let whole = Some(Named::Whole(Key::new("pool", "a")));
+        let by_id = Some(Named::ById("a".into()));
+        assert_eq!(machine(None, None), None);
+        assert_eq!(machine(None, Some("a")), whole);
+        assert_eq!(machine(Some("agent://a"), Some("a")), whole);
+        assert_eq!(machine(Some("agent://a"), None), by_id);
+        assert_eq!(machine(Some("agent://a"), Some("")), by_id);
+        assert_eq!(
+            machine(Some("agent://a"), Some("b")),
+            by_id,
+            "what was told counts"
+        );
+        for other in ["", "agent://", "aws:///eu/i-1"] {
+            assert_eq!(machine(Some(other), None), None);
+            assert_eq!(machine(Some(other), Some("a")), whole);
+        }
+    }
+
+    #[test]
+    fn what_is_named_is_shown_as_it_can_be_looked_up() {
+        assert_eq!(Named::ById("a".into()).to_string(), "a");
+        assert_eq!(Named::Whole(Key::new("pool", "a")).to_string(), "pool/a");
+    }
 }

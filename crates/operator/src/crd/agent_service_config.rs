@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
     status = "AgentServiceConfigStatus",
     derive = "Default",
     derive = "PartialEq",
-    doc = "AgentServiceConfig is here so that existing manifests apply. Nothing in it has an effect: the hub is set up by its chart or by muster serve. The condition ReconcileCompleted of the object named agent names the settings that are made in vain, and what to do instead."
+    doc = "AgentServiceConfig is here so that existing manifests apply. Nothing in it has an effect: the hub is set up by its chart or by muster serve. The condition ReconcileCompleted of the object named agent names the settings and annotations that are made in vain, and what to do instead."
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AgentServiceConfigSpec {
@@ -137,4 +137,5 @@ pub mod reason {
     pub const DEPLOYMENT_SUCCEEDED: &str = "DeploymentSucceeded";
     pub const RECONCILE_SUCCEEDED: &str = "ReconcileSucceeded";
     pub const SETTINGS_NOT_APPLIED: &str = "SettingsNotApplied";
+    pub const HOSTED_CLUSTER_NOT_SERVED: &str = "HostedClusterNotServed";
 }

@@ -131,7 +131,7 @@ pub struct ClusterSpec {
 }
 
 /// Older versions write `apiVersion` and `namespace`, newer ones `apiGroup`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForeignRef {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A cluster. Only written by merge patches of single fields: this type does not know all of them.
+// Only written by merge patches of single fields: this type does not know all of them.
+/// What the cluster is called, what installs it, and how to get into it once it runs.
 #[derive(Debug, Clone, Default, PartialEq, CustomResource, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "hive.openshift.io",

@@ -86,8 +86,8 @@ pub struct InfraEnvSpec {
     /// Certificates, as PEM, that hosts trust in addition.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub additional_trust_bundle: String,
-    /// OpenShift version whose operating system hosts boot; the newest when left out. Cannot be set together with
-    /// `clusterRef` when the InfraEnv is created.
+    /// OpenShift version whose operating system hosts boot; the newest when left out. Beside `clusterRef` it counts only
+    /// once that cluster is installed: until then hosts boot the release of the cluster.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub os_image_version: String,
     /// ConfigMap with `registries.conf` and, if needed, `ca-bundle.crt`: registries to use instead of the public ones.

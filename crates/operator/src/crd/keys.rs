@@ -52,10 +52,15 @@ pub mod annotation {
     pub const AGENT_INVENTORY: &str = "agent.agent-install.openshift.io/inventory";
     pub const AGENT_VALIDATIONS: &str = "agent.agent-install.openshift.io/validations-info";
     pub const AGENT_STAGE: &str = "agent.agent-install.openshift.io/current-stage";
+    /// On Agent, our own: the ClusterDeployment of the cluster that the noted state was reached in, as `namespace/name`; only of
+    /// installed hosts.
+    pub const INSTALLED_IN: &str = "agent.agent-install.openshift.io/installed-in";
     /// On Agent, any value: its Node is not removed from the cluster it leaves.
     pub const SKIP_SPOKE_CLEANUP: &str = "agent.agent-install.openshift.io/skip-spoke-cleanup";
     /// On Agent: node labels that came from its InfraEnv, separated by commas.
     pub const INHERITED_NODE_LABELS: &str = "agent.agent-install.openshift.io/inherited-node-labels";
+    /// On Agent, our own: the values they had there, as a JSON object. Who changes one makes the label their own.
+    pub const INHERITED_VALUES: &str = "agent.agent-install.openshift.io/inherited-node-label-values";
     /// On Agent: version of the inventory labels.
     pub const INVENTORY_VERSION: &str = "inventory.agent-install.openshift.io/version";
     pub const INVENTORY_VERSION_VALUE: &str = "0.1";
@@ -108,6 +113,10 @@ pub mod annotation {
     pub const IGNORED_HOST_VALIDATIONS: &str = "agent-install.openshift.io/ignored-host-validations";
     /// On AgentClusterInstall: the pool of workers of the running cluster was paused from here.
     pub const WORKERS_PAUSED: &str = "agentclusterinstall.agent-install.openshift.io/workers-paused";
+    /// On AgentServiceConfig: `false` turns off the images of another service.
+    pub const IMAGE_SERVICE: &str = "agent-install.openshift.io/enable-image-service";
+    /// On AgentServiceConfig, followed by the name of a setting of another service.
+    pub const SERVICE_PREFIX: &str = "unsupported.agent-install.openshift.io/";
     /// On ClusterDeployment, a boolean: the installation is held.
     pub const HIVE_PAUSE: &str = "hive.openshift.io/reconcile-pause";
     /// On objects of Cluster API, only `true` counts.

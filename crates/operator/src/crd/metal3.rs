@@ -100,6 +100,26 @@ pub struct RootDeviceHints {
     pub rest: Map<String, Value>,
 }
 
+impl RootDeviceHints {
+    /// Those that say something. Templates write empty texts for what nobody filled in, and every disk has zero bytes.
+    pub fn given(&self) -> Self {
+        let text = |hint: &Option<String>| hint.clone().filter(|text| !text.is_empty());
+        let says = |value: &Value| !value.is_null() && value.as_str() != Some("");
+        let rest = self.rest.iter().filter(|(_, value)| says(value));
+        Self {
+            device_name: text(&self.device_name),
+            hctl: text(&self.hctl),
+            model: text(&self.model),
+            vendor: text(&self.vendor),
+            serial_number: text(&self.serial_number),
+            min_size_gigabytes: self.min_size_gigabytes.filter(|size| *size != 0),
+            wwn: text(&self.wwn),
+            rotational: self.rotational,
+            rest: rest.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        }
+    }
+}
+
 /// As it came, word by word: it is saved for a restore, and newer versions have fields that nobody knows here.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -13,6 +13,7 @@ pub mod capi;
 pub mod cluster_deployment;
 pub mod cluster_image_set;
 pub mod condition;
+pub mod hypershift_agent_service_config;
 pub mod infra_env;
 pub mod keys;
 pub mod metal3;
@@ -31,6 +32,7 @@ pub use agent_machine::{AgentMachine, AgentMachineTemplate};
 pub use agent_service_config::AgentServiceConfig;
 pub use cluster_deployment::ClusterDeployment;
 pub use cluster_image_set::ClusterImageSet;
+pub use hypershift_agent_service_config::HypershiftAgentServiceConfig;
 pub use infra_env::InfraEnv;
 pub use metal3::{BareMetalHost, PreprovisioningImage};
 pub use nmstate_config::NMStateConfig;
@@ -70,6 +72,7 @@ pub fn own(cluster_refs: ClusterRefs) -> Vec<CustomResourceDefinition> {
         AgentClassification::crd(),
         AgentClusterInstall::crd(),
         AgentServiceConfig::crd(),
+        HypershiftAgentServiceConfig::crd(),
     ];
     let provider = [
         AgentMachine::crd(),

@@ -16,15 +16,21 @@ pub struct Rule {
 const INSTALLING: &str = "['preparing-for-installation', 'preparing-failed', 'preparing-successful', 'installing', \
     'installing-in-progress', 'installing-pending-user-action']";
 
+/// Reasons of the condition Completed of an installation that has begun.
+const BEGAN: &str = "['InstallationInProgress', 'InstallationCompleted', 'InstallationFailed']";
+
 /// What may change in an AgentClusterInstall after the installation has begun.
 pub const FREE_WHILE_INSTALLING: [&str; 2] = ["clusterMetadata", "ignitionEndpoint"];
 
-/// Who manages the network where nobody says it, of an object `WHO`.
-const NETWORK_MANAGED_BY_USER: &str = "((has(WHO.spec.platformType) && WHO.spec.platformType in ['None', 'External']) \
-    || (WHO.spec.provisionRequirements.controlPlaneAgents == 1 && (!has(WHO.spec.provisionRequirements.workerAgents) \
-    || WHO.spec.provisionRequirements.workerAgents == 0)))";
+/// Who manages the network where nobody says it. What the installation began with counts: workers that come later do not
+/// make another network of it.
+const NETWORK_MANAGED_BY_USER: &str = "((has(oldSelf.spec.platformType) \
+    && oldSelf.spec.platformType in ['None', 'External']) \
+    || (oldSelf.spec.provisionRequirements.controlPlaneAgents == 1 \
+    && (!has(oldSelf.spec.provisionRequirements.workerAgents) \
+    || oldSelf.spec.provisionRequirements.workerAgents == 0)))";
 
-/// A field below the spec, and what its absence means; `WHO` stands for the object.
+/// A field below the spec, and what its absence means.
 type Field = (&'static [&'static str], &'static str);
 
 /// What an installation that has begun is made of. Objects are taken apart: one without anything in it is as good as none.
@@ -97,24 +103,12 @@ fn infra_env() -> Vec<Rule> {
             "(has({who}.cpuArchitecture) && {who}.cpuArchitecture != '' ? {who}.cpuArchitecture : 'x86_64')"
         )
     };
-    let both = "(has(self.clusterRef) && has(self.osImageVersion) && self.osImageVersion != '')";
-    vec![
-        rule(
-            "InfraEnv",
-            &["spec"],
-            format!("{} == {}", architecture("self"), architecture("oldSelf")),
-            "cpuArchitecture cannot be changed",
-        ),
-        Rule {
-            on_create: true,
-            ..rule(
-                "InfraEnv",
-                &["spec"],
-                format!("oldSelf.hasValue() || !{both}"),
-                "give either clusterRef or osImageVersion, not both",
-            )
-        },
-    ]
+    vec![rule(
+        "InfraEnv",
+        &["spec"],
+        format!("{} == {}", architecture("self"), architecture("oldSelf")),
+        "cpuArchitecture cannot be changed",
+    )]
 }
 
 fn agent() -> Vec<Rule> {
@@ -151,15 +145,6 @@ fn agent() -> Vec<Rule> {
 }
 
 fn agent_cluster_install() -> Vec<Rule> {
-    let single_node = "(self.provisionRequirements.controlPlaneAgents == 1 && (!has(self.provisionRequirements.workerAgents) \
-         || self.provisionRequirements.workerAgents == 0))";
-    let managed = |value: &str| {
-        format!(
-            "(has(self.networking.userManagedNetworking) && self.networking.userManagedNetworking == {value})"
-        )
-    };
-    let [needs_user, manages_itself] = ["['None', 'External']", "['BareMetal', 'Nutanix']"]
-        .map(|names| format!("(has(self.platformType) && self.platformType in {names})"));
     let mut rules = vec![
         rule(
             "AgentClusterInstall",
@@ -170,42 +155,104 @@ fn agent_cluster_install() -> Vec<Rule> {
         ),
         rule(
             "AgentClusterInstall",
-            &["spec"],
-            format!("!({single_node} && {})", managed("false")),
-            "a cluster of one host has user managed networking",
-        ),
-        rule(
-            "AgentClusterInstall",
-            &["spec"],
-            format!("!({needs_user} && {})", managed("false")),
-            "platforms None and External need user managed networking",
-        ),
-        rule(
-            "AgentClusterInstall",
-            &["spec"],
-            format!("!({manages_itself} && {} && !{single_node})", managed("true")),
-            "platforms BareMetal and Nutanix manage their network themselves",
-        ),
-        rule(
-            "AgentClusterInstall",
             &["spec", "external", "platformName"],
             "oldSelf == 'Unknown' || self == oldSelf".into(),
             "the name of the platform can be set once",
         ),
     ];
+    rules.extend(networks());
+    rules.extend(external());
     rules.extend(frozen());
     rules
+}
+
+/// Who manages the network of which platform. Once the installation has begun that cannot be changed any more, and must
+/// not keep anybody from adding workers.
+fn networks() -> [Rule; 3] {
+    let single_node = "(self.spec.provisionRequirements.controlPlaneAgents == 1 \
+         && (!has(self.spec.provisionRequirements.workerAgents) || self.spec.provisionRequirements.workerAgents == 0))";
+    let managed = |value: &str| {
+        format!(
+            "(has(self.spec.networking.userManagedNetworking) \
+             && self.spec.networking.userManagedNetworking == {value})"
+        )
+    };
+    let [needs_user, manages_itself] = ["['None', 'External']", "['BareMetal', 'Nutanix']"]
+        .map(|names| format!("(has(self.spec.platformType) && self.spec.platformType in {names})"));
+    let contradictions = [
+        (
+            format!("({single_node} && {})", managed("false")),
+            "a cluster of one host has user managed networking",
+        ),
+        (
+            format!("({needs_user} && {})", managed("false")),
+            "platforms None and External need user managed networking",
+        ),
+        (
+            format!("({manages_itself} && {} && !{single_node})", managed("true")),
+            "platforms BareMetal and Nutanix manage their network themselves",
+        ),
+    ];
+    contradictions.map(|(contradiction, message)| {
+        let began = began("self", BEGAN);
+        let message = format!("spec.networking.userManagedNetworking: {message}");
+        rule(
+            "AgentClusterInstall",
+            &[],
+            format!("!{contradiction} || {began}"),
+            &message,
+        )
+    })
+}
+
+/// What an external platform has to say of itself. One that was stored without it stays as it is.
+fn external() -> [Rule; 2] {
+    let is_external = |who: &str| format!("(has({who}.platformType) && {who}.platformType == 'External')");
+    let named = |who: &str| {
+        format!(
+            "(!{} || (has({who}.external) && has({who}.external.platformName) && {who}.external.platformName != ''))",
+            is_external(who)
+        )
+    };
+    let oci = |who: &str| {
+        format!(
+            "(!{} || !has({who}.external) || !has({who}.external.platformName) \
+             || {who}.external.platformName != 'oci' || (has({who}.external.cloudControllerManager) \
+             && {who}.external.cloudControllerManager == 'External'))",
+            is_external(who)
+        )
+    };
+    let of_new = |holds: &dyn Fn(&str) -> String, message: &str| Rule {
+        on_create: true,
+        ..rule(
+            "AgentClusterInstall",
+            &["spec"],
+            format!(
+                "{} || (oldSelf.hasValue() && !{})",
+                holds("self"),
+                holds("oldSelf.value()")
+            ),
+            message,
+        )
+    };
+    [
+        of_new(&named, "platformType External needs external with a platformName"),
+        of_new(
+            &oci,
+            "external.platformName oci needs external.cloudControllerManager External",
+        ),
+    ]
 }
 
 /// Once an installation has begun, most of the spec stays as it is. A rule for each field, so that whoever changes
 /// several is told of all of them: a text that is put together is too costly for the API server.
 fn frozen() -> impl Iterator<Item = Rule> {
     let stays = FROZEN.iter().map(|field| {
-        let began = began("['InstallationInProgress', 'InstallationCompleted', 'InstallationFailed']");
+        let began = began("oldSelf", BEGAN);
         keeps(field, &began, "the installation has begun", "any more")
     });
     let counts = COUNTS.iter().map(|field| {
-        let began = began("['InstallationInProgress']");
+        let began = began("oldSelf", "['InstallationInProgress']");
         keeps(field, &began, "the installation is under way", "before its end")
     });
     stays.chain(counts)
@@ -217,17 +264,15 @@ fn keeps((path, empty): &Field, when: &str, why: &str, until: &str) -> Rule {
     rule("AgentClusterInstall", &[], format!("!{when} || {same}"), &message)
 }
 
-fn began(reasons: &str) -> String {
+fn began(who: &str, reasons: &str) -> String {
     format!(
-        "(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, \
+        "(has({who}.status) && has({who}.status.conditions) && {who}.status.conditions.exists(c, \
          c.type == 'Completed' && has(c.reason) && c.reason in {reasons}))"
     )
 }
 
 fn agent_classification() -> Vec<Rule> {
     let name = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
-    // The mark of a query that failed goes before it, and both together must be a legal value: 63 characters.
-    let value = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,50}[A-Za-z0-9])?";
     vec![
         rule(
             "AgentClassification",
@@ -250,8 +295,8 @@ fn agent_classification() -> Vec<Rule> {
         rule(
             "AgentClassification",
             &["spec", "labelValue"],
-            format!("self == '' || self.matches('^{value}$')"),
-            "labelValue must be a legal value of a label of at most 52 characters",
+            format!("self == '' || self.matches('^{name}$')"),
+            "labelValue must be a legal value of a label: at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends",
         ),
         rule(
             "AgentClassification",
@@ -286,11 +331,7 @@ fn same_value(path: &[&str], empty: &str) -> String {
         let there: Vec<String> = (1..=path.len())
             .map(|depth| format!("has({who}.spec.{})", path[..depth].join(".")))
             .collect();
-        format!(
-            "({} ? {whole} : {})",
-            there.join(" && "),
-            empty.replace("WHO", who)
-        )
+        format!("({} ? {whole} : {empty})", there.join(" && "))
     };
     format!("{} == {}", value("self"), value("oldSelf"))
 }

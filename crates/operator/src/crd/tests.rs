@@ -1,5 +1,7 @@
 //! The wire form of the kinds: examples survive, required things are there, rules and columns are in place.
 
+mod words;
+
 use super::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -157,6 +159,13 @@ fn a_cluster_as_people_write_it_survives() {
                 "message": "m", "lastProbeTime": "2026-05-04T03:02:01Z", "lastTransitionTime": "2026-05-04T03:02:01Z"}],
             "progress": {"totalPercentage": 0}, "debugInfo": {"state": "ready"}}
     }));
+    survives::<HypershiftAgentServiceConfig>(json!({
+        "apiVersion": "agent-install.openshift.io/v1beta1", "kind": "HypershiftAgentServiceConfig",
+        "metadata": {"name": "h", "namespace": "n"},
+        "spec": {"databaseStorage": {"accessModes": ["ReadWriteOnce"]}, "filesystemStorage": {},
+            "osImages": [{"openshiftVersion": "4.20", "version": "1", "url": "https://x"}],
+            "kubeconfigSecretRef": {"name": "k"}}
+    }));
     survives::<ClusterDeployment>(json!({
         "apiVersion": "hive.openshift.io/v1", "kind": "ClusterDeployment", "metadata": {"name": "c", "namespace": "n"},
         "spec": {"clusterName": "c", "baseDomain": "example.com", "pullSecretRef": {"name": "pull"},
@@ -222,6 +231,11 @@ fn required_fields_are_the_known_ones() {
         strings(&service["properties"]["spec"]["required"]),
         ["databaseStorage", "filesystemStorage"]
     );
+    let hosted = schema("HypershiftAgentServiceConfig");
+    assert_eq!(
+        strings(&hosted["properties"]["spec"]["required"]),
+        ["databaseStorage", "filesystemStorage", "kubeconfigSecretRef"]
+    );
 }
 
 #[test]
@@ -281,7 +295,19 @@ fn columns_are_the_familiar_ones() {
         ]
     );
     assert_eq!(columns("ClusterImageSet"), ["Release string .spec.releaseImage"]);
-    assert_eq!(columns("ClusterDeployment").len(), 8);
+    assert_eq!(
+        columns("ClusterDeployment"),
+        [
+            "InfraID string .spec.clusterMetadata.infraID",
+            "Platform string .metadata.labels.hive\\.openshift\\.io/cluster-platform",
+            "Region string .metadata.labels.hive\\.openshift\\.io/cluster-region",
+            "Version string .metadata.labels.hive\\.openshift\\.io/version",
+            "ClusterType string .metadata.labels.hive\\.openshift\\.io/cluster-type",
+            "ProvisionStatus string .status.conditions[?(@.type=='Provisioned')].reason",
+            "PowerState string .status.powerState",
+            "Age date .metadata.creationTimestamp",
+        ]
+    );
     assert!(columns("AgentMachine").is_empty());
 }
 
@@ -318,6 +344,14 @@ fn names_scopes_and_subresources_are_the_known_ones() {
             "",
             "",
             "Cluster",
+            true,
+        ),
+        (
+            "HypershiftAgentServiceConfig",
+            "hypershiftagentserviceconfigs.agent-install.openshift.io",
+            "hasc",
+            "",
+            "Namespaced",
             true,
         ),
         (
@@ -394,8 +428,17 @@ fn the_providers_kinds_are_served_in_both_versions_and_found_by_cluster_api() {
             "{kind}"
         );
         assert_eq!(versions[0]["deprecated"], true);
+        assert_eq!(
+            versions[0]["deprecationWarning"],
+            "v1alpha1 is deprecated; use v1beta1"
+        );
+        assert_eq!(versions[1].get("deprecated"), None);
         assert_eq!(versions[0]["schema"], versions[1]["schema"]);
-        assert_eq!(crd["metadata"]["labels"]["cluster.x-k8s.io/v1beta1"], "v1alpha1");
+        let labels = json!({
+            "cluster.x-k8s.io/provider": "agent", "cluster.x-k8s.io/v1alpha3": "v1alpha1",
+            "cluster.x-k8s.io/v1alpha4": "v1alpha1", "cluster.x-k8s.io/v1beta1": "v1alpha1",
+        });
+        assert_eq!(crd["metadata"]["labels"], labels, "{kind}");
     }
 }
 
@@ -403,7 +446,7 @@ fn the_providers_kinds_are_served_in_both_versions_and_found_by_cluster_api() {
 fn rules_of_webhooks_are_in_the_schema() {
     let infra_env = schema("InfraEnv");
     let messages = rules_at(&infra_env, &["spec"]);
-    assert_eq!(messages.len(), 3, "{messages:?}");
+    assert_eq!(messages.len(), 2, "{messages:?}");
     assert!(
         messages
             .iter()
@@ -413,9 +456,13 @@ fn rules_of_webhooks_are_in_the_schema() {
     assert_eq!(rules_at(&agent, &["spec"]).len(), 1);
     assert!(rules_at(&agent, &[])[0].contains("while the host is being installed"));
     let install = schema("AgentClusterInstall");
-    assert_eq!(rules_at(&install, &["spec"]).len(), 4);
+    assert_eq!(rules_at(&install, &["spec"]).len(), 3);
     let frozen = rules::FROZEN.len() + rules::COUNTS.len();
-    assert_eq!(rules_at(&install, &[]).len(), frozen, "one for each field");
+    assert_eq!(
+        rules_at(&install, &[]).len(),
+        frozen + 3,
+        "one for each field, and those of networks"
+    );
     assert_eq!(rules_at(&install, &["spec", "external", "platformName"]).len(), 1);
     let classification = schema("AgentClassification");
     assert_eq!(rules_at(&classification, &["spec"]).len(), 2);
@@ -524,6 +571,6 @@ fn kinds_of_hive_keep_fields_that_are_not_known_here() {
 #[test]
 fn the_definitions_are_one_yaml_text() {
     let text = yaml(&own(ClusterRefs::Fixed));
-    assert_eq!(text.matches("\nkind: CustomResourceDefinition\n").count(), 9);
+    assert_eq!(text.matches("\nkind: CustomResourceDefinition\n").count(), 10);
     assert!(text.starts_with("---\napiVersion: apiextensions.k8s.io/v1\n"));
 }

@@ -3,16 +3,18 @@
 use super::clock::Clock;
 use super::event::Recorder;
 use super::hook::Hooks;
+use super::lineage::Planes;
 use super::metrics::Metrics;
 use super::mirror::{Change, Kind, Mirror, Scope};
 use super::provider::Providers;
 use super::queue::Queue;
+use super::seen::Seen;
 use super::spoke::Spokes;
 use super::told::Told;
 use crate::crd::{
     Agent, AgentClassification, AgentCluster, AgentClusterInstall, AgentMachine, AgentServiceConfig,
-    BareMetalHost, ClusterDeployment, ClusterImageSet, InfraEnv, NMStateConfig, PreprovisioningImage, capi,
-    keys,
+    BareMetalHost, ClusterDeployment, ClusterImageSet, HypershiftAgentServiceConfig, InfraEnv, NMStateConfig,
+    PreprovisioningImage, capi, keys,
 };
 use crate::key::Key;
 use crate::options::MetalBoot;
@@ -32,10 +34,13 @@ pub struct Context {
     pub recorder: Recorder,
     pub metrics: Metrics,
     pub told: Told,
+    pub seen: Seen,
     /// Clients of clusters that were installed.
     pub spokes: Spokes,
     /// Others who provide machines for Cluster API.
     pub providers: Providers,
+    /// Control planes that could not be read lately.
+    pub planes: Planes,
     /// With what hosts are fetched back from the inside of their clusters; absent: not at all.
     pub reclaim_image: Option<String>,
     pub metal_boot: MetalBoot,
@@ -57,6 +62,7 @@ pub struct Queues {
     pub agent: Queue,
     pub cluster_deployment: Queue,
     pub agent_classification: Queue,
+    /// AgentServiceConfigs, and in namespaces those of hosted clusters.
     pub agent_service_config: Queue,
     pub agent_label: Queue,
     /// InfraEnvs whose hosts are called out.
@@ -110,6 +116,8 @@ pub mod index {
     pub const AGENT_MACHINE: &str = "agent-machine";
     /// Agent: `namespace/address` of each of its network interfaces, in small letters.
     pub const AGENT_MAC: &str = "agent-mac";
+    /// Agent: its name, which may be in several namespaces.
+    pub const AGENT_NAME: &str = "agent-name";
     /// Agent, AgentClassification: namespace.
     pub const AGENT_NAMESPACE: &str = "agent-namespace";
     pub const CLASSIFICATION_NAMESPACE: &str = "classification-namespace";
@@ -117,7 +125,7 @@ pub mod index {
     pub const INSTALL_CLUSTER: &str = "install-cluster";
     /// AgentClusterInstall: those that are to be deleted, all under the empty text.
     pub const INSTALL_LEAVING: &str = "install-leaving";
-    /// AgentMachine: `namespace/name` of its Agent.
+    /// AgentMachine: `namespace/name` of its Agent; the name alone as long as it tells no more.
     pub const MACHINE_AGENT: &str = "machine-agent";
     /// AgentMachine: `namespace/name` of the Machine that owns it.
     pub const MACHINE_OWNER: &str = "machine-owner";
@@ -152,6 +160,7 @@ pub struct Mirrors {
     pub nmstate_configs: Mirror<NMStateConfig>,
     pub agent_classifications: Mirror<AgentClassification>,
     pub agent_service_configs: Mirror<AgentServiceConfig>,
+    pub hosted_service_configs: Mirror<HypershiftAgentServiceConfig>,
     pub agent_cluster_installs: Mirror<AgentClusterInstall>,
     pub cluster_deployments: Mirror<ClusterDeployment>,
     pub cluster_image_sets: Mirror<ClusterImageSet>,
@@ -196,10 +205,14 @@ impl Mirrors {
                 .index(index::AGENT_TOKEN, agent_token)
                 .index(index::AGENT_MACHINE, agent_machine)
                 .index(index::AGENT_MAC, agent_macs)
+                .index(index::AGENT_NAME, |agent| {
+                    agent.metadata.name.iter().cloned().collect()
+                })
                 .index(index::AGENT_NAMESPACE, namespace_of),
             nmstate_configs: mirror(kube, &here).index(index::NMSTATE_NAMESPACE, namespace_of),
             agent_classifications: mirror(kube, &here).index(index::CLASSIFICATION_NAMESPACE, namespace_of),
             agent_service_configs: mirror(kube, &everywhere),
+            hosted_service_configs: mirror(kube, &here),
             agent_cluster_installs: mirror(kube, &here)
                 .index(index::INSTALL_CLUSTER, install_cluster)
                 .index(index::INSTALL_LEAVING, install_leaving),
@@ -243,6 +256,7 @@ impl Mirrors {
         self.nmstate_configs.ready().await;
         self.agent_classifications.ready().await;
         self.agent_service_configs.ready().await;
+        self.hosted_service_configs.ready().await;
         self.agent_cluster_installs.ready().await;
         self.cluster_deployments.ready().await;
         self.cluster_image_sets.ready().await;
@@ -280,6 +294,9 @@ impl Context {
             mirrors
                 .agent_service_configs
                 .run(|change| self.tell(&hooks.agent_service_config, change)),
+            mirrors
+                .hosted_service_configs
+                .run(|change| self.tell(&hooks.hosted_service_config, change)),
             mirrors
                 .agent_cluster_installs
                 .run(|change| self.tell(&hooks.agent_cluster_install, change)),
@@ -431,11 +448,7 @@ fn install_leaving(install: &AgentClusterInstall) -> Vec<String> {
 }
 
 fn machine_agent(machine: &AgentMachine) -> Vec<String> {
-    let agent = machine
-        .status
-        .iter()
-        .filter_map(|status| status.agent_ref.as_ref());
-    agent.map(|agent| Key::from(agent).to_string()).collect()
+    machine.named_agent().iter().map(ToString::to_string).collect()
 }
 
 fn machine_owner(machine: &AgentMachine) -> Vec<String> {

@@ -6,7 +6,8 @@ use super::Context;
 use super::mirror::Change;
 use crate::crd::{
     Agent, AgentClassification, AgentCluster, AgentClusterInstall, AgentMachine, AgentServiceConfig,
-    BareMetalHost, ClusterDeployment, ClusterImageSet, InfraEnv, NMStateConfig, PreprovisioningImage, capi,
+    BareMetalHost, ClusterDeployment, ClusterImageSet, HypershiftAgentServiceConfig, InfraEnv, NMStateConfig,
+    PreprovisioningImage, capi,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use muster_contract::v1::change::Change as HubChange;
@@ -21,6 +22,7 @@ pub struct Hooks {
     pub nmstate_config: Vec<Hook<NMStateConfig>>,
     pub agent_classification: Vec<Hook<AgentClassification>>,
     pub agent_service_config: Vec<Hook<AgentServiceConfig>>,
+    pub hosted_service_config: Vec<Hook<HypershiftAgentServiceConfig>>,
     pub agent_cluster_install: Vec<Hook<AgentClusterInstall>>,
     pub cluster_deployment: Vec<Hook<ClusterDeployment>>,
     pub cluster_image_set: Vec<Hook<ClusterImageSet>>,

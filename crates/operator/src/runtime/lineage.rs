@@ -10,7 +10,9 @@ use crate::error::Error;
 use crate::key::Key;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Resource, ResourceExt};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// As much of the chain as there is.
 #[derive(Debug, Clone, Default)]
@@ -23,9 +25,7 @@ pub struct Lineage {
 impl Lineage {
     /// The ClusterDeployment that stands for the cluster, once there is one.
     pub fn deployment(&self) -> Option<&ClusterRef> {
-        let status = self.agent_cluster.as_ref()?.status.as_ref()?;
-        let reference = &status.cluster_deployment_reference;
-        (!reference.name.is_empty()).then_some(reference)
+        self.agent_cluster.as_ref()?.deployment()
     }
 
     /// Nobody may touch anything of the cluster.
@@ -60,29 +60,99 @@ impl Context {
         Ok(lineage)
     }
 
-    /// What runs the control plane of a cluster in this namespace. `None` when it is not there or may not be seen.
-    pub async fn control_plane(
-        &self,
-        namespace: &str,
-        reference: &ForeignRef,
-    ) -> Result<Option<Arc<ControlPlane>>, Error> {
+    /// What runs the control plane of a cluster in this namespace. Those of HyperShift are watched; others are asked for,
+    /// and a refusal is believed for a while.
+    pub async fn control_plane(&self, namespace: &str, reference: &ForeignRef) -> Result<Plane, Error> {
         if reference.is_hosted() {
             let key = Key::new(namespace, &reference.name);
-            return self.mirrors.control_planes.find(&key).await;
+            let found = self.mirrors.control_planes.find(&key).await?;
+            return Ok(found.map_or(Plane::Absent, Plane::Found));
         }
+        let question = (Key::new(namespace, &reference.name), reference.clone());
+        if let Some(refusal) = self.planes.refused(&question) {
+            return Ok(refusal);
+        }
+        let answer = self.ask_for_control_plane(namespace, reference).await?;
+        self.planes.remember(question, &answer);
+        Ok(answer)
+    }
+
+    async fn ask_for_control_plane(&self, namespace: &str, reference: &ForeignRef) -> Result<Plane, Error> {
         // Newer references do not tell the version.
         for version in ["v1beta1", "v1beta2"] {
             let kind = GroupVersionKind::gvk(reference.group(), version, &reference.kind);
-            let api: Api<DynamicObject> =
-                Api::namespaced_with(self.kube.clone(), namespace, &ApiResource::from_gvk(&kind));
+            let resource = ApiResource::from_gvk(&kind);
+            let api: Api<DynamicObject> = Api::namespaced_with(self.kube.clone(), namespace, &resource);
             match api.get(&reference.name).await {
-                Ok(object) => return Ok(parse(object).map(Arc::new)),
-                Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => {}
+                Ok(object) => {
+                    let plane = parse(object).map(Arc::new);
+                    return Ok(plane.map_or(Plane::Absent, Plane::Found));
+                }
+                // Rights are the same for all versions.
+                Err(kube::Error::Api(status)) if status.code == 403 => {
+                    let what = format!("{}.{}", resource.plural, resource.group);
+                    return Ok(Plane::NotAllowed(what));
+                }
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(None)
+        Ok(Plane::Absent)
     }
+}
+
+/// A control plane, or why there is none.
+#[derive(Debug, Clone)]
+pub enum Plane {
+    Found(Arc<ControlPlane>),
+    Absent,
+    /// Nobody gave the operator the right to read these resources.
+    NotAllowed(String),
+}
+
+impl Plane {
+    /// How long it is believed that a control plane is not there or may not be read: each machine that waits for an Agent
+    /// would ask again whenever any Agent changes. Objects come sooner than rights.
+    pub fn refusal_holds(&self) -> Duration {
+        match self {
+            Self::Found(_) => Duration::ZERO,
+            Self::Absent => Duration::from_secs(15),
+            Self::NotAllowed(_) => Duration::from_secs(60),
+        }
+    }
+}
+
+/// Which control plane was asked for, where.
+type Question = (Key, ForeignRef);
+
+/// Control planes that could not be read lately.
+#[derive(Debug, Default)]
+pub struct Planes {
+    refusals: Mutex<HashMap<Question, (Instant, Plane)>>,
+}
+
+impl Planes {
+    fn refused(&self, question: &Question) -> Option<Plane> {
+        let refusals = self.refusals();
+        let known = refusals.get(question).filter(|known| holds(known));
+        known.map(|(_, refusal)| refusal.clone())
+    }
+
+    fn remember(&self, question: Question, answer: &Plane) {
+        let mut refusals = self.refusals();
+        refusals.retain(|_, known| holds(known));
+        if !answer.refusal_holds().is_zero() {
+            refusals.insert(question, (Instant::now(), answer.clone()));
+        }
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, HashMap<Question, (Instant, Plane)>> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn holds((at, refusal): &(Instant, Plane)) -> bool {
+    at.elapsed() < refusal.refusal_holds()
 }
 
 fn is_agent_cluster(reference: &ForeignRef) -> bool {

@@ -5,6 +5,7 @@
 
 use crate::error::{Error, chain};
 use crate::key::Key;
+use crate::runtime::foreign::there;
 use futures_util::TryStreamExt;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::Resource;
@@ -91,6 +92,11 @@ impl<K> Change<K> {
     pub fn objects(&self) -> impl Iterator<Item = &K> {
         self.before.iter().chain(&self.after).map(Arc::as_ref)
     }
+
+    /// Whether this part of it is another one now. What came or went differs in everything.
+    pub fn differs_in<'a, T: PartialEq>(&'a self, part: impl Fn(&'a K) -> T) -> bool {
+        self.before.as_deref().map(&part) != self.after.as_deref().map(&part)
+    }
 }
 
 impl<K: Kind> Mirror<K> {
@@ -155,7 +161,7 @@ impl<K: Kind> Mirror<K> {
         if key.name.is_empty() || self.scope.labels.is_none() && self.covers(&key.namespace) {
             return Ok(None);
         }
-        let found = self.api(&key.namespace).get_opt(&key.name).await?;
+        let found = there(self.api(&key.namespace).get(&key.name).await)?;
         Ok(found.and_then(|object| parse(object)).map(Arc::new))
     }
 
@@ -203,7 +209,8 @@ impl<K: Kind> Mirror<K> {
         resource.api_version = format!("{}/{version}", resource.group);
     }
 
-    fn covers(&self, namespace: &str) -> bool {
+    /// Whether changes in this namespace are heard of.
+    pub fn covers(&self, namespace: &str) -> bool {
         self.scope.namespaces.is_empty() || self.scope.namespaces.iter().any(|ours| ours == namespace)
     }
 
@@ -291,7 +298,8 @@ impl<K: Kind> Mirror<K> {
     /// Takes over what the API answered to a write. What is not watched is not kept: nobody would tell when it goes.
     pub fn took(&self, object: DynamicObject, tell: impl Fn(&Change<K>)) {
         let selector = self.scope.labels.as_deref();
-        if selector.is_none_or(|selector| selects(selector, object.metadata.labels.as_ref())) {
+        let is_selected = selector.is_none_or(|selector| selects(selector, object.metadata.labels.as_ref()));
+        if is_selected && self.covers(&Key::of(&object).namespace) {
             self.put(object, &tell);
         }
     }

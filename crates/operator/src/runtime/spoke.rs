@@ -59,12 +59,9 @@ impl Context {
             .value(data::KUBECONFIG)
             .filter(|text| !text.trim().is_empty());
         let text = text.ok_or(NoSpoke::NoKubeconfig)?;
-        let hosted = deployment.is_some_and(|deployment| {
-            let control_plane = Key::new(&cluster.namespace, &deployment.spec.cluster_name);
-            let of_machines = deployment.labels().contains_key(label::AGENT_CLUSTER);
-            of_machines && self.mirrors.control_planes.get(&control_plane).is_some()
+        let server = hosted_server(cluster, deployment.as_deref(), |control_plane| {
+            self.mirrors.control_planes.get(control_plane).is_some()
         });
-        let server = hosted.then(|| format!("https://kube-apiserver.{}.svc:6443", cluster.namespace));
         if !secret.missing_labels.is_empty() {
             let secrets = (&self.mirrors.secrets, self.hooks.secret.as_slice());
             let labelled = self.label(WRITER, secrets, &key, &secret.missing_labels).await;
@@ -85,6 +82,20 @@ fn secret_name(cluster: &Key, deployment: Option<&ClusterDeployment>) -> String 
     named
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| format!("{}-admin-kubeconfig", cluster.name))
+}
+
+/// Where the API of a cluster is whose control plane runs here: its kubeconfig names a place for those outside, which may
+/// not be reached from inside. `None` when the kubeconfig counts.
+fn hosted_server(
+    cluster: &Key,
+    deployment: Option<&ClusterDeployment>,
+    runs_here: impl FnOnce(&Key) -> bool,
+) -> Option<String> {
+    let deployment = deployment?;
+    let of_machines = deployment.labels().contains_key(label::AGENT_CLUSTER);
+    let control_plane = Key::new(&cluster.namespace, &deployment.spec.cluster_name);
+    (of_machines && runs_here(&control_plane))
+        .then(|| format!("https://kube-apiserver.{}.svc:6443", cluster.namespace))
 }
 
 impl Spokes {
@@ -112,7 +123,7 @@ impl Spokes {
 }
 
 /// The causes never quote the kubeconfig: it holds credentials.
-async fn make(text: &str, server: Option<String>) -> Result<Client, String> {
+async fn config(text: &str, server: Option<String>) -> Result<Config, String> {
     let mut file = kubeconfig::read(text)?;
     if let Some(server) = server {
         for cluster in &mut file.clusters {
@@ -122,10 +133,18 @@ async fn make(text: &str, server: Option<String>) -> Result<Client, String> {
         }
     }
     let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
-    let mut config = config.map_err(|_| "the kubeconfig of the cluster cannot be used".to_owned())?;
+    let mut config = config.map_err(unusable)?;
     config.connect_timeout = Some(CONNECT);
     config.read_timeout = Some(READ);
-    let unusable = |_| "the kubeconfig of the cluster cannot be used".to_owned();
+    Ok(config)
+}
+
+fn unusable<E>(_: E) -> String {
+    "the kubeconfig of the cluster cannot be used".to_owned()
+}
+
+async fn make(text: &str, server: Option<String>) -> Result<Client, String> {
+    let config = config(text, server).await?;
     // An authority of this machine that cannot be used must not stand in the way of the cluster's own.
     let with_system = Client::try_from(trusting(config.clone(), trust::of_system()));
     with_system
@@ -153,6 +172,75 @@ mod tests {
         metadata.admin_kubeconfig_secret_ref.name = "other".into();
         deployment.spec.cluster_metadata = Some(metadata);
         assert_eq!(secret_name(&key, Some(&deployment)), "other");
+    }
+
+    #[test]
+    fn a_cluster_whose_control_plane_runs_here_is_reached_inside() {
+        let key = Key::new("hosted-blue", "blue-deployment");
+        let mut deployment = ClusterDeployment::default();
+        deployment.spec.cluster_name = "blue".into();
+        let its_own = |asked: &Key| *asked == Key::new("hosted-blue", "blue");
+        assert_eq!(
+            hosted_server(&key, Some(&deployment), its_own),
+            None,
+            "it is no cluster of Cluster API"
+        );
+        deployment
+            .labels_mut()
+            .insert(label::AGENT_CLUSTER.into(), "blue".into());
+        assert_eq!(
+            hosted_server(&key, Some(&deployment), its_own).as_deref(),
+            Some("https://kube-apiserver.hosted-blue.svc:6443")
+        );
+        assert_eq!(
+            hosted_server(&key, Some(&deployment), |_| false),
+            None,
+            "it runs elsewhere"
+        );
+        assert_eq!(hosted_server(&key, None, |_| true), None, "nobody describes it");
+    }
+
+    /// Clients made of it are told apart by the namespace.
+    fn kubeconfig(namespace: &str) -> String {
+        let context = serde_json::json!({ "cluster": "c", "user": "u", "namespace": namespace });
+        serde_json::json!({
+            "current-context": "c", "contexts": [{ "name": "c", "context": context }],
+            "clusters": [{ "name": "c", "cluster": { "server": "https://192.0.2.1" } }],
+            "users": [{ "name": "u", "user": { "token": "hunter2" } }],
+        })
+        .to_string()
+    }
+
+    #[tokio::test]
+    async fn a_client_is_kept_until_its_kubeconfig_or_its_server_changes() {
+        let (spokes, key) = (Spokes::default(), Key::new("clusters", "blue"));
+        let inside = || Some("https://kube-apiserver.blue.svc:6443".to_owned());
+        let kept = make(&kubeconfig("kept"), None).await.unwrap();
+        let ask = async |namespace: &str, server: Option<String>| {
+            let client = spokes.client(&key, &kubeconfig(namespace), server).await.unwrap();
+            // Whoever gets this one the next time got it from memory.
+            let mut known = spokes.known.lock().unwrap();
+            known.get_mut(&key).unwrap().1 = kept.clone();
+            client.default_namespace().to_owned()
+        };
+        assert_eq!(ask("one", None).await, "one");
+        assert_eq!(ask("one", None).await, "kept");
+        assert_eq!(ask("two", None).await, "two", "another kubeconfig");
+        assert_eq!(ask("two", inside()).await, "two", "another server");
+        assert_eq!(ask("two", inside()).await, "kept");
+    }
+
+    #[tokio::test]
+    async fn the_server_inside_counts_instead_of_the_one_in_the_kubeconfig() {
+        let server = async |given: Option<&str>| {
+            let made = config(&kubeconfig("one"), given.map(str::to_owned))
+                .await
+                .unwrap();
+            made.cluster_url.to_string()
+        };
+        assert_eq!(server(None).await, "https://192.0.2.1/");
+        let inside = "https://kube-apiserver.blue.svc:6443/";
+        assert_eq!(server(Some(inside)).await, inside);
     }
 
     #[tokio::test]

@@ -23,6 +23,11 @@ impl Told {
         self.hashes().insert((id, what), hash);
     }
 
+    /// It may be otherwise by now.
+    pub fn forget_one(&self, id: Uuid, what: &'static str) {
+        self.hashes().remove(&(id, what));
+    }
+
     pub fn forget(&self, id: Uuid) {
         self.hashes().retain(|(of, _), _| *of != id);
     }
@@ -49,6 +54,11 @@ mod tests {
         assert!(told.knows(id, "pull-secret", "a"));
         assert!(!told.knows(id, "pull-secret", "b"));
         told.forget(id);
+        assert!(!told.knows(id, "pull-secret", "a"));
+        told.remember(id, "pull-secret", "a");
+        told.forget_one(id, "manifests");
+        assert!(told.knows(id, "pull-secret", "a"));
+        told.forget_one(id, "pull-secret");
         assert!(!told.knows(id, "pull-secret", "a"));
         told.remember(id, "pull-secret", "a");
         told.forget_all();

@@ -69,11 +69,34 @@ mod tests {
         assert_eq!(merged(&own[..1], &[]), [cert("own")]);
     }
 
+    const REAL: &str = include_str!("../controller/bare_metal_host/plan/tests/authority.pem");
+    const EMPTY: &str = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
+    const KEY: &str = "-----BEGIN PRIVATE KEY-----\naGVsbG8=\n-----END PRIVATE KEY-----\n";
+
+    /// What a bundle of one certificate holds.
+    fn contents(pem: &str) -> Vec<u8> {
+        let block = Pem::iter_from_buffer(pem.as_bytes()).next();
+        block.expect("a block").expect("one that can be read").contents
+    }
+
     #[test]
-    fn what_is_no_certificate_is_left_out() {
-        let bundle = "# comment\n-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n\
-            -----BEGIN PRIVATE KEY-----\naGVsbG8=\n-----END PRIVATE KEY-----\n";
-        assert!(certificates(bundle.as_bytes()).is_empty());
+    fn what_is_no_certificate_is_left_out_and_what_is_one_is_read() {
+        let bundle = format!("# comment\n{EMPTY}{KEY}{REAL}");
+        assert_eq!(certificates(bundle.as_bytes()), [contents(REAL)]);
+        let mislabelled = REAL.replace("CERTIFICATE", "PRIVATE KEY");
+        assert!(certificates(mislabelled.as_bytes()).is_empty());
         assert!(certificates(b"\xff nothing").is_empty());
+    }
+
+    #[test]
+    fn a_bundle_is_certificates_and_nothing_else() {
+        assert!(is_bundle(REAL.as_bytes()));
+        assert!(is_bundle(format!("{REAL}{REAL}").as_bytes()));
+        for other in ["", "nothing", EMPTY, KEY] {
+            assert!(!is_bundle(other.as_bytes()), "{other}");
+            assert!(
+                other.is_empty() || other == "nothing" || !is_bundle(format!("{REAL}{other}").as_bytes())
+            );
+        }
     }
 }

@@ -8,7 +8,7 @@ use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, AgentClassification, AgentClusterInstall, InfraEnv};
 use serde_json::{Value, json};
 
-fn refusal<T>(answer: Result<T, kube::Error>) -> String {
+pub fn refusal<T>(answer: Result<T, kube::Error>) -> String {
     match answer.map(drop).unwrap_err() {
         kube::Error::Api(status) => {
             assert_eq!(status.code, 422, "{}", status.message);
@@ -18,7 +18,7 @@ fn refusal<T>(answer: Result<T, kube::Error>) -> String {
     }
 }
 
-async fn put(world: &World, object: Value) -> Result<DynamicObject, kube::Error> {
+pub async fn put(world: &World, object: Value) -> Result<DynamicObject, kube::Error> {
     let (api_version, kind) = (
         object["apiVersion"].as_str().unwrap(),
         object["kind"].as_str().unwrap(),
@@ -30,7 +30,7 @@ async fn put(world: &World, object: Value) -> Result<DynamicObject, kube::Error>
         .await
 }
 
-fn infra_env(name: &str, spec: Value) -> Value {
+pub fn infra_env(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "agent-install.openshift.io/v1beta1", "kind": "InfraEnv", "metadata": {"name": name},
         "spec": spec})
 }
@@ -73,10 +73,12 @@ async fn an_infra_env_keeps_its_cluster_and_architecture() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_infra_env_has_a_cluster_or_an_os_image_and_known_words() {
+async fn a_new_infra_env_may_have_a_cluster_and_an_os_image_and_has_known_words() {
     let world = World::without_operator().await;
     let both = json!({"pullSecretRef": {"name": "p"}, "clusterRef": {"name": "c"}, "osImageVersion": "4.18"});
-    assert!(refusal(put(&world, infra_env("a", both)).await).contains("not both"));
+    put(&world, infra_env("both", both))
+        .await
+        .expect("as it comes from a backup; the controller decides what counts");
     let word = json!({"pullSecretRef": {"name": "p"}, "ipxeScriptType": "Sometimes"});
     assert!(refusal(put(&world, infra_env("a", word)).await).contains("ipxeScriptType"));
     let blank =
@@ -90,7 +92,16 @@ async fn a_new_infra_env_has_a_cluster_or_an_os_image_and_known_words() {
     assert_eq!(made.data["spec"]["ipxeScriptType"], "DiscoveryImageAlways");
 }
 
-async fn agent(world: &World, name: &str, state: &str, kind: &str) {
+const INSTALLING: [&str; 6] = [
+    "preparing-for-installation",
+    "preparing-failed",
+    "preparing-successful",
+    "installing",
+    "installing-in-progress",
+    "installing-pending-user-action",
+];
+
+pub async fn agent(world: &World, name: &str, state: &str, kind: &str) {
     let spec = AgentSpec {
         cluster_deployment_name: Some(ClusterRef {
             name: "c".into(),
@@ -117,29 +128,34 @@ async fn agent(world: &World, name: &str, state: &str, kind: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn l9_l10_a_host_is_not_taken_from_under_an_installation_unless_it_joins_an_installed_cluster() {
     let world = World::without_operator().await;
-    agent(&world, "day1", "installing-in-progress", "Host").await;
-    agent(
-        &world,
-        "day2",
-        "installing-in-progress",
-        "AddToExistingClusterHost",
-    )
-    .await;
     agent(&world, "ready", "known", "Host").await;
-    let patch = async |name, spec| {
-        world
-            .patch::<Agent>(&world.pool, name, json!({"spec": spec}))
-            .await
+    let patch = async |name: &str, spec: Value| {
+        let spec = json!({"spec": spec});
+        world.patch::<Agent>(&world.pool, name, spec).await
     };
     let free = json!({"clusterDeploymentName": null});
     let other = json!({"clusterDeploymentName": {"name": "other"}});
-    assert!(refusal(patch("day1", free.clone()).await).contains("being installed"));
-    assert!(refusal(patch("day1", other.clone()).await).contains("being installed"));
-    assert!(refusal(patch("day2", other.clone()).await).contains("being installed"));
-    patch("day1", json!({"approved": true}))
-        .await
-        .expect("something else");
-    patch("day2", free).await.expect("a host that joins may leave");
+    for state in INSTALLING {
+        let (day1, day2) = (format!("day1-{state}"), format!("day2-{state}"));
+        agent(&world, &day1, state, "Host").await;
+        agent(&world, &day2, state, "AddToExistingClusterHost").await;
+        for (name, wish) in [(&day1, &free), (&day1, &other), (&day2, &other)] {
+            let refused = refusal(patch(name, wish.clone()).await);
+            assert!(refused.contains("being installed"), "{name}: {refused}");
+        }
+        patch(&day1, json!({"approved": true}))
+            .await
+            .expect("something else");
+        patch(&day2, free.clone())
+            .await
+            .expect("a host that joins may leave");
+    }
+    for state in ["installed", "error", "cancelled", "added-to-existing-cluster"] {
+        agent(&world, state, state, "Host").await;
+        patch(state, free.clone())
+            .await
+            .expect("the installation is over");
+    }
     patch("ready", other).await.expect("nothing is installed yet");
 }
 
@@ -155,7 +171,7 @@ async fn toy_21_an_agent_without_role_or_approved_is_refused_and_ours_are_not() 
     assert!(refusal(world.patch::<Agent>(&world.pool, "ours", disks).await).contains("installation_disk"));
 }
 
-fn install(name: &str, spec: Value) -> Value {
+pub fn install(name: &str, spec: Value) -> Value {
     let mut whole = json!({"clusterDeploymentRef": {"name": "c"}, "imageSetRef": {"name": "4.18"}, "networking": {},
         "provisionRequirements": {"controlPlaneAgents": 3}});
     for (key, value) in spec.as_object().unwrap() {
@@ -258,9 +274,8 @@ async fn who_manages_the_network_may_be_spelled_out_while_a_cluster_is_being_ins
     let world = World::without_operator().await;
     let one = json!({"provisionRequirements": {"controlPlaneAgents": 1}});
     put(&world, install("one", one)).await.unwrap();
-    put(&world, install("external", json!({"platformType": "External"})))
-        .await
-        .unwrap();
+    let external = json!({"platformType": "External", "external": {"platformName": "mine"}});
+    put(&world, install("external", external)).await.unwrap();
     for name in ["one", "external"] {
         let conditions =
             json!([{"type": "Completed", "status": "False", "reason": "InstallationInProgress"}]);
@@ -338,9 +353,21 @@ async fn a_classification_is_a_legal_label_for_ever() {
     assert!(refusal(put(&world, classification("a", "a/b", "x")).await).contains("labelKey"));
     assert!(refusal(put(&world, classification("a", "size", "QUERYERROR-x")).await).contains("QUERYERROR"));
     put(&world, classification("a", "size", "large")).await.unwrap();
-    let patch = json!({"spec": {"labelValue": "small"}});
-    let answer = world.patch::<AgentClassification>(&world.pool, "a", patch).await;
-    assert!(refusal(answer).contains("labelValue cannot be changed"));
+    for field in ["labelKey", "labelValue"] {
+        let patch = json!({"spec": {field: "small"}});
+        let answer = world.patch::<AgentClassification>(&world.pool, "a", patch).await;
+        assert!(refusal(answer).contains(&format!("{field} cannot be changed")));
+    }
+    let longest = "x".repeat(63);
+    put(&world, classification("long", "size", &longest))
+        .await
+        .unwrap();
+    for illegal in [format!("{longest}x"), "x-".into(), "a b".into()] {
+        assert!(
+            refusal(put(&world, classification("b", "size", &illegal)).await).contains("at most 63"),
+            "{illegal}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ use crate::lent::{machine, says, stage, state, word};
 use crate::world::World;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use muster_contract::v2::cluster_setting::ReleaseArchitecture;
 use muster_operator::crd::infra_env::AgentApproval;
 use muster_operator::crd::keys::{annotation, finalizer, label};
@@ -450,11 +450,7 @@ async fn r10_with_its_infra_env_an_agent_goes_too() {
     let world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.silent_host(pool).await;
-    world
-        .api::<InfraEnv>(&world.pool)
-        .delete("lab", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<InfraEnv>(&world.pool, "lab").await;
     world.gone::<InfraEnv>(&world.pool, "lab").await;
     world.gone::<Agent>(&world.pool, &name).await;
     assert_eq!(
@@ -474,11 +470,7 @@ async fn a_deleted_agent_takes_its_host_out_of_the_hub() {
     let world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.silent_host(pool).await;
-    world
-        .api::<Agent>(&world.pool)
-        .delete(&name, &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<Agent>(&world.pool, &name).await;
     world.gone::<Agent>(&world.pool, &name).await;
     assert_eq!(
         world

@@ -3,7 +3,7 @@
 use crate::lent::{says, word};
 use crate::world::{PULL_SECRET, World, condition, id_of};
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams};
+use kube::api::{Api, ListParams};
 use muster_operator::crd::infra_env::IMAGE_CREATED;
 use muster_operator::crd::keys::{annotation, label};
 use muster_operator::crd::{Agent, InfraEnv};
@@ -57,11 +57,7 @@ async fn agents_stay_with_their_infra_env_when_a_copy_of_it_comes_and_goes() {
     assert_eq!(owners, ["lab"]);
     let second = world.silent_host(pool).await;
     assert_eq!(world.agent(&second).await.labels()[label::INFRA_ENV], "lab");
-    world
-        .api::<InfraEnv>(&world.pool)
-        .delete("a-copy", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<InfraEnv>(&world.pool, "a-copy").await;
     world.gone::<InfraEnv>(&world.pool, "a-copy").await;
     world.operator().idle().await;
     let agent = world.agent(&name).await;

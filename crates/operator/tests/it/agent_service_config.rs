@@ -3,7 +3,7 @@
 use crate::world::{World, condition};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
-use muster_operator::crd::AgentServiceConfig;
+use muster_operator::crd::{AgentServiceConfig, HypershiftAgentServiceConfig};
 use serde_json::json;
 use std::time::Duration;
 
@@ -52,4 +52,33 @@ async fn settings_that_have_no_effect_are_named_until_they_are_gone() {
         .unwrap();
     said(&api, "True", "ReconcileSucceeded").await;
     api.delete("agent", &DeleteParams::default()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn that_of_a_hosted_cluster_applies_and_says_that_nobody_serves_it_from_here() {
+    let mut world = World::without_operator().await;
+    world.start_operator_with("agent-service-config").await;
+    let volume =
+        json!({ "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "10Gi" } } });
+    let config: HypershiftAgentServiceConfig = serde_json::from_value(json!({
+        "apiVersion": "agent-install.openshift.io/v1beta1", "kind": "HypershiftAgentServiceConfig",
+        "metadata": { "name": "hosted" },
+        "spec": { "databaseStorage": volume, "filesystemStorage": volume,
+            "kubeconfigSecretRef": { "name": "hosted-kubeconfig" } },
+    }))
+    .unwrap();
+    world.create(&world.pool, &config).await;
+    let says = |config: &HypershiftAgentServiceConfig| {
+        let shown = config.status.as_ref();
+        let found = shown.and_then(|shown| condition(&shown.conditions, "ReconcileCompleted"));
+        found.is_some_and(|found| (found.0, found.1) == ("False", "HostedClusterNotServed"))
+    };
+    world
+        .when::<HypershiftAgentServiceConfig>(&world.pool, "hosted", "told", says)
+        .await;
+    let nameless = json!({ "spec": { "kubeconfigSecretRef": null } });
+    let refused = world
+        .patch::<HypershiftAgentServiceConfig>(&world.pool, "hosted", nameless)
+        .await;
+    assert!(refused.unwrap_err().to_string().contains("kubeconfigSecretRef"));
 }

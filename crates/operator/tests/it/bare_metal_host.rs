@@ -2,7 +2,7 @@
 
 use crate::described::one_host;
 use crate::lent::{machine, says, state, word};
-use crate::metal::{HOST, MetalOperator, Room, image, method, noted};
+use crate::metal::{HOST, HardwareDetails, MetalOperator, Room, image, method, noted};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
@@ -79,6 +79,9 @@ async fn r4_a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_ba
         })
         .await;
     let details = noted(&told, annotation::METAL3_HARDWARE_DETAILS).unwrap();
+    if let Err(error) = HardwareDetails::read(details) {
+        panic!("toy 22: the bare metal operator refuses this: {error}: {details}");
+    }
     let details: Value = serde_json::from_str(details).unwrap();
     assert_eq!(details["hostname"], "rack-one");
     assert!(details["ramMebibytes"].as_i64() > Some(0) && details["nics"][0]["mac"].is_string());
@@ -321,6 +324,67 @@ async fn toy_04_a_detached_machine_keeps_what_it_boots_when_the_image_becomes_an
         .await;
     room.when("booted anew", |host| image(host).is_some_and(|url| url != before))
         .await;
+}
+
+/// Something else is in the image from now on; its address, as soon as the InfraEnv tells it.
+async fn edited(room: &Room, path: &str, before: &str) -> String {
+    let config = json!({ "ignition": { "version": "3.1.0" }, "storage": { "files": [{ "path": path }] } });
+    let patch = json!({ "spec": { "ignitionConfigOverride": config.to_string() } });
+    let pool = &room.world.pool;
+    room.world.patch::<InfraEnv>(pool, "lab", patch).await.unwrap();
+    let newer = |infra_env: &InfraEnv| {
+        let url = infra_env.status.as_ref().map(|status| &status.iso_download_url);
+        url.is_some_and(|url| url != before && !url.is_empty())
+    };
+    let infra_env = room.world.when(pool, "lab", "another image", newer).await;
+    infra_env.status.unwrap().iso_download_url
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_07_a_changed_live_image_reaches_a_free_machine_and_none_that_is_installed_or_being_installed() {
+    let mut room = Room::start(MetalBoot::LiveImage).await;
+    let metal = MetalOperator::start(&room);
+    let pool = room.world.pool_of("lab", |_| ()).await;
+    room.machine(&machine(pool, 0).mac(0), json!({})).await;
+    let booted = room.when("booted", |host| host.state() == "provisioned").await;
+    let first = image(&booted).unwrap().to_owned();
+    let remote = room.world.fleet(pool, 1, |config| {
+        config.first_index = 0;
+        config.return_boots = None;
+        config.install_time = Some(Duration::from_secs(20));
+    });
+    metal.remote.set(remote).unwrap();
+    let name = machine(pool, 0).id().to_string();
+    room.world.agent_in(&name, "known-unbound").await;
+    room.idle().await;
+    metal.diary();
+
+    let second = edited(&room, "/etc/second", &first).await;
+    metal
+        .has_done(&[
+            "deprovisioning",
+            "available",
+            "provisioning",
+            "provisioned",
+            "boot",
+        ])
+        .await;
+    assert_eq!(image(&room.now().await), Some(second.as_str()));
+    room.world.agent_in(&name, "known-unbound").await;
+    room.idle().await;
+
+    room.world.describe("blue", one_host()).await;
+    room.world.want(&name, Some("blue")).await.unwrap();
+    room.world.agent_in(&name, "installing-in-progress").await;
+    let third = edited(&room, "/etc/third", &second).await;
+    assert_eq!(image(&room.looked_at().await), Some(second.as_str()));
+    room.world.install_in("blue", "adding-hosts").await;
+    room.when("given away", is_given_away).await;
+    metal.has_done(&["detached"]).await;
+    edited(&room, "/etc/fourth", &third).await;
+    room.idle().await;
+    assert_eq!(image(&room.now().await), Some(second.as_str()));
+    assert!(metal.diary().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

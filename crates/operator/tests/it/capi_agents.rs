@@ -24,6 +24,9 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+/// The hub's side alone.
+const WITHOUT_PROVIDER: &str = "-agent-cluster,-agent-machine,-node-provider-id";
+
 /// What the released provider takes.
 fn is_selectable(agent: &Agent) -> bool {
     let is = |type_: &str, wanted: &str| said(agent, type_).0 == wanted;
@@ -85,9 +88,7 @@ struct Shared {
 impl Shared {
     async fn start() -> Self {
         let mut world = World::without_operator().await;
-        world
-            .start_operator_with("-agent-cluster,-agent-machine,-node-provider-id")
-            .await;
+        world.start_operator_with(WITHOUT_PROVIDER).await;
         let diary = Diary::open(&world);
         let pool = world
             .pool_of("lab", |infra_env| {
@@ -264,10 +265,7 @@ async fn our_agents_are_good_for_the_released_provider_1_also_when_nobody_saw_th
         })
         .await;
     let before = shared.diary.pages().len();
-    shared
-        .world
-        .start_operator_with("-agent-cluster,-agent-machine,-node-provider-id")
-        .await;
+    shared.world.start_operator_with(WITHOUT_PROVIDER).await;
     let offered = async || {
         shared.diary.pages()[before..]
             .iter()
@@ -369,27 +367,46 @@ async fn our_agents_are_good_for_the_released_provider_6_one_that_goes_is_not_of
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn our_agents_are_good_for_the_released_provider_6_also_while_the_hub_is_away() {
+    let shared = Shared::start().await;
+    let world = &shared.world;
+    let before = shared.selectable().await;
+    world.house.close().await;
+    let agents: Api<Agent> = world.api(&world.pool);
+    agents
+        .delete(&shared.name, &DeleteParams::default())
+        .await
+        .unwrap();
+    let hidden = world
+        .agent_when(&shared.name, "is withdrawn", |agent| !is_selectable(agent))
+        .await;
+    assert!(hidden.metadata.deletion_timestamp.is_some());
+    assert_eq!(
+        hidden.finalizers(),
+        before.finalizers(),
+        "its host is still the hub's"
+    );
+    for type_ in ["Connected", "Validated"] {
+        assert_eq!(said(&hidden, type_), word("Unknown", "NotAvailable"));
+    }
+    world.house.reopen().await;
+    let pages = async || {
+        let pages = shared.diary.pages();
+        pages.iter().any(|(_, agent)| agent.uid() != before.uid())
+    };
+    world.until("it went, and its host got another", pages).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn our_agents_are_good_for_the_released_provider_7_one_that_comes_back_knows_its_cluster() {
     let shared = Shared::start().await;
     let world = &shared.world;
     world.running_cluster("blue").await;
     world.capi_cluster(Capi::V1Beta2, "blue").await;
-    let reference = json!({ "name": "blue", "namespace": world.clusters });
-    let ready = json!({ "status": { "ready": true, "clusterDeploymentReference": reference } });
-    let merge = |status: Value| Patch::Merge(status);
-    world
-        .api::<muster_operator::crd::AgentCluster>(&world.clusters)
-        .patch_status("blue", &PatchParams::default(), &merge(ready))
-        .await
-        .unwrap();
+    world.cluster_is_ready("blue").await;
     world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
     shared.claim("blue").await;
-    let has = json!({ "status": { "agentRef": { "name": shared.name, "namespace": world.pool } } });
-    world
-        .api::<AgentMachine>(&world.clusters)
-        .patch_status("m1", &PatchParams::default(), &merge(has))
-        .await
-        .unwrap();
+    world.machine_has("m1", &shared.name).await;
     let bound = world.agent_in(&shared.name, "known").await;
     let agents: Api<Agent> = world.api(&world.pool);
     agents
@@ -401,12 +418,68 @@ async fn our_agents_are_good_for_the_released_provider_7_one_that_comes_back_kno
             agent.uid() != bound.uid() && state(agent) == "known"
         })
         .await;
-    assert_eq!(json!(again.spec.cluster_deployment_name), reference);
+    assert_eq!(again.spec.cluster_deployment_name, world.reference("blue"));
     assert_eq!(again.labels()[label::AGENT_MACHINE], "m1");
     assert_eq!(
         again.annotations()[annotation::AGENT_MACHINE_NAMESPACE],
         world.clusters
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_agents_are_good_for_the_released_provider_7_also_when_only_the_id_is_left_of_a_machine() {
+    let mut world = World::without_operator().await;
+    world.start_operator_with(WITHOUT_PROVIDER).await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    world.running_cluster("blue").await;
+    world.capi_cluster(Capi::V1Beta2, "blue").await;
+    world.cluster_is_ready("blue").await;
+    let host = Uuid::new_v4();
+    let id = json!({ "providerID": format!("agent://{host}") });
+    world.restored_machine("blue", "m1", id).await;
+    world.operator().idle().await;
+    world.register(pool, host).await;
+    let agent = world
+        .agent_when(&host.to_string(), "is there", |agent| !state(agent).is_empty())
+        .await;
+    assert_eq!(agent.labels()[label::AGENT_MACHINE], "m1");
+    assert_eq!(agent.spec.cluster_deployment_name, world.reference("blue"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_agents_are_good_for_the_released_provider_7_also_when_the_host_booted_another_image() {
+    let mut world = World::without_operator().await;
+    world.start_operator_with(WITHOUT_PROVIDER).await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    let annex = world.pool_of("annex", |_| ()).await;
+    world.running_cluster("blue").await;
+    world.capi_cluster(Capi::V1Beta2, "blue").await;
+    world.cluster_is_ready("blue").await;
+    let name = world.silent_host(pool).await;
+    let (machine, cluster) = ("m1", world.reference("blue"));
+    world
+        .capi_machine(Capi::V1Beta2, "blue", machine, json!({}))
+        .await;
+    let claim = json!({
+        "metadata": { "labels": { label::AGENT_MACHINE: machine },
+            "annotations": { annotation::AGENT_MACHINE_NAMESPACE: world.clusters } },
+        "spec": { "clusterDeploymentName": cluster, "hostname": "written-by-people" },
+    });
+    world.change_agent(&name, claim).await.unwrap();
+    world.machine_has(machine, &name).await;
+    world.register(annex, name.parse().unwrap()).await;
+    let moved = world
+        .agent_when(&name, "is at home elsewhere", |agent| {
+            agent.labels()[label::INFRA_ENV] == "annex"
+        })
+        .await;
+    assert_eq!(moved.labels()[label::AGENT_MACHINE], machine);
+    assert_eq!(
+        moved.annotations()[annotation::AGENT_MACHINE_NAMESPACE],
+        world.clusters
+    );
+    assert_eq!(moved.spec.cluster_deployment_name, cluster);
+    assert_eq!(moved.spec.hostname, "");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -447,13 +520,7 @@ async fn our_agents_are_good_for_the_released_provider_9_words_that_come_apart_a
     world.running_cluster("blue").await;
     world.kubeconfig_of("blue").await;
     world.capi_cluster(Capi::V1Beta2, "blue").await;
-    let reference = json!({ "name": "blue", "namespace": world.clusters });
-    let ready = json!({ "status": { "ready": true, "clusterDeploymentReference": reference } });
-    world
-        .api::<muster_operator::crd::AgentCluster>(&world.clusters)
-        .patch_status("blue", &PatchParams::default(), &Patch::Merge(ready))
-        .await
-        .unwrap();
+    world.cluster_is_ready("blue").await;
     world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
     let nodes: Api<Node> = Api::all(world.kube.clone());
     let node = format!("node-{}", Uuid::new_v4().simple());
@@ -505,12 +572,7 @@ async fn our_agents_are_good_for_the_released_provider_9_what_was_said_once_is_n
     // Ours keeps to the same: whoever was told that a machine is ready, and where, has built on it.
     let world = World::without_operator().await;
     world.hand_made("a", free(), |_| ()).await;
-    // Without the controller that names nodes: it would look for this one again and again.
-    let options = Options {
-        controllers: "agent-cluster,agent-machine".parse().unwrap(),
-        ..world.options()
-    };
-    let provider = run(options).await;
+    let provider = world.provider_without_nodes().await;
     world.hosted_cluster(Capi::V1Beta2, "blue").await;
     world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
     world.lent_machine("m1").await;

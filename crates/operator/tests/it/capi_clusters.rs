@@ -103,6 +103,45 @@ async fn a_deployment_of_another_cluster_is_told_of_and_left_alone_until_it_is_f
     provider.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_control_plane_that_may_not_be_read_is_told_of_and_not_asked_for_again_and_again() {
+    let world = World::without_operator().await;
+    let provider = world.provider().await;
+    let plane = json!({ "controlPlaneRef": {
+        "apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KubeadmControlPlane", "name": "blue",
+    } });
+    world.cluster_with(Capi::V1Beta2, "blue", plane).await;
+    let waits = world
+        .when(&world.clusters, "blue", "waits", |cluster: &AgentCluster| {
+            told(cluster).0 == "WaitingForControlPlane"
+        })
+        .await;
+    let text = told(&waits).1;
+    assert!(
+        text.contains("the verb get on kubeadmcontrolplanes.controlplane.cluster.x-k8s.io"),
+        "{text}"
+    );
+    // With a ClusterDeployment of somebody's own it is ready, and its machines are woken by every Agent.
+    world.running_cluster("blue").await;
+    world.when(&world.clusters, "blue", "ready", is_ready).await;
+    world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
+    world.machine_when("m1", "waits", crate::machines::waits).await;
+    let reads = || provider.requests.snapshot()["get"];
+    let looks = async || provider.counted("looks", "agent-machine").await;
+    let mut before = (reads(), looks().await);
+    for name in ["a", "b", "c"] {
+        before = (reads(), looks().await);
+        let said = crate::machines::but("Validated", "False", "ValidationsFailing");
+        world.hand_made(name, said, |_| ()).await;
+        world
+            .until("it was woken", async || looks().await > before.1)
+            .await;
+    }
+    let lease_questions = looks().await - before.1;
+    assert!(reads() <= before.0 + lease_questions, "nothing else is asked");
+    provider.stop().await;
+}
+
 /// An installed machine, as any provider leaves it, and its node without an id.
 async fn installed(world: &World, name: &str) -> String {
     let node = format!("node-{}", Uuid::new_v4().simple());
@@ -148,13 +187,7 @@ async fn nodes_are_named_as_soon_as_the_cluster_says_where_they_are_and_is_pause
     let first = installed(&world, "m1").await;
     operator.idle().await;
     assert_eq!(named(&first).await, None, "nobody knows its cluster yet");
-    let reference = json!({ "name": "blue", "namespace": world.clusters });
-    let ready = json!({ "status": { "ready": true, "clusterDeploymentReference": reference } });
-    world
-        .api::<AgentCluster>(&world.clusters)
-        .patch_status("blue", &PatchParams::default(), &Patch::Merge(ready))
-        .await
-        .unwrap();
+    world.cluster_is_ready("blue").await;
     world
         .until("the first is named", async || {
             named(&first).await.as_deref() == Some("agent://m1")

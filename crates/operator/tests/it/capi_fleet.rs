@@ -1,7 +1,6 @@
 //! Rows of the acceptance matrix for machines of Cluster API whose hosts the hub knows.
 
 use crate::capi::{northern, unfit_agents};
-use crate::capi_race::counted;
 use crate::capi_whole::restored_deployment;
 use crate::lent::{machine, says as said, state};
 use crate::machines::{Capi, agent_of, holder, message, waits};
@@ -99,7 +98,7 @@ async fn c3_a_host_of_the_hub_stays_bound_when_its_machine_is_paused_and_deleted
     world.start_operator().await;
     world
         .until("it has looked", async || {
-            counted(world.operator(), "muster_operator_looks_total", "agent").await > 1
+            world.operator().counted("looks", "agent").await > 1
         })
         .await;
     assert_eq!(cluster_of(&world, pool, host).await, before);

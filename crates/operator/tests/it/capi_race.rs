@@ -1,7 +1,7 @@
 //! Several who want the same Agents: machines, operators, other providers, and an operator that dies in between.
 
 use crate::machines::{Capi, agent_of, but, free, holder, waits};
-use crate::world::{Running, World, run};
+use crate::world::{World, run};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
@@ -62,30 +62,13 @@ async fn of_machines_that_race_for_agents_each_gets_its_own_also_with_two_operat
     second.stop().await;
 }
 
-/// Carries the name of a machine, as if it had been claimed.
-fn claimed_by(world: &World, machine: &str) -> impl Fn(&mut Agent) {
-    let (machine, namespace, cluster) = (
-        machine.to_owned(),
-        world.clusters.clone(),
-        world.reference("blue"),
-    );
-    move |agent| {
-        agent
-            .labels_mut()
-            .insert(label::AGENT_MACHINE.into(), machine.clone());
-        let note = (annotation::AGENT_MACHINE_NAMESPACE.to_owned(), namespace.clone());
-        agent.annotations_mut().extend([note]);
-        agent.spec.cluster_deployment_name.clone_from(&cluster);
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_agents_that_were_claimed_for_one_machine_one_is_let_go() {
     let world = World::without_operator().await;
     world.hosted_cluster(Capi::V1Beta2, "blue").await;
     world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
     for name in ["a", "b"] {
-        world.hand_made(name, free(), claimed_by(&world, "m1")).await;
+        world.hand_made(name, free(), world.claimed_by("m1")).await;
     }
     let provider = world.provider().await;
     let machine = world.lent_machine("m1").await;
@@ -96,7 +79,7 @@ async fn of_two_agents_that_were_claimed_for_one_machine_one_is_let_go() {
     assert_eq!(holder(&world.agent(&kept).await), Some("m1"));
     // And one more that turns up while the machine goes.
     provider.stop().await;
-    world.hand_made("late", free(), claimed_by(&world, "m1")).await;
+    world.hand_made("late", free(), world.claimed_by("m1")).await;
     world.terminate(Capi::V1Beta2, "m1").await;
     let provider = world.provider().await;
     world.agent_when("late", "is let go", is_free).await;
@@ -111,17 +94,7 @@ async fn a_claim_cut_off_in_the_middle_is_taken_up_again() {
     world.hand_made("a-smaller", free(), |_| ()).await;
     // The label is there, the machine does not know of it yet.
     world
-        .hand_made("b-claimed", but("Bound", "True", "Bound"), |agent| {
-            agent
-                .labels_mut()
-                .insert(label::AGENT_MACHINE.into(), "m1".into());
-            let note = (
-                annotation::AGENT_MACHINE_NAMESPACE.to_owned(),
-                world.clusters.clone(),
-            );
-            agent.annotations_mut().extend([note]);
-            agent.spec.cluster_deployment_name = world.reference("blue");
-        })
+        .hand_made("b-claimed", but("Bound", "True", "Bound"), world.claimed_by("m1"))
         .await;
     // Of the same name elsewhere.
     world
@@ -200,15 +173,6 @@ async fn stale_lease(world: &World) {
     world.create(&world.clusters, &lease).await;
 }
 
-/// What a controller counts under this name.
-pub async fn counted(operator: &Running, name: &str, controller: &str) -> u64 {
-    let text = operator.metrics().await.unwrap_or_default();
-    let start = format!("{name}{{controller=\"{controller}\"");
-    let line = text.lines().find(|line| line.starts_with(&start));
-    line.and_then(|line| line.rsplit(' ').next()?.parse().ok())
-        .unwrap_or_default()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_comes_right_before_a_claim_is_seen_in_time() {
     let world = World::without_operator().await;
@@ -223,8 +187,7 @@ async fn a_provider_that_comes_right_before_a_claim_is_seen_in_time() {
     world.machine_when("m1", "waits", waits).await;
     provider.idle().await;
     stale_lease(&world).await;
-    let stepped_back =
-        async || counted(&provider, "muster_operator_look_conflicts_total", "agent-machine").await;
+    let stepped_back = async || provider.counted("look_conflicts", "agent-machine").await;
     let before = stepped_back().await;
     world.hand_made("a", free(), |_| ()).await;
     world
@@ -244,7 +207,7 @@ async fn where_another_provider_has_its_lease_this_one_stands_back_until_it_is_d
     world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
     stale_lease(&world).await;
     let provider = world.provider().await;
-    let looked = async || counted(&provider, "muster_operator_looks_total", "agent-machine").await > 1;
+    let looked = async || provider.counted("looks", "agent-machine").await > 1;
     world.until("it has looked", looked).await;
     assert_eq!(provider.requests.writes(), 0);
     let leases = world.api::<Lease>(&world.clusters);

@@ -1,6 +1,6 @@
 //! Machines of Cluster API that go: their Agents are given back first, or stay where they are.
 
-use crate::machines::{Capi, HOOK, agent_of, but, free, holder, waits};
+use crate::machines::{Capi, HOOK, agent_of, but, free, holder, installed, waits};
 use crate::world::World;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -84,6 +84,38 @@ async fn toy_17_the_hook_holds_through_a_restart() {
     world.show_state("a", "known-unbound").await;
     world.unhooked("m1").await;
     provider.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_17_the_hook_holds_also_for_a_machine_that_was_restored_without_its_status() {
+    for id in [None, Some("agent://a")] {
+        let world = World::without_operator().await;
+        world.hosted_cluster(Capi::V1Beta2, "blue").await;
+        world.hand_made("a", installed(), world.claimed_by("m1")).await;
+        world
+            .restored_machine("blue", "m1", json!({ "providerID": id }))
+            .await;
+        world.terminate(Capi::V1Beta2, "m1").await;
+        let provider = world.provider().await;
+        let freed = world
+            .agent_when("a", "is let go", |agent| holder(agent).is_none())
+            .await;
+        assert_eq!(freed.spec.cluster_deployment_name, None);
+        for state in ["unbinding", "reclaiming", "reclaiming-rebooting"] {
+            world.show_state("a", state).await;
+            provider.idle().await;
+            assert!(world.is_hooked("m1").await, "{id:?} {state}");
+        }
+        let machine: AgentMachine = world.get(&world.clusters, "m1").await;
+        assert_eq!(
+            agent_of(&machine).as_deref(),
+            Some("a"),
+            "so it knows for whom it waits"
+        );
+        world.show_state("a", "known-unbound").await;
+        world.unhooked("m1").await;
+        provider.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

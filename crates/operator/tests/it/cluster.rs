@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use muster_contract::v2::cluster_request::{ClustersQuery, CredentialFile};
 use muster_contract::v2::infra_env::{InfraEnvFile, InfraEnvFilesQuery};
 use muster_contract::v2::manifest::ManifestsQuery;
@@ -497,11 +497,7 @@ async fn toy_25_of_two_clusters_with_one_name_the_agent_belongs_to_that_of_the_n
     let row = async || world.hub.host(pool, host.parse().unwrap()).await.unwrap();
     assert_eq!(row().await.cluster_id, Some(ours));
 
-    world
-        .api::<ClusterDeployment>(&world.pool)
-        .delete("blue", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<ClusterDeployment>(&world.pool, "blue").await;
     world.gone::<ClusterDeployment>(&world.pool, "blue").await;
     world.operator().idle().await;
     assert_eq!(
@@ -774,11 +770,7 @@ async fn two_deployments_with_one_id_do_not_share_a_cluster() {
     world
         .install_says("copy", "SpecSynced", "False", "InputError")
         .await;
-    world
-        .api::<ClusterDeployment>(&world.clusters)
-        .delete("copy", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<ClusterDeployment>(&world.clusters, "copy").await;
     world.gone::<ClusterDeployment>(&world.clusters, "copy").await;
     assert_eq!(world.cluster("blue").await.id, id, "it was never the copy's");
 }

@@ -4,7 +4,6 @@ use crate::described::{one_host, says};
 use crate::lent::word;
 use crate::world::{PULL_SECRET, World, named};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::DeleteParams;
 use muster_contract::v2::manifest::ManifestsQuery;
 use muster_operator::crd::condition::find_install;
 use muster_operator::crd::{AgentClusterInstall, ClusterDeployment};
@@ -146,11 +145,7 @@ async fn an_install_that_was_replaced_by_another_can_be_deleted_and_the_cluster_
     world
         .install_says("blue", "SpecSynced", "False", "InputError")
         .await;
-    world
-        .api::<AgentClusterInstall>(&world.clusters)
-        .delete("blue", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<AgentClusterInstall>(&world.clusters, "blue").await;
     world.gone::<AgentClusterInstall>(&world.clusters, "blue").await;
     world.operator().idle().await;
     assert_eq!(

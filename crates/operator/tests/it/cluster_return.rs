@@ -7,7 +7,7 @@ use crate::world::World;
 use futures_util::StreamExt;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams, WatchEvent, WatchParams};
+use kube::api::{Api, ListParams, WatchEvent, WatchParams};
 use muster_contract::v2::event::EventsQuery;
 use muster_operator::crd::keys::finalizer;
 use muster_operator::crd::reference::ClusterRef;
@@ -51,16 +51,7 @@ async fn r1_agents_of_an_early_bound_cluster_go_with_it() {
 async fn r1_an_agent_of_an_early_bound_cluster_goes_with_it_though_somebody_freed_it() {
     let mut world = World::start().await;
     world.describe("blue", one_host()).await;
-    let cluster = ClusterRef {
-        name: "blue".into(),
-        namespace: world.clusters.clone(),
-    };
-    let pool = world
-        .pool_of("lab", |infra_env| infra_env.spec.cluster_ref = Some(cluster))
-        .await;
-    let remote = world.fleet(pool, 1, |config| config.first_index = 0);
-    let name = machine(pool, 0).id().to_string();
-    world.agent_in(&name, "known").await;
+    let (_, name, remote) = world.early_host("blue").await;
     world.want(&name, None).await.unwrap();
     let refused = |agent: &Agent| lent::says(agent, "SpecSynced") == word("False", "InputError");
     world.agent_when(&name, "told that it stays", refused).await;
@@ -361,11 +352,7 @@ async fn r9_without_its_install_a_cluster_goes_and_the_deployment_stays() {
     world.want(&host, Some("blue")).await.unwrap();
     world.agent_in(&host, "known").await;
     let id = world.cluster_id("blue").await;
-    world
-        .api::<AgentClusterInstall>(&world.clusters)
-        .delete("blue", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<AgentClusterInstall>(&world.clusters, "blue").await;
     world.gone::<AgentClusterInstall>(&world.clusters, "blue").await;
     assert!(world.hub.cluster(id).await.is_err());
     let agent = world.agent_in(&host, "known-unbound").await;
@@ -385,11 +372,7 @@ async fn r9_without_its_install_an_installed_cluster_goes_and_its_hosts_wait_for
     let mut world = World::start().await;
     let (_, host) = world.installed("blue").await;
     let id = world.cluster_id("blue").await;
-    world
-        .api::<AgentClusterInstall>(&world.clusters)
-        .delete("blue", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<AgentClusterInstall>(&world.clusters, "blue").await;
     world.gone::<AgentClusterInstall>(&world.clusters, "blue").await;
     assert!(world.hub.cluster(id).await.is_err());
     let agent = world.agent_in(&host, "unbinding-pending-user-action").await;
@@ -461,11 +444,7 @@ async fn an_install_without_its_deployment_can_be_deleted() {
     world
         .install_says("blue", "SpecSynced", "False", "InputError")
         .await;
-    world
-        .api::<AgentClusterInstall>(&world.clusters)
-        .delete("blue", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<AgentClusterInstall>(&world.clusters, "blue").await;
     world.gone::<AgentClusterInstall>(&world.clusters, "blue").await;
     assert!(
         world.hub.cluster(id).await.is_err(),

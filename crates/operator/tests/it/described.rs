@@ -4,12 +4,13 @@ use crate::lent::machine;
 use crate::world::{PULL_SECRET, World};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, PostParams};
 use muster_contract::v2::cluster::ClusterView;
 use muster_operator::crd::agent_cluster_install::AgentClusterInstallSpec;
 use muster_operator::crd::condition::find_install;
 use muster_operator::crd::keys::annotation;
 use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, ClusterImageSet};
+use muster_simfleet::Remote;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -212,8 +213,19 @@ impl World {
     }
 
     pub async fn delete_deployment(&self, name: &str) {
-        let api = self.api::<ClusterDeployment>(&self.clusters);
-        api.delete(name, &DeleteParams::default()).await.unwrap();
+        self.delete::<ClusterDeployment>(&self.clusters, name).await;
+    }
+
+    /// A host of the InfraEnv `lab`, which binds all its hosts to the cluster.
+    pub async fn early_host(&mut self, cluster: &str) -> (Uuid, String, Remote) {
+        let cluster = self.reference(cluster);
+        let pool = self
+            .pool_of("lab", |infra_env| infra_env.spec.cluster_ref = cluster)
+            .await;
+        let remote = self.fleet(pool, 1, |config| config.first_index = 0);
+        let name = machine(pool, 0).id().to_string();
+        self.agent_in(&name, "known").await;
+        (pool, name, remote)
     }
 
     pub async fn secret(&self, name: &str) -> Secret {

@@ -4,7 +4,6 @@ use crate::world::{PULL_SECRET, World, condition, id_of, named};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use muster_contract::ClientError;
 use muster_operator::crd::infra_env::{IMAGE_CREATED, InfraEnvStatus, Proxy, reason};
 use muster_operator::crd::nmstate_config::Interface;
@@ -30,13 +29,13 @@ fn is_available(infra_env: &InfraEnv) -> bool {
     has("True", reason::AVAILABLE)(infra_env)
 }
 
-const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK5fZ7RM4rPRmz3yCqBRUGGcbgyWYFXr8nYrVvYyB7Ck me";
+pub const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK5fZ7RM4rPRmz3yCqBRUGGcbgyWYFXr8nYrVvYyB7Ck me";
 
 async fn available(world: &World, name: &str) -> InfraEnv {
     world.when(&world.pool, name, "available", is_available).await
 }
 
-fn network(name: &str, rack: &str, mac: &str) -> NMStateConfig {
+pub fn network(name: &str, rack: &str, mac: &str) -> NMStateConfig {
     let mut config = NMStateConfig::new(name, Default::default());
     config.labels_mut().insert("rack".into(), rack.into());
     config.spec.interfaces = vec![Interface {
@@ -48,7 +47,7 @@ fn network(name: &str, rack: &str, mac: &str) -> NMStateConfig {
     config
 }
 
-fn rack(value: &str) -> LabelSelector {
+pub fn rack(value: &str) -> LabelSelector {
     LabelSelector {
         match_labels: Some([("rack".to_owned(), value.to_owned())].into()),
         match_expressions: None,
@@ -71,7 +70,8 @@ async fn l1_an_infra_env_without_a_cluster_gets_an_image_and_stays_quiet() {
         row.openshift_version
     );
     let status = status(&infra_env);
-    assert_eq!(status.iso_download_url, row.download_url);
+    let links = world.hub.infra_env_links(row.id).await.unwrap();
+    assert_eq!(status.iso_download_url, links.iso);
     assert!(status.created_time.is_some());
     assert!(
         infra_env
@@ -164,24 +164,49 @@ async fn settings_reach_the_hub_and_leave_it_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_07_the_image_is_as_old_as_its_settings() {
-    let world = World::start().await;
+async fn toy_07_the_image_is_as_old_as_what_is_in_it_and_its_address_changes_with_that() {
+    let mut world = World::start().await;
     world.infra_env("lab", |_| ()).await;
-    let before = status(&available(&world, "lab").await).created_time;
+    let before = status(&available(&world, "lab").await);
     let patch = json!({"spec": {"additionalNTPSources": ["ntp.example.com"]}});
     // Times have no fractions: the second of the creation must be over to see a difference.
     world
         .until("a second went by", async || {
-            jiff::Timestamp::now().as_second() > before.as_ref().unwrap().0.as_second()
+            jiff::Timestamp::now().as_second() > before.created_time.as_ref().unwrap().0.as_second()
         })
         .await;
     world.patch::<InfraEnv>(&world.pool, "lab", patch).await.unwrap();
     let after = world
         .when(&world.pool, "lab", "a newer image", |infra_env: &InfraEnv| {
-            status(infra_env).created_time > before
+            status(infra_env).created_time > before.created_time
         })
         .await;
     assert!(after.cool_down_left(jiff::Timestamp::now()).unwrap().as_secs() > 0);
+    let after = status(&after);
+    assert_ne!(after.iso_download_url, before.iso_download_url);
+    let initrd = |status: &InfraEnvStatus| status.boot_artifacts.clone().unwrap().initrd;
+    assert_ne!(initrd(&after), initrd(&before));
+
+    // Neither this nor a restart, of the hub or of the operator, changes the image.
+    let elsewhere =
+        json!({ "spec": { "agentLabels": { "rack": "7" }, "ipxeScriptType": "BootOrderControl" } });
+    world
+        .patch::<InfraEnv>(&world.pool, "lab", elsewhere)
+        .await
+        .unwrap();
+    let asked = |infra_env: &InfraEnv| {
+        let script = status(infra_env).boot_artifacts.unwrap().ipxe_script;
+        script.contains("boot-order-control")
+    };
+    world.when(&world.pool, "lab", "another script", asked).await;
+    world.house.close().await;
+    world.house.reopen().await;
+    world.assert_settled().await;
+    let last = status(&available(&world, "lab").await);
+    assert_eq!(
+        (last.iso_download_url, last.created_time),
+        (after.iso_download_url, after.created_time)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -231,11 +256,7 @@ async fn networks_are_chosen_by_label_within_the_namespace_and_followed() {
             !networks().await.contains("0c")
         })
         .await;
-    world
-        .api::<NMStateConfig>(&world.pool)
-        .delete("mine", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<NMStateConfig>(&world.pool, "mine").await;
     world
         .until("the last one is dropped", async || networks().await.is_empty())
         .await;
@@ -290,13 +311,8 @@ async fn a_pull_secret_that_comes_late_is_found() {
         .when(&world.pool, "lab", "failed", has("False", reason::FAILED))
         .await;
     assert_eq!(status(&infra_env).iso_download_url, "");
+    // Nobody watches a secret without the label: it is looked for.
     world.pull_secret(&world.pool, "late", PULL_SECRET).await;
-    // Nobody watches a secret without the label; a change of the object is enough to look again.
-    let touched = json!({"metadata": {"annotations": {"touched": "yes"}}});
-    world
-        .patch::<InfraEnv>(&world.pool, "lab", touched)
-        .await
-        .unwrap();
     available(&world, "lab").await;
 }
 
@@ -384,11 +400,7 @@ async fn r10_an_infra_env_goes_at_once_with_its_hosts() {
             world.hub.hosts(id).await.unwrap().len() == 2
         })
         .await;
-    world
-        .api::<InfraEnv>(&world.pool)
-        .delete("lab", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<InfraEnv>(&world.pool, "lab").await;
     world.gone::<InfraEnv>(&world.pool, "lab").await;
     assert!(matches!(
         world.hub.infra_env(id).await,
@@ -402,11 +414,7 @@ async fn an_object_made_anew_with_its_annotation_keeps_its_id() {
     world.infra_env("lab", |_| ()).await;
     let first = available(&world, "lab").await;
     let id = id_of(&first);
-    world
-        .api::<InfraEnv>(&world.pool)
-        .delete("lab", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<InfraEnv>(&world.pool, "lab").await;
     world.gone::<InfraEnv>(&world.pool, "lab").await;
     let mut restored = InfraEnv::new("lab", first.spec.clone());
     restored
@@ -436,11 +444,7 @@ async fn a_copy_with_the_same_id_does_not_touch_the_original() {
     world
         .when(&world.pool, "copy", "refused", has("False", reason::FAILED))
         .await;
-    world
-        .api::<InfraEnv>(&world.pool)
-        .delete("copy", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<InfraEnv>(&world.pool, "copy").await;
     world.gone::<InfraEnv>(&world.pool, "copy").await;
     assert!(world.hub.infra_env(id_of(&original)).await.is_ok());
 }

@@ -1,10 +1,8 @@
 //! InfraEnvs and what surrounds them: a cluster that is made anew, time sources of the site.
 
 use crate::described::one_host;
-use crate::lent::machine;
 use crate::world::World;
 use muster_operator::crd::InfraEnv;
-use muster_operator::crd::reference::ClusterRef;
 use muster_simfleet::Power;
 use serde_json::json;
 
@@ -12,16 +10,7 @@ use serde_json::json;
 async fn hosts_of_an_infra_env_belong_to_its_cluster_also_when_that_is_made_again() {
     let mut world = World::start().await;
     world.describe("blue", one_host()).await;
-    let cluster = ClusterRef {
-        name: "blue".into(),
-        namespace: world.clusters.clone(),
-    };
-    let pool = world
-        .pool_of("lab", |infra_env| infra_env.spec.cluster_ref = Some(cluster))
-        .await;
-    let remote = world.fleet(pool, 1, |config| config.first_index = 0);
-    let host = machine(pool, 0).id().to_string();
-    world.agent_in(&host, "known").await;
+    let (pool, host, remote) = world.early_host("blue").await;
     let first = world.cluster_id("blue").await;
     // One that runs would register again before the cluster is gone.
     remote.power(0, Power::Off);

@@ -1,13 +1,12 @@
 //! Hosts that join running clusters: with a power controller, with a pool of their own, and when their InfraEnv goes.
 
 use crate::agent_day_two::{Asks, Joining};
+use crate::agent_reclaim::reclaiming;
 use crate::lent::{says, stage, state, word};
 use crate::world::{World, condition};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::ResourceExt;
-use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
-};
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use muster_operator::crd::keys::{annotation, label};
 use muster_operator::crd::metal3::BareMetalHost;
 use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
@@ -81,11 +80,7 @@ async fn certificates_of_a_machine_that_its_cluster_knows_are_left_to_the_cluste
 }
 
 async fn delete_infra_env(world: &World) {
-    world
-        .api::<InfraEnv>(&world.pool)
-        .delete("lab", &DeleteParams::default())
-        .await
-        .unwrap();
+    world.delete::<InfraEnv>(&world.pool, "lab").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,16 +103,8 @@ async fn the_node_of_a_deleted_agent_goes_while_cluster_and_infra_env_live() {
     joining.rebooted().await;
     joining.join().await;
     let world = &joining.world;
-    world
-        .api::<Agent>(&world.pool)
-        .delete(&joining.name, &DeleteParams::default())
-        .await
-        .unwrap();
-    world
-        .until("the node is gone", async || {
-            joining.nodes().get_opt(&joining.node).await.unwrap().is_none()
-        })
-        .await;
+    world.delete::<Agent>(&world.pool, &joining.name).await;
+    joining.node_is_gone().await;
 }
 
 /// An object of the cluster itself, in the namespace of the pool.
@@ -153,16 +140,8 @@ async fn a_cluster_that_looks_after_itself_loses_the_node_of_a_host_and_not_its_
         .patch(&joining.node, &PatchParams::default(), &Patch::Merge(annotated))
         .await
         .unwrap();
-    world
-        .api::<Agent>(&world.pool)
-        .delete(&joining.name, &DeleteParams::default())
-        .await
-        .unwrap();
-    world
-        .until("the node is gone", async || {
-            joining.nodes().get_opt(&joining.node).await.unwrap().is_none()
-        })
-        .await;
+    world.delete::<Agent>(&world.pool, &joining.name).await;
+    joining.node_is_gone().await;
     let metal: BareMetalHost = world.get(&world.pool, METAL).await;
     assert_eq!(metal.metadata.deletion_timestamp, None);
     let machine = machines.get("machine-1").await.unwrap();
@@ -196,11 +175,7 @@ async fn r10_an_infra_env_waits_as_a_whole_for_a_host_whose_disk_is_written() {
 #[tokio::test(flavor = "multi_thread")]
 async fn r3_hosts_of_a_deleted_cluster_that_runs_are_fetched_back_from_the_inside() {
     let world = World::without_operator().await;
-    let options = muster_operator::Options {
-        reclaim_image: Some("registry.example.com/muster-agent:1".into()),
-        ..world.options()
-    };
-    let operator = crate::world::run(options).await;
+    let operator = reclaiming(&world).await;
     let joining = Joining::described(world, json!({})).await;
     joining.rebooted().await;
     joining.join().await;
@@ -221,11 +196,7 @@ async fn r3_hosts_of_a_deleted_cluster_that_runs_are_fetched_back_from_the_insid
 #[tokio::test(flavor = "multi_thread")]
 async fn r8_nodes_of_a_preserved_cluster_are_neither_removed_nor_fetched_back() {
     let world = World::without_operator().await;
-    let options = muster_operator::Options {
-        reclaim_image: Some("registry.example.com/muster-agent:1".into()),
-        ..world.options()
-    };
-    let operator = crate::world::run(options).await;
+    let operator = reclaiming(&world).await;
     let joining = Joining::described(world, json!({})).await;
     joining.rebooted().await;
     joining.join().await;
@@ -304,4 +275,31 @@ async fn workers_hold_still_as_soon_as_the_cluster_answers_and_go_on_when_the_ho
             state(agent).starts_with("unbinding") || state(agent).ends_with("-unbound")
         })
         .await;
+    only_a_pause_from_here_is_ended(joining.world).await;
+}
+
+/// After a restart, and before the cluster goes.
+async fn only_a_pause_from_here_is_ended(mut world: World) {
+    world.operator().idle().await;
+    world.stop_operator().await;
+    pause_workers(&world).await;
+    world.start_operator().await;
+    world.operator().idle().await;
+    assert!(workers_are_paused(&world).await, "somebody else paused them");
+    world.stop_operator().await;
+    let note = json!({ "metadata": { "annotations": { annotation::WORKERS_PAUSED: "true" } } });
+    world.change_install("spoke", note).await;
+    let id = world.cluster_id("spoke").await;
+    world.delete_deployment("spoke").await;
+    world.start_operator().await;
+    world.cluster_is_gone("spoke", id).await;
+    assert!(!workers_are_paused(&world).await);
+}
+
+async fn pause_workers(world: &World) {
+    let paused = Patch::Merge(json!({ "spec": { "paused": true } }));
+    pools(world)
+        .patch("worker", &PatchParams::default(), &paused)
+        .await
+        .unwrap();
 }

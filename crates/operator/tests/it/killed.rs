@@ -17,6 +17,7 @@ use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraE
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -38,33 +39,30 @@ const DEEDS: [&str; 13] = [
     "infra_env_registered",
 ];
 
-struct Outcome {
-    /// Of the last operator, by their kind.
-    writes: Vec<String>,
-    /// With which write each of the others ended.
-    ends: Vec<String>,
-    picture: Value,
-}
-
 /// Of each kind of write, an operator dies at every so-many-th.
 const ONE_IN: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn operators_killed_at_every_write_leave_nothing_undone_and_do_nothing_twice() {
     let house = House::open().await;
-    let calm = story(house.clone(), None).await;
-    assert_eq!(calm.picture["deeds"], once(), "{:#}", calm.picture);
-    // Each story begins to kill one write later than the one before: together they end an operator at every write.
+    let picture = stories(async |fate| story(house.clone(), fate).await).await;
+    assert_eq!(picture["deeds"], once(), "{picture:#}");
+}
+
+/// One without deaths, and then some that have to end as it did. Each of them begins to kill one write later than the one
+/// before: together they end an operator at every write.
+pub async fn stories<T: PartialEq + Debug>(tell: impl AsyncFn(Option<Arc<Fate>>) -> Lived<T>) -> T {
+    let calm = tell(None).await;
     let fates = [Moment::Before, Moment::After].map(|moment| (1..=ONE_IN).map(move |first| (moment, first)));
-    let stories = fates.into_iter().flatten().map(|(moment, first)| {
-        let story = tokio::spawn(story(house.clone(), Some(Fate::new(moment, first, ONE_IN))));
-        async move { (moment, first, story.await) }
+    let all = fates.into_iter().flatten().map(async |(moment, first)| {
+        let story = tell(Some(Fate::new(moment, first, ONE_IN)));
+        (moment, first, AssertUnwindSafe(story).catch_unwind().await)
     });
     let mut ends = BTreeSet::new();
-    for (moment, first, told) in futures_util::future::join_all(stories).await {
+    for (moment, first, told) in futures_util::future::join_all(all).await {
         let told = told.unwrap_or_else(|_| panic!("{moment:?} {first}: it did not come to its end"));
         assert_eq!(
-            told.picture, calm.picture,
+            told.done, calm.done,
             "{moment:?} {first}: operators died at {:#?}",
             told.ends
         );
@@ -75,6 +73,7 @@ async fn operators_killed_at_every_write_leave_nothing_undone_and_do_nothing_twi
         let spared: BTreeSet<_> = calm.writes.iter().filter(spared).collect();
         assert!(spared.is_empty(), "{moment:?}: no operator died at {spared:?}");
     }
+    calm.done
 }
 
 /// As `deeds` tells it.
@@ -92,17 +91,38 @@ pub fn once() -> Value {
 }
 
 /// A host is discovered, lent, installed and returned, by one operator after the other.
-async fn story(house: Arc<House>, fate: Option<Arc<Fate>>) -> Outcome {
+async fn story(house: Arc<House>, fate: Option<Arc<Fate>>) -> Lived<Value> {
     let tag = Uuid::new_v4().simple().to_string();
     let namespace = format!("killed-{tag}");
     let mut world = World::at(Server::shared(), house, (namespace.clone(), namespace)).await;
     let (options, server) = (world.options(), world.server.clone());
+    let cluster = format!("c{}", &tag[..12]);
+    let deeds = lend_install_and_return(&mut world, &cluster);
+    let Lived { done, writes, ends } = outlive(options, server, fate, deeds).await;
+    let done = picture(&world, &cluster, &done).await;
+    Lived { done, writes, ends }
+}
+
+/// What came of deeds under operators that died.
+pub struct Lived<T> {
+    pub done: T,
+    /// Of the last operator, by their kind.
+    pub writes: Vec<String>,
+    /// With which write each of the others ended.
+    pub ends: Vec<String>,
+}
+
+/// Does something under one operator after the other, until it is done and the last operator has come to rest.
+pub async fn outlive<T>(
+    options: Options,
+    server: Server,
+    fate: Option<Arc<Fate>>,
+    deeds: impl Future<Output = T>,
+) -> Lived<T> {
     let mut operator = Mortal::start(&options, &server, &fate).await;
     let mut ends = Vec::new();
-    let cluster = format!("c{}", &tag[..12]);
-    let ids = {
-        let deeds = AssertUnwindSafe(lend_install_and_return(&mut world, &cluster));
-        let mut deeds = std::pin::pin!(deeds.catch_unwind());
+    let done = {
+        let mut deeds = std::pin::pin!(AssertUnwindSafe(deeds).catch_unwind());
         let mut done = None;
         loop {
             tokio::select! {
@@ -113,8 +133,8 @@ async fn story(house: Arc<House>, fate: Option<Arc<Fate>>) -> Outcome {
                     operator = Mortal::start(&options, &server, &fate).await;
                 }
                 () = operator.running.ended() => {}
-                ids = &mut deeds, if done.is_none() => match ids {
-                    Ok(ids) => done = Some(ids),
+                outcome = &mut deeds, if done.is_none() => match outcome {
+                    Ok(outcome) => done = Some(outcome),
                     Err(panic) => {
                         let told = operator.running.metrics().await;
                         println!("after {ends:?} the operator did {:?}: {told:#?}", operator.gate.writes());
@@ -127,11 +147,7 @@ async fn story(house: Arc<House>, fate: Option<Arc<Fate>>) -> Outcome {
     };
     let writes = operator.gate.writes();
     operator.running.stop().await;
-    Outcome {
-        writes,
-        ends,
-        picture: picture(&world, &cluster, &ids).await,
-    }
+    Lived { done, writes, ends }
 }
 
 /// An operator behind a gate.

@@ -8,7 +8,7 @@ use kube::api::{
 };
 use muster_operator::Options;
 use muster_operator::crd::agent::AgentSpec;
-use muster_operator::crd::keys::{annotation, label};
+use muster_operator::crd::keys::{annotation, finalizer, label};
 use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, AgentCluster, AgentMachine};
 use serde_json::{Value, json};
@@ -118,10 +118,53 @@ pub fn but(type_: &str, status: &str, reason: &str) -> Value {
     said
 }
 
+/// What the Agent of a running node says.
+pub fn installed() -> Value {
+    let mut said = but("Bound", "True", "Bound");
+    for condition in said["conditions"].as_array_mut().unwrap() {
+        if condition["type"] == "Installed" {
+            condition["status"] = json!("True");
+            condition["reason"] = json!("InstallationCompleted");
+        }
+    }
+    said["debugInfo"]["state"] = json!("added-to-existing-cluster");
+    said
+}
+
+/// The address of a machine of this type.
+pub fn address(machine: &AgentMachine, type_: &str) -> Option<String> {
+    let mut all = machine.status.iter().flat_map(|status| &status.addresses);
+    let found = all.find(|address| address.type_ == type_);
+    found.map(|found| found.address.clone())
+}
+
 impl World {
+    /// Carries the name of a machine, as if it had been claimed.
+    pub fn claimed_by(&self, machine: &str) -> impl Fn(&mut Agent) + use<> {
+        let (machine, namespace) = (machine.to_owned(), self.clusters.clone());
+        let cluster = self.reference("blue");
+        move |agent| {
+            agent
+                .labels_mut()
+                .insert(label::AGENT_MACHINE.into(), machine.clone());
+            let note = (annotation::AGENT_MACHINE_NAMESPACE.to_owned(), namespace.clone());
+            agent.annotations_mut().extend([note]);
+            agent.spec.cluster_deployment_name.clone_from(&cluster);
+        }
+    }
+
     /// The provider alone: hosts are made by hand and no hub is asked.
     pub async fn provider(&self) -> Running {
         run(self.provider_options()).await
+    }
+
+    /// Without the controller that names nodes, which would look for those of hosts made by hand again and again.
+    pub async fn provider_without_nodes(&self) -> Running {
+        let options = Options {
+            controllers: "agent-cluster,agent-machine".parse().unwrap(),
+            ..self.options()
+        };
+        run(options).await
     }
 
     pub fn provider_options(&self) -> Options {
@@ -194,7 +237,7 @@ impl World {
             .unwrap();
     }
 
-    async fn cluster_with(&self, version: Capi, name: &str, mut spec: Value) -> AgentCluster {
+    pub async fn cluster_with(&self, version: Capi, name: &str, mut spec: Value) -> AgentCluster {
         let group = "capi-provider.agent-install.openshift.io";
         spec["infrastructureRef"] = version.reference(group, "AgentCluster", name);
         let cluster = json!({
@@ -252,6 +295,47 @@ impl World {
         }))
         .unwrap();
         self.create(&self.clusters, &agent_machine).await
+    }
+
+    /// A machine as a backup brings it: marked, and without its status.
+    pub async fn restored_machine(&self, cluster: &str, name: &str, spec: Value) {
+        self.capi_machine(Capi::V1Beta2, cluster, name, spec).await;
+        let mark = json!({ "metadata": { "finalizers": [finalizer::AGENT_MACHINE] } });
+        self.patch::<AgentMachine>(&self.clusters, name, mark)
+            .await
+            .unwrap();
+        let hook = Patch::Merge(json!({ "metadata": { "annotations": { HOOK: "" } } }));
+        let machines = self.capi(Capi::V1Beta2, "Machine");
+        machines
+            .patch(name, &PatchParams::default(), &hook)
+            .await
+            .unwrap();
+    }
+
+    /// Says that a cluster is made and which ClusterDeployment stands for it, as a provider does.
+    pub async fn cluster_is_ready(&self, name: &str) {
+        let status = json!({ "ready": true, "clusterDeploymentReference": self.reference(name) });
+        self.api::<AgentCluster>(&self.clusters)
+            .patch_status(
+                name,
+                &PatchParams::default(),
+                &Patch::Merge(json!({ "status": status })),
+            )
+            .await
+            .unwrap();
+    }
+
+    /// Says that a machine has an Agent of the pool, as a provider does.
+    pub async fn machine_has(&self, name: &str, agent: &str) {
+        let status = json!({ "agentRef": { "name": agent, "namespace": self.pool } });
+        self.api::<AgentMachine>(&self.clusters)
+            .patch_status(
+                name,
+                &PatchParams::default(),
+                &Patch::Merge(json!({ "status": status })),
+            )
+            .await
+            .unwrap();
     }
 
     pub async fn machine_when(

@@ -12,6 +12,7 @@ use muster_operator::crd::metal3::BareMetalHost;
 use muster_operator::runtime::clock::Clock;
 use muster_operator::{Key, MetalBoot, Options};
 use muster_simfleet::{Power, Remote};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -107,15 +108,16 @@ impl Room {
     }
 
     pub async fn idle(&self) {
-        self.running.as_ref().unwrap().idle().await;
+        self.operator().idle().await;
+    }
+
+    pub fn operator(&self) -> &Running {
+        self.running.as_ref().unwrap()
     }
 
     /// How often the operator has looked at machines.
     pub async fn looks(&self) -> u64 {
-        let told = self.running.as_ref().unwrap().metrics().await.unwrap();
-        let count = r#"muster_operator_looks_total{controller="bare-metal-host"} "#;
-        let mut lines = told.lines().filter_map(|line| line.strip_prefix(count));
-        lines.next().map_or(0, |number| number.parse().unwrap())
+        self.operator().counted("looks", "bare-metal-host").await
     }
 
     /// As people write it.
@@ -320,5 +322,68 @@ fn boots(host: &BareMetalHost, state: &str) -> bool {
     match image(host) {
         Some(_) => state == "provisioned",
         None => state == "provisioning",
+    }
+}
+
+/// What the bare metal operator reads of a machine that it did not inspect. It refuses a text with anything else in it.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct HardwareDetails {
+    hostname: String,
+    system_vendor: SystemVendor,
+    ram_mebibytes: i64,
+    cpu: Cpu,
+    nics: Vec<Nic>,
+    storage: Vec<Storage>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct SystemVendor {
+    manufacturer: String,
+    product_name: String,
+    serial_number: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct Cpu {
+    arch: String,
+    model: String,
+    clock_megahertz: f64,
+    flags: Vec<String>,
+    count: i64,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct Nic {
+    name: String,
+    model: String,
+    mac: String,
+    ip: String,
+    speed_gbps: i64,
+    vlan_id: i32,
+    pxe: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct Storage {
+    name: String,
+    rotational: bool,
+    size_bytes: i64,
+    vendor: String,
+    model: String,
+    serial_number: String,
+    wwn: String,
+    wwn_vendor_extension: String,
+    wwn_with_extension: String,
+    hctl: String,
+}
+
+impl HardwareDetails {
+    pub fn read(text: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
     }
 }

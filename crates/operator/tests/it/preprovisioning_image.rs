@@ -1,5 +1,8 @@
 //! What Ironic's agent boots on machines of the converged flow.
 
+use crate::described::one_host;
+use crate::infra_env::{KEY, network, rack};
+use crate::lent::machine;
 use crate::metal::{HOST, Room, method, noted};
 use crate::world::id_of;
 use base64::Engine;
@@ -18,6 +21,7 @@ use muster_operator::crd::keys::{annotation, finalizer, label};
 use muster_operator::crd::metal3::{BareMetalHost, PreprovisioningImage, PreprovisioningImageStatus};
 use serde_json::{Value, json};
 use std::time::Duration;
+use uuid::Uuid;
 
 const START: &str = "start_assisted_install";
 /// As people write it who bring Ironic's agent themselves.
@@ -77,8 +81,8 @@ async fn a_machine_of_the_converged_flow_boots_the_image_of_its_infra_env_with_i
         "stringData": { "IRONIC_BASE_URL": "https://ironic.example.com:6385", "IRONIC_AGENT_IMAGE": "registry/ipa:1" },
     }))
     .unwrap();
+    // It is looked for now and then.
     room.world.create(&room.world.pool, &config).await;
-    room.looked_at().await;
     when_says(&room, "False", "False", "WaitingForInfraEnvImageToCoolDown").await;
     assert_eq!(
         noted_on(&infra_env(&room).await, annotation::ENABLE_IRONIC_AGENT),
@@ -121,64 +125,106 @@ fn noted_on(infra_env: &InfraEnv, annotation: &str) -> Option<String> {
     infra_env.annotations().get(annotation).cloned()
 }
 
-/// A machine in a state, with an image that is published; the image's address.
-async fn published(room: &Room, state: &str) -> String {
-    room.world
+/// An InfraEnv that brings Ironic's agent and chooses networks, with a machine in a state.
+async fn pool_with(room: &Room, mac: impl FnOnce(Uuid) -> String, state: &str) -> Uuid {
+    let pool = room
+        .world
         .pool_of("lab", |infra_env| {
             infra_env.spec.ignition_config_override = OWN_AGENT.into();
+            infra_env.spec.nm_state_config_label_selector = Some(rack("a"));
         })
         .await;
-    room.machine(
-        "52:54:00:aa:00:01",
-        json!({ "customDeploy": { "method": START } }),
-    )
-    .await;
+    room.machine(&mac(pool), json!({ "customDeploy": { "method": START } }))
+        .await;
     room.status(json!({ "provisioning": { "state": state }, "operationalStatus": "OK" }))
         .await;
+    pool
+}
+
+/// The image of the machine is published; its address.
+async fn publish(room: &Room) -> String {
     make(room, for_iso()).await;
     when_says(room, "False", "False", "WaitingForInfraEnvImageToCoolDown").await;
     room.clock.advance(Duration::from_secs(61));
     room.looked_at().await;
-    when_says(room, "True", "False", "InfraEnvAvailable")
+    let first = when_says(room, "True", "False", "InfraEnvAvailable")
         .await
-        .image_url
+        .image_url;
+    when_noted(room, |noted| noted == first).await
 }
 
-/// The image becomes another; its address.
-async fn regenerated(room: &Room, before: &str) -> String {
-    let full = json!({ "spec": { "imageType": "full-iso" } });
-    room.world
-        .patch::<InfraEnv>(&room.world.pool, "lab", full)
-        .await
-        .unwrap();
-    let newer = |image: &PreprovisioningImage| {
+async fn published(room: &Room, state: &str) -> String {
+    pool_with(room, |_| "52:54:00:aa:00:01".into(), state).await;
+    publish(room).await
+}
+
+/// Waits until an image is published that is noted as the one that the machine runs.
+async fn when_noted(room: &Room, wanted: impl Fn(&str) -> bool) -> String {
+    let is_noted = |image: &PreprovisioningImage| {
         let url = image.status.clone().unwrap_or_default().image_url;
         let noted = image.annotations().get(annotation::PUBLISHED_IMAGE);
-        !url.is_empty() && url != before && noted == Some(&url)
+        wanted(&url) && noted == Some(&url)
     };
-    let image = room.world.when(&room.world.pool, HOST, "newer", newer).await;
+    let image = room.world.when(&room.world.pool, HOST, "noted", is_noted).await;
     image.status.unwrap().image_url
 }
 
+async fn edit(room: &Room, spec: Value) {
+    let patch = json!({ "spec": spec });
+    room.world
+        .patch::<InfraEnv>(&room.world.pool, "lab", patch)
+        .await
+        .unwrap();
+}
+
+/// The same agent, and a file.
+fn with_file(path: &str) -> Value {
+    let mut config: Value = serde_json::from_str(OWN_AGENT).unwrap();
+    config["storage"] = json!({ "files": [{ "path": path }] });
+    json!({ "ignitionConfigOverride": config.to_string() })
+}
+
+async fn is_rebooted(room: &Room) {
+    let force = Some(r#"{"force": true}"#);
+    room.when("rebooted", |host| noted(host, annotation::METAL3_REBOOT) == force)
+        .await;
+    // The bare metal operator has done so.
+    room.annotate(json!({ annotation::METAL3_REBOOT: null })).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn d3_a_new_image_is_published_and_a_machine_that_is_not_provisioned_is_rebooted_for_it() {
+async fn d3_what_changes_in_the_image_reaches_a_machine_that_booted_it_and_is_not_provisioned() {
     let mut room = Room::at_once(MetalBoot::Converged).await;
-    let before = published(&room, "inspecting").await;
+    let mut before = published(&room, "inspecting").await;
     assert_eq!(
         noted(&room.now().await, annotation::METAL3_REBOOT),
         None,
         "it boots the first anyway"
     );
-    let after = regenerated(&room, &before).await;
-    assert_eq!(after, infra_env(&room).await.status.unwrap().iso_download_url);
-    let host = room.now().await;
-    assert_eq!(
-        noted(&host, annotation::METAL3_REBOOT),
-        Some(r#"{"force": true}"#)
-    );
-    // The bare metal operator has rebooted it; nobody asks again.
-    room.annotate(json!({ annotation::METAL3_REBOOT: null })).await;
+    let mine = network("mine", "a", "52:54:00:00:00:0a");
+    room.world.create(&room.world.pool, &mine).await;
+    let mut seen = vec![before.clone()];
+    for change in ["network", "file", "key"] {
+        match change {
+            "file" => edit(&room, with_file("/etc/new")).await,
+            "key" => edit(&room, json!({ "sshAuthorizedKey": KEY })).await,
+            _ => {}
+        }
+        let after = when_noted(&room, |url| !url.is_empty() && url != before).await;
+        assert_eq!(after, infra_env(&room).await.status.unwrap().iso_download_url);
+        assert!(!seen.contains(&after), "{change}: {after}");
+        is_rebooted(&room).await;
+        seen.push(after.clone());
+        before = after;
+    }
+    // Nothing of this is in the image.
+    edit(&room, json!({ "agentLabels": { "rack": "7" } })).await;
+    let theirs = network("theirs", "b", "52:54:00:00:00:0b");
+    room.world.create(&room.world.pool, &theirs).await;
+    room.world.house.close().await;
+    room.world.house.reopen().await;
     room.assert_settled().await;
+    assert_eq!(when_noted(&room, |url| !url.is_empty()).await, before);
     assert_eq!(noted(&room.now().await, annotation::METAL3_REBOOT), None);
 }
 
@@ -186,9 +232,39 @@ async fn d3_a_new_image_is_published_and_a_machine_that_is_not_provisioned_is_re
 async fn d4_a_new_image_is_published_and_a_provisioned_machine_is_not_rebooted_for_it() {
     let mut room = Room::at_once(MetalBoot::Converged).await;
     let before = published(&room, "provisioned").await;
-    regenerated(&room, &before).await;
+    edit(&room, with_file("/etc/new")).await;
+    when_noted(&room, |url| !url.is_empty() && url != before).await;
     room.assert_settled().await;
     assert_eq!(noted(&room.now().await, annotation::METAL3_REBOOT), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_07_a_machine_that_is_being_installed_is_rebooted_for_a_new_image_only_when_it_is_free_again() {
+    let mut room = Room::at_once(MetalBoot::Converged).await;
+    let pool = pool_with(&room, |pool| machine(pool, 0).mac(0), "provisioning").await;
+    let before = publish(&room).await;
+    room.world.fleet(pool, 1, |config| {
+        config.install_time = Some(Duration::from_secs(600));
+    });
+    let name = machine(pool, 0).id().to_string();
+    room.world.agent_in(&name, "known-unbound").await;
+    room.world.describe("blue", one_host()).await;
+    room.world.want(&name, Some("blue")).await.unwrap();
+    room.world.agent_in(&name, "installing-in-progress").await;
+    edit(&room, with_file("/etc/new")).await;
+    let newer = |image: &PreprovisioningImage| {
+        let url = image.status.clone().unwrap_or_default().image_url;
+        !url.is_empty() && url != before
+    };
+    let image = room.world.when(&room.world.pool, HOST, "newer", newer).await;
+    room.operator().looks_again("preprovisioning-image").await;
+    let image: PreprovisioningImage = room.world.get(&room.world.pool, &image.name_any()).await;
+    assert_eq!(image.annotations()[annotation::PUBLISHED_IMAGE], before);
+    assert_eq!(noted(&room.now().await, annotation::METAL3_REBOOT), None);
+
+    room.world.delete_deployment("blue").await;
+    is_rebooted(&room).await;
+    when_noted(&room, |url| !url.is_empty() && url != before).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -304,9 +380,8 @@ async fn finds_ironic_at(room: &Room, url: &str) {
         .await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_the_pod_is_away() {
-    let mut room = Room::at_once(MetalBoot::Converged).await;
+/// An InfraEnv that says which image Ironic's agent has, and a machine with an image.
+async fn named_agent(room: &Room) {
     room.world
         .pool_of("lab", |infra_env| {
             infra_env
@@ -315,14 +390,32 @@ async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_
         })
         .await;
     room.machine("52:54:00:aa:00:01", json!({})).await;
-    make(&room, for_iso()).await;
-    when_says(&room, "False", "True", "IronicAgentIgnitionUpdateFailure").await;
+    make(room, for_iso()).await;
+}
+
+/// Waits until the image says what is in the way, and whether that is a right.
+async fn when_blind(room: &Room, expected: bool) {
+    let right = format!("no right to list pods in namespace {}", room.world.pool);
+    let said = |image: &PreprovisioningImage| {
+        let conditions = image.status.clone().unwrap_or_default().conditions;
+        let blind = conditions
+            .iter()
+            .any(|condition| condition.message.contains(&right));
+        says(image).2 == "IronicAgentIgnitionUpdateFailure" && blind == expected
+    };
+    room.world.when(&room.world.pool, HOST, &right, said).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_the_pod_is_away() {
+    let mut room = Room::at_once(MetalBoot::Converged).await;
+    named_agent(&room).await;
+    // Nobody tells of any of this: it is asked for now and then.
     provisioning(&room).await;
+    when_blind(&room, true).await;
     may_see_ironic(&room).await;
-    room.looked_at().await;
-    when_says(&room, "False", "True", "IronicAgentIgnitionUpdateFailure").await;
+    when_blind(&room, false).await;
     ironic_pod(&room, &["192.0.2.7", "2001:db8::7"]).await;
-    room.looked_at().await;
     finds_ironic_at(&room, "https://192.0.2.7").await;
     let only = json!({ "metadata": { "annotations": { annotation::IP_FAMILY: "v6" } } });
     room.world
@@ -339,13 +432,54 @@ async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_
     pods.delete("metal3", &DeleteParams::default().grace_period(0))
         .await
         .unwrap();
-    room.assert_settled().await;
+    room.stop_operator().await;
+    room.start_operator().await;
+    room.operator().looks_again("preprovisioning-image").await;
+    assert_eq!(room.operator().requests.writes(), 0);
     assert_eq!(infra_env(&room).await.status.unwrap().created_time, before);
 
     // It comes back elsewhere.
     ironic_pod(&room, &["2001:db8::8"]).await;
-    room.looked_at().await;
     finds_ironic_at(&room, "https://[2001:db8::8]").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toy_14_when_the_secret_says_that_ironic_moved_the_image_follows_at_once() {
+    let mut room = Room::at_once(MetalBoot::Converged).await;
+    let secret = room.ironic().name;
+    let config: Secret = serde_json::from_value(json!({
+        "metadata": { "name": secret },
+        "stringData": { "IRONIC_BASE_URL": "https://one.example.com:6385" },
+    }))
+    .unwrap();
+    room.world.create(&room.world.pool, &config).await;
+    named_agent(&room).await;
+    finds_ironic_at(&room, "https://one.example.com").await;
+    room.clock.advance(Duration::from_secs(61));
+    room.looked_at().await;
+    let before = when_says(&room, "True", "False", "InfraEnvAvailable")
+        .await
+        .image_url;
+    room.assert_settled().await;
+    let config: Secret = room.world.get(&room.world.pool, &secret).await;
+    assert_eq!(
+        config.labels().get(label::WATCH).map(String::as_str),
+        Some("true")
+    );
+    assert_eq!(
+        config.labels().get(label::BACKUP),
+        None,
+        "elsewhere Ironic is elsewhere"
+    );
+
+    let moved = json!({ "stringData": { "IRONIC_BASE_URL": "https://two.example.com:6385" } });
+    room.world
+        .patch::<Secret>(&room.world.pool, &secret, moved)
+        .await
+        .unwrap();
+    finds_ironic_at(&room, "https://two.example.com").await;
+    when_noted(&room, |url| !url.is_empty() && url != before).await;
+    is_rebooted(&room).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 //! A test's own world: namespaces on the shared API server, a hub in this process, simulated hosts, an operator.
 
 use k8s_openapi::api::core::v1::{Namespace, Secret};
-use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::runtime::wait::await_condition;
 use kube::{Resource, ResourceExt};
@@ -193,6 +193,15 @@ impl World {
             .create(&PostParams::default(), object)
             .await
             .unwrap()
+    }
+
+    /// Asks for its deletion; it goes when its finalizers let it.
+    pub async fn delete<K>(&self, namespace: &str, name: &str)
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let api = self.api::<K>(namespace);
+        api.delete(name, &DeleteParams::default()).await.unwrap();
     }
 
     pub async fn get<K>(&self, namespace: &str, name: &str) -> K
@@ -412,6 +421,27 @@ impl Running {
         leads && waiting.sum::<f64>() == 0.0
     }
 
+    /// How often something happened in a controller, by its metric.
+    pub async fn counted(&self, what: &str, controller: &str) -> u64 {
+        let text = self.metrics().await.unwrap_or_default();
+        let start = format!("muster_operator_{what}_total{{controller=\"{controller}\"");
+        let line = text.lines().find(|line| line.starts_with(&start));
+        line.and_then(|line| line.rsplit(' ').next()?.parse().ok())
+            .unwrap_or_default()
+    }
+
+    /// Waits until the controller has looked twice more, so that one look began after this. For what is looked at now and
+    /// then, which never is idle.
+    pub async fn looks_again(&self, controller: &str) {
+        let enough = self.counted("looks", controller).await + 2;
+        let waited = tokio::time::timeout(DEADLINE, async {
+            while self.counted("looks", controller).await < enough {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        });
+        assert!(waited.await.is_ok(), "{controller} does not look again");
+    }
+
     /// The status with which a path beside the metrics is answered.
     pub async fn probe(&self, path: &str) -> Option<u16> {
         let answer = reqwest::get(format!("http://{}{path}", self.metrics))
@@ -497,6 +527,12 @@ impl House {
         let (stop, task) = self.running.lock().await.take().unwrap();
         stop.send_replace(true);
         task.await.unwrap();
+    }
+
+    /// While it is closed: all its records are lost.
+    pub fn forget(&self) {
+        std::fs::remove_dir_all(self.home.path()).unwrap();
+        std::fs::create_dir(self.home.path()).unwrap();
     }
 
     pub async fn reopen(&self) {

@@ -44,6 +44,11 @@ http://{{ include "muster.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.ser
 {{ end -}}
 {{- end -}}
 
+{{/* The namespace of the Secret that says where Ironic is. */}}
+{{- define "muster.ironic" -}}
+{{- default "openshift-machine-api" (first (splitList "/" .Values.operator.ironicConfig)) -}}
+{{- end -}}
+
 {{- define "muster.claim" -}}
 {{- default (include "muster.name" .) .Values.persistence.existingClaim -}}
 {{- end -}}

@@ -33,6 +33,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("hub.baseUrl=hub.example.com", "baseUrl"),
     ("ingress.enabled=true", "host"),
     ("persistence.size=large", "size"),
+    ("operator.ironicConfig=without-a-namespace", "ironicConfig"),
 ];
 
 pub fn run() -> Result<()> {
@@ -200,25 +201,44 @@ fn install(helm: &Helm, cluster: &Cluster) -> Result<()> {
     feed(cluster, &["apply", "-f", "-"], INFRA_ENV)
 }
 
-/// Where OpenShift runs Ironic, and nowhere else, its pods may be seen; as the component for plain manifests has it.
+/// Where OpenShift runs Ironic, and nowhere else, its pods may be seen; as the component for plain manifests has it. The
+/// right follows the Secret that says where Ironic is.
 fn sees_ironic(helm: &Helm) -> Result<()> {
     let component = project::root().join("deploy/components/ironic/role.yaml");
     let component: Value = serde_norway::from_str(&fs::read_to_string(component)?)?;
+    let usual = component["metadata"]["namespace"].as_str();
     let openshift = "--api-versions=metal3.io/v1alpha1/Provisioning";
-    for (words, wanted) in [(&[][..], false), (&[openshift][..], true)] {
+    let elsewhere = "--set=operator.ironicConfig=metal/ironic";
+    for (words, namespace) in [
+        (&[][..], None),
+        (&[elsewhere][..], None),
+        (&[openshift][..], usual),
+        (&[openshift, elsewhere][..], Some("metal")),
+    ] {
         let rendered = helm.ask(&[&["template", "muster", helm.chart()?], words].concat())?;
-        let roles = rendered
+        let objects: Vec<Value> = rendered
             .split("\n---\n")
-            .filter_map(|text| serde_norway::from_str::<Value>(text).ok())
-            .filter(|object| object["kind"] == "Role");
-        let found = roles
-            .into_iter()
-            .find(|role| role["metadata"]["namespace"] == component["metadata"]["namespace"]);
-        let rules = found.map(|role| role["rules"].clone());
-        let expected = wanted.then(|| component["rules"].clone());
+            .filter_map(|text| serde_norway::from_str(text).ok())
+            .collect();
+        for kind in ["Role", "RoleBinding"] {
+            let place = |object: &Value| object["metadata"]["namespace"].as_str().map(str::to_owned);
+            let is_there = |object: &&Value| [usual, Some("metal")].contains(&place(object).as_deref());
+            let of_kind = objects.iter().filter(|object| object["kind"] == kind);
+            let found: Vec<&Value> = of_kind.filter(is_there).collect();
+            let places: Vec<Option<String>> = found.iter().map(|object| place(object)).collect();
+            let expected: Vec<Option<String>> = namespace.map(str::to_owned).into_iter().map(Some).collect();
+            ensure!(
+                places == expected,
+                "with {words:?} each {kind} for Ironic's pods is in {places:?}"
+            );
+            for role in found.iter().filter(|_| kind == "Role") {
+                ensure!(role["rules"] == component["rules"], "{role:?}");
+            }
+        }
+        let flag = rendered.contains("--ironic-config=metal/ironic");
         ensure!(
-            rules == expected,
-            "with {words:?} the rights on Ironic's pods are {rules:?}"
+            flag == words.contains(&elsewhere),
+            "the operator is told the Secret: {flag}"
         );
     }
     Ok(())

@@ -6,6 +6,7 @@ mod cleanup;
 mod conditions;
 mod csr;
 pub mod day_two;
+mod doubt;
 pub mod inventory;
 mod leave;
 mod lending;
@@ -135,9 +136,9 @@ impl Sync {
 }
 
 pub fn plan(world: &World) -> Plan {
-    // Nobody needs to be told thousands of times that the hub restarts.
+    // Nobody needs to be told thousands of times that the hub restarts; only that what goes is not to be chosen.
     if world.away.is_some() {
-        return Plan::of(Vec::new(), Then::After(world.retry));
+        return Plan::of(leave::hide(world), Then::After(world.retry));
     }
     let Some(agent) = &world.agent else {
         return birth::make(world);
@@ -152,6 +153,12 @@ pub fn plan(world: &World) -> Plan {
         Some(plan) => plan,
         None => keep(world, agent, row),
     }
+}
+
+/// The host booted the image of another InfraEnv than its Agent belongs to.
+pub fn is_rehomed(world: &World) -> bool {
+    let agent = world.agent.as_ref();
+    agent.is_some_and(|agent| birth::new_home(world, agent).is_some())
 }
 
 /// The hub does not know the host. It may come back: the object, with all that people wrote into it, stays.
@@ -191,22 +198,55 @@ fn keep(world: &World, agent: &Agent, row: &HostDetail) -> Plan {
             steps.extend(calls);
             return Plan::of(steps, Then::Look);
         }
-        Lending::Prepare(sync) => {
-            // What keeps the host from being ready may be what it has not been given yet, such as a name.
-            let settings = settings::settings(world, agent, row);
-            steps.extend(settings.labels);
-            let calls = settings.calls.unwrap_or_default();
-            steps.extend(calls.into_iter().filter(|_| world.trouble.is_none()));
-            // The feed tells when it is ready.
-            (sync, settings.then)
+        Lending::Bind(to) => {
+            // The hub judges the host by what it has, so it gets that first.
+            let (given, more) = give(world, agent, row, &mut steps);
+            if !asks_hub(&steps) && !matches!(world.trouble, Some(Failure::Hub(_))) {
+                steps.push(Step::Hub(Call::Bind(to)));
+            }
+            (given, more)
+        }
+        Lending::Prepare(waits) => {
+            // What keeps the host from being ready may be what it has not been given yet, such as a name. The feed tells
+            // when it is ready.
+            let (given, more) = give(world, agent, row, &mut steps);
+            match given {
+                Sync::Done | Sync::Moving => (waits, more),
+                Sync::Backend(_) if world.trouble.is_none() => (waits, more),
+                Sync::Backend(_) | Sync::Input(_) => (given, more),
+            }
         }
         Lending::Wait(sync, wait) => (sync, wait),
     };
-    if steps.iter().any(|step| matches!(step, Step::Hub(_))) {
+    if asks_hub(&steps) {
         return Plan::of(steps, Then::Look);
     }
     steps.extend(shown.steps(world, agent, &sync));
     Plan::of(steps, then.or(more))
+}
+
+fn asks_hub(steps: &[Step]) -> bool {
+    steps.iter().any(|step| matches!(step, Step::Hub(_)))
+}
+
+/// Gives the host what it should have, and tells what becomes of that. A mistake in the object comes before everything
+/// else: until it is mended nothing arrives. What the hub refused is not asked again in the same breath.
+fn give(world: &World, agent: &Agent, row: &HostDetail, steps: &mut Vec<Step>) -> (Sync, Then) {
+    let settings = settings::settings(world, agent, row);
+    steps.extend(settings.labels);
+    let failed = world.trouble.as_ref().map(Sync::after);
+    let retry = failed.as_ref().map_or(Then::Rest, |failed| failed.then(world));
+    let sync = match (settings.calls, failed) {
+        (Err(mistake @ Sync::Input(_)), _) => mistake,
+        (Err(_), Some(failed)) => failed,
+        (Err(missing), None) => missing,
+        (Ok(calls), failed) => {
+            let was_refused = matches!(world.trouble, Some(Failure::Hub(_)));
+            steps.extend(calls.into_iter().filter(|_| !was_refused));
+            failed.unwrap_or(Sync::Done)
+        }
+    };
+    (sync, retry.or(settings.then))
 }
 
 /// The host is where it should be: now it gets what it should have, and its node is followed.
@@ -217,16 +257,7 @@ fn settled(
     shown: &mut status::Shown,
     steps: &mut Vec<Step>,
 ) -> (Sync, Then) {
-    let settings = settings::settings(world, agent, row);
-    steps.extend(settings.labels);
-    let mut sync = match (&world.trouble, settings.calls) {
-        (Some(failure), _) => Sync::after(failure),
-        (None, Err(sync)) => sync,
-        (None, Ok(calls)) => {
-            steps.extend(calls);
-            Sync::Done
-        }
-    };
+    let (mut sync, given) = give(world, agent, row, steps);
     let following = day_two::follow(world, agent, row);
     if world.trouble.is_none() {
         steps.extend(following.steps);
@@ -237,7 +268,7 @@ fn settled(
     if let (Some(why), Sync::Done) = (following.failed, &sync) {
         sync = Sync::Backend(why);
     }
-    let then = sync.then(world).or(settings.then).or(following.then);
+    let then = sync.then(world).or(given).or(following.then);
     (sync, then)
 }
 

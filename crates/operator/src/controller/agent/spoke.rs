@@ -9,6 +9,7 @@ use crate::crd::keys::{annotation, label};
 use crate::error::{Error, chain};
 use crate::key::Key;
 use crate::runtime::Context;
+use crate::runtime::foreign::there;
 use crate::runtime::spoke::NoSpoke;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
@@ -66,7 +67,7 @@ pub async fn read(ctx: &Context, question: &Question) -> Result<Spoke, NoSpoke> 
 /// Whether the cluster's BareMetalHost is the very one of the Agent: the cluster looks after itself.
 async fn is_same(here: &Client, own: &Key, there: &Client, metal: &Key) -> kube::Result<bool> {
     let uid = async |client, key: &Key| {
-        let found = api(client, METAL, &key.namespace).get_opt(&key.name).await?;
+        let found = find(client, METAL, key).await?;
         Ok::<_, kube::Error>(found.and_then(|found| found.uid()))
     };
     let own = uid(here, own).await?;
@@ -130,7 +131,7 @@ async fn orphan(client: &Client, question: &Question) -> kube::Result<Option<Mac
 }
 
 async fn machine_at(client: &Client, key: Key) -> kube::Result<Option<Machine>> {
-    let Some(machine) = api(client, MACHINES, &key.namespace).get_opt(&key.name).await? else {
+    let Some(machine) = find(client, MACHINES, &key).await? else {
         return Ok(None);
     };
     let metal = machine
@@ -142,10 +143,7 @@ async fn machine_at(client: &Client, key: Key) -> kube::Result<Option<Machine>> 
         .get(SET_OF_MACHINE)
         .map(|name| Key::new(&key.namespace, name));
     let machine_set = match set {
-        Some(set) => api(client, MACHINE_SETS, &set.namespace)
-            .get_opt(&set.name)
-            .await?
-            .map(|_| set),
+        Some(set) => find(client, MACHINE_SETS, &set).await?.map(|_| set),
         None => None,
     };
     Ok(Some(Machine {
@@ -173,6 +171,11 @@ pub fn api(
     }
 }
 
+/// Clusters need not have such kinds.
+async fn find(client: &Client, kind: (&str, &str, &str), key: &Key) -> kube::Result<Option<DynamicObject>> {
+    there(api(client, kind, &key.namespace).get(&key.name).await)
+}
+
 /// Whether somebody has made machines in the cluster for this Agent's BareMetalHost.
 pub async fn metal_joined(ctx: &Context, world: &World) -> Result<bool, Error> {
     let Some(agent) = &world.agent else {
@@ -186,18 +189,17 @@ pub async fn metal_joined(ctx: &Context, world: &World) -> Result<bool, Error> {
     let Some(name) = agent.labels().get(label::BARE_METAL_HOST).filter(|_| matters) else {
         return Ok(false);
     };
-    let metal = api(&ctx.kube, METAL, &world.key.namespace).get_opt(name).await?;
+    let metal = find(&ctx.kube, METAL, &Key::new(&world.key.namespace, name)).await?;
     Ok(metal.is_some_and(|metal| metal.annotations().contains_key(annotation::BMAC_SPOKE_CREATED)))
 }
 
 /// Carries out one deed; what is gone already needs nothing done to it.
 pub async fn carry_out(ctx: &Context, cluster: &Key, deed: &Deed) -> Result<(), String> {
     let client = ctx.spoke(cluster).await.map_err(|error| error.to_string())?;
-    match act(&client, deed).await {
-        Ok(()) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 && !matches!(deed, Deed::Apply(_)) => Ok(()),
-        Err(error) => Err(chain(&error)),
-    }
+    let done = act(&client, deed).await;
+    let is_made = matches!(deed, Deed::Apply(_));
+    let done = if is_made { done } else { there(done).map(drop) };
+    done.map_err(|error| chain(&error))
 }
 
 async fn act(client: &Client, deed: &Deed) -> kube::Result<()> {

@@ -26,19 +26,16 @@ fn itself(ctx: &Context, change: &Change<Agent>) {
 
 /// What Agents take over from their InfraEnv: approval and node labels; and that it is there at all.
 fn by_infra_env(ctx: &Context, change: &Change<InfraEnv>) {
-    let part = |infra_env: &Option<Arc<InfraEnv>>| {
-        infra_env.as_ref().map(|infra_env| {
-            (
-                infra_env.uid(),
-                infra_env.spec.agent_approval.clone(),
-                infra_env.spec.cluster_ref.clone(),
-                infra_env.labels().clone(),
-                infra_env.annotations().clone(),
-                infra_env.metadata.deletion_timestamp.is_some(),
-            )
-        })
-    };
-    if part(&change.before) != part(&change.after) {
+    if change.differs_in(|infra_env| {
+        (
+            &infra_env.metadata.uid,
+            &infra_env.spec.agent_approval,
+            &infra_env.spec.cluster_ref,
+            infra_env.labels(),
+            infra_env.annotations(),
+            infra_env.metadata.deletion_timestamp.is_some(),
+        )
+    }) {
         ctx.queues.agent.wake_all(
             ctx.mirrors
                 .agents
@@ -53,15 +50,7 @@ fn by_cluster(ctx: &Context, change: &Change<ClusterDeployment>) {
 
 fn by_install(ctx: &Context, change: &Change<AgentClusterInstall>) {
     // What it shows of its progress is no news to Agents.
-    let part = |install: &Option<Arc<AgentClusterInstall>>| {
-        install.as_ref().map(|install| {
-            (
-                install.metadata.generation,
-                install.metadata.deletion_timestamp.clone(),
-            )
-        })
-    };
-    if part(&change.before) != part(&change.after) {
+    if change.differs_in(|install| (install.metadata.generation, &install.metadata.deletion_timestamp)) {
         for install in change.objects() {
             let name = &install.spec.cluster_deployment_ref.name;
             of_cluster(ctx, &Key::new(&change.key.namespace, name));

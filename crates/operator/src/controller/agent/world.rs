@@ -1,6 +1,8 @@
 //! What a decision about an Agent may look at.
 
+use super::plan::ask::Purpose;
 use super::spoke::Spoke;
+use crate::controller::agent_machine;
 use crate::crd::keys::{self, annotation, data};
 use crate::crd::reference::ClusterRef;
 use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv, capi};
@@ -14,6 +16,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use muster_contract::ClientError;
 use muster_contract::v1::host::HostDetail;
+use muster_contract::v1::trust::TrustView;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -31,7 +34,7 @@ pub struct World {
     pub stale: Vec<HostDetail>,
     /// The ClusterDeployment of the cluster that the host is in.
     pub tenant: Option<Key>,
-    /// The machine that still counts on the host; read only while there is no Agent.
+    /// The machine that still counts on the host; read only when the Agent is made, or made anew.
     pub claim: Option<Claim>,
     /// What the Agent wants to be bound to.
     pub target: Target,
@@ -43,6 +46,8 @@ pub struct World {
     pub headers_are_known: bool,
     pub fencing_is_known: bool,
     pub fencing: Option<Found>,
+    /// The BareMetalHost that the Agent names is there.
+    pub has_metal: bool,
     /// A BareMetalHost of the Agent has put objects into its cluster; read only when the Agent is to be
     /// deleted or its node comes up.
     pub metal_joined: bool,
@@ -50,6 +55,8 @@ pub struct World {
     pub spoke: Option<Result<Spoke, NoSpoke>>,
     /// With what hosts are fetched back from the inside; absent: not at all.
     pub reclaim_image: Option<String>,
+    /// How the agent that does it knows the hub; read only then.
+    pub trust: TrustView,
     /// The hub cannot be asked.
     pub away: Option<String>,
     /// What became of the last step.
@@ -114,9 +121,11 @@ impl World {
             headers_are_known: false,
             fencing_is_known: false,
             fencing: None,
+            has_metal: false,
             metal_joined: false,
             spoke: None,
             reclaim_image: ctx.reclaim_image.clone(),
+            trust: TrustView::default(),
             away: None,
             trouble,
             retry: ctx.retry,
@@ -132,13 +141,37 @@ impl World {
         world.read_claim(ctx).await?;
         world.read_target(ctx).await?;
         world.read_secrets(ctx).await?;
-        world.metal_joined = super::spoke::metal_joined(ctx, &world).await?;
-        if world.away.is_none()
-            && let Some(question) = super::plan::ask::question(&world)
-        {
-            world.spoke = Some(super::spoke::read(ctx, &question).await);
-        }
+        world.read_metal(ctx).await?;
+        world.read_spoke(ctx).await;
         Ok(Some(world))
+    }
+
+    async fn read_metal(&mut self, ctx: &Context) -> Result<(), Error> {
+        let agent = self.agent.as_ref();
+        let name = agent.and_then(|agent| agent.labels().get(keys::label::BARE_METAL_HOST));
+        if let Some(name) = name {
+            let key = Key::new(&self.key.namespace, name);
+            self.has_metal = ctx.mirrors.bare_metal_hosts.find(&key).await?.is_some();
+        }
+        self.metal_joined = super::spoke::metal_joined(ctx, self).await?;
+        Ok(())
+    }
+
+    async fn read_spoke(&mut self, ctx: &Context) {
+        let question = super::plan::ask::question(self).filter(|_| self.away.is_none());
+        let Some(question) = question else { return };
+        if question.purpose == Purpose::Reclaim {
+            match ctx.hub.trust().await {
+                Ok(trust) => self.trust = trust,
+                // An older hub.
+                Err(ClientError::NotFound(_)) => {}
+                Err(error) => {
+                    self.away = Some(error.to_string());
+                    return;
+                }
+            }
+        }
+        self.spoke = Some(super::spoke::read(ctx, &question).await);
     }
 
     /// Rows of InfraEnvs that are objects of this namespace; what others do with the same machine is theirs.
@@ -168,18 +201,24 @@ impl World {
     }
 
     /// An Agent that was deleted and comes back is still that of its machine, whose provider does not tell again what it
-    /// has told once.
+    /// has told once; and so is one whose host booted another image of the namespace.
     async fn read_claim(&mut self, ctx: &Context) -> Result<(), Error> {
-        if self.agent.is_some() {
+        if self.agent.is_some() && !super::plan::is_rehomed(self) {
             return Ok(());
         }
         let machines = &ctx.mirrors.agent_machines;
-        for machine in machines.by(index::MACHINE_AGENT, &self.key.to_string()) {
+        let by_id = machines.by(index::MACHINE_AGENT, &self.key.name);
+        let whole = machines.by(index::MACHINE_AGENT, &self.key.to_string());
+        // What a machine says in full counts more.
+        for machine in by_id.into_iter().chain(whole) {
             let lineage = ctx.lineage(&machine).await?;
             let leaves = |owner: &Arc<capi::Machine>| owner.metadata.deletion_timestamp.is_some();
             let stays = machine.metadata.deletion_timestamp.is_none()
                 && !lineage.machine.as_ref().is_some_and(leaves);
-            if let Some(cluster) = lineage.deployment().filter(|_| stays) {
+            let Some(cluster) = lineage.deployment().filter(|_| stays) else {
+                continue;
+            };
+            if agent_machine::world::may_have(ctx, &machine, &lineage, &self.key).await? {
                 self.claim = Some(Claim {
                     machine: Key::of(&*machine),
                     cluster: cluster.clone(),
@@ -212,7 +251,7 @@ impl World {
             self.target = Target::NotInHub;
             return Ok(());
         };
-        match ctx.hub.cluster(id).await {
+        match ctx.hub.cluster_without_hosts(id).await {
             Ok(cluster) => {
                 self.target = Target::Found {
                     id,

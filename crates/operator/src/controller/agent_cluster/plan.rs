@@ -13,6 +13,7 @@ use crate::crd::reference::ClusterRef;
 use crate::crd::{AgentClusterInstall, ClusterDeployment, capi};
 use crate::key::Key;
 use crate::runtime::event::News;
+use crate::runtime::lineage::Plane;
 use crate::runtime::looks::{self, Then};
 use crate::runtime::merge;
 use crate::runtime::patch::finalizers;
@@ -37,7 +38,7 @@ pub enum Step {
     LabelSecret(Key, BTreeMap<String, String>),
 }
 
-/// Control planes that are not HyperShift's are not watched.
+/// Control planes that are not HyperShift's are not watched: one that is there and not ready is asked so often.
 const WAIT: Duration = Duration::from_secs(5);
 
 pub fn plan(world: &World) -> Plan {
@@ -132,9 +133,11 @@ fn make(world: &World) -> Plan {
 fn again(world: &World) -> Then {
     let owner = world.owner.as_ref();
     let reference = owner.and_then(|owner| owner.spec.control_plane_ref.as_ref());
-    match reference {
-        Some(reference) if !reference.is_hosted() => Then::After(WAIT),
-        _ => Then::Rest,
+    match (reference, &world.control_plane) {
+        (None, _) => Then::Rest,
+        (Some(reference), _) if reference.is_hosted() => Then::Rest,
+        (Some(_), Plane::Found(_)) => Then::After(WAIT),
+        (Some(_), refusal) => Then::After(refusal.refusal_holds()),
     }
 }
 

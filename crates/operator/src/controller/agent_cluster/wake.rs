@@ -8,7 +8,6 @@ use crate::runtime::context::index;
 use crate::runtime::hook::Hooks;
 use crate::runtime::{Change, Context};
 use kube::ResourceExt;
-use std::sync::Arc;
 
 pub fn wire(hooks: &mut Hooks) {
     hooks.agent_cluster.push(itself);
@@ -24,19 +23,13 @@ fn itself(ctx: &Context, change: &Change<AgentCluster>) {
 }
 
 fn by_cluster(ctx: &Context, change: &Change<Cluster>) {
-    let spec = |cluster: &Option<Arc<Cluster>>| cluster.as_ref().map(|cluster| cluster.spec.clone());
-    if spec(&change.before) != spec(&change.after) {
+    if change.differs_in(|cluster| &cluster.spec) {
         neighbours(ctx, &change.key.namespace);
     }
 }
 
 fn by_control_plane(ctx: &Context, change: &Change<ControlPlane>) {
-    let part = |plane: &Option<Arc<ControlPlane>>| {
-        plane
-            .as_ref()
-            .map(|plane| (plane.spec.clone(), plane.status.clone()))
-    };
-    if part(&change.before) != part(&change.after) {
+    if change.differs_in(|plane| (&plane.spec, &plane.status)) {
         neighbours(ctx, &change.key.namespace);
     }
 }
@@ -49,16 +42,11 @@ fn neighbours(ctx: &Context, namespace: &str) {
 
 /// Whose it is, and that it is there.
 fn by_deployment(ctx: &Context, change: &Change<ClusterDeployment>) {
-    let part = |deployment: &Option<Arc<ClusterDeployment>>| {
-        deployment.as_ref().map(|deployment| {
-            (
-                deployment.labels().get(label::AGENT_CLUSTER).cloned(),
-                deployment.owner_references().to_vec(),
-                deployment.metadata.deletion_timestamp.is_some(),
-            )
-        })
-    };
-    if part(&change.before) != part(&change.after) {
+    if change.differs_in(|deployment| {
+        let leaves = deployment.metadata.deletion_timestamp.is_some();
+        let label = deployment.labels().get(label::AGENT_CLUSTER);
+        (label, deployment.owner_references(), leaves)
+    }) {
         neighbours(ctx, &change.key.namespace);
     }
 }

@@ -1,11 +1,12 @@
 //! What a decision about an AgentCluster may look at.
 
-use crate::crd::capi::{self, ControlPlane};
+use crate::crd::capi;
 use crate::crd::keys::label;
 use crate::crd::{AgentCluster, AgentClusterInstall, ClusterDeployment};
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::context::index;
+use crate::runtime::lineage::Plane;
 use crate::runtime::{Context, clock};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -18,8 +19,8 @@ pub struct World {
     pub cluster: Arc<AgentCluster>,
     /// The Cluster that owns it.
     pub owner: Option<Arc<capi::Cluster>>,
-    /// Read only while there is no ClusterDeployment.
-    pub control_plane: Option<Arc<ControlPlane>>,
+    /// Absent as long as the owner names none; read only while there is no ClusterDeployment.
+    pub control_plane: Plane,
     /// The one its status names; else the one that carries its name in a label; else the one of the same name.
     pub deployment: Option<Arc<ClusterDeployment>>,
     /// The one of the same name, when it is another AgentCluster's.
@@ -41,7 +42,7 @@ impl World {
         let mut world = Self {
             key: key.clone(),
             owner: None,
-            control_plane: None,
+            control_plane: Plane::Absent,
             deployment: None,
             taken: None,
             install: None,
@@ -105,7 +106,7 @@ impl World {
     /// Only before the objects that name them are made.
     async fn read_secrets(&mut self, ctx: &Context) -> Result<(), Error> {
         let mut keys = Vec::new();
-        if let Some(plane) = self.control_plane.as_ref().filter(|_| self.deployment.is_none()) {
+        if let (Plane::Found(plane), None) = (&self.control_plane, &self.deployment) {
             let status = plane.status.as_ref();
             let names = [
                 Some(&plane.spec.pull_secret.name),
@@ -132,8 +133,7 @@ impl World {
 
     /// The ClusterDeployment that the status names.
     pub fn named(&self) -> Option<Key> {
-        let reference = &self.cluster.status.as_ref()?.cluster_deployment_reference;
-        (!reference.name.is_empty()).then(|| Key::from(reference))
+        self.cluster.deployment().map(Key::from)
     }
 }
 

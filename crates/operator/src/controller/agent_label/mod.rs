@@ -12,7 +12,6 @@ use crate::runtime::patch::Writer;
 use crate::runtime::work::Job;
 use crate::runtime::{Change, Context, Next};
 use kube::ResourceExt;
-use std::sync::Arc;
 
 pub const JOB: Job = Job {
     name: "agent-label",
@@ -31,24 +30,17 @@ pub fn wire(hooks: &mut Hooks) {
 
 /// Only what a query can see, and what it decides.
 fn itself(ctx: &Context, change: &Change<Agent>) {
-    let seen = |agent: &Option<Arc<Agent>>| {
-        let agent = agent.as_ref()?;
-        Some((
-            agent.status.as_ref().map(|status| status.inventory.clone()),
-            agent.labels().clone(),
-        ))
-    };
-    if change.after.is_some() && seen(&change.before) != seen(&change.after) {
+    let differs = change.differs_in(|agent| {
+        let status = agent.status.as_ref();
+        (status.map(|status| &status.inventory), agent.labels())
+    });
+    if change.after.is_some() && differs {
         ctx.queues.agent_label.wake(change.key.clone());
     }
 }
 
 fn by_classification(ctx: &Context, change: &Change<AgentClassification>) {
-    let part = |one: &Option<Arc<AgentClassification>>| {
-        one.as_ref()
-            .map(|one| (one.spec.clone(), one.metadata.deletion_timestamp.is_some()))
-    };
-    if part(&change.before) != part(&change.after) {
+    if change.differs_in(|one| (&one.spec, one.metadata.deletion_timestamp.is_some())) {
         ctx.queues.agent_label.wake_all(
             ctx.mirrors
                 .agents

@@ -56,12 +56,15 @@ pub fn plan(agent: &Agent, classifications: &[Arc<AgentClassification>]) -> Opti
     Some(json!({ "metadata": { "labels": change } }))
 }
 
-/// The mark of a classification that is gone: failures do not hold up its deletion.
+/// The mark of a classification that is gone: failures do not hold up its deletion. Another with the same key does not
+/// make it its own.
 fn is_orphan(key: &str, value: &str, classifications: &[Arc<AgentClassification>]) -> bool {
     let Some(key) = key.strip_prefix(label::CLASSIFICATION_PREFIX) else {
         return false;
     };
-    value.starts_with(ERROR) && !classifications.iter().any(|one| one.spec.label_key == key)
+    let is_its =
+        |one: &AgentClassification| one.spec.label_key == key && failed_value(&one.spec.label_value) == value;
+    value.starts_with(ERROR) && !classifications.iter().any(|one| is_its(one))
 }
 
 /// As the object shows it, not as the hub keeps it.
@@ -179,6 +182,15 @@ mod tests {
         );
         let other = [classification("small", ".disks[].id == 1")];
         assert_eq!(label(plan(&marked, &other)), Some(json!("QUERYERROR-small")));
+        let sibling = [classification("small", ".cpu.count < 16")];
+        assert_eq!(label(plan(&marked, &sibling)), Some(Value::Null));
+        let unseen = {
+            let mut unseen = marked.clone();
+            unseen.status = None;
+            unseen
+        };
+        assert_eq!(label(plan(&unseen, &sibling)), Some(Value::Null));
+        assert_eq!(plan(&unseen, &[classification("large", "true")]), None);
     }
 
     #[test]

@@ -36,8 +36,8 @@ impl looks::World for World {
     type Trouble = Infallible;
 
     const WORD: &'static str = "an AgentMachine";
-    /// A fresh one that finds an Agent needs five.
-    const LOOKS: usize = 10;
+    /// A fresh one that finds an Agent and an old token needs eight.
+    const LOOKS: usize = 12;
 
     async fn read(ctx: &Context, key: &Key, _: Option<Infallible>) -> Result<Option<Self>, Error> {
         Self::read(ctx, key).await

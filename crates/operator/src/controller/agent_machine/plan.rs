@@ -9,7 +9,7 @@ mod status;
 mod tests;
 
 use super::world::World;
-use crate::crd::agent_machine::reason;
+use crate::crd::agent_machine::{self, reason};
 use crate::crd::keys::{self, annotation, finalizer, label};
 use crate::crd::reference::ClusterRef;
 use crate::crd::{Agent, capi};
@@ -99,9 +99,10 @@ fn lend(world: &World) -> Plan {
     }
 }
 
-/// A machine has one Agent; any other that carries its name goes back to those who wait for one.
+/// A machine has one Agent; any other that carries its name goes back to those who wait for one. One that is in a cluster
+/// is left there: it may be a running node.
 fn let_go_strays(world: &World) -> Vec<Step> {
-    let strays = world.strays.iter();
+    let strays = world.strays.iter().filter(|stray| claim::is_out(stray));
     strays
         .map(|stray| Step::PatchAgent(stray.clone(), claim::strip(stray)))
         .collect()
@@ -138,11 +139,15 @@ fn equip(world: &World, ignition: Option<&Ignition>, then: Then) -> Plan {
         Err(_) if ready => return Plan::of(Vec::new(), then),
         Err(text) => return status::none(world, reason::NOT_YET_FOUND, &text, then),
     };
-    match (&world.agent, world.named_agent()) {
+    match (&world.agent, world.machine.named_agent()) {
         (Some(agent), _) => keep(world, agent, cluster, ignition, then),
         (None, Some(_)) if ready => Plan::of(Vec::new(), then),
-        (None, Some(key)) => {
-            let text = format!("Agent {key} is gone; it is waited for.");
+        // Never another one: the node may be running, with its Agent yet to be restored.
+        (None, Some(named)) => {
+            let text = format!(
+                "Agent {named}, which this machine is made of, is not there; it is waited for. If its host is gone \
+                 for good, delete the Machine: a new one takes another Agent."
+            );
             status::none(world, reason::NOT_YET_FOUND, &text, then)
         }
         (None, None) => choose(world, cluster, ignition, then),
@@ -209,7 +214,7 @@ fn keep(
         return Plan::of(vec![step], Then::Look);
     }
     if ready {
-        return Plan::of(Vec::new(), then);
+        return Plan::of(status::completed(world, agent), then);
     }
     let mut steps = provider_id(world, agent);
     steps.extend(status::with(world, agent, None));
@@ -218,7 +223,7 @@ fn keep(
 
 /// How Cluster API finds the node of the machine.
 fn provider_id(world: &World, agent: &Agent) -> Vec<Step> {
-    let id = claim::provider_id(agent);
+    let id = agent_machine::provider_id(&agent.name_any());
     match &world.machine.spec.provider_id {
         Some(known) if *known == id => Vec::new(),
         _ => vec![Step::Patch(json!({ "spec": { "providerID": id } }))],

@@ -11,7 +11,6 @@ use crate::runtime::hook::Hooks;
 use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use std::sync::Arc;
 
 pub fn wire(hooks: &mut Hooks) {
     hooks.agent_machine.push(itself);
@@ -28,10 +27,12 @@ fn itself(ctx: &Context, change: &Change<AgentMachine>) {
     ctx.queues.agent_machine.wake(change.key.clone());
 }
 
-/// Those that have it, and, when it is another choice than before, all that still have to choose.
+/// Those that have it or wait for it, and, when it is another choice than before, all that still have to choose.
 fn by_agent(ctx: &Context, change: &Change<Agent>) {
     let (machines, queue) = (&ctx.mirrors.agent_machines, &ctx.queues.agent_machine);
-    queue.wake_all(machines.by(index::MACHINE_AGENT, &change.key.to_string()));
+    for named in [&change.key.to_string(), &change.key.name] {
+        queue.wake_all(machines.by(index::MACHINE_AGENT, named));
+    }
     for agent in change.objects() {
         if let Some(holder) = claim::holder(agent) {
             queue.wake(holder);
@@ -74,27 +75,20 @@ fn by_machine(ctx: &Context, change: &Change<Machine>) {
 }
 
 fn by_cluster(ctx: &Context, change: &Change<Cluster>) {
-    let spec = |cluster: &Option<Arc<Cluster>>| cluster.as_ref().map(|cluster| cluster.spec.clone());
-    if spec(&change.before) != spec(&change.after) {
+    if change.differs_in(|cluster| &cluster.spec) {
         neighbours(ctx, &change.key.namespace);
     }
 }
 
 fn by_agent_cluster(ctx: &Context, change: &Change<AgentCluster>) {
-    let reference = |cluster: &Option<Arc<AgentCluster>>| {
-        let status = cluster.as_ref()?.status.as_ref()?;
-        Some(status.cluster_deployment_reference.clone())
-    };
-    if reference(&change.before) != reference(&change.after) {
+    if change.differs_in(AgentCluster::deployment) {
         neighbours(ctx, &change.key.namespace);
     }
 }
 
 /// Where Agents come from may have changed.
 fn by_control_plane(ctx: &Context, change: &Change<ControlPlane>) {
-    let platform =
-        |plane: &Option<Arc<ControlPlane>>| plane.as_ref().map(|plane| plane.spec.platform.clone());
-    if platform(&change.before) != platform(&change.after) {
+    if change.differs_in(|plane| &plane.spec.platform) {
         neighbours(ctx, &change.key.namespace);
     }
 }

@@ -1,12 +1,13 @@
 //! What a decision about an AgentMachine may look at.
 
 use super::plan::{bootstrap, claim};
+use crate::crd::agent_machine::Named;
 use crate::crd::capi::Bootstrap;
 use crate::crd::{Agent, AgentMachine};
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::context::index;
-use crate::runtime::lineage::Lineage;
+use crate::runtime::lineage::{Lineage, Plane};
 use crate::runtime::{Context, clock};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
@@ -21,12 +22,13 @@ pub struct World {
     pub machine: Arc<AgentMachine>,
     pub lineage: Lineage,
     pub data: Data,
-    /// The Agent that its status names; without one, the one that carries its name: the claim comes first.
+    /// The Agent that it names; when it names none, the one that carries its name: the claim comes first.
     pub agent: Option<Arc<Agent>>,
     /// Others that carry its name. A claim that nobody heard of when the next one was made leaves such Agents.
     pub strays: Vec<Arc<Agent>>,
-    /// Those among which it may choose; read only while it has none.
+    /// Those among which it may choose; read only while it has none and names none.
     pub candidates: Vec<Arc<Agent>>,
+    /// Read only while its status names no Agent.
     pub source: Source,
     /// The namespaces from which this operator takes Agents; empty: all it sees.
     pub pools: Vec<String>,
@@ -43,6 +45,35 @@ pub enum Source {
     Namespace(String),
     /// The control plane that would say so is not there.
     Unknown(String),
+}
+
+impl Source {
+    pub async fn read(ctx: &Context, namespace: &str, lineage: &Lineage) -> Result<Self, Error> {
+        let cluster = lineage.cluster.as_ref();
+        let Some(reference) = cluster.and_then(|cluster| cluster.spec.control_plane_ref.as_ref()) else {
+            return Ok(Self::Anywhere);
+        };
+        let plane = match ctx.control_plane(namespace, reference).await? {
+            Plane::Found(plane) => plane,
+            Plane::Absent if reference.is_hosted() => {
+                return Ok(Self::Unknown(format!("{} {}", reference.kind, reference.name)));
+            }
+            Plane::Absent | Plane::NotAllowed(_) => return Ok(Self::Anywhere),
+        };
+        let named = plane.spec.platform.agent.agent_namespace.clone();
+        Ok(match named.is_empty() {
+            true => Self::Anywhere,
+            false => Self::Namespace(named),
+        })
+    }
+
+    fn has(&self, namespace: &str) -> bool {
+        match self {
+            Self::Anywhere => true,
+            Self::Namespace(named) => named == namespace,
+            Self::Unknown(_) => false,
+        }
+    }
 }
 
 /// What the machine is to boot with.
@@ -104,30 +135,28 @@ impl World {
             retry: ctx.retry,
             now: clock::now(),
         };
+        let leaves = world.is_leaving();
+        if !leaves && world.noted_agent().is_none() && world.lineage.deployment().is_some() {
+            world.source = Source::read(ctx, &key.namespace, &world.lineage).await?;
+        }
         world.read_agent(ctx).await?;
-        if !world.is_leaving() {
+        if !leaves {
             world.read_data(ctx).await?;
-            world.read_candidates(ctx).await?;
+            world.read_candidates(ctx);
         }
         Ok(Some(world))
     }
 
     async fn read_agent(&mut self, ctx: &Context) -> Result<(), Error> {
-        let labelled = ctx.mirrors.agents.by(index::AGENT_MACHINE, &self.key.name);
-        let mine: Vec<_> = labelled
-            .into_iter()
-            .filter(|agent| claim::is_mine(self, agent))
-            .collect();
-        let kept = claim::kept(self, &mine);
-        self.agent = match (self.named_agent(), &kept) {
-            (Some(key), _) => ctx.mirrors.agents.find(&key).await?,
-            (None, Some(key)) => mine.iter().find(|agent| Key::of(&***agent) == *key).cloned(),
-            (None, None) => None,
-        };
-        self.strays = mine
-            .into_iter()
-            .filter(|agent| Some(Key::of(&**agent)) != kept)
-            .collect();
+        let agents = &ctx.mirrors.agents;
+        let mut known = agents.by(index::AGENT_MACHINE, &self.key.name);
+        match self.machine.named_agent() {
+            Some(Named::Whole(key)) => known.extend(agents.find(&key).await?),
+            Some(Named::ById(name)) => known.extend(agents.by(index::AGENT_NAME, &name)),
+            None => {}
+        }
+        self.agent = claim::kept(self, &known);
+        self.strays = claim::strays(self, &known);
         Ok(())
     }
 
@@ -150,11 +179,11 @@ impl World {
         Ok(())
     }
 
-    async fn read_candidates(&mut self, ctx: &Context) -> Result<(), Error> {
-        if self.agent.is_some() || self.named_agent().is_some() || self.lineage.deployment().is_none() {
-            return Ok(());
+    fn read_candidates(&mut self, ctx: &Context) {
+        let named = self.machine.named_agent().is_some();
+        if named || self.agent.is_some() || self.lineage.deployment().is_none() {
+            return;
         }
-        self.source = self.read_source(ctx).await?;
         let agents = &ctx.mirrors.agents;
         let of = |namespace: &String| agents.by(index::AGENT_NAMESPACE, namespace);
         self.candidates = match &self.source {
@@ -163,32 +192,24 @@ impl World {
             Source::Anywhere => self.pools.iter().flat_map(of).collect(),
             Source::Namespace(_) | Source::Unknown(_) => Vec::new(),
         };
-        Ok(())
     }
 
     /// Whether Agents of this namespace may become machines.
     pub fn may_take_from(&self, namespace: &str) -> bool {
-        self.pools.is_empty() || self.pools.iter().any(|pool| pool == namespace)
+        is_pool(&self.pools, namespace)
     }
 
-    async fn read_source(&self, ctx: &Context) -> Result<Source, Error> {
-        let cluster = self.lineage.cluster.as_ref();
-        let Some(reference) = cluster.and_then(|cluster| cluster.spec.control_plane_ref.as_ref()) else {
-            return Ok(Source::Anywhere);
-        };
-        let plane = ctx.control_plane(&self.key.namespace, reference).await?;
-        if plane.is_none() && reference.is_hosted() {
-            return Ok(Source::Unknown(format!("{} {}", reference.kind, reference.name)));
-        }
-        let named = plane.map(|plane| plane.spec.platform.agent.agent_namespace.clone());
-        let named = named.filter(|name| !name.is_empty());
-        Ok(named.map_or(Source::Anywhere, Source::Namespace))
+    /// Whether Agents of this namespace may become machines of this cluster.
+    pub fn takes_from(&self, namespace: &str) -> bool {
+        self.may_take_from(namespace) && self.source.has(namespace)
     }
 
     /// The Agent that the status names.
-    pub fn named_agent(&self) -> Option<Key> {
-        let reference = self.machine.status.as_ref()?.agent_ref.as_ref()?;
-        (!reference.name.is_empty()).then(|| Key::from(reference))
+    pub fn noted_agent(&self) -> Option<Key> {
+        match self.machine.named_agent()? {
+            Named::Whole(key) => Some(key),
+            Named::ById(_) => None,
+        }
     }
 
     /// It, or the Machine it belongs to, is to be deleted.
@@ -197,4 +218,27 @@ impl World {
         self.machine.metadata.deletion_timestamp.is_some()
             || machine.is_some_and(|machine| machine.metadata.deletion_timestamp.is_some())
     }
+}
+
+/// Whether an Agent that is not there can be the machine's. Its status is written by its provider only; its id may be
+/// written by whoever makes machines, and counts where the machine could choose.
+pub async fn may_have(
+    ctx: &Context,
+    machine: &AgentMachine,
+    lineage: &Lineage,
+    agent: &Key,
+) -> Result<bool, Error> {
+    match machine.named_agent() {
+        Some(Named::Whole(key)) => Ok(key == *agent),
+        Some(Named::ById(name)) => {
+            let source = Source::read(ctx, &Key::of(machine).namespace, lineage).await?;
+            let pools = ctx.providers.pools();
+            Ok(name == agent.name && is_pool(pools, &agent.namespace) && source.has(&agent.namespace))
+        }
+        None => Ok(false),
+    }
+}
+
+fn is_pool(pools: &[String], namespace: &str) -> bool {
+    pools.is_empty() || pools.iter().any(|pool| pool == namespace)
 }

@@ -1,8 +1,9 @@
-//! AgentServiceConfig: says which of its settings have no effect here, and where they are made instead.
+//! AgentServiceConfig: says which of its settings have no effect here, and where they are made instead. The one of a
+//! hosted cluster says that nobody serves it from here.
 
 pub mod plan;
 
-use crate::crd::AgentServiceConfig;
+use crate::crd::{AgentServiceConfig, HypershiftAgentServiceConfig};
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::hook::Hooks;
@@ -21,6 +22,7 @@ const WRITER: Writer = Writer("muster-agent-service-config");
 
 pub fn wire(hooks: &mut Hooks) {
     hooks.agent_service_config.push(itself);
+    hooks.hosted_service_config.push(hosted);
     hooks.everything.push(all);
     hooks.hub_away.push(all);
 }
@@ -29,14 +31,28 @@ fn itself(ctx: &Context, change: &Change<AgentServiceConfig>) {
     ctx.queues.agent_service_config.wake(change.key.clone());
 }
 
-fn all(ctx: &Context) {
-    let all = ctx.mirrors.agent_service_configs.all();
-    ctx.queues.agent_service_config.wake_all(all);
+fn hosted(ctx: &Context, change: &Change<HypershiftAgentServiceConfig>) {
+    ctx.queues.agent_service_config.wake(change.key.clone());
 }
 
+fn all(ctx: &Context) {
+    let queue = &ctx.queues.agent_service_config;
+    queue.wake_all(ctx.mirrors.agent_service_configs.all());
+    queue.wake_all(ctx.mirrors.hosted_service_configs.all());
+}
+
+/// Only those of hosted clusters have a namespace.
 async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
+    match key.namespace.is_empty() {
+        true => judge(ctx, key).await?,
+        false => judge_hosted(ctx, key).await?,
+    }
+    Ok(Next::Rest)
+}
+
+async fn judge(ctx: &Context, key: &Key) -> Result<(), Error> {
     let Some(config) = ctx.mirrors.agent_service_configs.get(key) else {
-        return Ok(Next::Rest);
+        return Ok(());
     };
     let mirror = (
         &ctx.mirrors.agent_service_configs,
@@ -45,5 +61,19 @@ async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
     if let Some(status) = plan::plan(&config, ctx.metrics.is_hub_there(), clock::now()) {
         ctx.patch_status(WRITER, mirror, &*config, &status).await?;
     }
-    Ok(Next::Rest)
+    Ok(())
+}
+
+async fn judge_hosted(ctx: &Context, key: &Key) -> Result<(), Error> {
+    let Some(config) = ctx.mirrors.hosted_service_configs.get(key) else {
+        return Ok(());
+    };
+    let mirror = (
+        &ctx.mirrors.hosted_service_configs,
+        ctx.hooks.hosted_service_config.as_slice(),
+    );
+    if let Some(status) = plan::hosted(&config, clock::now()) {
+        ctx.patch_status(WRITER, mirror, &*config, &status).await?;
+    }
+    Ok(())
 }

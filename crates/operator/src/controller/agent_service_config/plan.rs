@@ -1,11 +1,11 @@
-//! What is to be said about an AgentServiceConfig. Pure.
+//! What is to be said about an AgentServiceConfig, and about that of a hosted cluster. Pure.
 
-use crate::crd::AgentServiceConfig;
 use crate::crd::agent_service_config::{
     AgentServiceConfigSpec, DEPLOYMENTS_HEALTHY, NAME, RECONCILE_COMPLETED, reason,
 };
 use crate::crd::condition::{Finding, set_service};
-use crate::crd::keys::{self, finalizer};
+use crate::crd::keys::{self, annotation, finalizer};
+use crate::crd::{AgentServiceConfig, HypershiftAgentServiceConfig};
 use crate::runtime::merge;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -19,8 +19,33 @@ pub fn plan(config: &AgentServiceConfig, hub_is_there: bool, now: Timestamp) -> 
     }
     let before = config.status.clone().unwrap_or_default();
     let mut after = before.clone();
-    set_service(&mut after.conditions, finding(&config.spec), now);
+    set_service(&mut after.conditions, finding(config), now);
     set_service(&mut after.conditions, health(hub_is_there), now);
+    merge::diff(&before, &after)
+}
+
+/// The same for that of a hosted cluster.
+pub fn hosted(config: &HypershiftAgentServiceConfig, now: Timestamp) -> Option<Value> {
+    let of_service = |finalizer: &String| finalizer.ends_with("agent-install.openshift.io/ai-deprovision");
+    let is_anothers = config.finalizers().iter().any(of_service);
+    if is_anothers || config.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let before = config.status.clone().unwrap_or_default();
+    let mut after = before.clone();
+    let secret = &config.spec.kubeconfig_secret_ref.name;
+    let message = format!(
+        "Muster does not serve the API of another cluster from here, so this object has no effect. Run an operator for the \
+         hosted cluster instead: muster operator run --kubeconfig FILE --hub URL, with the kubeconfig that is in Secret \
+         {secret:?}, after muster operator crds was applied there. Then delete this object."
+    );
+    let finding = Finding::new(
+        RECONCILE_COMPLETED,
+        false,
+        reason::HOSTED_CLUSTER_NOT_SERVED,
+        message,
+    );
+    set_service(&mut after.conditions, finding, now);
     merge::diff(&before, &after)
 }
 
@@ -42,8 +67,10 @@ fn health(hub_is_there: bool) -> Finding {
     }
 }
 
-fn finding(spec: &AgentServiceConfigSpec) -> Finding {
-    let ignored = ignored(spec);
+fn finding(config: &AgentServiceConfig) -> Finding {
+    let settings = ignored(&config.spec).into_iter();
+    let settings = settings.map(|(field, instead)| (field.to_owned(), instead));
+    let ignored: Vec<_> = settings.chain(ignored_annotations(config)).collect();
     if ignored.is_empty() {
         return Finding::new(
             RECONCILE_COMPLETED,
@@ -120,6 +147,30 @@ fn ignored(spec: &AgentServiceConfigSpec) -> Vec<(&'static str, &'static str)> {
     made.map(|(_, field, instead)| (field, instead)).collect()
 }
 
+/// Annotations by which another service is set up.
+fn ignored_annotations(config: &AgentServiceConfig) -> impl Iterator<Item = (String, &'static str)> {
+    let annotations = config.annotations().iter();
+    annotations.filter_map(|(key, value)| Some((format!("annotation {key}"), instead_of(key, value)?)))
+}
+
+fn instead_of(key: &str, value: &str) -> Option<&'static str> {
+    if key == annotation::IMAGE_SERVICE {
+        return (value != "true").then_some("the hub always serves images; nobody has to boot them");
+    }
+    Some(match key.strip_prefix(annotation::SERVICE_PREFIX)? {
+        "assisted-service-configmap" => "flags of muster serve, in hub.extraArgs of the chart",
+        "assisted-image-service-skip-verify-tls" => {
+            "serve the images from a host with a public certificate, or over http with their sha256"
+        }
+        "assisted-service-allow-unrestricted-image-pulls" => {
+            "pull secrets are not held against a list of registries here"
+        }
+        "assisted-service-pvc-prefix" => "persistence.existingClaim of the chart",
+        "assisted-service-secrets-prefix" => "database.existingSecret of the chart",
+        _ => "there is no such setting here",
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +218,52 @@ mod tests {
         for word in ["mustGatherImages", "--must-gather-images", "hub.extraArgs"] {
             assert!(message.contains(word), "{message}");
         }
+    }
+
+    #[test]
+    fn annotations_that_set_up_another_service_are_named_with_what_to_do_instead() {
+        let told = |key: &str, value: &str| {
+            let mut one = config();
+            one.annotations_mut().insert(key.into(), value.into());
+            let shown = plan(&one, true, now()).unwrap();
+            shown["conditions"][0]["message"].as_str().unwrap().to_owned()
+        };
+        for name in [
+            "assisted-service-configmap",
+            "assisted-image-service-skip-verify-tls",
+            "assisted-service-allow-unrestricted-image-pulls",
+            "assisted-service-pvc-prefix",
+            "assisted-service-secrets-prefix",
+            "something-new",
+        ] {
+            let key = format!("unsupported.agent-install.openshift.io/{name}");
+            assert!(told(&key, "x").contains(&format!("annotation {key} (")), "{name}");
+        }
+        let images = "agent-install.openshift.io/enable-image-service";
+        assert!(told(images, "false").contains(images));
+        assert!(!told(images, "true").contains(images), "it is so anyway");
+        assert!(!told("example.com/mine", "x").contains("mine"));
+    }
+
+    #[test]
+    fn that_of_a_hosted_cluster_says_what_to_run_instead() {
+        let mut one = HypershiftAgentServiceConfig::new("hosted", Default::default());
+        one.spec.kubeconfig_secret_ref.name = "hosted-kubeconfig".into();
+        let shown = hosted(&one, now()).unwrap();
+        let said = &shown["conditions"][0];
+        assert_eq!(
+            (&said["type"], &said["status"]),
+            (&json!("ReconcileCompleted"), &json!("False"))
+        );
+        let message = said["message"].as_str().unwrap();
+        for word in ["--kubeconfig", "hosted-kubeconfig"] {
+            assert!(message.contains(word), "{message}");
+        }
+        one.status = serde_json::from_value(shown).unwrap();
+        assert_eq!(hosted(&one, now()), None, "said once");
+        one.status = None;
+        one.metadata.finalizers = Some(vec![finalizer::AGENT_SERVICE_CONFIG.into()]);
+        assert_eq!(hosted(&one, now()), None, "that of another service");
     }
 
     #[test]

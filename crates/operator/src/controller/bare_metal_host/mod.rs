@@ -9,9 +9,10 @@ mod spoke;
 mod wake;
 mod world;
 
+pub(crate) use wake::machines_of;
 pub use wake::wire;
 pub use world::World;
-pub(crate) use world::agent_of;
+pub(crate) use world::{agent_of, states_of};
 
 use crate::error::Error;
 use crate::key::Key;

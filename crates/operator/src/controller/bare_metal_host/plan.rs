@@ -4,8 +4,9 @@
 //! next have to wait. What the draft differs in from the objects is patched.
 
 pub mod agent;
+pub(crate) mod anew;
 pub mod authority;
-mod boot;
+pub mod boot;
 mod custody;
 mod disk;
 pub mod drain;
@@ -219,7 +220,7 @@ impl World {
 }
 
 /// The hub's word for the state of the host.
-fn state_of(agent: &Agent) -> &str {
+pub(crate) fn state_of(agent: &Agent) -> &str {
     let status = agent.status.as_ref();
     status.map_or("", |status| status.debug_info.state.as_str())
 }

@@ -7,6 +7,7 @@ use crate::controller::agent;
 use crate::error::chain;
 use crate::key::Key;
 use crate::runtime::Context;
+use crate::runtime::foreign::there;
 use crate::runtime::spoke::NoSpoke;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{Api, DynamicObject, EvictParams, ListParams, Patch};
@@ -114,18 +115,20 @@ pub async fn authority(ctx: &Context, cluster: &Key) -> Result<Option<authority:
 
 pub async fn machines(ctx: &Context, question: &machine::Question) -> Result<machine::Known, NoSpoke> {
     let client = ctx.spoke(&question.cluster).await?;
-    known(&client, question).await.map_err(|error| match error {
-        kube::Error::Api(status) if status.code == 404 => NoSpoke::Failed("it has no Machines".into()),
-        error => NoSpoke::Failed(chain(&error)),
-    })
+    let known = known(&client, question).await;
+    known
+        .map_err(|error| NoSpoke::Failed(chain(&error)))?
+        .ok_or_else(|| NoSpoke::Failed("it has no Machines".into()))
 }
 
-async fn known(client: &Client, question: &machine::Question) -> kube::Result<machine::Known> {
+/// `None` when the cluster does not even have the kind.
+async fn known(client: &Client, question: &machine::Question) -> kube::Result<Option<machine::Known>> {
     let masters = ListParams::default().labels(&format!("{}=master", machine::TYPE));
-    let mut masters = agent::spoke::api(client, agent::spoke::MACHINES, "")
-        .list(&masters)
-        .await?
-        .items;
+    let machines = agent::spoke::api(client, agent::spoke::MACHINES, "");
+    let Some(masters) = there(machines.list(&masters).await)? else {
+        return Ok(None);
+    };
+    let mut masters = masters.items;
     masters.sort_by_key(ResourceExt::name_any);
     let mut known = machine::Known {
         master: masters.into_iter().next().map(|master| json!(master)),
@@ -135,7 +138,7 @@ async fn known(client: &Client, question: &machine::Question) -> kube::Result<ma
         known.metal = find(client, machine::Thing::Metal, &question.metal).await?;
         known.machine = find(client, machine::Thing::Machine, &question.machine).await?;
     }
-    Ok(known)
+    Ok(Some(known))
 }
 
 fn things(client: &Client, thing: machine::Thing) -> Api<DynamicObject> {
@@ -147,7 +150,7 @@ fn things(client: &Client, thing: machine::Thing) -> Api<DynamicObject> {
 }
 
 async fn find(client: &Client, thing: machine::Thing, name: &str) -> kube::Result<Option<Value>> {
-    let found = things(client, thing).get_opt(name).await?;
+    let found = there(things(client, thing).get(name).await)?;
     Ok(found.map(|found| json!(found)))
 }
 

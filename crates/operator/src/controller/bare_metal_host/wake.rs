@@ -11,7 +11,7 @@ use crate::runtime::hook::Hooks;
 use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 pub fn wire(hooks: &mut Hooks) {
     hooks.bare_metal_host.push(itself);
@@ -36,32 +36,33 @@ fn by_agent(ctx: &Context, change: &Change<Agent>) {
 }
 
 fn of_agent(ctx: &Context, agent: &Agent) {
-    let namespace = &agent.namespace().unwrap_or_default();
-    if let Some(name) = agent.labels().get(label::BARE_METAL_HOST) {
-        ctx.queues.bare_metal_host.wake(Key::new(namespace, name));
+    for key in machines_of(ctx, agent) {
+        ctx.queues.bare_metal_host.wake(key);
     }
+}
+
+pub(crate) fn machines_of(ctx: &Context, agent: &Agent) -> BTreeSet<Key> {
+    let namespace = &agent.namespace().unwrap_or_default();
+    let named = agent.labels().get(label::BARE_METAL_HOST);
+    let mut keys: BTreeSet<Key> = named.map(|name| Key::new(namespace, name)).into_iter().collect();
     let interfaces = agent
         .status
         .iter()
         .flat_map(|status| &status.inventory.interfaces);
     for mac in interfaces.filter_map(|interface| mac_of(namespace, &interface.mac_address)) {
         let hosts = ctx.mirrors.bare_metal_hosts.by(index::METAL_MAC, &mac);
-        ctx.queues.bare_metal_host.wake_all(hosts);
+        keys.extend(hosts.iter().map(|host| Key::of(&**host)));
     }
+    keys
 }
 
 /// Its image, and whether its hosts belong to a cluster.
 fn by_infra_env(ctx: &Context, change: &Change<InfraEnv>) {
-    let part = |infra_env: &Option<Arc<InfraEnv>>| {
-        infra_env.as_ref().map(|infra_env| {
-            let status = infra_env.status.as_ref();
-            (
-                status.map(|status| (status.iso_download_url.clone(), status.created_time.clone())),
-                infra_env.spec.cluster_ref.clone(),
-            )
-        })
-    };
-    if part(&change.before) != part(&change.after) {
+    if change.differs_in(|infra_env| {
+        let image = infra_env.status.as_ref();
+        let image = image.map(|status| (&status.iso_download_url, &status.created_time));
+        (image, &infra_env.spec.cluster_ref)
+    }) {
         ctx.queues.bare_metal_host.wake_all(
             ctx.mirrors
                 .bare_metal_hosts
@@ -81,12 +82,7 @@ fn by_cluster(ctx: &Context, change: &Change<ClusterDeployment>) {
 
 /// That it is there, and whether it goes; how far it is does not matter.
 fn by_install(ctx: &Context, change: &Change<AgentClusterInstall>) {
-    let leaves = |install: &Option<Arc<AgentClusterInstall>>| {
-        install
-            .as_ref()
-            .map(|install| install.metadata.deletion_timestamp.is_some())
-    };
-    if leaves(&change.before) != leaves(&change.after) {
+    if change.differs_in(|install| install.metadata.deletion_timestamp.is_some()) {
         for install in change.objects() {
             let name = &install.spec.cluster_deployment_ref.name;
             of_cluster(ctx, &Key::new(&change.key.namespace, name));

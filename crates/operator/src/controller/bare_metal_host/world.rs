@@ -2,7 +2,7 @@
 
 use super::plan::agent::cluster_named;
 use super::plan::drain::{self, Drained};
-use super::plan::{authority, fencing, machine};
+use super::plan::{authority, boot, fencing, machine};
 use super::spoke;
 use crate::crd::keys::label;
 use crate::crd::reference::ClusterRef;
@@ -29,6 +29,9 @@ pub struct World {
     pub agent: Option<Arc<Agent>>,
     /// The one its label names.
     pub infra_env: Option<Arc<InfraEnv>>,
+    /// The hub's words for the host, one from each InfraEnv that knows it; asked for only before its machine is booted
+    /// anew, and absent when the hub cannot be asked.
+    pub told_by_hub: Option<Vec<String>>,
     /// What the machine boots before it is provisioned.
     pub image: Option<Arc<PreprovisioningImage>>,
     /// The ClusterDeployment that its annotation names, and the AgentClusterInstall of that.
@@ -77,6 +80,7 @@ impl World {
             agent: agent_of(ctx, &host),
             host,
             infra_env,
+            told_by_hub: None,
             image: ctx.mirrors.preprovisioning_images.get(key),
             deployment: None,
             install: None,
@@ -96,6 +100,9 @@ impl World {
         world.read_tenant(ctx).await?;
         world.read_secrets(ctx).await?;
         world.read_spoke(ctx).await;
+        if let Some(agent) = boot::question(&world) {
+            world.told_by_hub = states_of(ctx, agent).await;
+        }
         Ok(Some(world))
     }
 
@@ -171,4 +178,19 @@ pub(crate) fn agent_of(ctx: &Context, host: &BareMetalHost) -> Option<Arc<Agent>
     let agents = ctx.mirrors.agents.by(index::AGENT_MAC, &mac);
     let age = |agent: &Arc<Agent>| agent.creation_timestamp().map(|created| created.0);
     agents.into_iter().max_by_key(age)
+}
+
+/// The hub's words for the host of an Agent; `None` when it cannot be asked.
+pub(crate) async fn states_of(ctx: &Context, agent: &Agent) -> Option<Vec<String>> {
+    let id = agent.name_any().parse().ok()?;
+    match ctx.hub.host_rows(id).await {
+        Ok(rows) => {
+            let words = rows.hosts.into_iter().map(|row| row.host.status.into_owned());
+            Some(words.collect())
+        }
+        Err(error) => {
+            tracing::debug!(host = %id, %error, "the hub cannot be asked whether a machine may be booted anew");
+            None
+        }
+    }
 }

@@ -11,6 +11,7 @@ pub use world::World;
 use crate::error::{Error, Trouble, gone};
 use crate::key::Key;
 use crate::runtime::context::index;
+use crate::runtime::foreign::there;
 use crate::runtime::patch::Writer;
 use crate::runtime::work::Job;
 use crate::runtime::{Context, Next, looks};
@@ -150,8 +151,9 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
         }
         Step::ManifestsAreDone => world.told_manifests(ctx),
         Step::PausePool(pause) => {
-            if let Err(error) = pause_pool(ctx, &world.key, *pause).await {
-                return Ok(Err(Setback::NotNow(error)));
+            if let Err(why) = pause_pool(ctx, &world.key, *pause).await {
+                tracing::warn!(key = %world.key, pause, %why, "the cluster's pool of workers stays as it is");
+                return Ok(Err(Setback::Pool { pause: *pause, why }));
             }
         }
         Step::Create(_)
@@ -250,10 +252,13 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
     Ok(())
 }
 
-/// A verb that does not go together with the state of things is tried again; what else went wrong is shown.
+/// A verb that does not go together with the state of things is tried again, also when what it is about has just gone;
+/// what else went wrong is shown.
 fn not_now(error: ClientError) -> Setback {
+    let is_gone = matches!(error, ClientError::NotFound(_));
     match Trouble::from(error) {
         Trouble::Conflict(text) => Setback::NotNow(text),
+        Trouble::Input(text) if is_gone => Setback::NotNow(text),
         trouble @ (Trouble::Internal(_) | Trouble::Input(_)) => Setback::Hub(trouble),
     }
 }
@@ -319,7 +324,7 @@ async fn worker_pool_of(ctx: &Context, key: &Key) -> Pool {
         Ok(client) => client,
         Err(error) => return Pool::Unknown(error.to_string()),
     };
-    match worker_pool(client).get_opt(WORKERS).await {
+    match there(worker_pool(client).get(WORKERS).await) {
         Ok(Some(pool)) => Pool::Found {
             paused: pool.data["spec"]["paused"].as_bool().unwrap_or(false),
         },
@@ -335,4 +340,28 @@ async fn pause_pool(ctx: &Context, key: &Key, pause: bool) -> Result<(), String>
         .patch(WORKERS, &WRITER.params(), &Patch::Merge(&patch))
         .await;
     done.map(drop).map_err(|error| crate::error::chain(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_has_just_gone_is_no_mistake_of_the_objects() {
+        let text = || "because".to_owned();
+        let refused = |status| ClientError::Refused {
+            status,
+            reason: text(),
+            code: None,
+            next_action: None,
+        };
+        for passing in [ClientError::NotFound(text()), refused(409)] {
+            assert!(matches!(not_now(passing), Setback::NotNow(_)));
+        }
+        for mistake in [ClientError::BadInput(text()), refused(422)] {
+            assert!(matches!(not_now(mistake), Setback::Hub(Trouble::Input(_))));
+        }
+        let broken = not_now(ClientError::Server(text()));
+        assert!(matches!(broken, Setback::Hub(Trouble::Internal(_))));
+    }
 }

@@ -195,7 +195,9 @@ fn wanted(world: &World, install: &AgentClusterInstall) -> Result<Plan, Flaw> {
     let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
     let then = wait_after_failure(world, install, row).map_or(Then::Rest, Then::After);
     let then = then.or(pool::then(world));
-    Ok(Plan::of(status::of_cluster(world, install, synced), then))
+    let mut steps = status::of_cluster(world, install, synced);
+    steps.extend(pool::complaint(world));
+    Ok(Plan::of(steps, then))
 }
 
 /// Settings that the hub takes in the state the cluster is in.
@@ -211,28 +213,36 @@ fn settings(
     if let Some(update) = wish::difference(row, wish, world.pull_secret_is_known) {
         return Ok(vec![Step::Update(Box::new(update))]);
     }
-    if row.kind() != Kind::New {
-        return Ok(Vec::new());
+    match row.kind() {
+        Kind::New => {}
+        // How it was installed is history, but its new hosts are checked, too.
+        Kind::AddsHosts => return Ok(ignored(install, row).into_iter().collect()),
+        Kind::Other => return Ok(Vec::new()),
     }
     let mut steps = Vec::new();
     let overrides = manifest::overrides(world, install)?;
     if overrides != row.view.install_config_overrides {
         steps.push(Step::Override(overrides));
     }
+    steps.extend(ignored(install, row));
+    steps.extend(manifest::steps(row, &manifest::wanted(world, install)?));
+    Ok(steps)
+}
+
+/// Checks that somebody decided to live with.
+fn ignored(install: &AgentClusterInstall, row: &Row) -> Option<Step> {
     let of_cluster = manifest::ignored(install, annotation::IGNORED_CLUSTER_VALIDATIONS);
     let of_host = manifest::ignored(install, annotation::IGNORED_HOST_VALIDATIONS);
     let now = (
         &row.view.ignored_cluster_validations,
         &row.view.ignored_host_validations,
     );
-    if now != (&of_cluster, &of_host) {
-        steps.push(Step::Ignore(SetIgnoredValidations {
+    (now != (&of_cluster, &of_host)).then(|| {
+        Step::Ignore(SetIgnoredValidations {
             cluster_validation_ids: Some(of_cluster),
             host_validation_ids: Some(of_host),
-        }));
-    }
-    steps.extend(manifest::steps(row, &manifest::wanted(world, install)?));
-    Ok(steps)
+        })
+    })
 }
 
 /// What is started because the time has come.
@@ -273,6 +283,9 @@ fn wait_after_failure(world: &World, install: &AgentClusterInstall, row: &Row) -
 
 /// Hosts that join the running cluster, each for itself.
 fn more_hosts(row: &Row) -> Vec<Step> {
+    if (row.kind(), row.stage()) != (Kind::AddsHosts, Stage::AddingHosts) {
+        return Vec::new();
+    }
     let waits = |member: &&super::world::Member| {
         tally::is_known(member)
             && member
@@ -378,12 +391,20 @@ fn set_back(world: &World, install: &AgentClusterInstall, setback: &Setback) -> 
             ..flawed(world, install, &flaw)
         }
     };
+    let in_order = || {
+        let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
+        status::of_cluster(world, install, synced)
+    };
     match setback {
         Setback::Hub(trouble) => show(trouble, None),
         Setback::Manifests(trouble) => show(trouble, Some(LATER)),
-        Setback::NotNow(_) => {
-            let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
-            Plan::of(status::of_cluster(world, install, synced), Then::After(SOON))
+        Setback::NotNow(_) => Plan::of(in_order(), Then::After(SOON)),
+        Setback::Pool { pause, why } => {
+            // No host waits for the pause: it has to be there when the first of them is a node, which is much later.
+            let mut steps: Vec<Step> = world.row.iter().flat_map(more_hosts).collect();
+            steps.extend(in_order());
+            steps.push(Step::Tell(pool::news(*pause, why)));
+            Plan::of(steps, Then::After(pool::again(world)))
         }
     }
 }

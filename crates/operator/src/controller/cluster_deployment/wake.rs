@@ -10,7 +10,7 @@ use crate::runtime::hook::Hooks;
 use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
-use muster_contract::v1::change::{Change as HubChange, ChangeKind};
+use muster_contract::v1::change::{Change as HubChange, ChangeKind, ChangeOp};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -113,15 +113,25 @@ fn by_config_map(ctx: &Context, change: &Change<ConfigMap>) {
 }
 
 fn by_hub(ctx: &Context, change: &HubChange) {
-    let cluster = match change.kind {
-        ChangeKind::Cluster => Some(change.id),
-        ChangeKind::Host => change.cluster_id,
-        ChangeKind::InfraEnv => return,
-    };
-    match cluster {
-        Some(id) => of_hub(ctx, id),
-        // A host that left does not say whom; clusters that wait for that are few.
-        None => those_leaving(ctx),
+    match change.kind {
+        ChangeKind::Cluster => of_hub(ctx, change.id),
+        ChangeKind::Host => by_host(ctx, change),
+        ChangeKind::InfraEnv => {}
+    }
+}
+
+fn by_host(ctx: &Context, change: &HubChange) {
+    let host = (change.infra_env_id.unwrap_or_default(), change.id);
+    let now = change.cluster_id.filter(|_| change.op == ChangeOp::Put);
+    let left = ctx.seen.moved(host, now);
+    change
+        .cluster_id
+        .iter()
+        .chain(&left)
+        .for_each(|id| of_hub(ctx, *id));
+    // A host that nobody saw in its cluster does not say whom it left; clusters that wait for that are few.
+    if now.is_none() || left.is_some() {
+        those_leaving(ctx);
     }
 }
 

@@ -22,7 +22,7 @@ use muster_contract::v2::cluster_request::CredentialFile;
 use muster_contract::v2::host::{ClusterHostsQuery, HostView};
 use muster_contract::v2::manifest::ManifestFolder;
 use muster_contract::{ClientError, Secret};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -84,6 +84,8 @@ pub struct Member {
     pub agent: Option<Arc<Agent>>,
     /// The InfraEnv of the Agent.
     pub pool: Option<Arc<InfraEnv>>,
+    /// In the hub the InfraEnv binds its hosts to a cluster as they register; read only when the cluster is to go.
+    pub is_tied: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,6 +122,8 @@ pub enum Setback {
     Manifests(Trouble),
     /// The cluster is in another state than it was a moment ago.
     NotNow(String),
+    /// The cluster does not let its pool of workers be paused, or let go on.
+    Pool { pause: bool, why: String },
 }
 
 /// Where a cluster is looked for.
@@ -267,10 +271,21 @@ impl World {
             return Ok(());
         };
         let hosts = ctx.hub.cluster_hosts(id, &ClusterHostsQuery::default()).await?;
+        ctx.seen
+            .note(id, hosts.iter().map(|host| (host.infra_env_id, host.id)));
+        let tied = match self.is_leaving() {
+            true => tied(ctx, &hosts).await?,
+            false => BTreeSet::new(),
+        };
         let member = |host: HostView| {
             let agent = agent_of(ctx, &host);
             let pool = agent.as_ref().and_then(|agent| pool_of(ctx, agent));
-            Member { host, agent, pool }
+            Member {
+                is_tied: tied.contains(&host.infra_env_id),
+                host,
+                agent,
+                pool,
+            }
         };
         let mut row = Row {
             view,
@@ -332,25 +347,25 @@ impl World {
 
     /// The cluster itself is asked only while hosts join whose labels need it to hold still, and once after that.
     async fn read_pool(&mut self, ctx: &Context) {
-        let adds_hosts = self.row.as_ref().is_some_and(|row| row.kind() == Kind::AddsHosts);
-        let Some(wanted) = pool::wanted(self).filter(|_| adds_hosts && !self.is_leaving()) else {
-            return;
+        let Some(id) = self.id else { return };
+        let Some(wanted) = pool::wanted(self) else {
+            // Whoever joins next finds it as others left it.
+            return ctx.told.forget_one(id, POOL);
         };
-        let known = self
-            .id
-            .is_some_and(|id| ctx.told.knows(id, POOL, &wanted.to_string()));
+        let known = ctx.told.knows(id, POOL, &wanted.to_string());
         // A note that is left over wants to be sure.
         let noted = self.install.as_deref().is_some_and(pool::is_noted);
-        if !known || (noted && !wanted) {
-            self.pool = super::worker_pool_of(ctx, &self.key).await;
+        if known && (wanted || !noted) {
+            return;
         }
-        if let Pool::Unknown(why) = &self.pool {
+        let pool = super::worker_pool_of(ctx, &self.key).await;
+        if let Pool::Unknown(why) = &pool {
             tracing::info!(key = %self.key, %why, "the cluster's pool of workers cannot be asked");
         }
-        let is_right = self.pool == Pool::Found { paused: wanted };
-        if let Some(id) = self.id.filter(|_| is_right) {
+        if pool == (Pool::Found { paused: wanted }) {
             ctx.told.remember(id, POOL, &wanted.to_string());
         }
+        self.pool = pool;
     }
 
     pub fn kubeconfig_key(&self) -> Key {
@@ -404,7 +419,14 @@ impl Setback {
     pub fn text(&self) -> &str {
         match self {
             Self::Hub(trouble) | Self::Manifests(trouble) => trouble.text(),
-            Self::NotNow(text) => text,
+            Self::NotNow(text) | Self::Pool { why: text, .. } => text,
+        }
+    }
+
+    pub fn of_pool(&self) -> Option<&str> {
+        match self {
+            Self::Pool { why, .. } => Some(why),
+            Self::Hub(_) | Self::Manifests(_) | Self::NotNow(_) => None,
         }
     }
 }
@@ -449,6 +471,18 @@ fn pool_of(ctx: &Context, agent: &Agent) -> Option<Arc<InfraEnv>> {
     let name = agent.labels().get(keys::label::INFRA_ENV)?;
     let namespace = agent.namespace().unwrap_or_default();
     ctx.mirrors.infra_envs.get(&Key::new(namespace, name))
+}
+
+/// Those of the hosts' InfraEnvs that bind them to a cluster.
+async fn tied(ctx: &Context, hosts: &[HostView]) -> Result<BTreeSet<Uuid>, ClientError> {
+    let mut tied: BTreeSet<Uuid> = hosts.iter().map(|host| host.infra_env_id).collect();
+    for id in tied.clone() {
+        let infra_env = found(ctx.hub.infra_env(id).await)?;
+        if infra_env.is_none_or(|infra_env| infra_env.cluster_id.is_none()) {
+            tied.remove(&id);
+        }
+    }
+    Ok(tied)
 }
 
 /// The object that stands for a host of the hub.

@@ -5,7 +5,7 @@ mod wake;
 mod world;
 
 pub use wake::wire;
-pub use world::World;
+pub use world::{Row, World};
 
 use crate::error::{Error, Trouble, gone};
 use crate::key::Key;

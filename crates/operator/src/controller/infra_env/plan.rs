@@ -20,7 +20,6 @@ use muster_contract::v1::infra_env::InfraEnvSetting;
 use muster_contract::v2::infra_env::{CreateInfraEnv, UpdateInfraEnv};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Duration;
 use uuid::Uuid;
 
 pub type Plan = looks::Plan<Step>;
@@ -58,10 +57,15 @@ pub enum Flaw {
     Missing(String),
 }
 
-/// Conflicts of the image and failures of the hub go by.
-const SOON: Duration = Duration::from_secs(20);
-/// What keeps an InfraEnv from being deleted takes longer.
-const LATER: Duration = Duration::from_secs(60);
+/// Conflicts of the image and failures of the hub go by: two retries, twenty seconds unless told otherwise.
+fn soon(world: &World) -> Then {
+    Then::After(2 * world.retry)
+}
+
+/// What keeps an InfraEnv from being deleted takes longer: a minute unless told otherwise.
+fn later(world: &World) -> Then {
+    Then::After(6 * world.retry)
+}
 
 pub fn plan(world: &World) -> Plan {
     if world.is_deleting() {
@@ -149,9 +153,10 @@ fn labels(world: &World) -> Vec<Step> {
 fn flawed(world: &World, flaw: &Flaw) -> Plan {
     let steps = status::steps(world, status::flawed(world, flaw));
     let then = match flaw {
-        // Clusters and the object itself are watched.
-        Flaw::NoCluster(_) | Flaw::Input(_) => Then::Rest,
-        Flaw::OtherCluster(_) | Flaw::Missing(_) => Then::After(SOON),
+        // The object itself is watched, and so are clusters in namespaces that are seen.
+        Flaw::Input(_) => Then::Rest,
+        Flaw::NoCluster(_) if world.is_cluster_watched => Then::Rest,
+        Flaw::NoCluster(_) | Flaw::OtherCluster(_) | Flaw::Missing(_) => soon(world),
     };
     Plan::of(steps, then)
 }
@@ -165,16 +170,16 @@ fn troubled(world: &World, trouble: &Trouble) -> Plan {
         .is_some_and(|status| !status.iso_download_url.is_empty());
     match trouble {
         // The image that is there is still good, so nobody needs to be alarmed.
-        Trouble::Internal(_) if has_image => Plan::of(Vec::new(), Then::After(SOON)),
+        Trouble::Internal(_) if has_image => Plan::of(Vec::new(), soon(world)),
         Trouble::Internal(text) => Plan {
-            then: Then::After(SOON),
+            then: soon(world),
             ..flawed(world, &Flaw::Missing(text.clone()))
         },
         Trouble::Conflict(text) if status::reason_now(world) != Some(reason::FAILED) => {
             let steps = status::steps(world, status::in_preparation(world, text));
-            Plan::of(steps, Then::After(SOON))
+            Plan::of(steps, soon(world))
         }
-        Trouble::Conflict(_) => Plan::of(Vec::new(), Then::After(SOON)),
+        Trouble::Conflict(_) => Plan::of(Vec::new(), soon(world)),
         Trouble::Input(text) => flawed(world, &Flaw::Input(text.clone())),
     }
 }
@@ -194,13 +199,13 @@ fn leave(world: &World) -> Plan {
     }
     if let Some(text) = being_written(world) {
         let steps = status::delayed(world, reason::HOSTS_ARE_INSTALLING, text);
-        return Plan::of(steps, Then::After(LATER));
+        return Plan::of(steps, later(world));
     }
     // Hosts that run register again as soon as they were deleted: those are deleted, too.
     let more_hosts = matches!(world.trouble, Some(Trouble::Input(_))) && !world.hosts.is_empty();
     if let Some(trouble) = world.trouble.as_ref().filter(|_| !more_hosts) {
         let steps = status::delayed(world, reason::CLEANUP_FAILED, trouble.text().to_owned());
-        return Plan::of(steps, Then::After(LATER));
+        return Plan::of(steps, later(world));
     }
     if world.row.is_none() {
         return Plan::of(vec![let_go], Then::Rest);

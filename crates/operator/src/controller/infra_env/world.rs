@@ -15,8 +15,9 @@ use kube::ResourceExt;
 use muster_contract::v1::link::InfraEnvLinks;
 use muster_contract::v2::host::HostView;
 use muster_contract::v2::infra_env::InfraEnvView;
-use muster_contract::{ClientError, Secret};
+use muster_contract::{ClientError, HubClient, Secret};
 use std::sync::Arc;
+use std::time::Duration;
 use uuid::Uuid;
 
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct World {
     /// An older object that claims the same id.
     pub rival: Option<Key>,
     pub cluster: Cluster,
+    /// Whether somebody tells when the ClusterDeployment that is named comes or changes.
+    pub is_cluster_watched: bool,
     pub pull_secret: Option<Found>,
     pub told: Told,
     /// What `mirrorRegistryRef` names.
@@ -44,6 +47,7 @@ pub struct World {
     pub hosts: Vec<Member>,
     /// What the hub said to the last step, or why it cannot be asked.
     pub trouble: Option<Trouble>,
+    pub retry: Duration,
     pub now: Timestamp,
 }
 
@@ -63,10 +67,26 @@ impl Member {
     }
 }
 
+/// As the hub has an InfraEnv.
 #[derive(Debug, Clone)]
 pub struct Row {
     pub view: InfraEnvView,
     pub links: InfraEnvLinks,
+}
+
+impl Row {
+    pub async fn find(hub: &HubClient, id: Uuid) -> Result<Option<Self>, ClientError> {
+        let Some(view) = found(hub.infra_env(id).await)? else {
+            return Ok(None);
+        };
+        let links = hub.infra_env_links(id).await?;
+        Ok(Some(Self { view, links }))
+    }
+
+    /// Since when the image is what it is. A hub that does not tell it has one that is as old as its settings.
+    pub fn image_changed_at(&self) -> Option<Timestamp> {
+        self.links.image_changed_at.0.or(self.view.updated_at.0)
+    }
 }
 
 /// What the hub was told before, of that which it does not show, or shows in other words.
@@ -118,6 +138,7 @@ impl World {
             id,
             rival: ctx.rival_infra_env(&infra_env),
             cluster: Cluster::NotWanted,
+            is_cluster_watched: true,
             pull_secret: None,
             told: Told::default(),
             mirrors: None,
@@ -131,6 +152,7 @@ impl World {
             default_ntp: String::new(),
             hosts: Vec::new(),
             trouble,
+            retry: ctx.retry,
             now: clock::now(),
             infra_env,
         };
@@ -154,7 +176,11 @@ impl World {
         }
         self.ironic = self.read_ironic(ctx).await?;
         match &self.infra_env.spec.cluster_ref {
-            Some(reference) => ctx.mirrors.cluster_deployments.find(&reference.into()).await,
+            Some(reference) => {
+                let deployments = &ctx.mirrors.cluster_deployments;
+                self.is_cluster_watched = deployments.covers(&reference.namespace);
+                deployments.find(&reference.into()).await
+            }
             None => Ok(None),
         }
     }
@@ -165,7 +191,7 @@ impl World {
         if ctx.metal_boot != MetalBoot::Converged || asked.is_none_or(|asked| asked != "true") {
             return Ok(IronicWish::NotWanted);
         }
-        Ok(match whereabouts::find(ctx, &self.infra_env).await? {
+        Ok(match whereabouts::find(ctx, &self.infra_env).await?.ironic {
             Ok(ironic) => IronicWish::Known(ironic),
             Err(_) => IronicWish::Unknown,
         })
@@ -176,10 +202,7 @@ impl World {
         ctx: &Context,
         deployment: Option<&ClusterDeployment>,
     ) -> Result<(), ClientError> {
-        if let Some(view) = found(ctx.hub.infra_env(self.id).await)? {
-            let links = ctx.hub.infra_env_links(self.id).await?;
-            self.row = Some(Row { view, links });
-        }
+        self.row = Row::find(&ctx.hub, self.id).await?;
         if self.is_deleting() {
             let hosts = if self.row.is_some() {
                 ctx.hub.hosts(self.id).await?
@@ -230,7 +253,7 @@ impl World {
         let Some(id) = id.filter(|_| ctx.rival_deployment(deployment).is_none()) else {
             return Ok(Cluster::NotInHub);
         };
-        Ok(match found(ctx.hub.cluster(id).await)? {
+        Ok(match found(ctx.hub.cluster_without_hosts(id).await)? {
             Some(cluster) => Cluster::Found {
                 id,
                 version: cluster.openshift_version,
@@ -248,13 +271,13 @@ impl World {
         self.infra_env.metadata.deletion_timestamp.is_some()
     }
 
-    /// Which operating system hosts are to boot: the one that is asked for, else that of the cluster's release.
-    /// An image that hosts of a cluster boot already is not changed before the cluster is installed.
+    /// Hosts of a cluster boot its own release until the cluster is installed, whatever else is asked for.
     pub fn passes_over_version(&self) -> bool {
         let is_new = matches!(self.cluster, Cluster::Found { installed: false, .. });
-        is_new && self.row.is_some() && !self.infra_env.spec.os_image_version.is_empty()
+        is_new && !self.infra_env.spec.os_image_version.is_empty()
     }
 
+    /// Which operating system hosts are to boot: the one that is asked for, else that of the cluster's release.
     pub fn version(&self) -> Option<&str> {
         let asked = Some(self.infra_env.spec.os_image_version.as_str());
         let asked = asked.filter(|version| !version.is_empty() && !self.passes_over_version());

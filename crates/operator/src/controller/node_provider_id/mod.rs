@@ -51,36 +51,25 @@ pub fn wire(hooks: &mut Hooks) {
 
 /// Only what tells which node it is, and when.
 fn itself(ctx: &Context, change: &Change<AgentMachine>) {
-    let part = |machine: &Option<Arc<AgentMachine>>| {
-        let machine = machine.as_ref()?;
-        let status = machine.status.as_ref()?;
-        Some((
-            status.ready,
-            machine.spec.provider_id.clone(),
-            status.addresses.clone(),
-            machine.metadata.annotations.clone(),
-        ))
-    };
-    if part(&change.before) != part(&change.after) {
+    if change.differs_in(|machine| {
+        let status = machine.status.as_ref();
+        let status = status.map(|status| (status.ready, &status.addresses));
+        (status, &machine.spec.provider_id, &machine.metadata.annotations)
+    }) {
         ctx.queues.node_provider_id.wake(change.key.clone());
     }
 }
 
 /// It may be paused no more, or have another AgentCluster.
 fn by_cluster(ctx: &Context, change: &Change<Cluster>) {
-    let spec = |cluster: &Option<Arc<Cluster>>| cluster.as_ref().map(|cluster| cluster.spec.clone());
-    if spec(&change.before) != spec(&change.after) {
+    if change.differs_in(|cluster| &cluster.spec) {
         neighbours(ctx, &change.key.namespace);
     }
 }
 
 /// It tells where the nodes are.
 fn by_agent_cluster(ctx: &Context, change: &Change<AgentCluster>) {
-    let reference = |cluster: &Option<Arc<AgentCluster>>| {
-        let status = cluster.as_ref()?.status.as_ref()?;
-        Some(status.cluster_deployment_reference.clone())
-    };
-    if reference(&change.before) != reference(&change.after) {
+    if change.differs_in(AgentCluster::deployment) {
         neighbours(ctx, &change.key.namespace);
     }
 }

@@ -44,6 +44,8 @@ pub struct Sources {
     pub addresses: Vec<IpAddr>,
     /// What hosts of the InfraEnv speak, if they do not speak both.
     pub family: Option<Family>,
+    /// What the operator may not look at.
+    pub hidden: Option<String>,
     /// Images of the agent that the site has, by `architecture`.
     pub images: BTreeMap<String, String>,
 }
@@ -115,12 +117,9 @@ impl Sources {
 
 /// What is known of Ironic and what the InfraEnv says, or what is missing.
 pub fn settings(infra_env: &InfraEnv, sources: &Sources, secret: &Key) -> Result<Ironic, String> {
-    let (url, inspector) = sources.urls().ok_or_else(|| {
-        missing(
-            infra_env,
-            &format!("Secret {secret} with {} says where Ironic is", data::IRONIC_URL),
-        )
-    })?;
+    let (url, inspector) = sources
+        .urls()
+        .ok_or_else(|| missing(infra_env, &who_tells(sources, secret)))?;
     let image = image(infra_env, sources).ok_or_else(|| missing(infra_env, &who_names(infra_env, secret)))?;
     let ironic = Ironic {
         url: each(&url, |url| with_port(url, PORT)),
@@ -132,6 +131,17 @@ pub fn settings(infra_env: &InfraEnv, sources: &Sources, secret: &Key) -> Result
         return Err(format!("{text:?} can be neither an address nor an image."));
     }
     Ok(ironic)
+}
+
+fn who_tells(sources: &Sources, secret: &Key) -> String {
+    let hidden = sources.hidden.iter();
+    let hidden: String = hidden
+        .map(|what| format!(" (it is not seen elsewhere: {what})"))
+        .collect();
+    format!(
+        "Secret {secret} with {} says where Ironic is{hidden}",
+        data::IRONIC_URL
+    )
 }
 
 /// What the InfraEnv says, else Ironic's operator, else the site.
@@ -217,9 +227,15 @@ pub fn is_in(ignition: &str) -> bool {
     units.any(|unit| unit["name"] == UNIT && unit["contents"].is_string() && unit["enabled"] == true)
 }
 
-/// Whether the agent in this override looks for Ironic where it is.
+/// Whether the agent in this override is the one that is wanted, and looks for Ironic where it is.
 pub fn finds(ignition: &str, ironic: &Ironic) -> bool {
-    ignition.contains(&BASE64_STANDARD.encode(agent_config(ironic)))
+    let config: Value = serde_json::from_str(ignition).unwrap_or_default();
+    let mut units = config["systemd"]["units"].as_array().into_iter().flatten();
+    let runs_it = units.any(|unit| {
+        let contents = unit["contents"].as_str().unwrap_or_default();
+        unit["name"] == UNIT && contents.contains(&format!(" {}\n", in_unit(&ironic.image)))
+    });
+    runs_it && ignition.contains(&BASE64_STANDARD.encode(agent_config(ironic)))
 }
 
 /// The override with Ironic's agent in it. What people wrote themselves under the same names stays.
@@ -293,6 +309,11 @@ fn agent_config(ironic: &Ironic) -> String {
     )
 }
 
+/// A percent sign begins a specifier of systemd.
+fn in_unit(text: &str) -> String {
+    text.replace('%', "%%")
+}
+
 /// It sees the machine as if it were not in a container, and speaks to the machine's systemd.
 fn unit(ironic: &Ironic, infra_env: &InfraEnv) -> String {
     const MOUNTS: [(&str, &str); 6] = [
@@ -304,8 +325,7 @@ fn unit(ironic: &Ironic, infra_env: &InfraEnv) -> String {
         ("/", "/mnt/coreos"),
     ];
     let mounts = MOUNTS.map(|(from, to)| format!("--mount type=bind,src={from},dst={to}"));
-    // A percent sign begins a specifier of systemd.
-    let image = ironic.image.replace('%', "%%");
+    let image = in_unit(&ironic.image);
     let mut lines = vec![
         "[Unit]".to_owned(),
         "Description=Ironic's agent".into(),
@@ -323,7 +343,7 @@ fn unit(ironic: &Ironic, infra_env: &InfraEnv) -> String {
         ("NO_PROXY", proxy.no_proxy),
     ];
     let set = proxies.into_iter().filter(|(_, value)| !value.is_empty());
-    lines.extend(set.map(|(name, value)| format!("Environment=\"{name}={}\"", value.replace('%', "%%"))));
+    lines.extend(set.map(|(name, value)| format!("Environment=\"{name}={}\"", in_unit(&value))));
     lines.extend([
         "ExecStartPre=-/usr/bin/podman rm --force --ignore ironic-agent".into(),
         format!("ExecStartPre=/usr/bin/podman pull --authfile /root/.docker/config.json {image}"),

@@ -1,10 +1,11 @@
 //! What is to be done about a PreprovisioningImage. Pure: the world in, steps out.
 
-mod published;
+pub mod published;
 #[cfg(test)]
 mod tests;
 
 use super::ironic;
+use super::whereabouts::Whereabouts;
 use super::world::World;
 use crate::controller::bare_metal_host::plan::way;
 use crate::crd::condition::{Finding, find_service, set_standard};
@@ -50,9 +51,6 @@ pub mod reason {
 const READY: &str = "Ready";
 const ERROR: &str = "Error";
 
-/// What is not watched is asked for now and then.
-const LATER: Duration = Duration::from_secs(60);
-
 /// Why the image cannot be published.
 struct Held {
     reason: &'static str,
@@ -83,24 +81,48 @@ pub fn plan(world: &World) -> Plan {
     if ironic_moved(world) {
         plan.steps.push(Step::WakeInfraEnv);
     }
+    plan.steps.extend(watch(world));
     plan
 }
 
-/// The agent that was put into the image looks for Ironic elsewhere.
-fn ironic_moved(world: &World) -> bool {
-    let asked = world
-        .infra_env
-        .as_ref()
-        .and_then(|infra_env| infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT));
-    match (&world.ironic, &world.row) {
-        (Ok(ironic), Some(row)) => {
-            let ignition = &row.ignition_config_override;
-            asked.is_some_and(|asked| asked == "true")
-                && ironic::is_in(ignition)
-                && !ironic::finds(ignition, ironic)
-        }
-        _ => false,
+impl World {
+    /// What is not watched is asked for now and then. Six retries: once a minute unless told otherwise.
+    fn later(&self) -> Duration {
+        self.retry * 6
     }
+
+    /// Images that are in order ask less often, for there may be thousands: every five minutes unless told otherwise.
+    fn much_later(&self) -> Duration {
+        self.retry * 30
+    }
+
+    /// The image of the InfraEnv was asked to contain Ironic's agent, and follows where Ironic is.
+    fn follows_ironic(&self) -> bool {
+        let infra_env = self.infra_env.as_ref();
+        let asked =
+            infra_env.and_then(|infra_env| infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT));
+        asked.is_some_and(|asked| asked == "true")
+    }
+}
+
+/// The Secret is watched from now on, so that images follow what it says.
+fn watch(world: &World) -> Option<Step> {
+    let Whereabouts {
+        secret,
+        missing_labels,
+        ..
+    } = &world.whereabouts;
+    let wanted = world.follows_ironic() && !missing_labels.is_empty();
+    wanted.then(|| Step::LabelSecret(secret.clone(), missing_labels.clone()))
+}
+
+/// The agent that was put into the image looks for Ironic elsewhere, or is another one.
+fn ironic_moved(world: &World) -> bool {
+    let (Ok(ironic), Some(row)) = (&world.whereabouts.ironic, &world.row) else {
+        return false;
+    };
+    let ignition = &row.view.ignition_config_override;
+    world.follows_ironic() && ironic::is_in(ignition) && !ironic::finds(ignition, ironic)
 }
 
 /// Other machines boot live images, and whoever makes their preprovisioning images is left alone.
@@ -152,7 +174,7 @@ fn judge(world: &World) -> Result<&InfraEnv, Held> {
     let infra_env = present(world)?;
     same_architecture(world, infra_env)?;
     let row = world.row.as_ref().ok_or_else(|| no_image(infra_env))?;
-    if !ironic::is_in(&row.ignition_config_override) {
+    if !ironic::is_in(&row.view.ignition_config_override) {
         return Err(without_ironic(world, infra_env));
     }
     let created = infra_env
@@ -160,8 +182,7 @@ fn judge(world: &World) -> Result<&InfraEnv, Held> {
         .ok_or_else(|| no_image(infra_env))?;
     // The hub may have changed the image already, and the object not tell it yet.
     let changed = row
-        .updated_at
-        .0
+        .image_changed_at()
         .map(|changed| infra_env::cool_down_left(changed, world.now));
     let left = changed.unwrap_or_default().max(created);
     if left.is_zero() {
@@ -250,7 +271,7 @@ fn no_image(infra_env: &InfraEnv) -> Held {
 
 /// It is on its way when all is known that is needed for it.
 fn without_ironic(world: &World, infra_env: &InfraEnv) -> Held {
-    match &world.ironic {
+    match &world.whereabouts.ironic {
         Ok(_) => Held {
             reason: reason::NO_IMAGE,
             message: format!(
@@ -261,7 +282,7 @@ fn without_ironic(world: &World, infra_env: &InfraEnv) -> Held {
             then: Then::Rest,
         },
         Err(why) => Held {
-            then: Then::After(LATER),
+            then: Then::After(world.later()),
             ..failed(reason::NO_IRONIC_AGENT, why.clone())
         },
     }
@@ -301,10 +322,10 @@ fn wish(world: &World) -> Option<Step> {
     let infra_env = present(world).ok()?;
     let row = world.row.as_ref()?;
     let asked = infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT);
-    let wanted = world.ironic.is_ok()
+    let wanted = world.whereabouts.ironic.is_ok()
         && format(world).is_ok()
         && same_architecture(world, infra_env).is_ok()
-        && !ironic::is_in(&row.ignition_config_override)
+        && !ironic::is_in(&row.view.ignition_config_override)
         && asked.is_none_or(|asked| asked != "true");
     wanted.then(|| {
         Step::AnnotateInfraEnv(

@@ -1,6 +1,8 @@
 //! Whose PreprovisioningImages a change concerns.
 
-use crate::crd::{BareMetalHost, InfraEnv, PreprovisioningImage};
+use crate::controller::bare_metal_host::machines_of;
+use crate::controller::bare_metal_host::plan::state_of;
+use crate::crd::{Agent, BareMetalHost, InfraEnv, PreprovisioningImage};
 use crate::key::Key;
 use crate::runtime::context::index;
 use crate::runtime::hook::Hooks;
@@ -11,8 +13,10 @@ use muster_contract::v1::change::{Change as HubChange, ChangeKind};
 pub fn wire(hooks: &mut Hooks) {
     hooks.preprovisioning_image.push(itself);
     hooks.bare_metal_host.push(by_host);
+    hooks.agent.push(by_agent);
     hooks.infra_env.push(by_infra_env);
     hooks.secret.push(by_network);
+    hooks.secret.push(by_ironic);
     hooks.hub.push(by_hub);
     hooks.everything.push(all);
 }
@@ -28,11 +32,23 @@ fn by_host(ctx: &Context, change: &Change<BareMetalHost>) {
     }
 }
 
+/// Its machine may be waiting to be booted anew until it may be disturbed.
+fn by_agent(ctx: &Context, change: &Change<Agent>) {
+    if !change.differs_in(state_of) {
+        return;
+    }
+    for key in change.objects().flat_map(|agent| machines_of(ctx, agent)) {
+        if ctx.mirrors.preprovisioning_images.get(&key).is_some() {
+            ctx.queues.preprovisioning_image.wake(key);
+        }
+    }
+}
+
 fn by_infra_env(ctx: &Context, change: &Change<InfraEnv>) {
     of_infra_env(ctx, &change.key);
 }
 
-/// What is in an image may change within the second in which it was made, and then its InfraEnv looks the same.
+/// The hub may have changed the image before its InfraEnv tells it.
 fn by_hub(ctx: &Context, change: &HubChange) {
     match change.kind {
         ChangeKind::InfraEnv => {
@@ -62,6 +78,13 @@ fn by_network(ctx: &Context, change: &Change<Secret>) {
             .preprovisioning_images
             .by(index::IMAGE_NETWORK, &change.key.to_string()),
     );
+}
+
+/// It tells all of them where Ironic is.
+fn by_ironic(ctx: &Context, change: &Change<Secret>) {
+    if change.key == ctx.ironic {
+        all(ctx);
+    }
 }
 
 fn all(ctx: &Context) {

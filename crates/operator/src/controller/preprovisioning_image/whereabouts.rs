@@ -1,15 +1,19 @@
 //! Where Ironic is: what its operator's Secret says; else what OpenShift's `Provisioning` and the pod of Ironic tell.
 //!
-//! Neither has to be there, and nothing of it is watched: where OpenShift is not, the answer is that nobody knows.
+//! Neither has to be there: where OpenShift is not, the answer is that nobody knows. Of these only the Secret is watched,
+//! once it has the label; the others are asked again now and then.
 
 use super::ironic::{self, Ironic, Sources};
 use crate::crd::InfraEnv;
+use crate::crd::keys::label;
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::Context;
+use crate::runtime::secret::Found;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// There is one, of this name.
@@ -17,47 +21,112 @@ const PROVISIONING: &str = "provisioning-configuration";
 /// The pod that Ironic runs in.
 const PODS: &str = "k8s-app=metal3,baremetal.openshift.io/cluster-baremetal-operator=metal3-state";
 
-/// What an image for Ironic's agent needs, or what is missing.
-pub async fn find(ctx: &Context, infra_env: &InfraEnv) -> Result<Result<Ironic, String>, Error> {
+/// Where Ironic is, and how it is noticed that it moves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// What an image for Ironic's agent needs, or what is missing.
+    pub ironic: Result<Ironic, String>,
+    /// The Secret, and labels that it is to get because it is used; empty when it has them, or nobody would watch it.
+    pub secret: Key,
+    pub missing_labels: BTreeMap<String, String>,
+    /// Whether the Secret says it, and is watched.
+    pub is_watched: bool,
+    /// What the operator may not look at.
+    pub hidden: Option<String>,
+}
+
+impl Whereabouts {
+    /// Nobody has looked.
+    pub fn unknown(secret: &Key, why: String) -> Self {
+        Self {
+            ironic: Err(why),
+            secret: secret.clone(),
+            missing_labels: BTreeMap::new(),
+            is_watched: false,
+            hidden: None,
+        }
+    }
+}
+
+pub async fn find(ctx: &Context, infra_env: &InfraEnv) -> Result<Whereabouts, Error> {
+    let right = format!("get secrets in namespace {}", ctx.ironic.namespace);
+    let (config, hidden) = split(seen(ctx.secret(&ctx.ironic).await, &right)?);
     let mut sources = Sources {
-        config: ctx.secret(&ctx.ironic).await?,
+        config,
+        hidden,
         images: ctx.ironic_images.clone(),
         ..Sources::default()
     };
     if !sources.tells() {
-        sources.addresses = addresses(ctx).await?;
+        let (addresses, hidden) = split(addresses(ctx).await?);
+        sources.addresses = addresses.unwrap_or_default();
+        sources.hidden = sources.hidden.or(hidden);
     }
     // One needs no choice.
     if sources.addresses.len() > 1 {
         sources.family = family(ctx, infra_env).await?;
     }
-    Ok(ironic::settings(infra_env, &sources, &ctx.ironic))
+    let is_mirrored = ctx.mirrors.secrets.covers(&ctx.ironic.namespace);
+    let config = sources.config.as_ref().filter(|_| is_mirrored);
+    Ok(Whereabouts {
+        ironic: ironic::settings(infra_env, &sources, &ctx.ironic),
+        secret: ctx.ironic.clone(),
+        missing_labels: config.map(to_be_watched).unwrap_or_default(),
+        is_watched: config.is_some() && sources.tells(),
+        hidden: sources.hidden,
+    })
 }
 
-async fn addresses(ctx: &Context) -> Result<Vec<IpAddr>, Error> {
+/// Not part of a backup: elsewhere Ironic is elsewhere.
+fn to_be_watched(config: &Found) -> BTreeMap<String, String> {
+    let mut labels = config.missing_labels.clone();
+    labels.retain(|name, _| name == label::WATCH);
+    labels
+}
+
+/// What there is, or what may not be looked at.
+type Seen<T> = Result<Option<T>, String>;
+
+fn split<T>(seen: Seen<T>) -> (Option<T>, Option<String>) {
+    match seen {
+        Ok(found) => (found, None),
+        Err(hidden) => (None, Some(hidden)),
+    }
+}
+
+/// A right that is missing is no failure that goes by: people are told of it.
+fn seen<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<Seen<T>, Error> {
+    let is_refused = |error: &Error| {
+        let Error::Kube(error) = error else { return false };
+        matches!(&**error, kube::Error::Api(status) if status.code == 403)
+    };
+    match answer {
+        Ok(found) => Ok(Ok(found)),
+        Err(Error::Gone) => Ok(Ok(None)),
+        Err(error) if is_refused(&error) => Ok(Err(format!("the operator has no right to {right}"))),
+        Err(error) => Err(error),
+    }
+}
+
+async fn addresses(ctx: &Context) -> Result<Seen<Vec<IpAddr>>, Error> {
     let kind = GroupVersionKind::gvk("metal3.io", "v1alpha1", "Provisioning");
     let all: Api<DynamicObject> = Api::all_with(ctx.kube.clone(), &ApiResource::from_gvk(&kind));
-    let Some(provisioning) = allowed(all.get_opt(PROVISIONING).await)?.flatten() else {
-        return Ok(Vec::new());
+    let answer = all.get_opt(PROVISIONING).await.map_err(Error::from);
+    let provisioning = match seen(answer, "get provisionings.metal3.io")? {
+        Ok(Some(provisioning)) => provisioning,
+        Ok(None) => return Ok(Ok(None)),
+        Err(hidden) => return Ok(Err(hidden)),
     };
     if let Some(address) = of_network(&provisioning.data["spec"]) {
-        return Ok(address.parse().into_iter().collect());
+        return Ok(Ok(Some(address.parse().into_iter().collect())));
     }
     let pods: Api<Pod> = Api::namespaced(ctx.kube.clone(), &ctx.ironic.namespace);
-    let found = allowed(pods.list(&ListParams::default().labels(PODS)).await)?;
-    Ok(of_pods(found.map(|found| found.items).unwrap_or_default()))
-}
-
-/// Who has no right to see it does not see it.
-fn allowed<T>(answer: kube::Result<T>) -> Result<Option<T>, Error> {
-    match answer {
-        Ok(found) => Ok(Some(found)),
-        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => {
-            tracing::debug!(%status, "where Ironic is cannot be seen");
-            Ok(None)
-        }
-        Err(error) => Err(error.into()),
-    }
+    let answer = pods.list(&ListParams::default().labels(PODS)).await;
+    let answer = answer
+        .map(|found| Some(of_pods(found.items)))
+        .map_err(Error::from);
+    let right = format!("list pods in namespace {}", ctx.ironic.namespace);
+    seen(answer, &right)
 }
 
 /// The address that Ironic has on a network of its own, if machines fetch their images over that.

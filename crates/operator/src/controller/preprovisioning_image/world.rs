@@ -1,8 +1,10 @@
 //! What a decision about a PreprovisioningImage may look at.
 
-use super::ironic::{self, Ironic};
-use super::whereabouts;
+use super::ironic;
+use super::plan::published;
+use super::whereabouts::{self, Whereabouts};
 use crate::controller::bare_metal_host;
+use crate::controller::infra_env::Row;
 use crate::crd::keys::{self, annotation, label};
 use crate::crd::metal3::SecretStatus;
 use crate::crd::{Agent, BareMetalHost, InfraEnv, PreprovisioningImage};
@@ -12,8 +14,6 @@ use crate::options::MetalBoot;
 use crate::runtime::Context;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use muster_contract::ClientError;
-use muster_contract::v2::infra_env::InfraEnvView;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,11 +28,13 @@ pub struct World {
     /// The one its label names.
     pub infra_env: Option<Arc<InfraEnv>>,
     /// As the hub has the InfraEnv.
-    pub row: Option<InfraEnvView>,
+    pub row: Option<Row>,
     /// The hub cannot be asked.
     pub away: bool,
-    /// Where Ironic is, or why nobody knows.
-    pub ironic: Result<Ironic, String>,
+    pub whereabouts: Whereabouts,
+    /// The hub's words for the host, one from each InfraEnv that knows it; asked for only before its machine is booted
+    /// anew, and absent when the hub cannot be asked.
+    pub told_by_hub: Option<Vec<String>>,
     pub network: Option<Network>,
     pub boot: MetalBoot,
     pub retry: Duration,
@@ -64,7 +66,8 @@ impl World {
             infra_env,
             row: None,
             away: false,
-            ironic: Err(String::new()),
+            whereabouts: Whereabouts::unknown(&ctx.ironic, String::new()),
+            told_by_hub: None,
             network: None,
             boot: ctx.metal_boot,
             retry: ctx.retry,
@@ -75,6 +78,9 @@ impl World {
             world.read_infra_env(ctx).await?;
             world.read_network(ctx).await?;
         }
+        if let Some(agent) = published::question(&world) {
+            world.told_by_hub = bare_metal_host::states_of(ctx, agent).await;
+        }
         Ok(Some(world))
     }
 
@@ -82,16 +88,15 @@ impl World {
         let Some(infra_env) = &self.infra_env else {
             return Ok(());
         };
-        self.ironic = match self.boot {
+        self.whereabouts = match self.boot {
             MetalBoot::Converged => whereabouts::find(ctx, infra_env).await?,
-            MetalBoot::LiveImage => Err(ironic::only_converged(infra_env)),
+            MetalBoot::LiveImage => Whereabouts::unknown(&ctx.ironic, ironic::only_converged(infra_env)),
         };
         let Some(id) = keys::hub_id(&**infra_env, annotation::INFRA_ENV_ID) else {
             return Ok(());
         };
-        match ctx.hub.infra_env(id).await {
-            Ok(row) => self.row = Some(row),
-            Err(ClientError::NotFound(_)) => {}
+        match Row::find(&ctx.hub, id).await {
+            Ok(row) => self.row = row,
             Err(error) => {
                 tracing::debug!(key = %self.key, %error, "the hub cannot be asked about an image");
                 self.away = true;

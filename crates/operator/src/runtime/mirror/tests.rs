@@ -120,6 +120,18 @@ async fn an_answer_about_an_object_that_is_not_watched_is_not_kept() {
     }
 }
 
+#[tokio::test]
+async fn an_answer_about_an_object_in_a_namespace_that_is_not_watched_is_not_kept() {
+    for (namespaces, kept) in [(vec![], true), (vec!["n"], true), (vec!["elsewhere"], false)] {
+        let mirror = mirror_of(Scope {
+            namespaces: namespaces.iter().map(ToString::to_string).collect(),
+            ..Scope::default()
+        });
+        mirror.took(object("a", "1", "r1"), |_| ());
+        assert_eq!(mirror.len() == 1, kept, "{namespaces:?}");
+    }
+}
+
 #[test]
 fn a_server_that_does_not_know_its_kinds_or_rights_yet_is_not_believed_at_once() {
     use Absence::{NotAllowed, NotInstalled};

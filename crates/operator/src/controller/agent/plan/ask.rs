@@ -58,7 +58,7 @@ pub fn question(world: &World) -> Option<Question> {
             ..ask(Purpose::Follow, cluster)
         });
     }
-    if let Some(cluster) = lending::reclaims_from(world, agent, row) {
+    if let Some(cluster) = lending::reclaims_from(world, row) {
         return Some(ask(Purpose::Reclaim, cluster));
     }
     let info = cleanup::due(world, agent, row)?;

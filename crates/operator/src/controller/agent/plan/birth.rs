@@ -1,7 +1,7 @@
 //! How a host gets its Agent, and what becomes of the Agent of a host that booted the image of another InfraEnv.
 
 use super::{Call, Plan, Step, Then, metadata, status};
-use crate::controller::agent::world::World;
+use crate::controller::agent::world::{Claim, World};
 use crate::crd::agent::AgentSpec;
 use crate::crd::keys::{annotation, finalizer, label};
 use crate::crd::reference::ClusterRef;
@@ -29,23 +29,18 @@ pub fn make(world: &World) -> Plan {
     if cluster.is_none() && row.host.cluster_id.is_some() {
         return Plan::of(Vec::new(), Then::After(LATER));
     }
-    // A host that belongs to a cluster by now is not its machine's any more, unless it is the same.
-    let claim = world.claim.as_ref();
-    let claim = claim.filter(|claim| cluster.as_ref().is_none_or(|cluster| *cluster == claim.cluster));
+    let claim = claim(world, cluster.as_ref());
     let cluster = cluster.or_else(|| claim.map(|claim| claim.cluster.clone()));
     let mut spec = AgentSpec {
         approved: metadata::auto_approves(infra_env),
         cluster_deployment_name: cluster,
         ..AgentSpec::default()
     };
-    let inherited = metadata::inherit(infra_env, &spec.node_labels, &[]);
+    let inherited = metadata::inherit(infra_env, &spec.node_labels, &BTreeMap::new());
     spec.node_labels = inherited.node_labels;
-    let mut annotations: BTreeMap<_, _> = metadata::inherited_annotation(&inherited.keys)
-        .into_iter()
-        .collect();
-    let mut labels = labels(infra_env, spec.cluster_deployment_name.as_ref());
+    let mut annotations = metadata::inherited_annotations(&inherited.values);
+    let labels = labels(infra_env, spec.cluster_deployment_name.as_ref(), claim);
     if let Some(claim) = claim {
-        labels.insert(label::AGENT_MACHINE.into(), claim.machine.name.clone());
         let namespace = claim.machine.namespace.clone();
         annotations.insert(annotation::AGENT_MACHINE_NAMESPACE.into(), namespace);
     }
@@ -75,31 +70,51 @@ fn cluster_ref(world: &World, row: &HostDetail, infra_env: &InfraEnv) -> Option<
     known.or_else(|| infra_env.spec.cluster_ref.clone())
 }
 
-fn labels(infra_env: &InfraEnv, cluster: Option<&ClusterRef>) -> BTreeMap<String, String> {
+/// Whose the host still is. One that belongs to a cluster by now is not its machine's any more, unless it is the same.
+fn claim<'a>(world: &'a World, cluster: Option<&ClusterRef>) -> Option<&'a Claim> {
+    let claim = world.claim.as_ref();
+    claim.filter(|claim| cluster.is_none_or(|cluster| *cluster == claim.cluster))
+}
+
+fn labels(
+    infra_env: &InfraEnv,
+    cluster: Option<&ClusterRef>,
+    claim: Option<&Claim>,
+) -> BTreeMap<String, String> {
     let mut labels = infra_env.spec.agent_labels.clone();
     labels.insert(label::INFRA_ENV.into(), infra_env.name_any());
     let namespace = cluster
         .map(|cluster| cluster.namespace.clone())
         .unwrap_or_default();
     labels.insert(label::CLUSTER_DEPLOYMENT_NAMESPACE.into(), namespace);
+    labels.extend(claim.map(|claim| (label::AGENT_MACHINE.to_owned(), claim.machine.name.clone())));
     labels
 }
 
-/// The host booted another InfraEnv's image: it is discovered anew, and nothing people wrote about it holds any more.
-/// In the same InfraEnv everything stays, and so it does where the other one leads to the cluster the host is in.
-pub fn rehome(world: &World, agent: &Agent, row: &HostDetail) -> Option<Plan> {
+/// The InfraEnv that the host has moved to, and the name of the one it came from.
+pub fn new_home<'a>(world: &'a World, agent: &'a Agent) -> Option<(&'a InfraEnv, &'a str)> {
     let infra_env = world.infra_env.as_deref()?;
     let named = agent.labels().get(label::INFRA_ENV)?;
-    if *named == infra_env.name_any() || !has_moved(world, agent, infra_env) {
-        return None;
-    }
+    let moved = *named != infra_env.name_any() && has_moved(world, agent, infra_env);
+    moved.then_some((infra_env, named))
+}
+
+/// The host booted another InfraEnv's image: it is discovered anew, and nothing people wrote about it holds any more; only
+/// its machine, which does not ask for it again. In the same InfraEnv everything stays, and so it does where the other one
+/// leads to the cluster the host is in.
+pub fn rehome(world: &World, agent: &Agent, row: &HostDetail) -> Option<Plan> {
+    let (infra_env, named) = new_home(world, agent)?;
     let cluster = cluster_ref(world, row, infra_env);
     if cluster.is_some() && cluster == agent.spec.cluster_deployment_name {
         return Some(hand_over(world, agent, infra_env));
     }
+    let claim = claim(world, cluster.as_ref());
+    let cluster = cluster.or_else(|| claim.map(|claim| claim.cluster.clone()));
+    let machine = claim.map(|claim| &claim.machine.namespace);
     let mut patch = json!({
         "metadata": {
-            "labels": replaced(agent.labels(), &labels(infra_env, cluster.as_ref())),
+            "labels": replaced(agent.labels(), &labels(infra_env, cluster.as_ref(), claim)),
+            "annotations": { annotation::AGENT_MACHINE_NAMESPACE: machine },
             "ownerReferences": [metadata::owner(infra_env)],
         },
         "spec": blank(&agent.spec),

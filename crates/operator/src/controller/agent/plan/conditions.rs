@@ -11,11 +11,11 @@ type Verdict = (Truth, &'static str, String);
 /// What is said of the checks of a host that has just come back.
 pub const JUST_BACK: &str = "The host has just come back.";
 
-/// All but SpecSynced, in the order in which they are shown. `held` is what is said of the checks of a host that has just
-/// come back, whatever they are.
-pub fn findings(row: &HostDetail, approved: bool, held: Option<Truth>) -> Vec<Finding> {
+/// All but SpecSynced, in the order in which they are shown. `named`: somebody or the host itself has said its name.
+/// `held` is what is said of the checks of a host that has just come back, whatever they are.
+pub fn findings(row: &HostDetail, approved: bool, named: bool, held: Option<Truth>) -> Vec<Finding> {
     let status = &*row.host.status;
-    let checks = Checks::of(row);
+    let checks = Checks::of(row, named);
     let state = format!("The host is {status}.");
     let [requirements, validated, installed, bound] = match status {
         "known" | "known-unbound" => [ready(approved), checks.passing(), not_started(), bound(status)],
@@ -206,11 +206,11 @@ fn progress(row: &HostDetail) -> String {
 struct Checks(Option<ValidationsInfo>);
 
 impl Checks {
-    fn of(row: &HostDetail) -> Self {
+    fn of(row: &HostDetail, named: bool) -> Self {
         let found = serde_json::from_str::<ValidationsInfo>(&row.host.validations_info).ok();
         // Before anything is known of the hardware nothing is checked, whatever is said: a host that passes is chosen, and
         // whoever chooses it reads its name and addresses.
-        let known = !row.host.inventory.is_empty();
+        let known = named && !row.host.inventory.is_empty();
         Self(found.filter(|checks| known && !checks.is_empty()))
     }
 

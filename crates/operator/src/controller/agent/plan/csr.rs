@@ -6,8 +6,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use x509_parser::asn1_rs::Any;
 use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::cri_attributes::ParsedCriAttribute;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
+use x509_parser::oid_registry::OID_PKCS9_EXTENSION_REQUEST;
 use x509_parser::prelude::FromDer;
 
 /// What the certificate is for.
@@ -92,6 +95,7 @@ fn is_serving(csr: &CertificateSigningRequest, request: &Request, node: &Node) -
         && groups.contains(&AUTHENTICATED)
         && request.organizations.iter().any(|name| name == NODES)
         && has_usages(csr, "server auth")
+        && !request.names.is_empty()
         && request.names.iter().all(|name| belongs(name, node))
 }
 
@@ -162,18 +166,43 @@ impl Request {
         Some(Self {
             common_name,
             organizations: texts(subject.iter_organization().map(text).collect())?,
-            names: names(&request),
+            names: names(&request)?,
         })
     }
 }
 
-fn names(request: &X509CertificationRequest<'_>) -> Vec<Name> {
-    let extensions = request.requested_extensions().into_iter().flatten();
-    let found = extensions.filter_map(|extension| match extension {
-        ParsedExtension::SubjectAlternativeName(names) => Some(&names.general_names),
-        _ => None,
-    });
-    found.flatten().map(name).collect()
+/// All other names that are asked for. Nothing when it can be read in more than one way: whoever signs must not see more
+/// in it than is seen here.
+fn names(request: &X509CertificationRequest<'_>) -> Option<Vec<Name>> {
+    let attributes = request.certification_request_info.iter_attributes();
+    let mut wishes = attributes.filter(|attribute| attribute.oid == OID_PKCS9_EXTENSION_REQUEST);
+    let Some(wish) = wishes.next() else {
+        return Some(Vec::new());
+    };
+    if wishes.next().is_some() || !is_single(wish.value) {
+        return None;
+    }
+    let ParsedCriAttribute::ExtensionRequest(wish) = wish.parsed_attribute() else {
+        return None;
+    };
+    let mut names = Vec::new();
+    for extension in &wish.extensions {
+        match extension.parsed_extension() {
+            ParsedExtension::SubjectAlternativeName(found) if is_single(extension.value) => {
+                names.extend(found.general_names.iter().map(name));
+            }
+            ParsedExtension::SubjectAlternativeName(_)
+            | ParsedExtension::ParseError { .. }
+            | ParsedExtension::Unparsed => return None,
+            _ => {}
+        }
+    }
+    Some(names)
+}
+
+/// One value, whole, and nothing behind it. Of an attribute only what was read is there: it is not whole if it has more.
+fn is_single(der: &[u8]) -> bool {
+    Any::from_der(der).is_ok_and(|(rest, _)| rest.is_empty())
 }
 
 fn name(name: &GeneralName<'_>) -> Name {

@@ -26,15 +26,36 @@ pub struct Following {
     pub then: Then,
 }
 
-/// The ClusterDeployment of the cluster to look into, from the reboot until the node is done.
+/// The ClusterDeployment of the cluster to look into, from the reboot until the node is done. A node whose time was over may
+/// still come up; of an installation that ended in any other way the hub hears nothing more.
 pub fn follows(agent: &Agent, row: &HostDetail) -> Option<Key> {
     let cluster = agent.spec.cluster_deployment_name.as_ref()?;
     let stage = stage(row);
-    let is_on_its_way = matches!(stage, "Rebooting" | "Joined" | "Configuring")
-        || row.host.status == "installing-pending-user-action"
-        || (matches!(&*row.host.status, "installed" | "added-to-existing-cluster") && stage != "Done");
-    (is_day_two(row) && row.host.cluster_id.is_some() && !stage.is_empty() && is_on_its_way)
-        .then(|| cluster.into())
+    let has_rebooted = matches!(stage, "Rebooting" | "Joined" | "Configuring");
+    let is_on_its_way = match &*row.host.status {
+        "installing-in-progress" => has_rebooted,
+        "installing-pending-user-action" => !stage.is_empty(),
+        "installed" | "added-to-existing-cluster" => !matches!(stage, "" | "Done"),
+        FAILED => has_rebooted && timed_out(row),
+        _ => false,
+    };
+    (is_day_two(row) && row.host.cluster_id.is_some() && is_on_its_way).then(|| cluster.into())
+}
+
+const FAILED: &str = "error";
+
+fn timed_out(row: &HostDetail) -> bool {
+    let progress = row.host.progress.as_ref();
+    progress.is_some_and(|progress| progress.stage_timed_out)
+}
+
+/// Whether the hub takes a stage of the node. One that failed can only recover.
+fn takes(row: &HostDetail, reached: HostStage) -> bool {
+    match &*row.host.status {
+        "installed" | "added-to-existing-cluster" => false,
+        FAILED => reached == HostStage::Done,
+        _ => stage(row) != reached.word(),
+    }
 }
 
 /// A host that somebody made a Machine for has its certificates approved by the cluster itself; nobody does it for all
@@ -139,14 +160,8 @@ fn look(world: &World, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Follow
     } else {
         HostStage::Joined
     };
-    let is_over = row.host.status == "installed" || row.host.status == "added-to-existing-cluster";
-    if !is_over && stage(row) != reached.word() {
-        let timed_out = row
-            .host
-            .progress
-            .as_ref()
-            .is_some_and(|progress| progress.stage_timed_out);
-        let info = if timed_out {
+    if takes(row, reached) {
+        let info = if timed_out(row) {
             "The node came up after the time for it was over."
         } else {
             ""

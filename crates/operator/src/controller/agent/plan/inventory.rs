@@ -7,6 +7,7 @@ use crate::crd::keys::{label, label_value};
 use muster_contract::v1::host::HostDetail;
 use muster_contract::v2::agent::inventory as wire;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// Nothing before the first report and while the host is handed over; an error when it cannot be read.
 pub fn parse(row: &HostDetail) -> Result<Option<wire::Inventory>, String> {
@@ -51,10 +52,28 @@ fn cpu(cpu: &wire::Cpu) -> Cpu {
     }
 }
 
+/// Whoever reads addresses counts on the length of their prefix; one without is a network of its own. What is no address
+/// is left out.
+fn addresses(found: &[String]) -> Vec<String> {
+    let whole = |text: &String| {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (text.as_str(), None),
+        };
+        let longest = match address.parse().ok()? {
+            IpAddr::V4(_) => 32,
+            IpAddr::V6(_) => 128,
+        };
+        let length = prefix.map_or(Some(longest), |prefix| prefix.parse::<u8>().ok())?;
+        (length <= longest).then(|| format!("{address}/{length}"))
+    };
+    found.iter().filter_map(whole).collect()
+}
+
 fn interface(interface: &wire::Interface) -> HostInterface {
     HostInterface {
-        ip_v4_addresses: interface.ipv4_addresses.clone(),
-        ip_v6_addresses: interface.ipv6_addresses.clone(),
+        ip_v4_addresses: addresses(&interface.ipv4_addresses),
+        ip_v6_addresses: addresses(&interface.ipv6_addresses),
         vendor: interface.vendor.to_string(),
         name: interface.name.clone(),
         has_carrier: interface.has_carrier,
@@ -140,4 +159,18 @@ pub fn labels(found: &wire::Inventory) -> BTreeMap<String, String> {
         .into_iter()
         .filter_map(|(key, value)| Some((key.to_owned(), value?)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_with_the_length_of_their_prefix() {
+        let found = ["192.0.2.7/24", "192.0.2.8", "2001:db8::1/64", "fe80::1"];
+        let odd = ["", "dhcp", "192.0.2.9/33", "192.0.2.9/", "192.0.2/24"];
+        let all: Vec<_> = found.iter().chain(&odd).map(ToString::to_string).collect();
+        let shown = ["192.0.2.7/24", "192.0.2.8/32", "2001:db8::1/64", "fe80::1/128"];
+        assert_eq!(addresses(&all), shown);
+    }
 }

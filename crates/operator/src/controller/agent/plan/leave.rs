@@ -8,6 +8,7 @@ use crate::key::Key;
 use crate::runtime::patch::finalizers;
 use crate::runtime::spoke::NoSpoke;
 use serde_json::json;
+use std::sync::Arc;
 
 /// Out of sight of those who choose hosts, out of its cluster, out of the hub; then the object may go.
 pub fn plan(world: &World, agent: &Agent) -> Plan {
@@ -34,6 +35,15 @@ pub fn plan(world: &World, agent: &Agent) -> Plan {
         "finalizers": finalizers(agent, None, Some(finalizer::AGENT)),
     }})));
     Plan::of(steps, Then::Rest)
+}
+
+/// Of an Agent that is to go while nobody can be asked about its host.
+pub fn hide(world: &World) -> Vec<Step> {
+    let leaves = |agent: &&Arc<Agent>| {
+        agent.metadata.deletion_timestamp.is_some() && keys::has_finalizer(&***agent, finalizer::AGENT)
+    };
+    let leaving = world.agent.as_ref().filter(leaves);
+    leaving.map_or_else(Vec::new, |agent| status::withdrawn(world, agent, None))
 }
 
 fn failed(world: &World) -> Option<String> {

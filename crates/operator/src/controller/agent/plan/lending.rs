@@ -2,15 +2,13 @@
 
 use super::ask::{Purpose, answer};
 use super::{
-    Call, Step, Sync, Then, begins_with_metal, is_day_two, is_installing, is_returning, node_name, reclaim,
-    stage,
+    Call, Step, Sync, Then, begins_with_metal, doubt, is_day_two, is_installing, is_returning, node_name,
+    reclaim, stage,
 };
 use crate::controller::agent::world::{Failure, Target, World};
 use crate::crd::Agent;
 use crate::crd::agent::DeprovisionInfo;
-use crate::crd::keys::label;
 use crate::key::Key;
-use kube::ResourceExt;
 use muster_contract::v1::host::{ChangeHost, HostDetail, HostSetting};
 use serde_json::json;
 use std::time::Duration;
@@ -20,6 +18,8 @@ pub enum Lending {
     /// The host is where it should be.
     Settled,
     Do(Vec<Step>),
+    /// To this cluster, after it got what the object asks for.
+    Bind(Uuid),
     /// It cannot be done now; meanwhile the host is given what it lacks.
     Prepare(Sync),
     /// It cannot be done now.
@@ -38,6 +38,7 @@ pub fn decide(world: &World, agent: &Agent, row: &HostDetail) -> Lending {
         (Target::NotInHub, _) => missing("The hub does not have the cluster of the ClusterDeployment"),
         (Target::Found { id, .. }, Some(bound)) if bound == *id => Lending::Settled,
         (Target::Found { id, .. }, Some(_)) => pass_on(world, agent, row, *id),
+        (Target::Found { .. }, None) if doubt::may_run(agent, row) => input(doubt::EXPLAINED.into()),
         (Target::Found { id, .. }, None) => lend(world, row, *id),
     }
 }
@@ -73,7 +74,7 @@ fn lend(world: &World, row: &HostDetail, to: Uuid) -> Lending {
             None => Lending::Prepare(Sync::Backend(why)),
         };
     }
-    go(world, vec![Step::Hub(Call::Bind(to))])
+    Lending::Bind(to)
 }
 
 /// One request: the hub takes the host back, waits for it, and lends it again.
@@ -92,7 +93,7 @@ fn pass_on(world: &World, agent: &Agent, row: &HostDetail, to: Uuid) -> Lending 
         return Lending::Wait(Sync::Moving, Then::Rest);
     }
     let mut steps = note(world, agent, row);
-    match fetch(world, agent, row) {
+    match fetch(world, row) {
         // The hub lends it again once it is back; the next look asks for that.
         Some(deeds) => steps.extend(deeds),
         None => steps.push(Step::Hub(Call::Move(to))),
@@ -105,7 +106,7 @@ fn take_back(world: &World, agent: &Agent, row: &HostDetail) -> Lending {
         return input(why);
     }
     let mut steps = note(world, agent, row);
-    match fetch(world, agent, row) {
+    match fetch(world, row) {
         Some(deeds) => steps.extend(deeds),
         None if is_installing(&row.host.status) => {
             steps.extend([Step::Hub(Call::Reset), Step::Hub(Call::Unbind)]);
@@ -195,7 +196,7 @@ fn note(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
 }
 
 /// The ClusterDeployment of the cluster from which the host can be fetched back from the inside.
-pub fn reclaims_from(world: &World, agent: &Agent, row: &HostDetail) -> Option<Key> {
+pub fn reclaims_from(world: &World, row: &HostDetail) -> Option<Key> {
     world.reclaim_image.as_ref()?;
     let leaves = match (&world.target, row.host.cluster_id) {
         (Target::NotWanted, Some(_)) => true,
@@ -203,15 +204,14 @@ pub fn reclaims_from(world: &World, agent: &Agent, row: &HostDetail) -> Option<K
         (Target::Found { .. } | Target::NotWanted, None) | (Target::Absent | Target::NotInHub, _) => false,
     };
     let runs = matches!(&*row.host.status, "installed" | "added-to-existing-cluster");
-    let by_metal = agent.labels().contains_key(label::BARE_METAL_HOST);
-    (leaves && runs && !by_metal && stays(world, row).is_none())
+    (leaves && runs && !world.has_metal && stays(world, row).is_none())
         .then(|| world.tenant.clone())
         .flatten()
 }
 
 /// Nothing when it must come back by another way: the cluster cannot be reached, or does not know the node.
-fn fetch(world: &World, agent: &Agent, row: &HostDetail) -> Option<Vec<Step>> {
-    reclaims_from(world, agent, row)?;
+fn fetch(world: &World, row: &HostDetail) -> Option<Vec<Step>> {
+    reclaims_from(world, row)?;
     if matches!(world.trouble, Some(Failure::Spoke(_))) || is_returning(&row.host.status) {
         return None;
     }
@@ -220,7 +220,7 @@ fn fetch(world: &World, agent: &Agent, row: &HostDetail) -> Option<Vec<Step>> {
         .ok()?
         .node
         .as_ref()?;
-    let objects = reclaim::objects(world.reclaim_image.as_deref()?, node, row);
+    let objects = reclaim::objects(world.reclaim_image.as_deref()?, node, row, &world.trust);
     let deeds = objects
         .into_iter()
         .map(|object| Step::Spoke(super::Deed::Apply(Box::new(object))));

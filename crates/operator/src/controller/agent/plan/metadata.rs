@@ -1,6 +1,6 @@
 //! Labels, annotations, owner and finalizer of an Agent, and the little of its spec that is not written by people.
 
-use super::inventory;
+use super::{doubt, inventory};
 use crate::controller::agent::world::World;
 use crate::crd::keys::{self, annotation, finalizer, label};
 use crate::crd::{Agent, InfraEnv};
@@ -24,8 +24,11 @@ pub fn patch(world: &World, agent: &Agent, row: &HostDetail) -> Option<Value> {
             finalizers(agent, Some(finalizer::AGENT), None),
         );
     }
-    let mut annotations = mirrors(row);
+    let mut annotations = mirrors(world, agent, row);
     let mut gone = Vec::new();
+    if !doubt::is_installed(&row.host.status) && !doubt::may_run(agent, row) {
+        gone.push(annotation::INSTALLED_IN);
+    }
     if let Some(infra_env) = world.infra_env.as_deref() {
         if let Some(owners) = owners(agent, infra_env) {
             metadata.insert("ownerReferences".into(), owners);
@@ -33,18 +36,15 @@ pub fn patch(world: &World, agent: &Agent, row: &HostDetail) -> Option<Value> {
         if !agent.spec.approved && auto_approves(infra_env) {
             spec.insert("approved".into(), json!(true));
         }
-        let noted = agent.annotations().get(annotation::INHERITED_NODE_LABELS);
-        let noted: Vec<&str> = noted
-            .map(|text| text.split(',').filter(|key| !key.is_empty()).collect())
-            .unwrap_or_default();
-        let inherited = inherit(infra_env, &agent.spec.node_labels, &noted);
+        let inherited = inherit(infra_env, &agent.spec.node_labels, &noted(agent));
         if let Some(change) = differing(&agent.spec.node_labels, &inherited.node_labels) {
             spec.insert("nodeLabels".into(), change);
         }
-        match inherited_annotation(&inherited.keys) {
-            Some((key, value)) => drop(annotations.insert(key, value)),
-            None => gone.push(annotation::INHERITED_NODE_LABELS),
+        let notes = inherited_annotations(&inherited.values);
+        if notes.is_empty() {
+            gone.extend([annotation::INHERITED_NODE_LABELS, annotation::INHERITED_VALUES]);
         }
+        annotations.extend(notes);
     }
     let wanted = labels(world, agent, row);
     let labels = wanted
@@ -100,8 +100,23 @@ fn labels(world: &World, agent: &Agent, row: &HostDetail) -> BTreeMap<String, St
 }
 
 /// What the hub knows, for the day on which only the objects are left.
-fn mirrors(row: &HostDetail) -> BTreeMap<String, String> {
+fn mirrors(world: &World, agent: &Agent, row: &HostDetail) -> BTreeMap<String, String> {
     let host = &row.host;
+    let mut annotations = BTreeMap::new();
+    if !doubt::may_run(agent, row) {
+        annotations.extend([
+            (annotation::AGENT_STATE.to_owned(), host.status.to_string()),
+            (annotation::AGENT_ROLE.to_owned(), host.role.to_string()),
+            (annotation::AGENT_STAGE.to_owned(), super::stage(row).to_owned()),
+        ]);
+    }
+    if let Some(tenant) = world
+        .tenant
+        .as_ref()
+        .filter(|_| doubt::is_installed(&host.status))
+    {
+        annotations.insert(annotation::INSTALLED_IN.to_owned(), tenant.to_string());
+    }
     let small = |text: &str| {
         if text.len() > LARGEST_MIRROR {
             String::new()
@@ -109,11 +124,6 @@ fn mirrors(row: &HostDetail) -> BTreeMap<String, String> {
             text.to_owned()
         }
     };
-    let mut annotations = BTreeMap::from([
-        (annotation::AGENT_STATE.to_owned(), host.status.to_string()),
-        (annotation::AGENT_ROLE.to_owned(), host.role.to_string()),
-        (annotation::AGENT_STAGE.to_owned(), super::stage(row).to_owned()),
-    ]);
     let inventory = small(&host.inventory);
     // While the host is handed over it has neither; what was known before is worth more than nothing.
     if !inventory.is_empty() {
@@ -176,12 +186,25 @@ fn owners(agent: &Agent, infra_env: &InfraEnv) -> Option<Value> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Inherited {
     pub node_labels: BTreeMap<String, String>,
-    /// Which of them came from there; sorted.
-    pub keys: Vec<String>,
+    /// Those that came from there.
+    pub values: BTreeMap<String, String>,
 }
 
-/// `noted` are those that came from the InfraEnv before. A value that somebody chose wins.
-pub fn inherit(infra_env: &InfraEnv, now: &BTreeMap<String, String>, noted: &[&str]) -> Inherited {
+/// Labels that came from the InfraEnv before. The value is not known of those that others have noted.
+pub type Noted = BTreeMap<String, Option<String>>;
+
+pub fn noted(agent: &Agent) -> Noted {
+    let text = |name| agent.annotations().get(name).map_or("", String::as_str);
+    let mut values: BTreeMap<String, String> =
+        serde_json::from_str(text(annotation::INHERITED_VALUES)).unwrap_or_default();
+    let keys = text(annotation::INHERITED_NODE_LABELS).split(',');
+    keys.filter(|key| !key.is_empty())
+        .map(|key| (key.to_owned(), values.remove(key)))
+        .collect()
+}
+
+/// A value that somebody chose wins: for one that comes from the InfraEnv it is taken only as long as it is as it was noted.
+pub fn inherit(infra_env: &InfraEnv, now: &BTreeMap<String, String>, noted: &Noted) -> Inherited {
     let list = infra_env
         .annotations()
         .get(annotation::PROPAGATE_NODE_LABELS)
@@ -191,21 +214,34 @@ pub fn inherit(infra_env: &InfraEnv, now: &BTreeMap<String, String>, noted: &[&s
     let offered: BTreeMap<&str, &String> = listed
         .filter_map(|key| Some((key, infra_env.labels().get(key)?)))
         .collect();
+    let is_as_noted = |key: &str, own: &String| noted.get(key).and_then(Option::as_ref) == Some(own);
     let mut node_labels = now.clone();
-    node_labels.retain(|key, _| !noted.contains(&key.as_str()) || offered.contains_key(key.as_str()));
-    let mut keys = Vec::new();
+    node_labels.retain(|key, own| {
+        let was_inherited = is_as_noted(key, own) || noted.get(key) == Some(&None);
+        !was_inherited || offered.contains_key(key.as_str())
+    });
+    let mut values = BTreeMap::new();
     for (key, value) in offered {
-        let is_theirs = now.get(key).is_some_and(|own| own != value) && !noted.contains(&key);
+        let is_theirs = now
+            .get(key)
+            .is_some_and(|own| own != value && !is_as_noted(key, own));
         if !is_theirs {
             node_labels.insert(key.to_owned(), value.clone());
-            keys.push(key.to_owned());
+            values.insert(key.to_owned(), value.clone());
         }
     }
-    Inherited { node_labels, keys }
+    Inherited { node_labels, values }
 }
 
-pub fn inherited_annotation(keys: &[String]) -> Option<(String, String)> {
-    (!keys.is_empty()).then(|| (annotation::INHERITED_NODE_LABELS.to_owned(), keys.join(",")))
+pub fn inherited_annotations(values: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    if values.is_empty() {
+        return BTreeMap::new();
+    }
+    let keys: Vec<&str> = values.keys().map(String::as_str).collect();
+    BTreeMap::from([
+        (annotation::INHERITED_NODE_LABELS.to_owned(), keys.join(",")),
+        (annotation::INHERITED_VALUES.to_owned(), json!(values).to_string()),
+    ])
 }
 
 fn differing(now: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>) -> Option<Value> {

@@ -34,7 +34,9 @@ pub fn settings(world: &World, agent: &Agent, row: &HostDetail) -> Settings {
         Ok(_) => Then::Rest,
         Err(sync) => sync.then(world),
     };
-    let then = match lacks_secrets(world, &agent.spec) {
+    // Afterwards nobody reads them any more.
+    let wanted = is_editable(&row.host.status) && lacks_secrets(world, &agent.spec);
+    let then = match wanted {
         true => retry.or(Then::After(world.retry)),
         false => retry,
     };

@@ -39,6 +39,7 @@ impl Shown {
             Err(flaw) => (before.inventory.clone(), Some(flaw)),
         };
         let host = &row.host;
+        let named = !agent.spec.hostname.is_empty() || !inventory.hostname.is_empty();
         let status = AgentStatus {
             bootstrap: host.bootstrap,
             role: role(row),
@@ -65,7 +66,7 @@ impl Shown {
         };
         Self {
             status,
-            findings: conditions::findings(row, agent.spec.approved, settling.map(|one| one.truth)),
+            findings: conditions::findings(row, agent.spec.approved, named, settling.map(|one| one.truth)),
             settles_in: settling.map(|one| one.left),
             flaw,
         }

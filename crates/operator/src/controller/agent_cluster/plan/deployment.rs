@@ -8,6 +8,7 @@ use crate::crd::cluster_deployment::{AgentBareMetal, ClusterDeploymentSpec, Clus
 use crate::crd::keys::label;
 use crate::crd::reference::LocalRef;
 use crate::crd::{AgentCluster, AgentClusterInstall, ClusterDeployment};
+use crate::runtime::lineage::Plane;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::{Resource, ResourceExt};
 use serde_json::{Map, Value, json};
@@ -26,10 +27,17 @@ pub fn new(world: &World) -> Result<ClusterDeployment, String> {
         .as_ref()
         .ok_or_else(|| format!("Cluster {} names no control plane yet.", owner.name))?;
     let whole = format!("{} {}", reference.kind, reference.name);
-    let plane = world
-        .control_plane
-        .as_ref()
-        .ok_or_else(|| format!("{whole} is not there or cannot be read."))?;
+    let plane = match &world.control_plane {
+        Plane::Found(plane) => plane,
+        Plane::Absent => return Err(format!("{whole} is not there or cannot be read.")),
+        Plane::NotAllowed(resource) => {
+            return Err(format!(
+                "{whole} may not be read: give the operator's role the verb get on {resource}, or make the \
+                 ClusterDeployment yourself, with the label {} and the name of this object.",
+                label::AGENT_CLUSTER
+            ));
+        }
+    };
     let given = |value: &str, what: &str| match value {
         "" => Err(format!("{whole} has no {what} yet.")),
         value => Ok(value.to_owned()),

@@ -50,7 +50,7 @@ fn world() -> World {
                 "apiGroup": "hypershift.openshift.io", "kind": "HostedControlPlane", "name": "plane",
             } },
         })))),
-        control_plane: Some(Arc::new(parse(json!({
+        control_plane: Plane::Found(Arc::new(parse(json!({
             "metadata": { "name": "plane", "namespace": "hcp" },
             "spec": { "dns": { "baseDomain": "example.com" }, "pullSecret": { "name": "pull" } },
             "status": { "kubeConfig": { "name": "admin", "key": "kubeconfig" } },
@@ -156,21 +156,51 @@ fn what_is_waited_for_is_said() {
     };
     let (text, then) = lacks(&|world| world.owner = None);
     assert!(text.contains("blue-1") && then == Then::Rest, "{text}");
-    let (text, then) = lacks(&|world| world.control_plane = None);
+    let (text, then) = lacks(&|world| world.control_plane = Plane::Absent);
     assert!(
         text.contains("HostedControlPlane plane") && then == Then::Rest,
         "{text}"
     );
     let (text, _) = lacks(&|world| {
-        Arc::make_mut(world.control_plane.as_mut().unwrap()).status = None;
+        bare(world);
     });
     assert!(text.contains("status.kubeConfig"), "{text}");
-    let (_, then) = lacks(&|world| {
-        world.control_plane = None;
+}
+
+/// The control plane has not begun.
+fn bare(world: &mut World) {
+    let Plane::Found(plane) = &mut world.control_plane else {
+        panic!("{:?}", world.control_plane)
+    };
+    Arc::make_mut(plane).status = None;
+}
+
+#[test]
+fn a_control_plane_that_nobody_watches_is_asked_for_and_less_often_when_it_cannot_be_read() {
+    let of = |edit: &dyn Fn(&mut World)| {
+        let mut world = world();
+        edit(&mut world);
         let owner = Arc::make_mut(world.owner.as_mut().unwrap());
         owner.spec.control_plane_ref.as_mut().unwrap().api_group = Some("other.example.com".into());
+        let plan = plan(&world);
+        let (_, reason, text) = said(&plan);
+        assert_eq!(reason, "WaitingForControlPlane");
+        let Then::After(wait) = plan.then else {
+            panic!("nobody watches that kind: {plan:?}")
+        };
+        (wait, text)
+    };
+    let (unready, _) = of(&bare);
+    let (absent, _) = of(&|world| world.control_plane = Plane::Absent);
+    let (refused, text) = of(&|world| {
+        world.control_plane = Plane::NotAllowed("planes.other.example.com".into());
     });
-    assert_eq!(then, Then::After(WAIT), "nobody watches that kind");
+    assert_eq!(unready, WAIT);
+    assert!(unready < absent && absent < refused);
+    assert!(
+        text.contains("the verb get on planes.other.example.com") && text.contains("agentClusterRef"),
+        "{text}"
+    );
 }
 
 #[test]

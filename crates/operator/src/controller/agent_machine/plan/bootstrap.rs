@@ -52,9 +52,15 @@ pub fn plan(world: &World) -> Boot {
             let text = "The Machine's bootstrap provider has not named its boot data yet.";
             return Boot::Wait(text.into(), Then::Rest);
         }
-        // Without the label, its arrival goes unseen.
         Data::Absent(key) => {
-            return Boot::Wait(format!("There is no Secret {key} yet."), Then::After(world.retry));
+            let ready = world.machine.status.as_ref().is_some_and(|status| status.ready);
+            let then = match ready {
+                // It has booted with what it was given.
+                true => Then::Rest,
+                // Without the label, its arrival goes unseen.
+                false => Then::After(world.retry),
+            };
+            return Boot::Wait(format!("There is no Secret {key} yet."), then);
         }
         Data::Found { secret, token } => (secret, token),
     };
@@ -105,18 +111,16 @@ fn keep_token(
             token: token.clone(),
         }))];
     };
-    let mut steps = Vec::new();
+    // Who made it, owns it: only those who may delete Secrets could change that.
     let missing = used_labels(kept.labels());
     if !missing.is_empty() {
-        steps.push(Step::LabelSecret(key.clone(), missing));
-    }
-    if value(kept, data::IGNITION_TOKEN) != Some(&token.0) {
         // The label makes it another version than the one that was looked at.
-        if steps.is_empty() {
-            steps.push(Step::ChangeToken(kept.clone(), token.clone()));
-        }
+        return vec![Step::LabelSecret(key.clone(), missing)];
     }
-    steps
+    match value(kept, data::IGNITION_TOKEN) == Some(&token.0) {
+        true => Vec::new(),
+        false => vec![Step::ChangeToken(kept.clone(), token.clone())],
+    }
 }
 
 fn value<'a>(secret: &'a Secret, key: &str) -> Option<&'a str> {

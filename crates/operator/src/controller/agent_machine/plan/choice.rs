@@ -34,6 +34,7 @@ pub enum Verdict {
     NotApproved,
     Disconnected,
     Failing,
+    Nameless,
     Unseen,
     Leaving,
 }
@@ -48,6 +49,7 @@ impl Verdict {
             Self::NotApproved => "not approved",
             Self::Disconnected => "not connected",
             Self::Failing => "failing checks, or not checked",
+            Self::Nameless => "without a name",
             Self::Unseen => "not looked at yet",
             Self::Leaving => "being deleted",
         }
@@ -135,6 +137,8 @@ pub fn verdict(agent: &Agent, selector: Option<&Selector>) -> Option<Verdict> {
         (!agent.spec.approved, Verdict::NotApproved),
         (!says(condition::CONNECTED, "True"), Verdict::Disconnected),
         (!says(condition::VALIDATED, "True"), Verdict::Failing),
+        // The node is found by it.
+        (hostname(agent).is_none(), Verdict::Nameless),
     ];
     checks
         .into_iter()

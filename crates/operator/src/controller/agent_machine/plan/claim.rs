@@ -3,12 +3,14 @@
 use super::bootstrap::Ignition;
 use crate::controller::agent_machine::world::World;
 use crate::crd::Agent;
+use crate::crd::agent_machine::Named;
 use crate::crd::keys::{annotation, label};
 use crate::crd::reference::ClusterRef;
 use crate::key::Key;
 use crate::runtime::merge;
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// Said of namespaces from which this operator takes no Agents.
@@ -33,19 +35,56 @@ pub fn is_mine(world: &World, agent: &Agent) -> bool {
     }
 }
 
-/// The one Agent of a machine: that which its status names, whether it is there or not; else, of those that carry its
-/// name, the one it has told Cluster API of; else the first.
-pub fn kept(world: &World, mine: &[Arc<Agent>]) -> Option<Key> {
-    let told = world.machine.spec.provider_id.as_deref();
-    let is_told = |agent: &&Arc<Agent>| told == Some(provider_id(agent).as_str());
-    let labelled = || mine.iter().find(is_told).or(mine.first());
-    let labelled = || labelled().map(|agent| Key::of(&**agent));
-    world.named_agent().or_else(labelled)
+/// The one Agent of a machine, of all that could be it: that which the machine names; else the first that carries its name.
+pub fn kept(world: &World, agents: &[Arc<Agent>]) -> Option<Arc<Agent>> {
+    let kept = match world.machine.named_agent() {
+        Some(Named::Whole(key)) => agents.iter().find(|agent| Key::of(&***agent) == key),
+        Some(Named::ById(name)) => {
+            let named = agents.iter().filter(|agent| agent.name_any() == name);
+            let known = named.filter(|agent| nearness(world, agent).is_some());
+            known.max_by_key(|agent| (nearness(world, agent), Reverse(Key::of(&***agent))))
+        }
+        None => agents.iter().find(|agent| is_mine(world, agent)),
+    };
+    kept.cloned()
 }
 
-/// How Cluster API finds the node of a machine with this Agent.
-pub fn provider_id(agent: &Agent) -> String {
-    format!("agent://{}", agent.name_any())
+/// Of Agents with the same name in several namespaces, which is rather the machine's. An id can be written by whoever
+/// makes machines: of Agents that nobody has given to the machine it counts only where the machine could choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Nearness {
+    InReach,
+    OfItsCluster,
+    Claimed,
+}
+
+fn nearness(world: &World, agent: &Agent) -> Option<Nearness> {
+    let namespace = agent.namespace().unwrap_or_default();
+    if is_mine(world, agent) {
+        return Some(Nearness::Claimed);
+    }
+    if is_of_cluster(world, agent) {
+        return Some(Nearness::OfItsCluster);
+    }
+    world.takes_from(&namespace).then_some(Nearness::InReach)
+}
+
+/// Those that carry the name of the machine and are not its Agent.
+pub fn strays(world: &World, agents: &[Arc<Agent>]) -> Vec<Arc<Agent>> {
+    let kept = kept(world, agents).map(|agent| Key::of(&*agent));
+    let others = agents.iter().filter(|agent| Some(Key::of(&***agent)) != kept);
+    others.filter(|agent| is_mine(world, agent)).cloned().collect()
+}
+
+/// Nothing of any cluster is on the host, as far as anybody knows: it can be let go without harm to a node.
+pub fn is_out(agent: &Agent) -> bool {
+    state(agent).ends_with("-unbound")
+}
+
+/// As the hub has the host.
+pub fn state(agent: &Agent) -> &str {
+    let status = agent.status.as_ref();
+    status.map_or("", |status| status.debug_info.state.as_str())
 }
 
 /// It is bound, or to be bound, to the cluster of the machine.

@@ -7,6 +7,7 @@ use crate::crd::condition::find_service;
 use crate::crd::keys::{self, annotation, finalizer};
 use crate::crd::{Agent, capi};
 use crate::key::Key;
+use crate::runtime::event::News;
 use crate::runtime::patch::finalizers;
 use kube::ResourceExt;
 use serde_json::json;
@@ -28,9 +29,10 @@ pub fn plan(world: &World, paused: bool) -> Plan {
             Plan::default()
         };
     }
-    if !world.strays.is_empty() {
+    let strays = let_go_strays(world);
+    if !strays.is_empty() {
         // Nobody would ever look for them again.
-        return Plan::of(let_go_strays(world), Then::Look);
+        return Plan::of(strays, Then::Look);
     }
     let Some(agent) = &world.agent else {
         return done(world);
@@ -39,25 +41,23 @@ pub fn plan(world: &World, paused: bool) -> Plan {
         return Plan::default();
     }
     if is_held(world, agent) {
-        return Plan::of(
-            vec![Step::PatchAgent(agent.clone(), claim::strip(agent))],
-            Then::Look,
-        );
+        let step = Step::PatchAgent(agent.clone(), claim::strip(agent));
+        return match world.noted_agent() {
+            Some(_) => Plan::of(vec![step], Then::Look),
+            // Its label is all that tells of it.
+            None => Plan::of(status::leaving(world, agent, waits_for(agent)), Then::Look),
+        };
     }
     if belongs_to_another(world, agent) || has_left(agent) {
         return done(world);
     }
     // Its way out is watched.
-    Plan::of(status::leaving(world, waits_for(agent)), Then::Rest)
+    Plan::of(status::leaving(world, agent, waits_for(agent)), Then::Rest)
 }
 
 /// What keeps the machine, in words.
 fn waits_for(agent: &Agent) -> String {
-    let state = agent
-        .status
-        .as_ref()
-        .map_or("", |status| status.debug_info.state.as_str());
-    let state = match state {
+    let state = match claim::state(agent) {
         _ if agent.metadata.deletion_timestamp.is_some() => "being deleted",
         "" => "in no state that is known",
         state => state,
@@ -109,7 +109,7 @@ fn has_left(agent: &Agent) -> bool {
         "error" => find_service(&status.conditions, condition::SPEC_SYNCED)
             .is_some_and(|synced| synced.status == "False" && synced.reason == reason::INPUT_ERROR),
         "" => is_forgotten(agent),
-        state => state.ends_with("-unbound"),
+        _ => claim::is_out(agent),
     }
 }
 
@@ -139,6 +139,15 @@ fn done(world: &World) -> Plan {
     if keys::has_finalizer(&*world.machine, finalizer::AGENT_MACHINE) {
         let left = finalizers(&*world.machine, None, Some(finalizer::AGENT_MACHINE));
         steps.push(Step::Patch(json!({ "metadata": { "finalizers": left } })));
+    }
+    let beside = status::beside(world);
+    if !steps.is_empty() && !beside.is_empty() {
+        let news = News {
+            warning: true,
+            reason: "AgentsLeftBehind".into(),
+            note: format!("The machine goes.{beside}"),
+        };
+        steps.insert(0, Step::Tell(news));
     }
     Plan::of(steps, Then::Rest)
 }

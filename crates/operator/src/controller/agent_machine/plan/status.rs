@@ -1,11 +1,12 @@
 //! What an AgentMachine shows of its Agent.
 
-use super::{Plan, Step, Then};
+use super::{Plan, Step, Then, claim};
 use crate::controller::agent_machine::world::World;
 use crate::crd::Agent;
 use crate::crd::agent::condition as of_agent;
 use crate::crd::agent_machine::{AgentMachineStatus, MachineAddress, condition, reason};
 use crate::crd::condition::{Finding, Truth, find_service, set_standard};
+use crate::crd::keys::label;
 use crate::crd::reference::ClusterRef;
 use crate::key::Key;
 use crate::runtime::event::News;
@@ -34,9 +35,11 @@ pub fn none(world: &World, why: &'static str, text: &str, then: Then) -> Plan {
 /// Why a machine is still there that is to go.
 const LEAVING: &str = "AgentLeaving";
 
-/// It goes as soon as its Agent has left. What else was said of the Agent stays as it is: nobody waits for that.
-pub fn leaving(world: &World, text: String) -> Vec<Step> {
-    let status = world.machine.status.clone().unwrap_or_default();
+/// It goes as soon as its Agent has left, which is noted: once the Agent is let go, nothing else tells whose it was. What
+/// else was said of the Agent stays as it is: nobody waits for that.
+pub fn leaving(world: &World, agent: &Agent, text: String) -> Vec<Step> {
+    let mut status = world.machine.status.clone().unwrap_or_default();
+    status.agent_ref = Some(reference(agent));
     let waits = Finding::new(condition::RESERVED, false, LEAVING, text);
     written(world, status, vec![waits])
 }
@@ -44,27 +47,69 @@ pub fn leaving(world: &World, text: String) -> Vec<Step> {
 /// `why` is why it is this Agent; said before, it need not be said again.
 pub fn with(world: &World, agent: &Agent, why: Option<String>) -> Vec<Step> {
     let mut status = world.machine.status.clone().unwrap_or_default();
-    let key = Key::of(agent);
     let reserved = status
         .conditions
         .iter()
         .find(|known| known.type_ == condition::RESERVED);
     let said = reserved
         .filter(|known| known.status == Truth::True.word())
-        .map(|known| known.message.clone());
+        .and_then(|known| known.message.split(BESIDE).next().map(str::to_owned));
     let text = why
         .or(said)
-        .unwrap_or_else(|| format!("Agent {key} is reserved."));
+        .unwrap_or_else(|| format!("Agent {} is reserved.", Key::of(agent)));
+    let text = text + &beside(world);
     let mut findings = vec![Finding::new(condition::RESERVED, true, reason::RESERVED, text)];
     findings.extend(COPIED.map(|(type_, source)| copied(agent, type_, source)));
-    status.agent_ref = Some(ClusterRef {
+    status.agent_ref = Some(reference(agent));
+    // Until it is installed it may get another name, by which its node is found.
+    status.addresses = filled(addresses(agent), status.addresses);
+    written(world, status, findings)
+}
+
+/// What a machine that is ready lacks, as after a restore, when parts of its Agent came later. What was said before stays.
+pub fn completed(world: &World, agent: &Agent) -> Vec<Step> {
+    let before = world.machine.status.clone().unwrap_or_default();
+    let mut status = before.clone();
+    status.agent_ref.get_or_insert_with(|| reference(agent));
+    status.addresses = filled(status.addresses, addresses(agent));
+    let patch = merge::diff(&before, &status).map(Step::Status);
+    patch.into_iter().collect()
+}
+
+/// Addresses with those of the others that are of another type.
+fn filled(mut addresses: Vec<MachineAddress>, others: Vec<MachineAddress>) -> Vec<MachineAddress> {
+    let is_new = |other: &MachineAddress| addresses.iter().all(|known| known.type_ != other.type_);
+    let new: Vec<_> = others.into_iter().filter(is_new).collect();
+    addresses.extend(new);
+    addresses
+}
+
+fn reference(agent: &Agent) -> ClusterRef {
+    let key = Key::of(agent);
+    ClusterRef {
         name: key.name,
         namespace: key.namespace,
-    });
-    if status.addresses.is_empty() {
-        status.addresses = addresses(agent);
     }
-    written(world, status, findings)
+}
+
+/// Begins what is said of Agents that carry the name of the machine and are left alone.
+const BESIDE: &str = " Beside it, ";
+
+/// What somebody else must decide, as a sentence to append; empty when there is nothing.
+pub fn beside(world: &World) -> String {
+    let left = world.strays.iter().filter(|stray| !claim::is_out(stray));
+    let left: Vec<_> = left
+        .map(|stray| format!("{} ({})", Key::of(&**stray), claim::state(stray)))
+        .collect();
+    if left.is_empty() {
+        return String::new();
+    }
+    format!(
+        "{BESIDE}Agents that are in a cluster carry the name of this machine: {}. To bring one of them back, take its \
+         label {} and its clusterDeploymentName off.",
+        left.join(", "),
+        label::AGENT_MACHINE
+    )
 }
 
 fn copied(agent: &Agent, type_: &'static str, source: &str) -> Finding {
@@ -144,7 +189,7 @@ fn news(before: Option<&AgentMachineStatus>, finding: &Finding) -> Option<News> 
     })
 }
 
-/// What the machine is reached by, as it is known when it is taken.
+/// What the machine is reached by.
 fn addresses(agent: &Agent) -> Vec<MachineAddress> {
     let Some(status) = &agent.status else {
         return Vec::new();

@@ -1,11 +1,11 @@
 //! What the machine boots.
 
-use super::{Draft, Go, LIVE, asks_for_discovery, has, is_installing};
+use super::{Draft, Go, LIVE, anew, asks_for_discovery, has};
 use crate::controller::bare_metal_host::world::World;
-use crate::crd::InfraEnv;
 use crate::crd::infra_env::reason;
 use crate::crd::keys::annotation;
 use crate::crd::metal3::{CustomDeploy, Image, NO_CLEANING, PreprovisioningImage, START_DISCOVERY, state};
+use crate::crd::{Agent, InfraEnv};
 use crate::options::MetalBoot;
 use crate::runtime::looks::Then;
 use kube::ResourceExt;
@@ -46,6 +46,26 @@ fn is_of_infra_env(image: &PreprovisioningImage) -> bool {
     ready.is_some_and(|ready| ready.status == "True" && ready.reason == reason::AVAILABLE)
 }
 
+fn url_of(infra_env: &InfraEnv) -> Option<&str> {
+    let url = infra_env.status.as_ref()?.iso_download_url.as_str();
+    (!url.is_empty()).then_some(url)
+}
+
+/// The Agent whose host the hub is asked for, because its machine would be booted anew with another image than it runs.
+pub fn question(world: &World) -> Option<&Agent> {
+    let (image, agent) = (world.host.spec.image.as_ref()?, world.agent.as_deref()?);
+    let url = url_of(world.infra_env.as_deref()?)?;
+    let kept = has(&world.host, annotation::METAL3_DETACHED) || !world.is_looked_after();
+    (!kept && world.way() == MetalBoot::LiveImage && image.url != url).then_some(agent)
+}
+
+/// A machine without an Agent has not come as far as to be needed by anybody.
+fn may_be_booted(world: &World) -> bool {
+    let told = world.told_by_hub.as_deref();
+    let agent = world.agent.as_deref();
+    agent.is_none_or(|agent| anew::may_be_booted(agent, told))
+}
+
 fn live_image(world: &World, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
     if asks_for_discovery(&world.host) {
         draft.flaw(format!(
@@ -61,18 +81,17 @@ fn live_image(world: &World, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
     let ready = matches!(world.host.state(), state::READY | state::AVAILABLE);
     let spec = &mut draft.host.spec;
     spec.automated_cleaning_mode = Some(NO_CLEANING.into());
-    let status = infra_env.status.as_ref();
-    let Some(url) = status
-        .map(|status| &status.iso_download_url)
-        .filter(|url| !url.is_empty())
-    else {
+    let Some(url) = url_of(infra_env) else {
         return Go::Stop;
     };
     if spec.image.as_ref().is_some_and(|image| image.url == *url) {
         return Go::On;
     }
-    // Another image is a reboot; a machine without one does not run anyway.
-    if spec.image.is_some() && world.agent.as_deref().is_some_and(is_installing) {
+    if spec.image.is_some() && !may_be_booted(world) {
+        // The Agent tells when it may; nobody tells when the hub is back.
+        if world.told_by_hub.is_none() {
+            draft.then = Then::After(world.later());
+        }
         return Go::On;
     }
     let left = infra_env.cool_down_left(world.now).unwrap_or_default();
@@ -83,7 +102,7 @@ fn live_image(world: &World, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
     if ready {
         spec.online = true;
         spec.image = Some(Image {
-            url: url.clone(),
+            url: url.to_owned(),
             format: Some(LIVE.into()),
             ..Image::default()
         });

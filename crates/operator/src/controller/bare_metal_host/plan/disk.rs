@@ -10,13 +10,17 @@ const NOT_FOUND: &str = "/dev/not-found-by-hints";
 const GIGABYTE: i64 = 1_000_000_000;
 
 pub fn choose(host: &BareMetalHost, agent: &mut Agent) {
-    let hints = host.spec.root_device_hints.as_ref();
-    let Some(hints) = hints.filter(|hints| **hints != RootDeviceHints::default()) else {
+    let hints = host.spec.root_device_hints.as_ref().map(RootDeviceHints::given);
+    let Some(hints) = hints.filter(|hints| *hints != RootDeviceHints::default()) else {
         return;
     };
     let status = agent.status.as_ref();
     let disks = status.map(|status| status.inventory.disks.as_slice());
-    let id = pick(disks.unwrap_or_default(), hints, &agent.spec.installation_disk_id);
+    let id = pick(
+        disks.unwrap_or_default(),
+        &hints,
+        &agent.spec.installation_disk_id,
+    );
     agent.spec.installation_disk_id = id.unwrap_or(NOT_FOUND).to_owned();
     // Only one of the two can be given.
     agent.spec.installation_disk_path.clear();

@@ -1,6 +1,7 @@
 //! A cluster goes: its installation is cancelled, its hosts return or go with it, then the hub forgets it.
 
-use super::{LATER, Plan, SOON, Step, Then, World};
+use super::{LATER, Plan, SOON, Step, Then, World, pool};
+use crate::controller::cluster_deployment::world::Member;
 use crate::crd::agent::condition;
 use crate::crd::keys::{finalizer, has_finalizer};
 use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
@@ -60,6 +61,9 @@ fn go(world: &World) -> Option<Plan> {
     if let Some(why) = &world.blind {
         return Some(delayed(why));
     }
+    if let Some(plan) = pool::release(world) {
+        return Some(plan);
+    }
     if let Some(setback) = &world.setback {
         return Some(delayed(setback.text()));
     }
@@ -71,7 +75,7 @@ fn go(world: &World) -> Option<Plan> {
         .agents
         .iter()
         .filter_map(|(agent, pool)| parting(world, agent, pool.as_deref()));
-    let strays = strays(world).filter_map(|(agent, pool)| straying(world, agent, pool));
+    let strays = strays(world).filter_map(|(agent, member)| straying(world, agent, member));
     let steps: Vec<Step> = own.chain(strays).collect();
     if !steps.is_empty() {
         return Some(Plan::of(steps, Then::Rest));
@@ -85,22 +89,27 @@ fn go(world: &World) -> Option<Plan> {
 }
 
 /// Agents of hosts that the hub has here, but that want to be elsewhere, or nowhere.
-fn strays(world: &World) -> impl Iterator<Item = (&Agent, Option<&InfraEnv>)> {
+fn strays(world: &World) -> impl Iterator<Item = (&Agent, &Member)> {
     let own: BTreeSet<Key> = world.agents.iter().map(|(own, _)| Key::of(&**own)).collect();
     let members = world.row.iter().flat_map(|row| &row.hosts);
-    let agents = members.filter_map(|member| Some((member.agent.as_deref()?, member.pool.as_deref())));
+    let agents = members.filter_map(|member| Some((member.agent.as_deref()?, member)));
     agents.filter(move |(agent, _)| !own.contains(&Key::of(*agent)))
 }
 
 /// They leave by themselves, unless they came with the cluster, or cannot get to where they want to be.
-fn straying(world: &World, agent: &Agent, pool: Option<&InfraEnv>) -> Option<Step> {
-    let came_with_it = pool
-        .and_then(|pool| pool.spec.cluster_ref.as_ref())
-        .is_some_and(|cluster| Key::from(cluster) == world.key);
-    let is_stuck = agent.spec.cluster_deployment_name.is_some() && is_refused(agent) && has_waited(world);
-    (came_with_it || is_stuck)
-        .then(|| parting(world, agent, pool))
-        .flatten()
+fn straying(world: &World, agent: &Agent, member: &Member) -> Option<Step> {
+    let pool = member.pool.as_deref();
+    let cluster = pool.and_then(|pool| pool.spec.cluster_ref.as_ref());
+    let came_with_it = cluster.is_some_and(|cluster| Key::from(cluster) == world.key);
+    let is_stuck = is_refused(agent) && has_waited(world);
+    let is_tied = member.is_tied || cluster.is_some();
+    match (came_with_it, is_stuck) {
+        (true, _) => parting(world, agent, pool),
+        // The image that it booted binds it, whatever its Agent says: without the Agent the host gets out.
+        (false, true) if is_tied => deletion(agent),
+        (false, true) if agent.spec.cluster_deployment_name.is_some() => parting(world, agent, pool),
+        (false, true | false) => None,
+    }
 }
 
 fn is_refused(agent: &Agent) -> bool {
@@ -168,11 +177,17 @@ fn parting(world: &World, agent: &Agent, pool: Option<&InfraEnv>) -> Option<Step
         return None;
     }
     match fate(world, pool) {
-        Fate::Delete => Some(Step::DeleteAgent(Key::of(agent))),
+        Fate::Delete => deletion(agent),
         // The API refuses it until the Agent shows that the installation was cancelled.
         Fate::Unbind if is_installing(agent) => None,
         Fate::Unbind => Some(Step::UnbindAgent(Key::of(agent))),
     }
+}
+
+/// Once.
+fn deletion(agent: &Agent) -> Option<Step> {
+    let is_going = agent.metadata.deletion_timestamp.is_some();
+    (!is_going).then(|| Step::DeleteAgent(Key::of(agent)))
 }
 
 /// Hosts that came with the cluster go with it. Those of a cluster that is to live on must not return to the pool either:

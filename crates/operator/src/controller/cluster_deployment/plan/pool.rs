@@ -1,11 +1,14 @@
 //! Whether the running cluster's own machinery may reboot workers: not while hosts join that get labels and a pool. What
 //! was paused is noted on the AgentClusterInstall first, so that it ends even when the hosts or the operator go away.
 
-use super::{SOON, Step, Then, World};
+use super::stage::Kind;
+use super::{LATER, Plan, SOON, Setback, Step, Then, World};
 use crate::crd::keys::annotation;
 use crate::crd::{Agent, AgentClusterInstall};
+use crate::runtime::event::News;
 use kube::ResourceExt;
 use serde_json::json;
+use std::time::Duration;
 
 /// The pool of workers of a running cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,17 +25,28 @@ pub enum Pool {
     Unknown(String),
 }
 
-/// `None` when nobody joins in that way, so that the pool is somebody else's matter.
+impl Pool {
+    /// Why nothing is known of it, although it was asked for.
+    fn silence(&self) -> Option<&str> {
+        match self {
+            Self::Unknown(why) => Some(why),
+            Self::NotAsked | Self::Absent | Self::Found { .. } => None,
+        }
+    }
+}
+
+/// Whether the workers have to hold still. `None` when the pool is somebody else's matter: only a pause of ours is ended.
 pub fn wanted(world: &World) -> Option<bool> {
-    let mut joining = world
-        .agents
-        .iter()
-        .map(|(agent, _)| &**agent)
-        .filter(|agent| is_concerned(agent))
-        .peekable();
-    match joining.peek() {
-        Some(_) => Some(joining.any(is_under_way)),
-        None => world.install.as_deref().is_some_and(is_noted).then_some(false),
+    let noted = world.install.as_deref().is_some_and(is_noted);
+    if world.is_leaving() {
+        let is_ours = noted && !world.is_stray && world.rival.is_none() && world.blind.is_none();
+        return is_ours.then_some(false);
+    }
+    let mut agents = world.agents.iter().map(|(agent, _)| &**agent);
+    match world.row.as_ref()?.kind() {
+        Kind::AddsHosts if agents.any(|agent| is_concerned(agent) && is_under_way(agent)) => Some(true),
+        Kind::AddsHosts => noted.then_some(false),
+        Kind::New | Kind::Other => None,
     }
 }
 
@@ -42,36 +56,85 @@ pub fn is_noted(install: &AgentClusterInstall) -> bool {
 }
 
 pub fn steps(world: &World, install: &AgentClusterInstall) -> Vec<Step> {
-    let note = |value: Option<&str>| {
-        let noted = is_noted(install);
-        let patch = json!({ "metadata": { "annotations": { annotation::WORKERS_PAUSED: value } } });
-        (noted != value.is_some()).then_some(Step::PatchInstall(patch))
-    };
     match (wanted(world), &world.pool) {
         (Some(true), Pool::Found { paused: false }) => {
             // The note changes the object that the guard of a second write would look at, so each has its own look.
-            vec![note(Some("true")).unwrap_or(Step::PausePool(true))]
+            vec![note(install, Some("true")).unwrap_or(Step::PausePool(true))]
         }
         (Some(false), Pool::Found { paused: true }) => vec![Step::PausePool(false)],
-        (Some(false), Pool::Found { paused: false } | Pool::Absent) => note(None).into_iter().collect(),
+        (Some(false), Pool::Found { paused: false } | Pool::Absent) => {
+            note(install, None).into_iter().collect()
+        }
         (Some(true), Pool::Found { paused: true } | Pool::Absent)
         | (Some(_), Pool::NotAsked | Pool::Unknown(_))
         | (None, _) => Vec::new(),
     }
 }
 
-/// A cluster that did not answer is asked again: nothing else would bring the matter up.
-pub fn then(world: &World) -> Then {
-    match &world.pool {
-        Pool::Unknown(_) => Then::After(SOON),
-        Pool::NotAsked | Pool::Absent | Pool::Found { .. } => Then::Rest,
+/// Before the cluster goes, what was paused for its hosts goes on. That is tried once: a cluster that cannot be reached
+/// any more must not keep its objects, but somebody has to know.
+pub fn release(world: &World) -> Option<Plan> {
+    let install = world.install.as_deref().filter(|install| is_noted(install))?;
+    let failed = world.setback.as_ref().and_then(Setback::of_pool);
+    let forget = || note(install, None).into_iter();
+    let steps = match (failed.or(world.pool.silence()), &world.pool) {
+        (Some(why), _) => {
+            let told = [Step::Tell(news(false, why))];
+            told.into_iter().chain(forget()).collect()
+        }
+        (None, Pool::Found { paused: true }) => vec![Step::PausePool(false)],
+        (None, Pool::Found { paused: false } | Pool::Absent) => forget().collect(),
+        (None, Pool::NotAsked | Pool::Unknown(_)) => return None,
+    };
+    Some(Plan::of(steps, Then::Look))
+}
+
+fn note(install: &AgentClusterInstall, value: Option<&str>) -> Option<Step> {
+    let patch = json!({ "metadata": { "annotations": { annotation::WORKERS_PAUSED: value } } });
+    (is_noted(install) != value.is_some()).then_some(Step::PatchInstall(patch))
+}
+
+/// That the pool cannot be made to hold still, or to go on.
+pub fn news(pause: bool, why: &str) -> News {
+    let (reason, what) = match pause {
+        true => (
+            "WorkersNotPaused",
+            "Hosts with labels join, and the cluster's pool of workers cannot be paused meanwhile, so workers may reboot",
+        ),
+        false => (
+            "WorkersStayPaused",
+            "The cluster's pool of workers was paused while hosts joined, and cannot be let go on",
+        ),
+    };
+    News {
+        warning: true,
+        reason: reason.into(),
+        note: format!("{what}: {why}. Set spec.paused of its MachineConfigPool worker to {pause}."),
     }
 }
 
+/// A cluster that did not answer is asked again: nothing else would bring the matter up.
+pub fn then(world: &World) -> Then {
+    let asks = |_| Then::After(again(world));
+    world.pool.silence().map_or(Then::Rest, asks)
+}
+
+/// Hosts that join are at the door soon; a pause that is over is no danger.
+pub fn again(world: &World) -> Duration {
+    match wanted(world) {
+        Some(true) => SOON,
+        Some(false) | None => LATER,
+    }
+}
+
+/// The cluster was asked, and did not answer.
+pub fn complaint(world: &World) -> Option<Step> {
+    let (why, pause) = (world.pool.silence()?, wanted(world)?);
+    Some(Step::Tell(news(pause, why)))
+}
+
 fn is_concerned(agent: &Agent) -> bool {
-    !agent.spec.node_labels.is_empty()
-        && !agent.spec.machine_config_pool.is_empty()
-        && state(agent) != "installed"
+    !agent.spec.node_labels.is_empty() && !agent.spec.machine_config_pool.is_empty()
 }
 
 fn is_under_way(agent: &Agent) -> bool {

@@ -10,9 +10,9 @@ use kube::ResourceExt;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tally {
     pub found: Count,
-    /// Those that passed their checks.
+    /// Those that passed their checks, and did not fail since.
     pub ready: Count,
-    /// Of those that passed their checks, the ones somebody approved, and whose wishes reached the hub.
+    /// Of those that passed their checks and wait, the ones somebody approved, and whose wishes reached the hub.
     pub approved: i64,
     /// Names of Agents whose wishes did not reach the hub.
     pub unsynced: Vec<String>,
@@ -58,8 +58,10 @@ impl Tally {
         for member in &row.hosts {
             let role = role(member);
             tally.found.add(role);
-            if is_known(member) {
+            if has_passed(member) {
                 tally.ready.add(role);
+            }
+            if is_known(member) {
                 tally.approved += i64::from(member.agent.as_ref().is_some_and(|agent| is_approved(agent)));
             }
         }
@@ -75,6 +77,20 @@ impl Tally {
 /// Passed all checks and waits.
 pub fn is_known(member: &Member) -> bool {
     member.host.status == "known"
+}
+
+/// Passed all checks, and everything since.
+fn has_passed(member: &Member) -> bool {
+    let later = [
+        "preparing-for-installation",
+        "preparing-successful",
+        "installing",
+        "installing-in-progress",
+        "installing-pending-user-action",
+        "installed",
+        "added-to-existing-cluster",
+    ];
+    is_known(member) || later.contains(&&*member.host.status)
 }
 
 /// Approved, and everything else that is wanted of the host is in the hub, too: otherwise it could be installed with

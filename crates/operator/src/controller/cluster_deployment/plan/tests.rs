@@ -5,6 +5,7 @@ mod leaving;
 mod matrix;
 mod named;
 mod wishes;
+mod workers;
 
 use super::*;
 use crate::controller::cluster_deployment::world::{Kept, Member};
@@ -181,6 +182,7 @@ fn member(agent: &Agent, role: &'static str, status: &'static str) -> Member {
         },
         agent: Some(Arc::new(agent.clone())),
         pool: None,
+        is_tied: false,
     }
 }
 

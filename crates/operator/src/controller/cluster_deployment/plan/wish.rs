@@ -314,10 +314,8 @@ pub fn import(world: &World, wish: &Wish) -> Result<ImportCluster, Flaw> {
     let id = deployment
         .or(world.metadata())
         .and_then(|metadata| metadata.cluster_id.parse::<Uuid>().ok());
-    let version = match &world.image_set {
-        Some(_) => Some(release(world)?.1.version),
-        None => None,
-    };
+    // What runs has a version, whether or not anybody can tell it by the name of an image.
+    let version = release(world).ok().map(|(_, release)| release.version);
     Ok(ImportCluster {
         name: wish.name.clone(),
         api_vip_dnsname: format!("api.{}.{}", wish.name, wish.domain),

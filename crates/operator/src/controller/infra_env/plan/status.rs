@@ -23,8 +23,8 @@ pub fn available(world: &World, row: &Row) -> (InfraEnvStatus, Finding) {
     let has_network = !row.view.static_network_config.is_empty();
     let status = InfraEnvStatus {
         iso_download_url: links.iso.clone(),
-        // The content of the image follows the settings, so it is as old as they are.
-        created_time: row.view.updated_at.0.map(clock::time),
+        // With the content of the image its address changes, and this with both.
+        created_time: row.image_changed_at().map(clock::time),
         debug_info: Some(InfraEnvDebugInfo {
             events_url: links.events.clone(),
             static_network_download_url: if has_network {

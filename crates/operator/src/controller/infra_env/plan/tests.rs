@@ -13,10 +13,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use muster_contract::v1::link::InfraEnvLinks;
 use muster_contract::v2::infra_env::{ImageType, InfraEnvView, Proxy};
 use std::sync::Arc;
+use std::time::Duration;
 
 const ID: Uuid = Uuid::from_u128(7);
 const CLUSTER: Uuid = Uuid::from_u128(8);
 const NOON: i64 = 1_800_000_000;
+const SOON: Duration = Duration::from_secs(20);
+const LATER: Duration = Duration::from_secs(60);
 
 /// An adopted InfraEnv with a pull secret, which the hub does not have yet.
 fn world() -> World {
@@ -33,6 +36,7 @@ fn world() -> World {
         id: ID,
         rival: None,
         cluster: Cluster::NotWanted,
+        is_cluster_watched: true,
         pull_secret: Some(found(keys::data::PULL_SECRET, "{}")),
         told: Told::default(),
         mirrors: None,
@@ -43,6 +47,7 @@ fn world() -> World {
         default_ntp: String::new(),
         hosts: Vec::new(),
         trouble: None,
+        retry: Duration::from_secs(10),
         now: Timestamp::from_second(NOON).unwrap(),
     }
 }
@@ -293,6 +298,14 @@ fn l1_without_a_cluster_the_hub_gets_a_pool_and_the_object_its_links() {
         status.created_time,
         Some(Time(Timestamp::from_second(NOON).unwrap()))
     );
+    let mut noted = settled.clone();
+    let at = Timestamp::from_second(NOON - 60).unwrap();
+    noted.row.as_mut().unwrap().links.image_changed_at = at.into();
+    assert_eq!(
+        noted.settled().status().created_time,
+        Some(Time(at)),
+        "not everything that is updated is in the image"
+    );
     let selector = status.agent_label_selector.unwrap().match_labels.unwrap();
     assert_eq!(
         selector.get(keys::label::INFRA_ENV).map(String::as_str),
@@ -317,6 +330,18 @@ fn with_a_cluster_hosts_are_bound_as_they_register_and_boot_its_release() {
     let wish = created(&world);
     assert_eq!(wish.cluster_id, Some(CLUSTER));
     assert_eq!(wish.openshift_version.as_deref(), Some("4.18.3"));
+    let mut both = world.with(|infra_env| infra_env.spec.os_image_version = "4.19".into());
+    assert_eq!(created(&both).openshift_version.as_deref(), Some("4.18.3"));
+    both.cluster = Cluster::Found {
+        id: CLUSTER,
+        version: "4.18.3".into(),
+        installed: true,
+    };
+    assert_eq!(
+        created(&both).openshift_version.as_deref(),
+        Some("4.19"),
+        "as it comes from a backup"
+    );
 }
 
 #[test]
@@ -325,6 +350,8 @@ fn a_cluster_that_is_not_there_is_waited_for_without_asking_again() {
         let mut world = world().with(|infra_env| infra_env.spec.cluster_ref = Some(ClusterRef::default()));
         world.cluster = cluster;
         assert_eq!(plan(&world).then, Then::Rest);
+        world.is_cluster_watched = false;
+        assert_eq!(plan(&world).then, Then::After(SOON), "nobody tells when it comes");
         let (status, reason, _) = said(&world);
         assert_eq!(
             (status.as_str(), reason.as_str()),

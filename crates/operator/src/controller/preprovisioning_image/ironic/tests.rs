@@ -49,6 +49,14 @@ fn what_is_missing_is_named_with_what_helps() {
             annotation::IRONIC_AGENT_IMAGE,
         ),
         (seen(&["192.0.2.1"], None), annotation::IRONIC_AGENT_IMAGE),
+        (seen(&["192.0.2.1"], None), "--ironic-agent-image of the operator"),
+        (
+            Sources {
+                hidden: Some("no right to list pods".into()),
+                ..Sources::default()
+            },
+            "no right to list pods",
+        ),
     ];
     for (sources, expected) in cases {
         let why = settings(&infra_env(None), &sources, &secret()).unwrap_err();

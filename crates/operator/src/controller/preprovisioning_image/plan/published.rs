@@ -1,12 +1,12 @@
 //! The image as the bare metal operator is to boot it, and who is rebooted for it.
 
-use super::{ERROR, LATER, Plan, READY, Step, World, hold, no_image, tell};
-use crate::controller::bare_metal_host::plan::is_installing;
+use super::{ERROR, Plan, READY, Step, World, hold, no_image, tell};
+use crate::controller::bare_metal_host::plan::anew;
 use crate::crd::condition::{Finding, Truth, find_service};
 use crate::crd::infra_env::{BootArtifacts, IMAGE_CREATED, InfraEnvStatus, reason};
 use crate::crd::keys::annotation;
 use crate::crd::metal3::{PreprovisioningImageStatus, state};
-use crate::crd::{BareMetalHost, InfraEnv};
+use crate::crd::{Agent, BareMetalHost, InfraEnv};
 use crate::key::Key;
 use crate::runtime::looks::Then;
 use crate::runtime::merge;
@@ -40,12 +40,17 @@ pub fn plan(world: &World, infra_env: &InfraEnv) -> Plan {
     Plan::of(steps, then)
 }
 
-/// A Secret that comes later comes without the label, and nobody tells.
+/// Until somebody has to ask again, because nobody tells.
 fn rest(world: &World) -> Then {
-    match is_missing(world) {
-        true => Then::After(LATER),
-        false => Then::Rest,
+    let mut then = Then::Rest;
+    // A Secret that comes later comes without the label.
+    if is_missing(world) || world.host.as_deref().is_some_and(|host| waits(world, host)) {
+        then = then.or(Then::After(world.later()));
     }
+    if world.follows_ironic() && !world.whereabouts.is_watched {
+        then = then.or(Then::After(world.much_later()));
+    }
+    then
 }
 
 /// The Secret with network settings is named, and is not there.
@@ -77,7 +82,12 @@ fn status(world: &World, infra_env: &InfraEnv) -> Option<PreprovisioningImageSta
         "False" => Truth::False,
         _ => Truth::Unknown,
     };
-    let message = format!("{}{}", created.message, of_network(world, infra_env));
+    let message = format!(
+        "{}{}{}",
+        created.message,
+        of_network(world, infra_env),
+        of_ironic(world)
+    );
     let failed = created.reason == reason::FAILED;
     tell(
         world,
@@ -134,6 +144,14 @@ fn of_network(world: &World, infra_env: &InfraEnv) -> String {
     }
 }
 
+/// That the image stays as it is when Ironic moves.
+fn of_ironic(world: &World) -> String {
+    let hidden = world.whereabouts.hidden.iter().filter(|_| world.follows_ironic());
+    hidden
+        .map(|what| format!(" It is not noticed when Ironic moves: {what}."))
+        .collect()
+}
+
 /// Watched from now on: the bare metal operator wants to know which version was seen.
 fn label(world: &World) -> Option<Step> {
     let network = world.network.as_ref()?;
@@ -141,33 +159,81 @@ fn label(world: &World) -> Option<Step> {
     (!network.missing_labels.is_empty()).then(|| Step::LabelSecret(key, network.missing_labels.clone()))
 }
 
+/// The image that was published last, when it is another.
+fn noted<'a>(world: &'a World, urls: &[&str]) -> Option<&'a str> {
+    let noted = world.image.annotations().get(annotation::PUBLISHED_IMAGE)?;
+    (!noted.is_empty() && urls.iter().all(|url| noted != url)).then_some(noted)
+}
+
+/// The Agent whose host the hub is asked for, because its machine would be booted anew with another image than it runs.
+pub fn question(world: &World) -> Option<&Agent> {
+    let shown = world.infra_env.as_ref()?.status.as_ref()?;
+    let files = shown.boot_artifacts.as_ref();
+    let initrd = files.map(|files| files.initrd.as_str()).unwrap_or_default();
+    noted(world, &[&shown.iso_download_url, initrd])?;
+    world.agent.as_deref()
+}
+
 /// A machine that runs the image before is booted anew, and then the new image is noted: in this order, so that it is
 /// done again and not forgotten when something comes between.
 fn change(world: &World, url: &str) -> Vec<Step> {
-    let noted = world.image.annotations().get(annotation::PUBLISHED_IMAGE);
-    if noted.is_some_and(|noted| noted == url) {
+    let is_noted = world.image.annotations().get(annotation::PUBLISHED_IMAGE);
+    if is_noted.is_some_and(|noted| noted == url) {
         return Vec::new();
     }
-    let host = world
-        .host
-        .as_deref()
-        .filter(|_| noted.is_some_and(|noted| !noted.is_empty()));
-    let mut steps = Vec::new();
-    if host.is_some_and(|host| may_be_rebooted(world, host)) {
-        let now = json!({ "metadata": { "annotations": { annotation::METAL3_REBOOT: AT_ONCE } } });
-        steps.push(Step::PatchHost(now));
-    }
+    let host = world.host.as_deref().filter(|_| noted(world, &[url]).is_some());
+    let mut steps = match host.map(|host| fate(world, host)) {
+        Some(Fate::Waits) => return Vec::new(),
+        Some(Fate::Reboots) => {
+            let now = json!({ "metadata": { "annotations": { annotation::METAL3_REBOOT: AT_ONCE } } });
+            vec![Step::PatchHost(now)]
+        }
+        Some(Fate::Stays) | None => Vec::new(),
+    };
     let note = json!({ "metadata": { "annotations": { annotation::PUBLISHED_IMAGE: url } } });
     steps.push(Step::Patch(note));
     steps
 }
 
-/// Neither a machine that runs a cluster nor one whose disk is being written for it.
-fn may_be_rebooted(world: &World, host: &BareMetalHost) -> bool {
-    let runs = matches!(host.state(), state::PROVISIONED | state::EXTERNALLY_PROVISIONED)
-        || host.annotations().contains_key(annotation::METAL3_DETACHED)
-        || world.agent.as_deref().is_some_and(is_installing);
+/// What another image means for a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It runs the image before.
+    Reboots,
+    /// It runs something else, goes, or is about to be booted anyway.
+    Stays,
+    /// It must not be disturbed, and is decided about when that is over.
+    Waits,
+}
+
+fn fate(world: &World, host: &BareMetalHost) -> Fate {
+    let has = |annotation: &str| host.annotations().contains_key(annotation);
     let leaves = host.metadata.deletion_timestamp.is_some();
-    let about_to = host.annotations().contains_key(annotation::METAL3_REBOOT);
-    !runs && !leaves && !about_to
+    if leaves || has(annotation::METAL3_DETACHED) || has(annotation::METAL3_REBOOT) {
+        return Fate::Stays;
+    }
+    match host.state() {
+        state::PROVISIONED | state::EXTERNALLY_PROVISIONED | state::POWERING_OFF | state::DELETING => {
+            return Fate::Stays;
+        }
+        // It is being cleaned: an order to reboot would lie there until it is done, and the image it is cleaned with may be
+        // either.
+        state::DEPROVISIONING => return Fate::Waits,
+        _ => {}
+    }
+    let told = world.told_by_hub.as_deref();
+    match &world.agent {
+        Some(agent) if !anew::may_be_booted(agent, told) => Fate::Waits,
+        Some(_) | None => Fate::Reboots,
+    }
+}
+
+/// Whether a machine is decided about later. Watches tell when; but the hub may be away, and does not.
+fn waits(world: &World, host: &BareMetalHost) -> bool {
+    let published = world
+        .image
+        .status
+        .as_ref()
+        .map(|status| status.image_url.as_str());
+    noted(world, &[published.unwrap_or_default()]).is_some() && fate(world, host) == Fate::Waits
 }

@@ -1,6 +1,7 @@
 //! Plans for PreprovisioningImages.
 
 use super::*;
+use crate::controller::infra_env::Row;
 use crate::controller::preprovisioning_image::ironic::Ironic;
 use crate::controller::preprovisioning_image::world::Network;
 use crate::crd::agent::AgentStatus;
@@ -10,10 +11,13 @@ use crate::crd::metal3::{BareMetalHostStatus, CustomDeploy, SecretStatus};
 use crate::crd::{Agent, PreprovisioningImage};
 use crate::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
+use muster_contract::v1::link::InfraEnvLinks;
 use muster_contract::v2::infra_env::InfraEnvView;
 use std::sync::Arc;
 
 const URL: &str = "http://hub.example.com/image.iso";
+const NEWER: &str = "http://hub.example.com/newer.iso";
+const LATER: Duration = Duration::from_secs(60);
 
 fn now() -> Timestamp {
     Timestamp::from_second(1_700_000_000).unwrap()
@@ -48,11 +52,31 @@ fn infra_env() -> InfraEnv {
     infra_env
 }
 
-fn row() -> InfraEnvView {
-    InfraEnvView {
-        ignition_config_override: ironic::add_to("", &ironic(), &infra_env()).unwrap(),
-        ..InfraEnvView::default()
+fn row() -> Row {
+    Row {
+        view: InfraEnvView {
+            ignition_config_override: ironic::add_to("", &ironic(), &infra_env()).unwrap(),
+            ..InfraEnvView::default()
+        },
+        links: InfraEnvLinks::default(),
     }
+}
+
+/// A Secret tells it, and is watched.
+fn whereabouts() -> Whereabouts {
+    Whereabouts {
+        ironic: Ok(ironic()),
+        is_watched: true,
+        ..Whereabouts::unknown(&Key::new("metal", "ironic"), String::new())
+    }
+}
+
+fn agent(state: &str) -> Agent {
+    let mut agent = Agent::new("a", Default::default());
+    let mut shown = AgentStatus::default();
+    shown.debug_info.state = state.into();
+    agent.status = Some(shown);
+    agent
 }
 
 fn host(state: &str) -> BareMetalHost {
@@ -81,7 +105,8 @@ fn world() -> World {
         infra_env: Some(Arc::new(infra_env())),
         row: Some(row()),
         away: false,
-        ironic: Ok(ironic()),
+        whereabouts: whereabouts(),
+        told_by_hub: None,
         network: None,
         boot: MetalBoot::Converged,
         retry: Duration::from_secs(10),
@@ -131,6 +156,9 @@ fn settled(world: &World) -> World {
                 }
                 Step::AnnotateInfraEnv(patch) => {
                     world.infra_env = Some(Arc::new(merged(&**world.infra_env.as_ref().unwrap(), patch)));
+                }
+                Step::LabelSecret(key, _) if *key == world.whereabouts.secret => {
+                    world.whereabouts.missing_labels.clear();
                 }
                 Step::LabelSecret(..) => world.network.as_mut().unwrap().missing_labels.clear(),
                 Step::WakeInfraEnv => {}
@@ -300,7 +328,7 @@ fn what_is_in_the_way_is_said_and_takes_the_image_back() {
 #[test]
 fn an_image_without_ironics_agent_is_never_published() {
     let mut plain = world();
-    plain.row.as_mut().unwrap().ignition_config_override.clear();
+    plain.row.as_mut().unwrap().view.ignition_config_override.clear();
     let asked = settled(&plain);
     assert_eq!(
         says(&asked),
@@ -308,7 +336,7 @@ fn an_image_without_ironics_agent_is_never_published() {
     );
     let infra_env = asked.infra_env.as_ref().unwrap();
     assert_eq!(infra_env.annotations()[annotation::ENABLE_IRONIC_AGENT], "true");
-    plain.ironic = Err("There is no Secret.".into());
+    plain.whereabouts.ironic = Err("There is no Secret.".into());
     let told = settled(&plain);
     assert_eq!(
         says(&told),
@@ -326,7 +354,7 @@ fn an_image_without_ironics_agent_is_never_published() {
     assert_eq!(plan(&told).then, Then::After(LATER));
     // Somebody has put it in by himself.
     let mut own = world();
-    own.ironic = Err("There is no Secret.".into());
+    own.whereabouts.ironic = Err("There is no Secret.".into());
     assert_eq!(says(&settled(&own)).2, "InfraEnvAvailable");
 }
 
@@ -335,7 +363,7 @@ fn d3_a_new_image_cools_down_is_published_and_machines_that_run_the_old_one_are_
     let old = world().with_url(URL);
     let fresh = old.infra_env(|infra_env| {
         let status = infra_env.status.as_mut().unwrap();
-        status.iso_download_url = "http://hub.example.com/newer.iso".into();
+        status.iso_download_url = NEWER.into();
         status.created_time = Some(clock::time(now() - SignedDuration::from_secs(20)));
     });
     let mut cooling = settled(&fresh);
@@ -347,7 +375,7 @@ fn d3_a_new_image_cools_down_is_published_and_machines_that_run_the_old_one_are_
     assert_eq!(plan(&cooling).then, Then::After(Duration::from_secs(40)));
     cooling.now = now() + SignedDuration::from_secs(40);
     let done = settled(&cooling);
-    assert_eq!(status(&done).image_url, "http://hub.example.com/newer.iso");
+    assert_eq!(status(&done).image_url, NEWER);
     assert!(is_rebooted(&done));
     // The bare metal operator has done so.
     let mut rebooted = done.clone();
@@ -355,33 +383,141 @@ fn d3_a_new_image_cools_down_is_published_and_machines_that_run_the_old_one_are_
     assert!(!is_rebooted(&settled(&rebooted)), "once");
 }
 
+/// The image before was published, and another one is.
+fn with_newer_image(host: BareMetalHost, agent: Option<Agent>) -> World {
+    let mut running = world().host(host).with_url(URL);
+    running.told_by_hub = agent.as_ref().map(|agent| {
+        let shown = agent.status.as_ref().unwrap();
+        vec![shown.debug_info.state.clone()]
+    });
+    running.agent = agent.map(Arc::new);
+    let done = running.with_url(NEWER);
+    assert_eq!(status(&done).image_url, NEWER);
+    done
+}
+
+fn noted(world: &World) -> &str {
+    &world.image.annotations()[annotation::PUBLISHED_IMAGE]
+}
+
 #[test]
-fn d4_toy_07_a_machine_that_runs_a_cluster_or_is_getting_one_is_not_rebooted_for_an_image() {
-    let detached = {
+fn d4_toy_07_a_machine_that_runs_a_cluster_is_not_rebooted_for_an_image() {
+    let with = |key: &str| {
         let mut host = host("available");
-        host.annotations_mut()
-            .insert(annotation::METAL3_DETACHED.into(), "".into());
+        host.annotations_mut().insert(key.into(), "".into());
         host
     };
-    let mut installing = Agent::new("a", Default::default());
-    let mut shown = AgentStatus::default();
-    shown.debug_info.state = "installing-in-progress".into();
-    installing.status = Some(shown);
+    let mut leaving = host("available");
+    leaving.metadata.deletion_timestamp = Some(clock::time(now()));
     let cases = [
-        (host("provisioned"), None, false),
-        (host("externally provisioned"), None, false),
-        (detached, None, false),
-        (host("provisioning"), Some(installing), false),
-        (host("provisioning"), None, true),
-        (host("inspecting"), None, true),
+        (host("provisioned"), false),
+        (host("externally provisioned"), false),
+        (host("powering off before delete"), false),
+        (host("deleting"), false),
+        (with(annotation::METAL3_DETACHED), false),
+        (leaving, false),
+        (host("available"), true),
+        (host("provisioning"), true),
+        (host("inspecting"), true),
     ];
-    for (host, agent, expected) in cases {
-        let mut running = world().host(host).with_url(URL);
-        running.agent = agent.map(Arc::new);
-        let done = running.with_url("http://hub.example.com/newer.iso");
-        assert_eq!(status(&done).image_url, "http://hub.example.com/newer.iso");
+    for (host, expected) in cases {
+        let done = with_newer_image(host, None);
         assert_eq!(is_rebooted(&done), expected, "{:?}", done.host);
+        assert_eq!(
+            (noted(&done), plan(&done).then),
+            (NEWER, Then::Rest),
+            "and that is all"
+        );
     }
+}
+
+#[test]
+fn toy_07_a_machine_that_must_not_be_disturbed_is_rebooted_when_that_is_over() {
+    for busy in [
+        "preparing-for-installation",
+        "installing-in-progress",
+        "installed",
+        "error",
+        "binding",
+    ] {
+        let held = with_newer_image(host("provisioning"), Some(agent(busy)));
+        assert!(!is_rebooted(&held), "{busy}");
+        assert_eq!(
+            (noted(&held), plan(&held).then),
+            (URL, Then::After(LATER)),
+            "{busy}"
+        );
+        // Its installation was called off.
+        let mut free = held.clone();
+        free.agent = Some(Arc::new(agent("known-unbound")));
+        free.told_by_hub = Some(vec!["known-unbound".into()]);
+        let free = settled(&free);
+        assert!(is_rebooted(&free), "{busy}");
+        assert_eq!(noted(&free), NEWER);
+        // Or it came to its end.
+        let done = settled(&held.host(host("provisioned")));
+        assert!(!is_rebooted(&done), "{busy}");
+        assert_eq!((noted(&done), plan(&done).then), (NEWER, Then::Rest));
+    }
+    for free in [
+        "known-unbound",
+        "known",
+        "insufficient",
+        "unbinding-pending-user-action",
+    ] {
+        assert!(
+            is_rebooted(&with_newer_image(host("provisioning"), Some(agent(free)))),
+            "{free}"
+        );
+    }
+    let cleaned = with_newer_image(host("deprovisioning"), None);
+    assert!(!is_rebooted(&cleaned) && noted(&cleaned) == URL);
+    assert!(is_rebooted(&settled(&cleaned.host(host("available")))));
+}
+
+#[test]
+fn toy_07_an_agent_that_lags_behind_its_host_reboots_nothing() {
+    for told in [Some(vec!["installing".to_owned()]), Some(Vec::new()), None] {
+        let mut running = world().host(host("provisioning")).with_url(URL);
+        running.agent = Some(Arc::new(agent("known-unbound")));
+        assert!(
+            published::question(&running).is_none(),
+            "nothing is asked without need"
+        );
+        running.told_by_hub = told.clone();
+        let held = running.with_url(NEWER);
+        assert!(published::question(&held).is_some());
+        assert!(!is_rebooted(&held), "{told:?}");
+        assert_eq!(plan(&held).then, Then::After(LATER));
+    }
+}
+
+#[test]
+fn an_image_that_is_another_and_then_the_same_again_reboots_nobody() {
+    let running = world().host(host("provisioning")).with_url(URL);
+    let mut cooling = running.infra_env(|infra_env| {
+        let status = infra_env.status.as_mut().unwrap();
+        status.created_time = Some(clock::time(now() - SignedDuration::from_secs(20)));
+    });
+    cooling = settled(&cooling);
+    assert!(status(&cooling).image_url.is_empty());
+    cooling.now = now() + SignedDuration::from_secs(40);
+    let done = settled(&cooling);
+    assert_eq!(status(&done).image_url, URL);
+    assert!(!is_rebooted(&done));
+}
+
+#[test]
+fn an_image_that_the_hub_has_changed_already_is_not_published_before_it_has_cooled_down() {
+    let mut ahead = world();
+    let links = &mut ahead.row.as_mut().unwrap().links;
+    links.image_changed_at = (now() - SignedDuration::from_secs(20)).into();
+    assert_eq!(says(&settled(&ahead)).2, "WaitingForInfraEnvImageToCoolDown");
+    // Something was updated that is not in the image.
+    let row = ahead.row.as_mut().unwrap();
+    row.links.image_changed_at = (now() - SignedDuration::from_hours(1)).into();
+    row.view.updated_at = now().into();
+    assert_eq!(says(&settled(&ahead)).2, "InfraEnvAvailable");
 }
 
 #[test]
@@ -473,23 +609,66 @@ fn while_the_hub_is_away_what_is_published_stays() {
     );
 }
 
+/// The image was asked to contain Ironic's agent, and does.
+fn following() -> World {
+    settled(&world().infra_env(|infra_env| {
+        let noted = (annotation::ENABLE_IRONIC_AGENT.to_owned(), "true".to_owned());
+        infra_env.annotations_mut().extend([noted]);
+    }))
+}
+
 #[test]
-fn an_image_whose_agent_looks_for_ironic_elsewhere_is_made_anew() {
-    let asked = |world: World| {
-        settled(&world.infra_env(|infra_env| {
-            let noted = (annotation::ENABLE_IRONIC_AGENT.to_owned(), "true".to_owned());
-            infra_env.annotations_mut().extend([noted]);
-        }))
-    };
-    let mut moved = asked(world());
-    assert!(plan(&moved).steps.is_empty());
-    moved.ironic = Ok(Ironic {
+fn an_image_whose_agent_is_another_or_looks_for_ironic_elsewhere_is_made_anew() {
+    let still = following();
+    assert!(plan(&still).steps.is_empty());
+    let elsewhere = Ironic {
         url: "https://elsewhere:6385".into(),
         ..ironic()
-    });
-    assert_eq!(plan(&moved), Plan::of(vec![Step::WakeInfraEnv], Then::Rest));
-    let mut own = moved.infra_env(|infra_env| infra_env.annotations_mut().clear());
-    assert!(plan(&own).steps.is_empty(), "people brought it themselves");
-    own.ironic = Err("nobody knows".into());
-    assert!(plan(&own).steps.is_empty());
+    };
+    let newer = Ironic {
+        image: "registry/ipa:2".into(),
+        ..ironic()
+    };
+    for other in [elsewhere, newer] {
+        let mut moved = still.clone();
+        moved.whereabouts.ironic = Ok(other);
+        assert_eq!(plan(&moved), Plan::of(vec![Step::WakeInfraEnv], Then::Rest));
+        let mut own = moved.infra_env(|infra_env| infra_env.annotations_mut().clear());
+        assert!(plan(&own).steps.is_empty(), "people brought it themselves");
+        own.whereabouts.ironic = Err("nobody knows".into());
+        assert!(plan(&own).steps.is_empty());
+    }
+}
+
+#[test]
+fn toy_14_where_ironic_is_is_watched_or_asked_for_again() {
+    let mut told = following();
+    assert_eq!(plan(&told).then, Then::Rest, "the Secret is watched");
+    let watch: BTreeMap<_, _> = [(label::WATCH.to_owned(), "true".to_owned())].into();
+    told.whereabouts.missing_labels = watch.clone();
+    let key = told.whereabouts.secret.clone();
+    assert_eq!(plan(&told).steps, [Step::LabelSecret(key, watch)]);
+    let own = told
+        .clone()
+        .infra_env(|infra_env| infra_env.annotations_mut().clear());
+    assert!(plan(&own).steps.is_empty(), "it is not used for this image");
+    let mut by_pod = following();
+    by_pod.whereabouts.is_watched = false;
+    assert_eq!(plan(&by_pod), Plan::of(Vec::new(), Then::After(5 * LATER)));
+    let own = by_pod.infra_env(|infra_env| infra_env.annotations_mut().clear());
+    assert_eq!(plan(&own), Plan::default());
+}
+
+#[test]
+fn a_right_that_is_missing_is_told_where_the_image_stays_as_it_is() {
+    let mut blind = following();
+    blind.whereabouts.ironic = Err("nobody knows".into());
+    blind.whereabouts.is_watched = false;
+    blind.whereabouts.hidden = Some("the operator has no right to list pods in namespace metal".into());
+    let told = settled(&blind);
+    assert_eq!(says(&told), words("True", "False", "InfraEnvAvailable"));
+    let message = &status(&told).conditions[0].message;
+    assert!(
+        message.ends_with("when Ironic moves: the operator has no right to list pods in namespace metal.")
+    );
 }

@@ -1,11 +1,8 @@
 //! Where hosts are and where they should be.
 
 use super::*;
-use crate::controller::agent::spoke::Spoke;
-use crate::runtime::spoke::NoSpoke;
-use k8s_openapi::api::core::v1::Node;
 
-fn decided(agent: Agent, row: HostDetail) -> Plan {
+pub(super) fn decided(agent: Agent, row: HostDetail) -> Plan {
     // Metadata first, so that what is left is about lending.
     let labelled = after(&agent, &plan(&world(Some(agent.clone()), Some(row.clone()))));
     let agent = Agent {
@@ -230,108 +227,67 @@ fn where_the_node_must_be_removed_is_noted_before_the_host_goes() {
     );
 }
 
-fn reclaimable(spoke: Result<Spoke, NoSpoke>) -> World {
-    let mut world = world(Some(agent()), Some(at_stage(lent("installed", BLUE), "Done")));
-    world.reclaim_image = Some("registry.example.com/muster:1".into());
-    world.spoke = Some(spoke);
-    world
-}
-
-fn with_node() -> Spoke {
-    let mut node = Node::default();
-    node.metadata.name = Some("worker-1.example.com".into());
-    Spoke {
-        node: Some(node),
-        ..Spoke::default()
-    }
-}
-
 #[test]
-fn a_host_that_runs_is_fetched_back_from_the_inside() {
-    let plan = plan(&reclaimable(Ok(with_node())));
-    assert_eq!(calls(&plan), [&Call::Reclaim]);
-    let kinds: Vec<_> = deeds(&plan)
-        .iter()
-        .map(|deed| match deed {
-            Deed::Apply(object) => object["kind"].as_str().unwrap().to_owned(),
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    assert_eq!(
-        kinds,
-        [
-            "Namespace",
-            "ServiceAccount",
-            "Role",
-            "RoleBinding",
-            "Secret",
-            "DaemonSet"
-        ]
-    );
-    let Some(Deed::Apply(set)) = deeds(&plan).last().copied() else {
-        panic!()
+fn what_the_object_asks_for_reaches_the_host_before_it_is_bound() {
+    let mut refused = row("known-unbound");
+    refused.host.role = "arbiter".into();
+    refused.host.fencing_credentials = "{}".into();
+    let mut agent = wanting("blue");
+    agent.spec.role = "worker".into();
+    let first = decided(agent.clone(), refused.clone());
+    let [Call::Update(update), Call::Change(change)] = calls(&first)[..] else {
+        panic!("{first:?}")
     };
-    assert_eq!(set["metadata"]["name"], "worker-1-example-com-reclaim");
-    let words = set["spec"]["template"]["spec"]["containers"][0]["args"].to_string();
-    assert!(
-        words.contains("--url=http://hub.example.com:8090\"") && words.contains(HOST),
-        "{words}"
-    );
+    assert_eq!(update.host_role.as_ref().map(|role| role.word()), Some("worker"));
+    assert_eq!(change.clear, [muster_contract::v1::host::HostSetting::Fencing]);
+    assert_eq!(first.then, Then::Look);
+    refused.host.role = "worker".into();
+    refused.host.fencing_credentials.clear();
+    assert_eq!(calls(&decided(agent, refused)), [&Call::Bind(BLUE)]);
 }
 
-#[test]
-fn a_move_by_way_of_the_inside_shows_as_a_move_while_the_host_is_on_its_way() {
-    let mut leaves = reclaimable(Ok(with_node()));
-    (leaves.agent, leaves.target) = (Some(Arc::new(wanting("green"))), target(GREEN));
-    assert_eq!(calls(&plan(&leaves)), [&Call::Reclaim]);
-    for status in ["reclaiming", "reclaiming-rebooting"] {
-        let plan = decided(wanting("green"), at_stage(lent(status, BLUE), "Done"));
-        assert_eq!(synced(&plan), says("True", "Moving"), "{status}");
-        assert_eq!(
-            (calls(&plan).len(), plan.then),
-            (0, Then::Rest),
-            "{status}: the feed tells"
-        );
-    }
-}
-
-#[test]
-fn a_host_whose_cluster_cannot_help_is_waited_for() {
-    let failures = [
-        reclaimable(Err(NoSpoke::NoKubeconfig)),
-        reclaimable(Err(NoSpoke::Failed("no answer".into()))),
-        reclaimable(Ok(Spoke::default())),
-        World {
-            trouble: Some(Failure::Spoke("forbidden".into())),
-            ..reclaimable(Ok(with_node()))
-        },
-    ];
-    for world in failures {
-        assert_eq!(calls(&plan(&world)), [&Call::Unbind], "{:?}", world.spoke);
-    }
-}
-
-#[test]
-fn a_host_with_a_power_controller_is_not_fetched_from_the_inside() {
-    let mut world = reclaimable(Ok(with_node()));
-    let mut agent = agent();
+/// Of a host that asks for a disk it does not have.
+fn mistaken() -> Agent {
+    let mut agent = wanting("blue");
+    agent.spec.installation_disk_id = "/dev/none".into();
     agent
-        .labels_mut()
-        .insert(label::BARE_METAL_HOST.into(), "metal-1".into());
-    world.agent = Some(Arc::new(agent));
-    assert_eq!(calls(&plan(&world)), [&Call::Unbind]);
 }
 
 #[test]
-fn the_cluster_of_a_host_is_asked_only_when_there_is_something_to_learn() {
-    let quiet = world(Some(wanting("blue")), Some(lent("known", BLUE)));
-    assert_eq!(ask::question(&quiet), None);
-    let returning = reclaimable(Err(NoSpoke::NoKubeconfig));
+fn a_mistake_keeps_nobody_from_being_bound_and_is_told_when_the_hub_refuses() {
+    let plan_of = decided(mistaken(), row("known-unbound"));
+    assert_eq!(calls(&plan_of), [&Call::Bind(BLUE)]);
+    let mut world = world(Some(mistaken()), Some(row("known-unbound")));
+    world.trouble = Some(Failure::Hub(Trouble::Conflict("not now".into())));
+    let told = plan(&world);
+    assert!(status_of(&told).to_string().contains("/dev/none"), "{told:?}");
     assert_eq!(
-        ask::question(&returning).unwrap().cluster,
-        Key::new("clusters", "blue")
+        (synced(&told), told.then),
+        (says("False", "InputError"), Then::After(Duration::from_secs(10)))
     );
-    let joining = day_two(at_stage(lent("installing-in-progress", BLUE), "Rebooting"));
-    let question = ask::question(&world(Some(wanting("blue")), Some(joining))).unwrap();
-    assert!(question.csrs && !question.machine);
+}
+
+#[test]
+fn what_is_wrong_with_the_settings_of_a_host_that_waits_is_told() {
+    let plan_of = decided(mistaken(), row("discovering-unbound"));
+    assert_eq!(
+        (synced(&plan_of), plan_of.then),
+        (says("False", "InputError"), Then::Rest)
+    );
+    let cases = [
+        (Trouble::Input("no such role".into()), "InputError", Then::Rest),
+        (
+            Trouble::Internal("ill".into()),
+            "BackendError",
+            Then::After(Duration::from_secs(10)),
+        ),
+    ];
+    for (trouble, reason, then) in cases {
+        let text = trouble.text().to_owned();
+        let mut world = world(Some(wanting("blue")), Some(row("insufficient-unbound")));
+        world.trouble = Some(Failure::Hub(trouble));
+        let told = plan(&world);
+        assert_eq!((synced(&told), told.then), (says("False", reason), then));
+        assert!(status_of(&told).to_string().contains(&text), "{told:?}");
+    }
 }

@@ -266,3 +266,19 @@ fn while_the_hub_is_away_nothing_is_said() {
         Plan::of(Vec::new(), Then::After(Duration::from_secs(10)))
     );
 }
+
+#[test]
+fn while_the_hub_is_away_an_agent_that_goes_is_offered_no_more() {
+    let mut leaving = settled(agent(), row("known-unbound"));
+    leaving.metadata.deletion_timestamp = Some(crate::runtime::clock::time(now()));
+    let mut world = world(Some(leaving.clone()), None);
+    world.away = Some("no answer".into());
+    let hidden = plan(&world);
+    for type_ in ["Connected", "Validated"] {
+        assert_eq!(condition(&hidden, type_), says("Unknown", "NotAvailable"));
+    }
+    let waits = Then::After(Duration::from_secs(10));
+    assert_eq!(hidden.then, waits);
+    world.agent = Some(Arc::new(after(&leaving, &hidden)));
+    assert_eq!(plan(&world), Plan::of(Vec::new(), waits), "it is said once");
+}

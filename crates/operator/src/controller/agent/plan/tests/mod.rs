@@ -2,8 +2,11 @@
 
 mod certificates;
 mod clean;
+mod doubts;
+mod follows;
 mod lend;
 mod matrix;
+mod reclaims;
 mod shown;
 mod specs;
 
@@ -159,9 +162,11 @@ fn world(agent: Option<Agent>, row: Option<HostDetail>) -> World {
         headers_are_known: false,
         fencing_is_known: false,
         fencing: None,
+        has_metal: false,
         metal_joined: false,
         spoke: None,
         reclaim_image: None,
+        trust: Default::default(),
         away: None,
         trouble: None,
         retry: Duration::from_secs(10),

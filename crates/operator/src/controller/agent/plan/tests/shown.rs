@@ -96,6 +96,24 @@ fn a_host_that_has_not_told_its_hardware_passes_no_checks() {
 }
 
 #[test]
+fn a_host_that_nobody_has_named_passes_no_checks() {
+    let mut nameless = row("known-unbound");
+    nameless.host.inventory = nameless.host.inventory.replace("worker-1", "");
+    let validated = |agent: Agent, row: &HostDetail| {
+        let plan = plan(&world(Some(agent), Some(row.clone())));
+        condition(&plan, "Validated")
+    };
+    assert_eq!(
+        validated(agent(), &nameless),
+        says("Unknown", "ValidationsUnknown")
+    );
+    let mut named = agent();
+    named.spec.hostname = "worker-7".into();
+    nameless.given_name = "worker-7".into();
+    assert_eq!(validated(named, &nameless), says("True", "ValidationsPassing"));
+}
+
+#[test]
 fn nothing_is_made_for_an_infra_env_that_goes() {
     let mut world = world(None, Some(row("known-unbound")));
     let mut pool = infra_env("shared");
@@ -222,19 +240,79 @@ fn node_labels_come_from_the_infra_env_unless_somebody_chose_another_value() {
         annotation::PROPAGATE_NODE_LABELS.into(),
         "zone, rack,absent".into(),
     );
-    let own = BTreeMap::from([("rack".to_owned(), "9".to_owned())]);
-    let inherited = metadata::inherit(&pool, &own, &[]);
-    assert_eq!(inherited.keys, ["zone"]);
+    let own = labels(&[("rack", "9")]);
+    let mut agent = agent();
+    agent.spec.node_labels = own.clone();
+    let agent = in_pool(&pool, agent);
     assert_eq!(
-        (&*inherited.node_labels["zone"], &*inherited.node_labels["rack"]),
-        ("north", "9")
+        agent.spec.node_labels,
+        labels(&[("rack", "9"), ("zone", "north")])
+    );
+    assert_eq!(agent.annotations()[annotation::INHERITED_NODE_LABELS], "zone");
+    pool.labels_mut().insert("zone".into(), "south".into());
+    let agent = in_pool(&pool, agent);
+    assert_eq!(agent.spec.node_labels["zone"], "south");
+    pool.annotations_mut().clear();
+    let agent = in_pool(&pool, agent);
+    assert_eq!(agent.spec.node_labels, own);
+    let noted = [annotation::INHERITED_NODE_LABELS, annotation::INHERITED_VALUES];
+    assert!(noted.iter().all(|key| !agent.annotations().contains_key(*key)));
+}
+
+fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    pairs.iter().map(owned).collect()
+}
+
+/// After looks with this InfraEnv; the host has what the object asks for.
+fn in_pool(pool: &InfraEnv, agent: Agent) -> Agent {
+    let mut world = world(Some(agent.clone()), Some(row("known-unbound")));
+    world.infra_env = Some(Arc::new(pool.clone()));
+    after(&agent, &plan(&world))
+}
+
+#[test]
+fn who_changes_an_inherited_label_makes_it_their_own() {
+    let mut pool = infra_env("shared");
+    pool.labels_mut().insert("zone".into(), "north".into());
+    let listed = annotation::PROPAGATE_NODE_LABELS.to_owned();
+    pool.annotations_mut().insert(listed, "zone".into());
+    let mut agent = in_pool(&pool, agent());
+    assert_eq!(agent.spec.node_labels, labels(&[("zone", "north")]));
+    agent.spec.node_labels.insert("zone".into(), "west".into());
+    let mut agent = in_pool(&pool, agent);
+    assert_eq!(agent.spec.node_labels, labels(&[("zone", "west")]));
+    assert!(
+        !agent
+            .annotations()
+            .contains_key(annotation::INHERITED_NODE_LABELS)
     );
     pool.labels_mut().insert("zone".into(), "south".into());
-    let moved = metadata::inherit(&pool, &inherited.node_labels, &["zone"]);
-    assert_eq!(moved.node_labels["zone"], "south");
+    agent = in_pool(&pool, agent);
+    assert_eq!(agent.spec.node_labels, labels(&[("zone", "west")]));
     pool.annotations_mut().clear();
-    let gone = metadata::inherit(&pool, &moved.node_labels, &["zone"]);
-    assert_eq!((gone.node_labels, gone.keys.len()), (own, 0));
+    assert_eq!(
+        in_pool(&pool, agent).spec.node_labels,
+        labels(&[("zone", "west")])
+    );
+}
+
+#[test]
+fn of_a_label_that_others_noted_as_inherited_nobody_knows_the_value_and_what_is_there_stays() {
+    let mut pool = infra_env("shared");
+    pool.labels_mut().insert("zone".into(), "south".into());
+    let listed = annotation::PROPAGATE_NODE_LABELS.to_owned();
+    pool.annotations_mut().insert(listed, "zone".into());
+    let mut agent = agent();
+    agent.spec.node_labels = labels(&[("zone", "north"), ("rack", "7")]);
+    let noted = annotation::INHERITED_NODE_LABELS.to_owned();
+    agent.annotations_mut().insert(noted, "rack,zone".into());
+    let agent = in_pool(&pool, agent);
+    assert_eq!(
+        agent.spec.node_labels,
+        labels(&[("zone", "north")]),
+        "what the InfraEnv does not name any more is gone"
+    );
 }
 
 #[test]
@@ -305,6 +383,56 @@ fn a_host_that_went_to_another_infra_env_without_a_trace_in_the_hub_is_known_by_
     let anew = after(&agent, &plan(&world));
     assert_eq!(anew.spec, crate::crd::agent::AgentSpec::default());
     assert_eq!(anew.owner_references()[0].uid, "uid-of-other");
+}
+
+#[test]
+fn a_host_of_a_machine_that_booted_another_image_is_still_the_machines() {
+    let mut agent = written("shared");
+    agent
+        .labels_mut()
+        .insert(label::AGENT_MACHINE.into(), "m1".into());
+    let note = (annotation::AGENT_MACHINE_NAMESPACE.to_owned(), "hcp".to_owned());
+    agent.annotations_mut().extend([note]);
+    let mut moved = world(Some(agent.clone()), Some(row("discovering-unbound")));
+    assert!(!is_rehomed(&moved));
+    moved.infra_env = Some(Arc::new(infra_env("other")));
+    assert!(is_rehomed(&moved));
+    let agent = after(&agent, &plan(&moved));
+    moved.agent = Some(Arc::new(agent.clone()));
+    let cluster = agent.spec.cluster_deployment_name.clone();
+    let whose = |agent: &Agent| {
+        let label = agent.labels().get(label::AGENT_MACHINE).cloned();
+        let note = agent
+            .annotations()
+            .get(annotation::AGENT_MACHINE_NAMESPACE)
+            .cloned();
+        (label, note, agent.spec.cluster_deployment_name.clone())
+    };
+    // Nobody counts on it any more.
+    let free = after(&agent, &plan(&moved));
+    assert_eq!(whose(&free), (None, None, None));
+    let claim = |cluster: Option<ClusterRef>| Claim {
+        machine: Key::new("hcp", "m1"),
+        cluster: cluster.unwrap(),
+    };
+    moved.claim = Some(claim(cluster.clone()));
+    let kept = after(&agent, &plan(&moved));
+    assert_eq!(whose(&kept), (Some("m1".into()), Some("hcp".into()), cluster));
+    assert_eq!(kept.spec.hostname, "", "what people wrote is gone all the same");
+    assert_eq!(kept.labels()[label::CLUSTER_DEPLOYMENT_NAMESPACE], "clusters");
+    assert_eq!(kept.owner_references()[0].uid, "uid-of-other");
+    // The other image leads to another cluster.
+    let mut early = infra_env("other");
+    early.spec.cluster_ref = wanting("green").spec.cluster_deployment_name;
+    (moved.infra_env, moved.row) = (Some(Arc::new(early)), Some(lent("discovering", GREEN)));
+    let mut agent = agent;
+    agent.status.as_mut().unwrap().debug_info.state = "discovering".into();
+    moved.agent = Some(Arc::new(agent.clone()));
+    let green = after(&agent, &plan(&moved));
+    assert_eq!(
+        whose(&green),
+        (None, None, wanting("green").spec.cluster_deployment_name)
+    );
 }
 
 #[test]

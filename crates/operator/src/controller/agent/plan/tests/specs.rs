@@ -339,6 +339,20 @@ fn a_secret_that_is_missing_is_looked_for_whatever_else_is_wrong() {
 }
 
 #[test]
+fn a_secret_that_went_is_not_looked_for_when_nobody_reads_it_any_more() {
+    let mut agent = wanting("blue");
+    agent.spec.ignition_endpoint_token_reference = Some(FullRef {
+        namespace: "clusters".into(),
+        name: "token".into(),
+    });
+    let then = |status| plan(&world(Some(agent.clone()), Some(lent(status, BLUE)))).then;
+    assert_eq!(then("known"), Then::After(Duration::from_secs(10)));
+    for status in ["installing", "installed", "added-to-existing-cluster", "error"] {
+        assert_eq!(then(status), Then::Rest, "{status}");
+    }
+}
+
+#[test]
 fn a_disk_that_nobody_asks_for_any_more_is_left_to_the_hub_and_one_it_chose_itself_stays() {
     let mut chosen = row("known-unbound");
     (chosen.disk_chosen, chosen.host.installation_disk_id) = (true, "/dev/disk/by-id/wwn-1".into());

@@ -20,6 +20,7 @@ fn token(value: &str) -> Arc<Secret> {
         "metadata": {
             "name": "agent-user-data", "namespace": "hcp",
             "labels": { label::WATCH: "true", label::BACKUP: "true" },
+            "ownerReferences": [{ "apiVersion": "v1", "kind": "Secret", "name": "user-data", "uid": "uid-of-data" }],
         },
         "data": { "ignition-token": BASE64_STANDARD.encode(value) },
     })))
@@ -89,6 +90,17 @@ fn a_token_that_was_renewed_is_written_even_when_the_machine_is_ready() {
 }
 
 #[test]
+fn a_token_of_another_provider_is_used_as_it_is() {
+    let mut old = token("hunter2");
+    Arc::make_mut(&mut old).metadata.owner_references = None;
+    let mine = plan(&with(user_data(&ignition()), Some(token("hunter2"))));
+    assert_eq!(plan(&with(user_data(&ignition()), Some(old.clone()))), mine);
+    Arc::make_mut(&mut old).metadata.labels = None;
+    let first = plan(&with(user_data(&ignition()), Some(old)));
+    assert!(matches!(&first.steps[..], [Step::LabelSecret(..)]), "{first:?}");
+}
+
+#[test]
 fn data_that_is_used_is_watched_from_then_on() {
     let mut secret = user_data(&ignition());
     Arc::make_mut(&mut secret).metadata.labels = None;
@@ -138,6 +150,15 @@ fn data_that_is_not_there_yet_is_looked_for_again() {
         matches!(&plan.steps[..], [Step::Status(_), Step::Tell(_)]),
         "{plan:?}"
     );
+}
+
+#[test]
+fn a_machine_that_is_ready_does_not_look_for_data_that_went() {
+    let mut ready = settled(with(user_data(&ignition()), Some(token("hunter2"))));
+    ready.data = Data::Absent(Key::new("hcp", "user-data"));
+    assert_eq!(plan(&ready).then, Then::After(ready.retry), "it may still boot");
+    let ready = ready.change(|machine| machine.status.as_mut().unwrap().ready = true);
+    assert_eq!(plan(&ready), Plan::default());
 }
 
 #[test]

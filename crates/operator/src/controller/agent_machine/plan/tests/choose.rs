@@ -305,16 +305,90 @@ fn paused_machines_and_those_of_others_are_left_alone() {
 
 #[test]
 fn of_several_agents_that_carry_its_name_the_machine_keeps_one() {
+    let kept = |world: &World, agents: &[Arc<Agent>]| {
+        let kept = claim::kept(world, agents).map(|agent| agent.name_any());
+        let strays = claim::strays(world, agents).len();
+        (kept, strays)
+    };
     let fresh = world(Vec::new());
     let mine = [labelled(&fresh, "a"), labelled(&fresh, "b")];
-    assert_eq!(claim::kept(&fresh, &mine), Some(Key::new("pool", "a")));
-    let told = fresh
-        .clone()
-        .change(|machine| machine.spec.provider_id = Some("agent://b".into()));
-    assert_eq!(claim::kept(&told, &mine), Some(Key::new("pool", "b")));
-    let named = claimed();
-    assert_eq!(claim::kept(&named, &mine[1..]), Some(Key::new("pool", "a")));
-    assert_eq!(claim::kept(&fresh, &[]), None);
+    assert_eq!(kept(&fresh, &mine), (Some("a".into()), 1));
+    assert_eq!(kept(&told("b"), &mine), (Some("b".into()), 1));
+    assert_eq!(
+        kept(&told("c"), &mine),
+        (None, 2),
+        "the one it waits for is none of them"
+    );
+    assert_eq!(
+        kept(&claimed(), &mine[1..]),
+        (None, 1),
+        "the one its status names is not there"
+    );
+    assert_eq!(kept(&fresh, &[]), (None, 0));
+}
+
+/// Restored without its status: all it knows is its id.
+fn told(name: &str) -> World {
+    world(Vec::new()).change(|machine| machine.spec.provider_id = Some(format!("agent://{name}")))
+}
+
+#[test]
+fn a_machine_that_knows_its_id_waits_for_its_agent_and_takes_no_other() {
+    let beside = || Arc::new(agent("free", 16));
+    let waits = settled(read(told("a"), vec![beside()]));
+    for type_ in ["AgentReserved", "Ready"] {
+        let (status, reason, text) = found(&waits, type_);
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "AgentNotYetFound"));
+        assert!(
+            text.contains("Agent a,") && text.contains("delete the Machine"),
+            "{text}"
+        );
+    }
+    assert_eq!(*waits.candidates, [beside()], "nothing is taken");
+    assert_eq!(plan(&waits).then, Then::Rest, "its arrival is watched");
+    // Its Agent is restored, with the running node.
+    let mut running = labelled(&waits, "a");
+    state(Arc::make_mut(&mut running), "installed");
+    let back = settled(read(waits, vec![beside(), running.clone()]));
+    assert_eq!((back.agent, &*back.candidates), (Some(running), &[beside()][..]));
+    assert_eq!(back.machine.spec.provider_id.as_deref(), Some("agent://a"));
+    let status = back.machine.status.clone().unwrap();
+    assert_eq!(status.agent_ref.unwrap().name, "a");
+}
+
+#[test]
+fn an_id_alone_makes_no_agent_the_machines_that_it_could_not_have_chosen() {
+    let kept = |world: &World, agents: &[&Agent]| {
+        let agents: Vec<_> = agents.iter().map(|agent| Arc::new((*agent).clone())).collect();
+        claim::kept(world, &agents).map(|agent| agent.namespace().unwrap())
+    };
+    let at = |namespace: &str| {
+        let mut agent = agent("a", 16);
+        agent.metadata.namespace = Some(namespace.into());
+        agent
+    };
+    let (pool, lab) = (at("pool"), at("lab"));
+    let open = told("a");
+    assert_eq!(
+        kept(&open, &[&pool]),
+        Some("pool".into()),
+        "as one that was made anew"
+    );
+    let mut limited = open.clone();
+    limited.pools = vec!["lab".into()];
+    assert_eq!(kept(&limited, &[&pool]), None);
+    let mut hosted = open.clone();
+    hosted.source = Source::Namespace("lab".into());
+    assert_eq!(kept(&hosted, &[&pool]), None);
+    assert_eq!(kept(&hosted, &[&pool, &lab]), Some("lab".into()));
+    // What somebody gave to the cluster, or to the machine, counts wherever it is.
+    let mut bound = pool.clone();
+    bound.spec.cluster_deployment_name = open.lineage.deployment().cloned();
+    assert_eq!(kept(&hosted, &[&bound]), Some("pool".into()));
+    let mut claimed = at("third");
+    let claim = claim::patch(&open, &claimed, open.lineage.deployment().unwrap(), None).unwrap();
+    claimed = patched(&claimed, &claim);
+    assert_eq!(kept(&hosted, &[&lab, &bound, &claimed]), Some("third".into()));
 }
 
 #[test]
@@ -328,6 +402,50 @@ fn an_agent_that_carries_the_name_of_a_machine_with_another_is_let_go() {
     assert_eq!(stray.name_any(), "b");
     let once = settled(twice.clone());
     assert_eq!((once.agent, once.strays), (twice.agent, Vec::new()));
+}
+
+#[test]
+fn one_that_is_in_a_cluster_is_left_there_and_told_of() {
+    let before = found(&claimed(), "AgentReserved").2;
+    for held in [
+        "binding",
+        "known",
+        "installing",
+        "installed",
+        "disconnected",
+        "error",
+        "",
+    ] {
+        let mut twice = claimed();
+        let mut stray = labelled(&twice, "b");
+        state(Arc::make_mut(&mut stray), held);
+        twice.strays = vec![stray.clone()];
+        let kept = settled(twice);
+        assert_eq!(kept.strays, [stray.clone()], "{held}: it may be a running node");
+        let text = found(&kept, "AgentReserved").2;
+        assert!(
+            text.starts_with(&before) && text.contains(&format!("pool/b ({held})")),
+            "{text}"
+        );
+        // Once somebody has taken it out, nothing more is said of it.
+        let gone = agents(&kept)
+            .into_iter()
+            .filter(|agent| *agent != stray)
+            .collect();
+        assert_eq!(found(&settled(read(kept, gone)), "AgentReserved").2, before);
+    }
+}
+
+#[test]
+fn an_agent_without_a_name_is_not_taken_because_nobody_would_find_its_node() {
+    let mut nameless = agent("a", 16);
+    nameless.status.as_mut().unwrap().inventory.hostname.clear();
+    let waits = settled(world(vec![nameless.clone()]));
+    let (_, reason, text) = found(&waits, "AgentReserved");
+    assert_eq!(reason, "NoSuitableAgents");
+    assert!(text.contains("1 without a name (a)"), "{text}");
+    nameless.spec.hostname = "given".into();
+    assert!(settled(world(vec![nameless])).agent.is_some());
 }
 
 #[test]

@@ -103,6 +103,33 @@ fn toy_17_the_hook_holds_until_the_host_has_left() {
 }
 
 #[test]
+fn the_hook_of_a_machine_without_status_holds_until_its_host_has_left() {
+    for id in [None, Some("agent://a")] {
+        let restored = world(Vec::new()).change(|machine| machine.spec.provider_id = id.map(Into::into));
+        let mut running = labelled(&restored, "a");
+        state(Arc::make_mut(&mut running), "installed");
+        let leaving = read(restored, vec![running]).machine_leaves(waiting_for_hook());
+        let first = plan(&leaving);
+        let [Step::Status(noted), Step::Tell(_)] = &first.steps[..] else {
+            panic!("{first:?}")
+        };
+        assert_eq!(noted["agentRef"], json!({ "name": "a", "namespace": "pool" }));
+        let leaving = settled(leaving);
+        let agent = leaving.agent.as_ref().unwrap();
+        assert_eq!(
+            (agent.spec.cluster_deployment_name.as_ref(), is_released(&leaving)),
+            (None, false)
+        );
+        for held in ["unbinding", "reclaiming", "reclaiming-rebooting"] {
+            let on_its_way = settled(with_agent(leaving.clone(), |agent| state(agent, held)));
+            assert!(!is_released(&on_its_way), "{held}");
+        }
+        let back = settled(with_agent(leaving, |agent| state(agent, "known-unbound")));
+        assert!(is_released(&back));
+    }
+}
+
+#[test]
 fn a_host_that_failed_is_let_go_only_after_it_could_not_be_taken_out() {
     let leaving =
         settled(with_agent(claimed(), |agent| state(agent, "error")).machine_leaves(waiting_for_hook()));
@@ -269,4 +296,25 @@ fn a_machine_that_goes_lets_go_of_every_agent_that_carries_its_name() {
     (alone.agent, alone.strays) = (None, vec![labelled(&alone, "b")]);
     let done = settled(alone.leaves());
     assert!(done.strays.is_empty() && is_released(&done));
+}
+
+#[test]
+fn a_machine_that_goes_leaves_other_nodes_alone_and_tells_of_them_once() {
+    let mut alone = claimed();
+    let mut node = labelled(&alone, "b");
+    state(Arc::make_mut(&mut node), "installed");
+    (alone.agent, alone.strays) = (None, vec![node.clone()]);
+    let leaving = alone.leaves();
+    let last = plan(&leaving);
+    let told = last.steps.iter().filter_map(|step| match step {
+        Step::Tell(news) => Some(news.note.as_str()),
+        _ => None,
+    });
+    assert!(
+        matches!(&told.collect::<Vec<_>>()[..], [note] if note.contains("pool/b (installed)")),
+        "{last:?}"
+    );
+    let done = settled(leaving);
+    assert!(is_released(&done));
+    assert_eq!(done.strays, [node]);
 }

@@ -153,8 +153,26 @@ fn patched<T: serde::Serialize + serde::de::DeserializeOwned>(object: &T, patch:
     parse(value)
 }
 
+/// The world as it would be read, if these were all the Agents.
+fn read(mut world: World, agents: Vec<Arc<Agent>>) -> World {
+    world.agent = claim::kept(&world, &agents);
+    world.strays = claim::strays(&world, &agents);
+    let known: Vec<_> = world.agent.iter().chain(&world.strays).cloned().collect();
+    world.candidates = agents
+        .into_iter()
+        .filter(|agent| !known.contains(agent))
+        .collect();
+    world
+}
+
+fn agents(world: &World) -> Vec<Arc<Agent>> {
+    let known = world.agent.iter().chain(&world.strays);
+    known.chain(&world.candidates).cloned().collect()
+}
+
 /// The world after the plan was carried out, as it would be read.
 fn carried_out(mut world: World, plan: &Plan) -> World {
+    let mut agents = agents(&world);
     for step in &plan.steps {
         match step {
             Step::Patch(patch) => world.machine = Arc::new(patched(&*world.machine, patch)),
@@ -168,18 +186,16 @@ fn carried_out(mut world: World, plan: &Plan) -> World {
             Step::Claim(agent, patch) | Step::PatchAgent(agent, patch) => {
                 let changed = Arc::new(patched(&**agent, patch));
                 if world.strays.contains(agent) {
-                    world.strays.retain(|stray| stray != agent);
                     assert!(!claim::is_mine(&world, &changed), "it is still claimed");
                     assert_eq!(changed.spec.cluster_deployment_name, None);
-                } else {
-                    world.candidates.clear();
-                    world.agent = Some(changed);
                 }
+                let known = agents.iter_mut().find(|known| *known == agent);
+                *known.expect("only Agents that were read are written") = changed;
             }
             Step::Tell(_) | Step::LabelSecret(..) | Step::CreateToken(_) | Step::ChangeToken(..) => {}
         }
     }
-    world
+    read(world, agents)
 }
 
 fn settled(mut world: World) -> World {

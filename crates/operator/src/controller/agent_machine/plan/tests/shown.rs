@@ -2,17 +2,73 @@
 
 use super::*;
 
+fn addresses(world: &World) -> Vec<(String, String)> {
+    let status = world.machine.status.clone().unwrap();
+    let pair = |one: &agent_machine::MachineAddress| (one.type_.clone(), one.address.clone());
+    status.addresses.iter().map(pair).collect()
+}
+
+fn with_agent(mut world: World, change: impl FnOnce(&mut Agent)) -> World {
+    change(Arc::make_mut(world.agent.as_mut().unwrap()));
+    settled(world)
+}
+
+fn install(agent: &mut Agent) {
+    say(agent, condition::INSTALLED, "True", "InstallationCompleted");
+}
+
 #[test]
 fn addresses_are_those_with_a_link_and_the_name() {
-    let status = claimed().machine.status.clone().unwrap();
-    let addresses: Vec<_> = status
-        .addresses
-        .iter()
-        .map(|address| (address.type_.as_str(), address.address.as_str()))
-        .collect();
     assert_eq!(
-        addresses,
-        [("ExternalIP", "192.0.2.7"), ("InternalDNS", "host-a")]
+        addresses(&claimed()),
+        [word("ExternalIP", "192.0.2.7"), word("InternalDNS", "host-a")]
+    );
+}
+
+#[test]
+fn a_machine_that_is_renamed_before_it_is_installed_has_the_new_name() {
+    let renamed = with_agent(claimed(), |agent| agent.spec.hostname = "worker-7".into());
+    assert_eq!(
+        addresses(&renamed),
+        [word("ExternalIP", "192.0.2.7"), word("InternalDNS", "worker-7")]
+    );
+    // While the Agent has nothing to say, what was said stays.
+    let silent = with_agent(renamed, |agent| {
+        agent.spec.hostname.clear();
+        agent.status.as_mut().unwrap().inventory = Default::default();
+    });
+    assert_eq!(addresses(&silent).len(), 2);
+    // The last name before it is installed is that of the node.
+    let ready = with_agent(silent, |agent| {
+        agent.spec.hostname = "worker-8".into();
+        install(agent);
+    });
+    assert!(ready.machine.status.as_ref().unwrap().ready);
+    let late = with_agent(ready, |agent| agent.spec.hostname = "worker-9".into());
+    assert_eq!(
+        addresses(&late),
+        [word("InternalDNS", "worker-8"), word("ExternalIP", "192.0.2.7")]
+    );
+}
+
+#[test]
+fn a_restored_machine_gets_the_addresses_that_come_later() {
+    let restored = with_agent(claimed(), |agent| {
+        agent.status.as_mut().unwrap().inventory = Default::default();
+        agent.spec.hostname = "worker-7".into();
+    });
+    let restored = restored.change(|machine| machine.status = None);
+    let ready = with_agent(restored, install);
+    assert!(ready.machine.status.as_ref().unwrap().ready);
+    assert_eq!(addresses(&ready), [word("InternalDNS", "worker-7")]);
+    let whole = with_agent(ready, |known| {
+        let inventory = agent("a", 16).status.unwrap().inventory;
+        known.status.as_mut().unwrap().inventory = inventory;
+    });
+    assert_eq!(
+        addresses(&whole),
+        [word("InternalDNS", "worker-7"), word("ExternalIP", "192.0.2.7")],
+        "and the name of the node is not changed"
     );
 }
 

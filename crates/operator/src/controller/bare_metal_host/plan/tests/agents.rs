@@ -92,14 +92,10 @@ fn node_labels_are_those_of_the_machine_and_of_the_infra_env_and_nobody_fights()
         .into();
     assert_eq!(agent.spec.node_labels, expected);
     // The Agent's own controller, with what is noted now.
-    let noted = agent.annotations()[annotation::INHERITED_NODE_LABELS].clone();
-    let noted: Vec<&str> = noted.split(',').collect();
-    let inherited =
-        crate::controller::agent::plan::metadata::inherit(&infra_env, &agent.spec.node_labels, &noted);
-    assert_eq!(
-        (inherited.node_labels, inherited.keys),
-        (expected, vec!["rack".into(), "row".into()])
-    );
+    use crate::controller::agent::plan::metadata;
+    let inherited = metadata::inherit(&infra_env, &agent.spec.node_labels, &metadata::noted(&agent));
+    assert_eq!(inherited.node_labels, expected);
+    assert_eq!(inherited.values.into_keys().collect::<Vec<_>>(), ["rack", "row"]);
 }
 
 fn hints(value: Value) -> BareMetalHost {
@@ -143,9 +139,18 @@ fn each_hint_finds_its_disk() {
         json!({ "wwn": "0x3" }),
         json!({ "rotational": true }),
         json!({ "rotational": true, "vendor": "Sea", "wwnWithExtension": "not told by inventories" }),
+        // As templates write what nobody filled in.
+        json!({ "deviceName": "", "hctl": "", "model": "", "vendor": "", "serialNumber": "S3", "wwn": "",
+            "wwnWithExtension": "", "minSizeGigabytes": 0 }),
     ];
     for hint in cases {
         assert_eq!(chosen(hint.clone(), with_disks()), "sdc", "{hint}");
+    }
+    for nothing in [
+        json!({ "deviceName": "" }),
+        json!({ "serialNumber": "", "wwn": "", "wwnVendorExtension": "", "minSizeGigabytes": 0 }),
+    ] {
+        assert_eq!(chosen(nothing.clone(), with_disks()), "", "{nothing}");
     }
     assert_eq!(chosen(json!({ "rotational": false }), with_disks()), "sdb");
     assert_eq!(
@@ -164,6 +169,7 @@ fn toy_13_hints_that_fit_no_disk_never_choose_another() {
         json!({ "serialNumber": "S" }),
         json!({ "rotational": true, "vendor": "Intel" }),
         json!({ "wwnWithExtension": "0x1" }),
+        json!({ "wwnWithExtension": "0x1", "deviceName": "" }),
     ];
     for hint in cases {
         assert_eq!(

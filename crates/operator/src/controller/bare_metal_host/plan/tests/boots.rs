@@ -46,20 +46,81 @@ fn toy_07_a_fresh_image_cools_down_for_a_minute_before_any_machine_is_touched() 
     }
 }
 
+const NEWER: &str = "http://hub.example.com/newer.iso";
+
+/// The image of the InfraEnv became another an hour ago.
+fn with_newer_image(mut world: World) -> World {
+    let mut newer = infra_env(SignedDuration::from_hours(1));
+    newer.status.as_mut().unwrap().iso_download_url = NEWER.into();
+    world.infra_env = Some(Arc::new(newer));
+    world
+}
+
 #[test]
-fn toy_07_another_image_reboots_neither_a_machine_that_is_installed_nor_one_that_is_being_installed() {
-    let agents = [
-        agent("installing-in-progress", "Writing image to disk"),
-        agent("installing-in-progress", "Rebooting"),
-        agent("installed", "Done"),
+fn toy_07_another_image_reboots_machines_that_are_offered_and_none_that_is_needed() {
+    let offered = [
+        "discovering",
+        "known",
+        "disconnected",
+        "insufficient",
+        "disabled",
+        "pending-for-input",
+        "discovering-unbound",
+        "known-unbound",
+        "disconnected-unbound",
+        "insufficient-unbound",
+        "disabled-unbound",
+        "unbinding-pending-user-action",
     ];
-    for agent in agents {
-        let mut running = settled(&live(booted_live("provisioned"), Some(agent)));
-        let mut newer = infra_env(SignedDuration::from_hours(1));
-        newer.status.as_mut().unwrap().iso_download_url = "http://hub.example.com/newer.iso".into();
-        running.infra_env = Some(Arc::new(newer));
-        assert_eq!(image_url(&settled(&running)), Some(URL));
+    for word in muster_domain::host::Status::ALL
+        .iter()
+        .map(|status| status.word())
+    {
+        let expected = (!offered.contains(&word)).then_some(URL);
+        let running = settled(&live(booted_live("provisioned"), Some(agent(word, ""))));
+        // One that comes back has been given discovery again by then.
+        let running = settled(&in_state(&running, "available"));
+        let running = in_state(&running, "provisioned");
+        assert_eq!(image_url(&running), Some(URL), "{word}");
+        let after = settled(&with_newer_image(running));
+        assert_eq!(image_url(&after), expected, "{word}");
+        let again = settled(&in_state(&after, "available"));
+        let expected = expected.unwrap_or(NEWER);
+        assert_eq!(
+            image_url(&again),
+            Some(expected),
+            "{word}: given back, and set anew"
+        );
     }
+    let stages = ["Rebooting", "Joined", "Done", "Failed"];
+    for agent in stages.map(|stage| agent("installing-in-progress", stage)) {
+        let running = settled(&live(booted_live("provisioned"), Some(agent)));
+        let after = settled(&with_newer_image(running));
+        assert_eq!(image_url(&after), Some(URL));
+        assert!(noted(&after, annotation::METAL3_DETACHED).is_some());
+    }
+}
+
+#[test]
+fn toy_07_an_agent_that_lags_behind_its_host_reboots_nothing() {
+    let free = agent("known-unbound", "");
+    let frozen = |told: Option<Vec<String>>| {
+        let mut world = with_newer_image(settled(&live(booted_live("provisioned"), Some(free.clone()))));
+        world.told_by_hub = told;
+        let after = settled(&world);
+        assert_eq!(image_url(&after), Some(URL));
+        plan(&after).then
+    };
+    assert_eq!(
+        frozen(Some(vec!["installing".into()])),
+        Then::Rest,
+        "the Agent will tell"
+    );
+    assert_eq!(
+        frozen(None),
+        Then::After(std::time::Duration::from_secs(60)),
+        "the hub is asked again"
+    );
 }
 
 #[test]
@@ -165,16 +226,22 @@ fn toy_24_a_pause_without_a_saved_status_is_somebody_elses() {
         (annotation::METAL3_DETACHED, OURS),
         (annotation::METAL3_PAUSED, "by me"),
     ];
-    for state in ["", "provisioned"] {
-        let mut paused = annotated(deployed(state), &theirs);
-        if !state.is_empty() {
-            paused.status = Some(status(state, "detached"));
-        }
-        for agent in [agent("installed", "Done"), waiting()] {
-            for boot in [MetalBoot::LiveImage, MetalBoot::Converged] {
-                let world = settled(&super::world(boot, paused.clone(), Some(agent.clone())));
-                assert_eq!(noted(&world, annotation::METAL3_PAUSED), Some("by me"));
-                assert_eq!(noted(&world, annotation::METAL3_STATUS), None);
+    for (boot, machine) in ways() {
+        for state in ["", "provisioned"] {
+            let mut paused = annotated(machine(state), &theirs);
+            if !state.is_empty() {
+                paused.status = Some(status(state, "detached"));
+            }
+            for agent in [agent("installed", "Done"), waiting()] {
+                let world = super::world(boot, paused.clone(), Some(agent));
+                assert_eq!(world.way(), boot);
+                let world = settled(&world);
+                assert_eq!(
+                    noted(&world, annotation::METAL3_PAUSED),
+                    Some("by me"),
+                    "{boot:?}"
+                );
+                assert_eq!(noted(&world, annotation::METAL3_STATUS), None, "{boot:?}");
             }
         }
     }

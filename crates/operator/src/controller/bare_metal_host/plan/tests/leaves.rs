@@ -33,23 +33,22 @@ fn without_the_label_nothing_is_kept_and_nothing_else_touched() {
 
 #[test]
 fn a_deleted_host_is_let_go_and_its_agent_stays() {
-    for boot in [MetalBoot::LiveImage, MetalBoot::Converged] {
+    for (boot, machine) in ways() {
         for agent in [None, Some(lent())] {
-            let world = settled(&super::world(
-                boot,
-                deleted(given_away(deployed("provisioned"))),
-                agent.clone(),
-            ));
-            assert!(world.host.finalizers().is_empty());
+            let paused = deleted(given_away(machine("provisioned")));
+            let world = super::world(boot, paused, agent.clone());
+            assert_eq!(world.way(), boot);
+            let world = settled(&world);
+            assert!(world.host.finalizers().is_empty(), "{boot:?}");
             assert_eq!(
                 noted(&world, annotation::METAL3_PAUSED),
                 None,
-                "it would never go"
+                "{boot:?}: it would never go"
             );
             assert_eq!(
                 noted(&world, annotation::METAL3_DETACHED),
                 Some(OURS),
-                "nor be wiped"
+                "{boot:?}: nor be wiped"
             );
             assert_eq!(world.agent.is_some(), agent.is_some());
         }

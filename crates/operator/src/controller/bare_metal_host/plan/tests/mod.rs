@@ -28,10 +28,11 @@ const OURS: &str = "assisted-service-controller";
 const START: &str = "start_assisted_install";
 
 /// Every state a machine can be in.
-const STATES: [&str; 13] = [
+const STATES: [&str; 14] = [
     "",
     "unmanaged",
     "registering",
+    "match profile",
     "preparing",
     "ready",
     "available",
@@ -93,6 +94,16 @@ fn deployed(state: &str) -> BareMetalHost {
         ..CustomDeploy::default()
     });
     host
+}
+
+/// A way to discovery, and a machine that is on it in a given state.
+type Way = (MetalBoot, fn(&str) -> BareMetalHost);
+
+fn ways() -> [Way; 2] {
+    [
+        (MetalBoot::LiveImage, booted_live),
+        (MetalBoot::Converged, deployed),
+    ]
 }
 
 fn settled_metadata(mut host: BareMetalHost) -> BareMetalHost {
@@ -198,6 +209,8 @@ fn world(boot: MetalBoot, host: BareMetalHost, agent: Option<Agent>) -> World {
     World {
         key: Key::new("pool", "rack-1"),
         host: Arc::new(host),
+        // The hub says the same as the Agent.
+        told_by_hub: agent.as_ref().map(|agent| vec![state_of(agent).to_owned()]),
         agent: agent.map(Arc::new),
         infra_env: Some(Arc::new(infra_env(SignedDuration::from_hours(1)))),
         image: Some(Arc::new(image("True", "InfraEnvAvailable"))),

@@ -102,10 +102,16 @@ fn toy_04_a_detached_machine_keeps_its_image_and_one_that_comes_back_is_not_deta
     let held = annotated(held, &[(annotation::METAL3_DETACHED, OURS)]);
     let world = settled(&converged(held, Some(agent("installed", "Done"))));
     assert_eq!(method(&world), None);
-    for state in STATES {
-        for boot in [MetalBoot::LiveImage, MetalBoot::Converged] {
-            let world = settled(&super::world(boot, deployed(state), Some(waiting())));
-            assert_eq!(noted(&world, annotation::METAL3_DETACHED), None, "{state}");
+    for (boot, machine) in ways() {
+        for state in STATES {
+            let world = super::world(boot, machine(state), Some(waiting()));
+            assert_eq!(world.way(), boot);
+            let world = settled(&world);
+            assert_eq!(
+                noted(&world, annotation::METAL3_DETACHED),
+                None,
+                "{boot:?} {state}"
+            );
         }
     }
 }

@@ -1,6 +1,5 @@
 //! From adoption to a running cluster.
 
-use super::pool::Pool;
 use super::*;
 use crate::controller::cluster_deployment::world::Login;
 use kube::ResourceExt;
@@ -255,63 +254,6 @@ fn hosts_that_join_a_running_cluster_are_installed_one_by_one() {
         host: Uuid::from_u128(100),
     };
     assert_eq!(steps(&world), [install]);
-}
-
-#[test]
-fn workers_are_not_rebooted_while_hosts_with_labels_and_a_pool_join() {
-    let mut world = with_row(json!({}), "adding-hosts");
-    let mut joining = agent(100);
-    joining.spec.machine_config_pool = "infra".into();
-    joining.spec.node_labels.insert("a".into(), "b".into());
-    joining.status.as_mut().unwrap().debug_info.state = "installing-in-progress".into();
-    enlist(&mut world, &joining, "worker", "installing-in-progress");
-    assert_eq!(pool::wanted(&world), Some(true));
-    world.pool = Pool::Found { paused: false };
-    assert_eq!(steps(&world), [paused_note(json!("true"))]);
-    note_pause(&mut world);
-    assert_eq!(steps(&world), [Step::PausePool(true)]);
-    joining.status.as_mut().unwrap().debug_info.state = "added-to-existing-cluster".into();
-    world.agents[0].0 = Arc::new(joining);
-    world.pool = Pool::Found { paused: true };
-    assert_eq!(steps(&world), [Step::PausePool(false)]);
-    world.pool = Pool::Found { paused: false };
-    assert_eq!(steps(&world), [paused_note(json!(null))]);
-    world.install = Some(Arc::new(install(json!({}))));
-    world.agents[0].0 = Arc::new(agent(100));
-    assert_eq!(pool::wanted(&world), None, "nobody asked for a pool");
-}
-
-fn paused_note(value: serde_json::Value) -> Step {
-    Step::PatchInstall(json!({ "metadata": { "annotations": { annotation::WORKERS_PAUSED: value } } }))
-}
-
-fn note_pause(world: &mut World) {
-    let mut install = (**world.install.as_ref().unwrap()).clone();
-    install
-        .annotations_mut()
-        .insert(annotation::WORKERS_PAUSED.into(), "true".into());
-    world.install = Some(Arc::new(install));
-}
-
-#[test]
-fn workers_that_were_held_for_a_host_that_went_away_go_on() {
-    let mut world = with_row(json!({}), "adding-hosts");
-    note_pause(&mut world);
-    assert_eq!(pool::wanted(&world), Some(false));
-    world.pool = Pool::Found { paused: true };
-    assert_eq!(steps(&world), [Step::PausePool(false)]);
-    world.pool = Pool::Absent;
-    assert_eq!(steps(&world), [paused_note(json!(null))]);
-}
-
-#[test]
-fn a_cluster_that_does_not_tell_of_its_workers_is_asked_again() {
-    let mut world = with_row(json!({}), "adding-hosts");
-    note_pause(&mut world);
-    world.pool = Pool::Unknown("no route".into());
-    assert_eq!(super::super::plan(&world).then, Then::After(SOON));
-    world.pool = Pool::NotAsked;
-    assert_eq!(super::super::plan(&world).then, Then::Rest);
 }
 
 #[test]

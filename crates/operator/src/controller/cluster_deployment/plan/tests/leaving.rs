@@ -88,6 +88,54 @@ fn an_agent_that_cannot_get_to_another_cluster_is_freed_after_a_minute() {
     assert_eq!(plan(&world).steps, [Step::UnbindAgent(Key::of(&agent))]);
 }
 
+/// The image that the host booted belongs to another cluster: by the object, or as the hub has it.
+fn tied(world: &mut World, agent: &Agent, wanted: Option<&str>, by_object: bool) -> Agent {
+    let pool = pool(by_object.then_some("red"));
+    let agent = stray(world, agent, wanted, Some(pool));
+    let member = world.row.as_mut().unwrap().hosts.last_mut().unwrap();
+    member.is_tied = !by_object;
+    agent
+}
+
+#[test]
+fn an_agent_that_the_image_of_another_cluster_keeps_is_deleted_after_a_minute() {
+    for (wanted, by_object) in [
+        (None, true),
+        (None, false),
+        (Some("red"), true),
+        (Some("red"), false),
+    ] {
+        let mut refused = agent(1);
+        say(&mut refused, "SpecSynced", false);
+        let mut world = leaving("installed");
+        let agent = tied(&mut world, &refused, wanted, by_object);
+        waits_for(&plan(&world), &agent);
+        world.now = now() + SignedDuration::from_mins(1);
+        assert_eq!(
+            plan(&world).steps,
+            [Step::DeleteAgent(Key::of(&agent))],
+            "{wanted:?} {by_object}"
+        );
+        let going = Arc::make_mut(world.row.as_mut().unwrap().hosts[0].agent.as_mut().unwrap());
+        going.metadata.deletion_timestamp = Some(Time(now()));
+        waits_for(&plan(&world), &agent);
+    }
+    let mut world = leaving("installed");
+    world.now = now() + SignedDuration::from_hours(1);
+    let agent = tied(&mut world, &agent(1), None, true);
+    waits_for(&plan(&world), &agent);
+}
+
+#[test]
+fn r2_a_late_bound_agent_that_does_not_get_out_is_never_deleted() {
+    let mut refused = agent(1);
+    say(&mut refused, "SpecSynced", false);
+    let mut world = leaving("installed");
+    world.now = now() + SignedDuration::from_hours(1);
+    let agent = stray(&mut world, &refused, None, Some(pool(None)));
+    waits_for(&plan(&world), &agent);
+}
+
 #[test]
 fn an_install_that_its_deployment_does_not_name_says_so_and_goes_without_touching_the_cluster() {
     let mut world = World {

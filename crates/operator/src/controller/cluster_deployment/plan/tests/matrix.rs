@@ -277,3 +277,42 @@ fn the_status_shows_what_the_hub_knows_and_counts_hosts() {
     assert_eq!(synced.message, "SyncOK");
     rests(world, &plan);
 }
+
+#[test]
+fn hosts_that_passed_their_checks_count_as_ready_until_they_fail() {
+    let ready = |status: &'static str| {
+        let mut world = with_row(json!({}), "installing");
+        enlist(&mut world, &agent(100), "master", status);
+        let plan = super::super::plan(&world);
+        let status = shown(&world, &plan).status.unwrap();
+        assert_eq!(status.control_plane_agents_discovered, Some(1));
+        status.control_plane_agents_ready == Some(1)
+    };
+    for passed in [
+        "known",
+        "preparing-for-installation",
+        "preparing-successful",
+        "installing",
+        "installing-in-progress",
+        "installing-pending-user-action",
+        "installed",
+        "added-to-existing-cluster",
+    ] {
+        assert!(ready(passed), "{passed}");
+    }
+    for not in [
+        "discovering",
+        "insufficient",
+        "pending-for-input",
+        "disconnected",
+        "preparing-failed",
+        "error",
+        "cancelled",
+        "resetting",
+        "binding",
+        "unbinding",
+        "reclaiming",
+    ] {
+        assert!(!ready(not), "{not}");
+    }
+}

@@ -253,6 +253,16 @@ fn an_installed_cluster_needs_neither_release_nor_pull_secret() {
         ("api.blue.example.com", None)
     );
     assert_eq!(wish.openshift_cluster_id, Uuid::from_u128(77));
+    let by_digest = World {
+        release: Some(Err(Trouble::Input("nobody knows the version of a digest".into()))),
+        deployment: Some(Arc::new(installed)),
+        ..super::world(json!({}))
+    };
+    let plan = super::super::plan(&by_digest);
+    assert!(
+        matches!(plan.steps.as_slice(), [Step::Import(wish)] if wish.openshift_version.is_none()),
+        "{plan:?}"
+    );
     world.row = Some(row("adding-hosts"));
     world.pull_secret_is_known = true;
     let plan = super::super::plan(&world);
@@ -324,7 +334,26 @@ fn ignored_checks_are_sent_as_lists_and_no_annotation_leaves_them_to_the_hub() {
         cluster_validation_ids: Some(r#"["a"]"#.into()),
         host_validation_ids: Some(String::new()),
     };
-    assert_eq!(plan.steps, [Step::Ignore(ignore)]);
+    assert_eq!(plan.steps, [Step::Ignore(ignore.clone())]);
+    let mut running = World {
+        row: Some(row("adding-hosts")),
+        ..world.clone()
+    };
+    assert_eq!(
+        super::super::plan(&running).steps,
+        [Step::Ignore(ignore)],
+        "hosts that join a running cluster are checked, too"
+    );
+    let view = &mut running.row.as_mut().unwrap().view;
+    view.ignored_cluster_validations = r#"["a"]"#.into();
+    let plan = super::super::plan(&running);
+    rests(running, &plan);
+    world.row = Some(row("installing"));
+    let steps = super::super::plan(&world).steps;
+    assert!(
+        !steps.iter().any(|step| matches!(step, Step::Ignore(_))),
+        "{steps:?}"
+    );
 }
 
 #[test]
