@@ -72,10 +72,28 @@ impl Outcome {
     }
 }
 
+/// The hub closes connections that rest for half a minute; those of a slow pace may.
+const LONGEST_REST: Duration = Duration::from_secs(10);
+
 struct Connection {
     stream: TcpStream,
     read: Vec<u8>,
     job: Option<Job>,
+    /// When something was sent last.
+    used: Instant,
+}
+
+impl Connection {
+    fn open(hub: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(hub).context("the hub does not accept connections")?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            read: Vec::with_capacity(16 * 1024),
+            job: None,
+            used: Instant::now(),
+        })
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -89,15 +107,10 @@ struct Job {
 pub fn run(hub: SocketAddr, connections: usize, amount: Amount, work: &dyn Work) -> Result<Outcome> {
     let mut open = Vec::with_capacity(connections);
     for _ in 0..connections {
-        let stream = TcpStream::connect(hub).context("the hub does not accept connections")?;
-        stream.set_nodelay(true)?;
-        open.push(Connection {
-            stream,
-            read: Vec::with_capacity(16 * 1024),
-            job: None,
-        });
+        open.push(Connection::open(hub)?);
     }
     let mut generator = Generator {
+        hub,
         work,
         amount,
         started: Instant::now(),
@@ -113,6 +126,7 @@ pub fn run(hub: SocketAddr, connections: usize, amount: Amount, work: &dyn Work)
 }
 
 struct Generator<'a> {
+    hub: SocketAddr,
     work: &'a dyn Work,
     amount: Amount,
     started: Instant,
@@ -134,6 +148,9 @@ impl Generator<'_> {
                     since,
                 };
                 self.next += 1;
+                if connection.used.elapsed() > LONGEST_REST {
+                    *connection = Connection::open(self.hub)?;
+                }
                 self.send(connection, job)?;
             }
             let busy = open.iter().filter(|connection| connection.job.is_some()).count();
@@ -218,6 +235,7 @@ impl Generator<'_> {
         }
         connection.read.clear();
         connection.stream.write_all(&self.out)?;
+        connection.used = Instant::now();
         connection.job = Some(job);
         Ok(())
     }
