@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::{Api, PostParams};
 use muster_contract::v2::cluster::ClusterView;
+use muster_contract::v2::cluster_request::ClustersQuery;
 use muster_operator::crd::agent_cluster_install::AgentClusterInstallSpec;
 use muster_operator::crd::condition::find_install;
 use muster_operator::crd::keys::annotation;
@@ -241,6 +242,12 @@ impl World {
             matches!(error, muster_contract::ClientError::NotFound(_)),
             "{error}"
         );
+        // Lists come from working memory. Where whoever deleted it died in the middle, that follows within a second.
+        self.until("no list has it", async || {
+            let listed = self.hub.clusters(&ClustersQuery::default()).await.unwrap();
+            listed.iter().all(|cluster| cluster.id != id)
+        })
+        .await;
     }
 
     pub async fn agents(&self) -> Vec<Agent> {
