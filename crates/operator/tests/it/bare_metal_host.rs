@@ -18,6 +18,14 @@ use uuid::Uuid;
 
 const OURS: &str = "assisted-service-controller";
 const START: &str = "start_assisted_install";
+/// What a machine goes through that gets its live image anew.
+const BOOTED_ANEW: [&str; 5] = [
+    "deprovisioning",
+    "available",
+    "provisioning",
+    "provisioned",
+    "boot",
+];
 
 fn is_given_away(host: &BareMetalHost) -> bool {
     noted(host, annotation::METAL3_PAUSED) == Some(OURS)
@@ -282,15 +290,7 @@ async fn r4_a_machine_that_stopped_during_its_installation_is_fetched_back_too()
         .await;
     assert_eq!(agent.spec.cluster_deployment_name, None);
     // Once, and not again while it is on its way.
-    metal
-        .has_done(&[
-            "deprovisioning",
-            "available",
-            "provisioning",
-            "provisioned",
-            "boot",
-        ])
-        .await;
+    metal.has_done(&BOOTED_ANEW).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -360,15 +360,7 @@ async fn toy_07_a_changed_live_image_reaches_a_free_machine_and_none_that_is_ins
     metal.diary();
 
     let second = edited(&room, "/etc/second", &first).await;
-    metal
-        .has_done(&[
-            "deprovisioning",
-            "available",
-            "provisioning",
-            "provisioned",
-            "boot",
-        ])
-        .await;
+    metal.has_done(&BOOTED_ANEW).await;
     assert_eq!(image(&room.now().await), Some(second.as_str()));
     room.world.agent_in(&name, "known-unbound").await;
     room.idle().await;

@@ -2,15 +2,17 @@
 
 use crate::world::{Running, World, named, run};
 use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
 };
+use kube::core::NamespaceResourceScope;
+use kube::{Resource, ResourceExt};
 use muster_operator::Options;
 use muster_operator::crd::agent::AgentSpec;
 use muster_operator::crd::keys::{annotation, finalizer, label};
 use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, AgentCluster, AgentMachine};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub const HOOK: &str = annotation::CAPI_DELETE_HOOK;
@@ -315,25 +317,22 @@ impl World {
     /// Says that a cluster is made and which ClusterDeployment stands for it, as a provider does.
     pub async fn cluster_is_ready(&self, name: &str) {
         let status = json!({ "ready": true, "clusterDeploymentReference": self.reference(name) });
-        self.api::<AgentCluster>(&self.clusters)
-            .patch_status(
-                name,
-                &PatchParams::default(),
-                &Patch::Merge(json!({ "status": status })),
-            )
-            .await
-            .unwrap();
+        self.say::<AgentCluster>(name, status).await;
     }
 
     /// Says that a machine has an Agent of the pool, as a provider does.
     pub async fn machine_has(&self, name: &str, agent: &str) {
         let status = json!({ "agentRef": { "name": agent, "namespace": self.pool } });
-        self.api::<AgentMachine>(&self.clusters)
-            .patch_status(
-                name,
-                &PatchParams::default(),
-                &Patch::Merge(json!({ "status": status })),
-            )
+        self.say::<AgentMachine>(name, status).await;
+    }
+
+    async fn say<K>(&self, name: &str, status: Value)
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + DeserializeOwned,
+    {
+        let patch = Patch::Merge(json!({ "status": status }));
+        let api = self.api::<K>(&self.clusters);
+        api.patch_status(name, &PatchParams::default(), &patch)
             .await
             .unwrap();
     }

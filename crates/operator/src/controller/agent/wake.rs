@@ -101,9 +101,7 @@ fn by_hub(ctx: &Context, change: &HubChange) {
 /// A cluster changes with each of its hosts; only Agents that are not where they want to be must know.
 fn waits(agent: &Arc<Agent>) -> bool {
     let status = agent.status.as_ref();
-    let state = status
-        .map(|status| status.debug_info.state.as_str())
-        .unwrap_or_default();
+    let state = agent.state();
     let unsynced = status.is_none_or(|status| {
         let synced = crate::crd::condition::find_service(
             &status.conditions,

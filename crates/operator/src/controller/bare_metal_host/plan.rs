@@ -219,14 +219,7 @@ impl World {
     }
 }
 
-/// The hub's word for the state of the host.
-pub(crate) fn state_of(agent: &Agent) -> &str {
-    let status = agent.status.as_ref();
-    status.map_or("", |status| status.debug_info.state.as_str())
-}
-
 /// The host must not be disturbed, and not be given to another cluster.
 pub(crate) fn is_installing(agent: &Agent) -> bool {
-    let status = agent.status.as_ref();
-    status.is_some_and(|status| crate::controller::agent::plan::is_installing(&status.debug_info.state))
+    crate::controller::agent::plan::is_installing(agent.state())
 }

@@ -1,7 +1,6 @@
 //! Whose PreprovisioningImages a change concerns.
 
 use crate::controller::bare_metal_host::machines_of;
-use crate::controller::bare_metal_host::plan::state_of;
 use crate::crd::{Agent, BareMetalHost, InfraEnv, PreprovisioningImage};
 use crate::key::Key;
 use crate::runtime::context::index;
@@ -34,7 +33,7 @@ fn by_host(ctx: &Context, change: &Change<BareMetalHost>) {
 
 /// Its machine may be waiting to be booted anew until it may be disturbed.
 fn by_agent(ctx: &Context, change: &Change<Agent>) {
-    if !change.differs_in(state_of) {
+    if !change.differs_in(Agent::state) {
         return;
     }
     for key in change.objects().flat_map(|agent| machines_of(ctx, agent)) {

@@ -164,3 +164,11 @@ pub mod kind {
     pub const DAY_1: &str = "Host";
     pub const DAY_2: &str = "AddToExistingClusterHost";
 }
+
+impl Agent {
+    /// The hub's word for the state of the host; empty while it is not known.
+    pub fn state(&self) -> &str {
+        let status = self.status.as_ref();
+        status.map_or("", |status| status.debug_info.state.as_str())
+    }
+}

@@ -203,7 +203,7 @@ pub fn reclaims_from(world: &World, row: &HostDetail) -> Option<Key> {
         (Target::Found { id, .. }, Some(bound)) => *id != bound && refuses(world).is_none(),
         (Target::Found { .. } | Target::NotWanted, None) | (Target::Absent | Target::NotInHub, _) => false,
     };
-    let runs = matches!(&*row.host.status, "installed" | "added-to-existing-cluster");
+    let runs = doubt::is_installed(&row.host.status);
     (leaves && runs && !world.has_metal && stays(world, row).is_none())
         .then(|| world.tenant.clone())
         .flatten()

@@ -78,13 +78,7 @@ pub fn strays(world: &World, agents: &[Arc<Agent>]) -> Vec<Arc<Agent>> {
 
 /// Nothing of any cluster is on the host, as far as anybody knows: it can be let go without harm to a node.
 pub fn is_out(agent: &Agent) -> bool {
-    state(agent).ends_with("-unbound")
-}
-
-/// As the hub has the host.
-pub fn state(agent: &Agent) -> &str {
-    let status = agent.status.as_ref();
-    status.map_or("", |status| status.debug_info.state.as_str())
+    agent.state().ends_with("-unbound")
 }
 
 /// It is bound, or to be bound, to the cluster of the machine.

@@ -57,7 +57,7 @@ pub fn plan(world: &World, paused: bool) -> Plan {
 
 /// What keeps the machine, in words.
 fn waits_for(agent: &Agent) -> String {
-    let state = match claim::state(agent) {
+    let state = match agent.state() {
         _ if agent.metadata.deletion_timestamp.is_some() => "being deleted",
         "" => "in no state that is known",
         state => state,
@@ -103,7 +103,7 @@ fn reached(machine: &capi::Machine) -> bool {
 /// needed to bring it back.
 fn has_left(agent: &Agent) -> bool {
     let Some(status) = &agent.status else { return false };
-    match status.debug_info.state.as_str() {
+    match agent.state() {
         "unbinding-pending-user-action" => true,
         // Also what it is before anybody has tried to take it out, so that must have been tried in vain.
         "error" => find_service(&status.conditions, condition::SPEC_SYNCED)

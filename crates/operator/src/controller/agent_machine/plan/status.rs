@@ -99,7 +99,7 @@ const BESIDE: &str = " Beside it, ";
 pub fn beside(world: &World) -> String {
     let left = world.strays.iter().filter(|stray| !claim::is_out(stray));
     let left: Vec<_> = left
-        .map(|stray| format!("{} ({})", Key::of(&**stray), claim::state(stray)))
+        .map(|stray| format!("{} ({})", Key::of(&**stray), stray.state()))
         .collect();
     if left.is_empty() {
         return String::new();

@@ -3,7 +3,6 @@
 //! A reboot in the wrong moment destroys an installation, so a machine is booted anew only while its host is discovered and
 //! offered, or while it comes back to the pool. Whoever may not be disturbed now is looked at again when that is over.
 
-use super::state_of;
 use crate::crd::Agent;
 use muster_domain::host::Status;
 
@@ -11,7 +10,7 @@ use muster_domain::host::Status;
 /// could not be asked.
 pub(crate) fn may_be_booted(agent: &Agent, told_by_hub: Option<&[String]>) -> bool {
     let told = told_by_hub.unwrap_or_default();
-    !told.is_empty() && allows(state_of(agent)) && told.iter().all(|word| allows(word))
+    !told.is_empty() && allows(agent.state()) && told.iter().all(|word| allows(word))
 }
 
 /// A word that is not known is one of a newer hub, and nobody knows what it means.

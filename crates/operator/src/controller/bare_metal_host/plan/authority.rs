@@ -4,7 +4,7 @@
 //! It is written into the ignition overrides of the BareMetalHost, beside what people wrote there, and taken out again
 //! when the host is back in the pool. From there the Agent gets it as it gets everything else.
 
-use super::{Draft, Go, state_of};
+use super::{Draft, Go};
 use crate::controller::bare_metal_host::world::World;
 use crate::crd::keys::annotation;
 use crate::key::Key;
@@ -42,7 +42,7 @@ pub struct Found {
 pub fn question(world: &World) -> Option<Key> {
     let tenant = world.tenant.as_ref()?;
     let agent = world.agent.as_deref()?;
-    let asks = world.is_looked_after() && tenant.deployment.spec.installed && waits(state_of(agent));
+    let asks = world.is_looked_after() && tenant.deployment.spec.installed && waits(agent.state());
     asks.then(|| tenant.key.clone())
 }
 
@@ -118,7 +118,7 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
 /// In the pool, and wanted nowhere.
 fn is_back(world: &World) -> bool {
     let free = |agent: &crate::crd::Agent| {
-        agent.spec.cluster_deployment_name.is_none() && state_of(agent).ends_with("-unbound")
+        agent.spec.cluster_deployment_name.is_none() && agent.state().ends_with("-unbound")
     };
     world.agent.as_deref().is_some_and(free)
 }

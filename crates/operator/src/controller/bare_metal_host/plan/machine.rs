@@ -3,7 +3,7 @@
 //!
 //! The copy has no power controller: the machine stays with the bare metal operator here.
 
-use super::{Draft, Go, Step, hardware, has, state_of};
+use super::{Draft, Go, Step, hardware, has};
 use crate::controller::agent::plan::day_two::has_no_machines;
 use crate::controller::agent::spoke::METAL_OF_MACHINE;
 use crate::controller::bare_metal_host::world::World;
@@ -75,7 +75,7 @@ pub fn question(world: &World) -> Option<Question> {
         .install
         .as_deref()
         .is_some_and(|install| !has_no_machines(install));
-    let joins = matches!(state_of(agent), "installing" | "installing-in-progress");
+    let joins = matches!(agent.state(), "installing" | "installing-in-progress");
     let due = world.is_looked_after()
         && !has(&world.host, annotation::BMAC_SPOKE_CREATED)
         && tenant.deployment.spec.installed
@@ -92,7 +92,7 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
     let Some(agent) = world.agent.as_deref() else {
         return Go::On;
     };
-    if state_of(agent).ends_with("-unbound") {
+    if agent.state().ends_with("-unbound") {
         // Whatever way it came back, the next cluster does not know it.
         draft
             .host

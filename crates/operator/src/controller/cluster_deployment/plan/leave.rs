@@ -1,6 +1,7 @@
 //! A cluster goes: its installation is cancelled, its hosts return or go with it, then the hub forgets it.
 
 use super::{LATER, Plan, SOON, Step, Then, World, pool};
+use crate::controller::agent;
 use crate::controller::cluster_deployment::world::Member;
 use crate::crd::agent::condition;
 use crate::crd::keys::{finalizer, has_finalizer};
@@ -208,15 +209,7 @@ pub fn fate(world: &World, pool: Option<&InfraEnv>) -> Fate {
 
 /// The rule is the API's own, so it is judged by what the API knows.
 fn is_installing(agent: &Agent) -> bool {
-    let Some(status) = &agent.status else { return false };
-    let installing = matches!(
-        status.debug_info.state.as_str(),
-        "preparing-for-installation"
-            | "preparing-failed"
-            | "preparing-successful"
-            | "installing"
-            | "installing-in-progress"
-            | "installing-pending-user-action"
-    );
-    installing && status.kind != "AddToExistingClusterHost"
+    let status = agent.status.as_ref();
+    let joins = status.is_some_and(|status| status.kind == "AddToExistingClusterHost");
+    agent::plan::is_installing(agent.state()) && !joins
 }

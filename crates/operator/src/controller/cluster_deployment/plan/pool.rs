@@ -140,13 +140,5 @@ fn is_concerned(agent: &Agent) -> bool {
 fn is_under_way(agent: &Agent) -> bool {
     let progress = agent.status.as_ref().and_then(|status| status.progress.as_ref());
     let done = progress.is_some_and(|progress| progress.current_stage == "Done");
-    !done && matches!(state(agent), "installing" | "installing-in-progress")
-}
-
-fn state(agent: &Agent) -> &str {
-    agent
-        .status
-        .as_ref()
-        .map(|status| status.debug_info.state.as_str())
-        .unwrap_or_default()
+    !done && matches!(agent.state(), "installing" | "installing-in-progress")
 }
