@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every check there is, with the servers they need.
 
+mod chaos;
 mod clients;
 mod deploy;
 mod fuzz;

@@ -65,6 +65,21 @@ pub fn ensure_postgres() -> Result<PathBuf> {
     server::ensure_postgres()
 }
 
+/// What makes, mounts and protects file systems, and puts processes into namespaces.
+pub fn ensure_disks() -> Result<()> {
+    apt::ensure(&["e2fsprogs", "mount", "util-linux"])
+}
+
+/// The library that tells programs another time, for programs with several threads.
+pub fn ensure_faketime() -> Result<PathBuf> {
+    apt::ensure(&["libfaketime"])?;
+    let places = std::fs::read_dir("/usr/lib")?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files = places.map(|place| place.join("faketime/libfaketimeMT.so.1"));
+    files
+        .find(|file| file.exists())
+        .context("the package libfaketime put no library below /usr/lib")
+}
+
 /// The tool of CoreOS for its own images.
 pub fn ensure_coreos_installer() -> Result<PathBuf> {
     coreos::ensure()

@@ -4,7 +4,8 @@
 
 use serde::Deserialize;
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor,
+    self, DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Expected, IntoDeserializer, MapAccess,
+    SeqAccess, Unexpected, Visitor,
 };
 use serde_json::{Map, Value};
 use std::fmt;
@@ -19,11 +20,37 @@ pub struct BodyError {
 
 /// Reads a JSON body into a request type.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyError> {
+    typed(parse(bytes)?)
+}
+
+/// The first half of [`decode`]: what JSON itself says, before it is of any type.
+pub fn parse(bytes: &[u8]) -> Result<Value, BodyError> {
     let Unique(value) = serde_json::from_slice(bytes).map_err(BodyError::custom)?;
+    Ok(value)
+}
+
+/// The second half: a request type of it.
+pub fn typed<T: DeserializeOwned>(value: Value) -> Result<T, BodyError> {
     T::deserialize(Strict(value))
 }
 
+/// Reads the parameters of a query, in which every value is a text.
+pub fn decode_query<T: DeserializeOwned>(parameters: Vec<(String, String)>) -> Result<T, BodyError> {
+    T::deserialize(de::value::MapAccessDeserializer::new(Parameters {
+        left: parameters.into_iter(),
+        value: None,
+    }))
+}
+
 impl BodyError {
+    /// Some decoders of others repeat what they could not read.
+    fn without(self, value: &str) -> Self {
+        if !value.is_empty() && self.message.contains(value) {
+            return Self::custom("is a text that cannot be read as what belongs here");
+        }
+        self
+    }
+
     fn inside(mut self, name: &str) -> Self {
         self.path = if self.path.is_empty() {
             name.to_owned()
@@ -45,12 +72,82 @@ impl fmt::Display for BodyError {
 
 impl std::error::Error for BodyError {}
 
+/// In words of our own, and never with the value: it may be a secret at the wrong place, and errors end up in logs.
 impl serde::de::Error for BodyError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self {
             path: String::new(),
             message: message.to_string(),
         }
+    }
+
+    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::custom(format_args!("is {} and must be {wanted}", named(found)))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::custom(format_args!(
+            "is {} that does not fit: give {wanted}",
+            named(found)
+        ))
+    }
+
+    fn invalid_length(length: usize, wanted: &dyn Expected) -> Self {
+        Self::custom(format_args!("has {length} entries: give {wanted}"))
+    }
+
+    fn unknown_variant(_: &str, known: &'static [&'static str]) -> Self {
+        Self::custom(format_args!(
+            "is none of the words that are known here: use {}",
+            one_of(known)
+        ))
+    }
+
+    fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
+        let field: String = field.chars().take(LONGEST_NAME).collect();
+        Self::custom(match known {
+            [] => format!("`{field}` is no field: none is known here"),
+            known => format!("`{field}` is no field: use {}", one_of(known)),
+        })
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::custom(format_args!("`{field}` is missing"))
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::custom(format_args!("`{field}` is given twice"))
+    }
+}
+
+/// A longer name is no typing mistake.
+const LONGEST_NAME: usize = 80;
+
+fn one_of(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match words.as_slice() {
+        [] => "another value".into(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+/// What kind of value it is, not which.
+fn named(found: Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Bool(_) => "a yes or no".into(),
+        Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_) => "a number".into(),
+        Unexpected::Char(_) | Unexpected::Str(_) => "a text".into(),
+        Unexpected::Bytes(_) => "bytes".into(),
+        Unexpected::Unit | Unexpected::Option => "null".into(),
+        Unexpected::NewtypeStruct | Unexpected::Map => "an object".into(),
+        Unexpected::Seq => "a list".into(),
+        Unexpected::Enum
+        | Unexpected::UnitVariant
+        | Unexpected::NewtypeVariant
+        | Unexpected::TupleVariant
+        | Unexpected::StructVariant => "a word".into(),
+        Unexpected::Other(kind) => kind.to_owned(),
     }
 }
 
@@ -112,7 +209,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut object = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
             if object.contains_key(&name) {
-                let name: String = name.chars().take(80).collect();
+                let name: String = name.chars().take(LONGEST_NAME).collect();
                 return Err(A::Error::custom(format_args!("`{name}` is given twice")));
             }
             let Unique(value) = fields.next_value()?;
@@ -131,8 +228,18 @@ impl<'de> Deserializer<'de> for Strict {
         match self.0 {
             Value::Null => visitor.visit_unit(),
             Value::Bool(flag) => visitor.visit_bool(flag),
-            Value::Number(number) => number.deserialize_any(visitor).map_err(BodyError::custom),
-            Value::String(text) => visitor.visit_string(text),
+            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+                (Some(number), _, _) => visitor.visit_u64(number),
+                (None, Some(number), _) => visitor.visit_i64(number),
+                (None, None, Some(number)) => visitor.visit_f64(number),
+                (None, None, None) => Err(BodyError::custom("is a number that does not fit")),
+            },
+            Value::String(text) => {
+                let kept = text.clone();
+                visitor
+                    .visit_string(text)
+                    .map_err(|error: BodyError| error.without(&kept))
+            }
             Value::Array(items) => visitor.visit_seq(Items {
                 items: items.into_iter(),
                 at: 0,
@@ -177,11 +284,9 @@ impl<'de> Deserializer<'de> for Strict {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, BodyError> {
+        let _ = (name, variants);
         match self.0 {
-            Value::String(_) => self
-                .0
-                .deserialize_enum(name, variants, visitor)
-                .map_err(BodyError::custom),
+            Value::String(word) => visitor.visit_enum(word.into_deserializer()),
             other => Err(BodyError::invalid_type(kind(&other), &"a word")),
         }
     }
@@ -235,7 +340,7 @@ impl<'de> MapAccess<'de> for Fields {
         let Some((name, value)) = self.fields.next() else {
             return Ok(None);
         };
-        let key = seed.deserialize(Strict(Value::String(name.clone())))?;
+        let key = seed.deserialize(IntoDeserializer::<BodyError>::into_deserializer(name.as_str()))?;
         self.value = Some((name, value));
         Ok(Some(key))
     }
@@ -247,6 +352,96 @@ impl<'de> MapAccess<'de> for Fields {
             .ok_or_else(|| BodyError::custom("a value without a name"))?;
         seed.deserialize(Strict(value))
             .map_err(|error| error.inside(&name))
+    }
+}
+
+struct Parameters {
+    left: std::vec::IntoIter<(String, String)>,
+    value: Option<(String, String)>,
+}
+
+impl<'de> MapAccess<'de> for Parameters {
+    type Error = BodyError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, BodyError> {
+        let Some((name, value)) = self.left.next() else {
+            return Ok(None);
+        };
+        let key = seed.deserialize(IntoDeserializer::<BodyError>::into_deserializer(name.as_str()))?;
+        self.value = Some((name, value));
+        Ok(Some(key))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, BodyError> {
+        let (name, value) = self
+            .value
+            .take()
+            .ok_or_else(|| BodyError::custom("a value without a name"))?;
+        seed.deserialize(Text(value)).map_err(|error| error.inside(&name))
+    }
+}
+
+/// A value of a query; whoever wants a number gets it read.
+struct Text(String);
+
+macro_rules! read_as {
+    ($($deserialize:ident => $visit:ident, $kind:literal);* $(;)?) => {
+        $(fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, BodyError> {
+            match self.0.parse() {
+                Ok(value) => visitor.$visit(value),
+                Err(_) => Err(BodyError::invalid_type(Unexpected::Other("a text"), &$kind)),
+            }
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for Text {
+    type Error = BodyError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, BodyError> {
+        let kept = self.0.clone();
+        visitor
+            .visit_string(self.0)
+            .map_err(|error: BodyError| error.without(&kept))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, BodyError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, BodyError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, BodyError> {
+        visitor.visit_enum(self.0.into_deserializer())
+    }
+
+    read_as! {
+        deserialize_bool => visit_bool, "true or false";
+        deserialize_i8 => visit_i8, "a number";
+        deserialize_i16 => visit_i16, "a number";
+        deserialize_i32 => visit_i32, "a number";
+        deserialize_i64 => visit_i64, "a number";
+        deserialize_u8 => visit_u8, "a number of 0 or more";
+        deserialize_u16 => visit_u16, "a number of 0 or more";
+        deserialize_u32 => visit_u32, "a number of 0 or more";
+        deserialize_u64 => visit_u64, "a number of 0 or more";
+        deserialize_f32 => visit_f32, "a number";
+        deserialize_f64 => visit_f64, "a number";
+    }
+
+    serde::forward_to_deserialize_any! {
+        i128 u128 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }
 
@@ -275,7 +470,7 @@ mod tests {
     fn unknown_fields_are_refused_at_any_depth() {
         assert!(refusal::<BindHost>(r#"{"force":true}"#).contains("`force`"));
         let deep = r#"{"name":"a","pull_secret":"{}","proxy":{"ftp_proxy":"x"}}"#;
-        assert!(refusal::<CreateInfraEnv>(deep).starts_with("proxy in body: unknown field `ftp_proxy`"));
+        assert!(refusal::<CreateInfraEnv>(deep).starts_with("proxy in body: `ftp_proxy` is no field"));
     }
 
     #[test]
@@ -283,7 +478,7 @@ mod tests {
         let text = refusal::<UpdateHost>(r#"{"disks_selected_config":[{"id":"a","role":"boot"}]}"#);
         assert_eq!(
             text,
-            "disks_selected_config.0.role in body: unknown variant `boot`, expected `none` or `install`"
+            "disks_selected_config.0.role in body: is none of the words that are known here: use `none` or `install`"
         );
     }
 
@@ -301,7 +496,10 @@ mod tests {
     fn a_list_is_not_an_object() {
         assert!(refusal::<BindHost>(r#"["6e1f3c1e-5c2a-4b4d-9a53-0f6a1c7c1b11"]"#).contains("an object"));
         let text = refusal::<CreateInfraEnv>(r#"{"name":"a","pull_secret":"{}","proxy":["a","b","c"]}"#);
-        assert!(text.starts_with("proxy in body: invalid type: a list"), "{text}");
+        assert!(
+            text.starts_with("proxy in body: is a list and must be an object"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -312,7 +510,29 @@ mod tests {
                 .starts_with("openshift_version")
         );
         assert!(refusal::<CreateCluster>(r#"{"name":"a""#).starts_with("body: EOF"));
-        assert!(refusal::<CreateCluster>("{}").contains("missing field `name`"));
+        assert!(refusal::<CreateCluster>("{}").contains("`name` is missing"));
+    }
+
+    #[test]
+    fn no_refusal_repeats_a_value() {
+        let secret = "s3cr3t-canary";
+        for body in [
+            r#"{"fencing_credentials":"s3cr3t-canary"}"#,
+            r#"{"fencing_credentials":{"password":["s3cr3t-canary"]}}"#,
+            r#"{"host_role":"s3cr3t-canary"}"#,
+            r#"{"disks_selected_config":"s3cr3t-canary"}"#,
+            r#"{"disks_selected_config":[{"id":"a","role":"s3cr3t-canary"}]}"#,
+            r#"{"ignition_endpoint_token":{"s3cr3t-canary":1}}"#,
+            r#""s3cr3t-canary""#,
+        ] {
+            let told = refusal::<UpdateHost>(body);
+            assert!(!told.contains(secret), "{told}");
+        }
+        for body in [r#"{"cluster_id":"s3cr3t-canary"}"#, r#"{"cluster_id":987654321}"#] {
+            let told = refusal::<BindHost>(body);
+            assert!(!told.contains(secret) && !told.contains("987654321"), "{told}");
+        }
+        assert!(!refusal::<PostStepReply>(r#"{"exit_code":"s3cr3t-canary"}"#).contains(secret));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The serialisation rules of REST v2 that plain derives do not know: what is omitted, and what is tolerated.
 
+use crate::body::BodyError;
 use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -133,8 +134,8 @@ impl<T: Serialize> Serialize for CommaList<T> {
 
 /// The value of an enum word, for callers that hold plain text.
 pub fn parse_word<T: for<'de> Deserialize<'de>>(word: &str) -> Result<T, String> {
-    let word: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
-    T::deserialize(word).map_err(|error| error.to_string())
+    let word: StrDeserializer<'_, BodyError> = word.into_deserializer();
+    T::deserialize(word).map_err(|error| error.message)
 }
 
 #[cfg(test)]
@@ -159,6 +160,9 @@ mod tests {
     #[test]
     fn an_unknown_word_names_the_allowed_ones() {
         let error = parse_word::<EventSeverity>("loud").unwrap_err();
-        assert!(error.contains("info") && error.contains("critical"), "{error}");
+        assert_eq!(
+            error,
+            "is none of the words that are known here: use `info`, `warning`, `error` or `critical`"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! What a host says about itself: read tolerantly (nothing is required), written back the way clients expect.
 
 use crate::host::{Digest, Nic};
+use crate::input::bounds;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::net::IpAddr;
@@ -18,13 +19,17 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Reads a wire object. A list is refused although the reader would take it for an object's fields in order.
-pub fn parse_object<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+/// A list is no object, although the reader would take it for an object's fields in order.
+fn object(text: &str) -> Result<&str, String> {
     match text.trim_start().chars().next() {
         None => Err("it is empty".into()),
-        Some('{') => serde_json::from_str(text).map_err(|error| error.to_string()),
+        Some('{') => Ok(text),
         Some(_) => Err("it is not a JSON object".into()),
     }
+}
+
+fn unreadable(why: impl std::fmt::Display) -> String {
+    format!("the inventory cannot be read: {why}")
 }
 
 /// A wire object in which everything is optional. Fields after the semicolon are written even when empty.
@@ -227,8 +232,15 @@ impl Route {
 }
 
 impl Inventory {
+    /// What the hub wrote down itself.
     pub fn parse(text: &str) -> Result<Self, String> {
-        parse_object(text).map_err(|why| format!("the inventory cannot be read: {why}"))
+        let text = object(text).map_err(unreadable)?;
+        serde_json::from_str(text).map_err(|error| unreadable(bounds::place(&error)))
+    }
+
+    /// What an agent sent, which may be anything and of any size.
+    pub fn reported(text: &str) -> Result<Self, String> {
+        object(text).and_then(bounds::reported).map_err(unreadable)
     }
 
     pub fn to_json(&self) -> String {

@@ -1,5 +1,6 @@
 //! What a hub can be told: as it comes from flags and files, and as it is used.
 
+use crate::http::crowd::PEER_WAITING;
 use crate::site::{Site, Trust};
 use jiff::SignedDuration;
 use muster_domain::catalog::{Catalog, Images};
@@ -45,6 +46,27 @@ pub struct Config {
     pub agent_poll: Option<Duration>,
     /// How much the base images of discovery may take on disk, all together.
     pub image_cache_bytes: u64,
+    /// Names under which people reach this hub besides those of its URLs, such as that of a proxy.
+    pub allowed_hosts: Vec<String>,
+    /// How many connections of one address may wait at a time; older ones are closed first.
+    pub peer_connections: usize,
+    pub most_hosts: MostHosts,
+}
+
+/// How many hosts are kept; agents beyond that are asked to come again later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MostHosts {
+    pub in_infra_env: usize,
+    pub in_hub: usize,
+}
+
+impl Default for MostHosts {
+    fn default() -> Self {
+        Self {
+            in_infra_env: 20_000,
+            in_hub: 200_000,
+        }
+    }
 }
 
 impl Default for Config {
@@ -64,6 +86,9 @@ impl Default for Config {
             agent_poll: None,
             image_cache: None,
             image_cache_bytes: IMAGE_CACHE_BYTES,
+            allowed_hosts: Vec::new(),
+            peer_connections: PEER_WAITING,
+            most_hosts: MostHosts::default(),
         }
     }
 }
@@ -97,7 +122,10 @@ pub struct Settings {
     /// New clusters wait for a slow host instead of failing.
     pub soft_timeouts: bool,
     pub trust: Trust,
+    /// How long history is kept.
+    pub event_days: u32,
     pub installer: Installer,
+    pub most_hosts: MostHosts,
     /// The database held something when the hub started, so hosts may remember it.
     pub was_here_before: bool,
 }
@@ -160,6 +188,7 @@ impl Settings {
             default_ntp: site.default_ntp()?,
             soft_timeouts: site.soft_timeouts,
             trust: site.trust()?,
+            event_days: site.event_days()?,
             installer: Installer {
                 program: config
                     .openshift_install
@@ -168,6 +197,7 @@ impl Settings {
                 work_dir: config.data_dir.join("work"),
                 time: INSTALLER_TIME,
             },
+            most_hosts: config.most_hosts,
             was_here_before: false,
         })
     }

@@ -37,6 +37,8 @@ pub struct Live {
     machine_micros: AtomicI64,
     /// Long steps the agent is working on.
     pub outstanding: Outstanding,
+    /// What it reported last about its hardware could not be read.
+    pub inventory_broken: AtomicBool,
     /// The earliest wake-up already queued for it; `i64::MAX` when none.
     pub queued_micros: AtomicI64,
 }
@@ -343,6 +345,13 @@ impl Index {
             .filter(|(_, slot)| slot.live.unflushed.swap(false, Ordering::Relaxed))
             .map(|(key, slot)| (*key, slot.live.seen(), slot.live.clock()))
             .collect()
+    }
+
+    /// They could not be written after all.
+    pub fn keep_unflushed(&self, keys: impl Iterator<Item = HostKey>) {
+        for slot in keys.filter_map(|key| self.slot(key)) {
+            slot.live.unflushed.store(true, Ordering::Relaxed);
+        }
     }
 }
 

@@ -2,6 +2,9 @@
 
 pub mod agenda;
 pub mod archive;
+pub mod behind;
+pub mod carry;
+pub mod caught_up;
 pub mod clock;
 pub mod config;
 pub mod error;
@@ -32,9 +35,8 @@ use muster_domain::host::{Host, Phase, deadline};
 use muster_domain::{ClusterId, HostKey};
 use muster_image::Images;
 use muster_store::Store;
-use std::collections::HashSet;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::{Notify, watch};
 
 /// Cheap to clone; everything behind it is shared.
@@ -52,18 +54,22 @@ pub struct Inner {
     pub workers: worker::Board,
     pub metrics: http::metrics::Metrics,
     pub started_at: Timestamp,
-    dirty: Mutex<HashSet<ClusterId>>,
-    /// How many clusters are being looked at right now.
-    looking: AtomicUsize,
-    /// Rings when a cluster must be looked at again.
-    pub dirty_bell: Notify,
+    /// Clusters whose newest changes are not reflected in their findings yet.
+    pub behind: behind::Behind,
+    /// What deadlines, limits and the feed failed at rests for a while.
+    pub resting: worker::Resting,
     /// Ring when the outbox has work: for what is done at once, and for files, which take their time.
     pub outbox_bell: Notify,
     pub files_bell: Notify,
     /// The newest change, for everyone who waits on the feed.
     pub newest_change: watch::Sender<i64>,
-    /// How far the changes of other hubs were taken over. Not `newest_change`: our own changes are ahead of theirs.
+    /// Up to where memory surely has every change, whoever made it. Not `newest_change`: of changes that are committed at
+    /// the same moment, by us or by others, a later one may be known first.
     feed_read_to: AtomicI64,
+    /// Who follows them; one at a time.
+    feed_turn: tokio::sync::Mutex<()>,
+    /// The minute in which the log was last told that there is no room for more hosts.
+    told_full: AtomicI64,
     /// Set once the hub serves images itself.
     images: OnceLock<Images>,
 }
@@ -114,13 +120,14 @@ impl Hub {
             cluster_agenda: agenda::Agenda::default(),
             workers: worker::Board::default(),
             metrics: http::metrics::Metrics::default(),
-            dirty: Mutex::default(),
-            looking: AtomicUsize::new(0),
-            dirty_bell: Notify::new(),
+            behind: behind::Behind::default(),
+            resting: worker::Resting::default(),
             outbox_bell: Notify::new(),
             files_bell: Notify::new(),
             newest_change: watch::Sender::new(newest),
             feed_read_to: AtomicI64::new(newest),
+            feed_turn: tokio::sync::Mutex::default(),
+            told_full: AtomicI64::new(0),
             images: OnceLock::new(),
         }));
         worker::load::everything(&hub).await?;
@@ -139,6 +146,11 @@ impl Hub {
     /// From now on these are shown to people and metrics. The first ones stay.
     pub fn set_images(&self, images: Images) {
         self.images.set(images).ok();
+    }
+
+    /// The place in the feed up to which memory surely has everything.
+    pub fn followed_to(&self) -> i64 {
+        self.feed_read_to.load(Ordering::Relaxed)
     }
 
     pub fn ring_outbox(&self) {
@@ -178,27 +190,11 @@ impl Hub {
 
     /// Something about a cluster or its hosts changed: its findings are looked at again, soon and once.
     pub fn mark_dirty(&self, cluster: ClusterId) {
-        self.dirty
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(cluster);
-        self.dirty_bell.notify_one();
-    }
-
-    /// The clusters to look at now; tell with [`Self::looked`] when that is done.
-    pub fn take_dirty(&self) -> Vec<ClusterId> {
-        let mut dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
-        self.looking.store(dirty.len(), Ordering::Relaxed);
-        std::mem::take(&mut *dirty).into_iter().collect()
-    }
-
-    pub fn looked(&self) {
-        self.looking.store(0, Ordering::Relaxed);
+        self.behind.mark(cluster);
     }
 
     /// Clusters whose newest changes are not reflected in their findings yet.
     pub fn looks_waiting(&self) -> usize {
-        let dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
-        dirty.len() + self.looking.load(Ordering::Relaxed)
+        self.behind.count()
     }
 }

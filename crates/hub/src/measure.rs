@@ -9,6 +9,7 @@ use muster_domain::host::{Gates, Host, Media, Report, rules};
 use muster_domain::inventory::Inventory;
 use muster_domain::{Entry, Severity};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub struct Found {
     pub gates: Gates,
@@ -28,7 +29,7 @@ fn room_of(hub: &Hub, id: muster_domain::ClusterId) -> Arc<Room> {
         let facts = hub
             .index
             .cluster(id)
-            .map(|cluster| ClusterFacts::of(&cluster, false))
+            .map(|cluster| ClusterFacts::of(&cluster))
             .unwrap_or_default();
         Arc::new(Room {
             facts,
@@ -53,6 +54,7 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
         || cluster.is_some_and(|cluster| {
             !cluster.additional_ntp_source.is_empty() || !cluster.ntp_sources.is_empty()
         });
+    let slot = hub.index.slot(host.key());
     let subject = Subject {
         id: host.id,
         cluster: room.map(|room| &room.facts),
@@ -61,7 +63,10 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
         media_connected: host.media != Media::Disconnected,
         installation: rules::installation(host),
         inventory: inventory.as_ref().and_then(|parsed| parsed.as_ref().ok()),
-        inventory_broken: matches!(inventory, Some(Err(_))),
+        inventory_broken: matches!(inventory, Some(Err(_)))
+            || slot
+                .as_ref()
+                .is_some_and(|slot| slot.live.inventory_broken.load(Ordering::Relaxed)),
         given_name: host.given_name(),
         role: host.role,
         suggested_role: host.suggested_role,
@@ -72,10 +77,7 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
         clock: host.clock,
         clock_read_at: if host.clock == 0 { now } else { host.checked_in_at },
         agent_version: &host.agent_version,
-        agent_stays: hub
-            .index
-            .slot(host.key())
-            .is_some_and(|slot| slot.live.agent_stays()),
+        agent_stays: slot.as_ref().is_some_and(|slot| slot.live.agent_stays()),
         ntp_configured,
         wanted_images: &wanted_images,
         settings: &hub.settings.checks,
@@ -98,7 +100,7 @@ pub fn parse(stored: &Stored) -> Reports {
             .and_then(|text| serde_json::from_str(text).ok())
     }
     Reports {
-        ntp_sources: read(stored, Report::NtpSources).unwrap_or_default(),
+        ntp_sources: read(stored, Report::NtpSources),
         connectivity: read(stored, Report::Connectivity),
         disks_info: read(stored, Report::DisksInfo).unwrap_or_default(),
         images_status: read(stored, Report::ImagesStatus).unwrap_or_default(),

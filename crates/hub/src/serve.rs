@@ -1,11 +1,18 @@
 //! Runs a hub until it is told to stop: open, listen, work, drain.
 
 use crate::config::{Config, Settings};
+use crate::http::crowd::Limits;
+use crate::http::guard::Names;
+use crate::http::server::Serving;
 use crate::{Clock, Hub, http, worker};
 use anyhow::Context;
+use futures_util::FutureExt;
 use muster_store::{Database, Store};
+use std::fs::{DirBuilder, Permissions};
 use std::future::Future;
 use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
 use tokio::net::TcpListener;
 
 pub async fn run(
@@ -22,6 +29,8 @@ pub async fn run(
         .clone()
         .unwrap_or_else(|| format!("http://{address}"));
     let mut settings = Settings::new(&config, base_url)?;
+    let urls = [settings.base_url.as_str(), settings.image_service_url.as_str()];
+    let names = Names::new(urls, &config.allowed_hosts)?;
     for note in &settings.catalog.notes {
         tracing::warn!("{note}");
     }
@@ -36,8 +45,19 @@ pub async fn run(
     let router = http::router(hub.clone()).merge(http::images::routes(&images));
     let workers = worker::start(&hub);
     ready(address);
-    http::server::serve_with(listener, router, Some(images), shutdown).await?;
+    let stop = told_to_stop(shutdown, hub.store.clone());
+    let serving = Serving {
+        images: Some(images),
+        names,
+        limits: Limits::of_process(config.peer_connections),
+        ..Serving::new(router)
+    };
+    http::server::serve_with(listener, serving, stop).await?;
     drop(workers);
+    if let Some(error) = hub.store.lost().now_or_never() {
+        hub.store.close().await;
+        return Err(error).context("the hub cannot go on without its database");
+    }
     worker::flush::once(&hub)
         .await
         .context("cannot write the last signs of life")?;
@@ -45,13 +65,35 @@ pub async fn run(
     Ok(())
 }
 
+/// By whoever runs it, or because its database is gone.
+async fn told_to_stop(shutdown: impl Future<Output = ()>, store: Store) {
+    tokio::select! {
+        () = shutdown => {}
+        _ = store.lost() => {}
+    }
+}
+
 fn database(config: &Config) -> anyhow::Result<Database> {
     match &config.database {
         Some(url) => url.parse().map_err(anyhow::Error::msg),
         None => {
-            std::fs::create_dir_all(&config.data_dir)
+            private_directory(&config.data_dir)
                 .with_context(|| format!("cannot create {}", config.data_dir.display()))?;
             Ok(Database::directory(&config.data_dir))
         }
     }
+}
+
+/// What is in it holds secrets. A directory that others are meant to use, by its set-group-ID or sticky bit, stays as it
+/// is; so does one of another owner.
+fn private_directory(path: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    let mode = std::fs::metadata(path)?.permissions().mode();
+    if mode & 0o3000 == 0
+        && mode & 0o077 != 0
+        && let Err(error) = std::fs::set_permissions(path, Permissions::from_mode(mode & 0o700))
+    {
+        tracing::warn!(directory = %path.display(), %error, "others may look into the data directory");
+    }
+    Ok(())
 }

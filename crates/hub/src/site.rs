@@ -9,6 +9,11 @@ use muster_domain::input::{ntp, trust_bundle};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+/// Longer than most clusters take from their first host to the end of their troubles.
+const EVENT_DAYS: u32 = 90;
+/// A century: the calendar ends some time.
+const MOST_EVENT_DAYS: u32 = 36_500;
+
 /// As given; lists are words with commas between them.
 #[derive(Debug, Clone)]
 pub struct Site {
@@ -33,6 +38,8 @@ pub struct Site {
     pub service_ca: Option<PathBuf>,
     /// Agents and installed hosts take any certificate of the hub.
     pub skip_cert_verification: bool,
+    /// How many days history is kept.
+    pub event_days: u32,
 }
 
 impl Default for Site {
@@ -51,6 +58,7 @@ impl Default for Site {
             soft_timeouts: false,
             service_ca: None,
             skip_cert_verification: false,
+            event_days: EVENT_DAYS,
         }
     }
 }
@@ -113,6 +121,13 @@ impl Site {
         let source = plain(&self.default_ntp).unwrap_or_default().to_owned();
         ntp::ntp_sources("--default-ntp", &source)?;
         Ok(source)
+    }
+
+    pub fn event_days(&self) -> anyhow::Result<u32> {
+        if !(1..=MOST_EVENT_DAYS).contains(&self.event_days) {
+            anyhow::bail!("--event-days is {}: use 1 to {MOST_EVENT_DAYS}", self.event_days);
+        }
+        Ok(self.event_days)
     }
 
     pub fn trust(&self) -> anyhow::Result<Trust> {

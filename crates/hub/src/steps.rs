@@ -77,7 +77,6 @@ impl Hub {
             images: &self.settings.images,
             release: ReleaseImages::of(&self.settings.catalog, cluster),
             catalog: &self.settings.catalog,
-            check_cvo: false,
         }
     }
 }

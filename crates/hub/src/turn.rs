@@ -67,6 +67,20 @@ pub enum Need {
 /// Lost races in a row after which something else is wrong.
 pub const ATTEMPTS: usize = 16;
 
+/// Tries again as long as somebody else is faster, but not for ever.
+pub async fn contested<T, Try: Future<Output = Result<T, Error>>>(
+    mut attempt: impl FnMut() -> Try,
+) -> Result<T, Error> {
+    let mut left = ATTEMPTS;
+    loop {
+        left -= 1;
+        match attempt().await {
+            Err(error) if error.is_stale() && left > 0 => {}
+            done => return done,
+        }
+    }
+}
+
 impl Scene<'_> {
     pub fn around(&self) -> Around<'_> {
         self.hub.around(self.cluster.as_deref(), self.now)
@@ -451,5 +465,41 @@ impl Turn {
             && self.decision.journal.is_empty()
             && self.decision.effects.is_empty()
             && &self.decision.host == before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_store::StoreError;
+    use std::cell::Cell;
+
+    fn too_late() -> Error {
+        let (kind, id) = ("host", "1".to_owned());
+        StoreError::Stale { kind, id }.into()
+    }
+
+    #[tokio::test]
+    async fn who_always_comes_too_late_is_told_so_after_some_tries() {
+        let tries = Cell::new(0);
+        let lost = contested(|| {
+            tries.set(tries.get() + 1);
+            async { Err::<(), _>(too_late()) }
+        });
+        assert!(lost.await.unwrap_err().is_stale());
+        assert_eq!(tries.get(), ATTEMPTS);
+    }
+
+    #[tokio::test]
+    async fn who_comes_in_time_at_last_is_done_and_other_failures_are_told_at_once() {
+        let tries = Cell::new(0);
+        let won = contested(|| {
+            tries.set(tries.get() + 1);
+            let tried = tries.get();
+            async move { if tried < 3 { Err(too_late()) } else { Ok(tried) } }
+        });
+        assert_eq!(won.await.unwrap(), 3);
+        let failed = contested(|| async { Err::<(), _>(Error::missing("host", "1")) });
+        assert!(matches!(failed.await, Err(Error::Missing { .. })));
     }
 }

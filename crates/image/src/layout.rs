@@ -203,6 +203,10 @@ impl Layout {
 
     /// A part as bytes; for metadata, never for whole images.
     pub fn bytes(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        // Lengths come from images: what is not there takes no memory either.
+        if range.end > self.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         let mut buffer = vec![0; index(range.end.saturating_sub(range.start))];
         self.read_at(range.start, &mut buffer)?;
         Ok(buffer)

@@ -32,6 +32,14 @@ impl Error {
     }
 }
 
+impl Error {
+    /// A right is missing.
+    pub fn is_forbidden(&self) -> bool {
+        let Self::Kube(error) = self else { return false };
+        matches!(&**error, kube::Error::Api(status) if status.code == 403)
+    }
+}
+
 impl From<kube::Error> for Error {
     fn from(error: kube::Error) -> Self {
         match &error {

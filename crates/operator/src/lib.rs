@@ -17,6 +17,7 @@ pub use error::Error;
 pub use key::Key;
 pub use options::{Election, MetalBoot, Options};
 
+use controller::agent::plan::csr;
 use controller::{Controller, Group};
 use muster_contract::HubClient;
 use runtime::context::{Mirrors, Queues};
@@ -25,7 +26,7 @@ use runtime::hook::Hooks;
 use runtime::metrics::Metrics;
 use runtime::provider::Providers;
 use runtime::work::{self, Job};
-use runtime::{Context, feed, lease, metrics};
+use runtime::{Context, feed, joining, lease, metrics};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -51,6 +52,8 @@ pub async fn run(
     background.spawn(async move { watching.watch().await });
     let following = ctx.clone();
     background.spawn(async move { feed::follow(&following).await });
+    let hearing = ctx.clone();
+    background.spawn(async move { joining::run(&hearing, csr::node_of).await });
     let (stopping, stopped) = watch::channel(false);
     let work = async {
         let mut all = JoinSet::new();
@@ -91,6 +94,7 @@ fn context(options: &Options, connection: Connection, me: &str) -> Result<Contex
         told: Default::default(),
         seen: Default::default(),
         spokes: Default::default(),
+        joining: Default::default(),
         providers: Providers::new(own_lease(options, &kube)).limited_to(&options.agent_namespaces),
         planes: Default::default(),
         reclaim_image: options.reclaim_image.clone(),
@@ -171,6 +175,9 @@ async fn lead(
             return election.release().await;
         }
         jobs.iter().for_each(|job| (job.queue)(&ctx).abandon());
+        if group == Group::Service {
+            ctx.joining.leave_all();
+        }
     }
 }
 

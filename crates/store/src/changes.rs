@@ -138,14 +138,25 @@ pub(crate) async fn append(
     Ok(())
 }
 
-/// Cuts below the first change that is young enough, so that no gap opens when a clock was set back.
+/// Changes that go in one transaction: the writer is held up for a few milliseconds only.
+const PRUNED: i64 = 10_000;
+
+/// Cuts below the first change that is young enough, so that no gap opens when a clock was set back. A batch of them.
 pub(crate) async fn prune(connection: &mut AnyConnection, before: Timestamp) -> Result<u64, StoreError> {
-    let done = sqlx::query(
-        "delete from changes where seq < coalesce(
-            (select min(seq) from changes where at >= $1), (select change_seq + 1 from counters where id = 1))",
+    let text = "select (select min(seq) from changes), coalesce(
+            (select min(seq) from changes where at >= $1), (select change_seq + 1 from counters where id = 1))";
+    let row = sqlx::query(text)
+        .bind(before.as_microsecond())
+        .fetch_one(&mut *connection)
+        .await?;
+    let Some(first) = row.maybe_int(0)? else {
+        return Ok(0);
+    };
+    let end = row.int(1)?.min(first + PRUNED);
+    sql::execute(
+        connection,
+        "delete from changes where seq < $1",
+        vec![Value::Int(end)],
     )
-    .bind(before.as_microsecond())
-    .execute(connection)
-    .await?;
-    Ok(done.rows_affected())
+    .await
 }

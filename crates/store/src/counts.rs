@@ -16,7 +16,7 @@ pub struct Counts {
 
 impl Store {
     pub async fn counts(&self) -> Result<Counts, StoreError> {
-        let mut tx = self.readers().begin_with(self.inner.dialect.begin_read()).await?;
+        let mut tx = self.snapshot().await?;
         let rows = sqlx::query("select status, count(*) from hosts group by status")
             .fetch_all(&mut *tx)
             .await?;
@@ -24,14 +24,14 @@ impl Store {
             .iter()
             .map(|row| Ok((row.text(0)?.to_owned(), row.int(1)?)))
             .collect::<Result<_, StoreError>>()?;
-        // Events are never deleted and numbered without gaps: their last number is their count.
         let row = sqlx::query(
-            "select (select count(*) from clusters), (select count(*) from infra_envs), event_id,
-             (select count(*) from outbox) from counters where id = 1",
+            "select (select count(*) from clusters), (select count(*) from infra_envs),
+             (select count(*) from events),
+             (select count(*) from outbox)",
         )
         .fetch_one(&mut *tx)
         .await?;
-        tx.commit().await?;
+        tx.end().await?;
         Ok(Counts {
             hosts: hosts_by_status.values().sum(),
             hosts_by_status,

@@ -1,6 +1,8 @@
 //! Which database, and how to connect to it.
 
-use crate::StoreError;
+use crate::home::Home;
+use crate::line::Line;
+use crate::{StoreError, shrink};
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyPool, Executor};
 use std::path::{Path, PathBuf};
@@ -99,11 +101,28 @@ impl Dialect {
 }
 
 pub(crate) struct Pools {
-    pub dialect: Dialect,
-    /// One connection: there is one writer.
-    pub writer: AnyPool,
+    pub writer: Line,
     pub readers: AnyPool,
 }
+
+/// FULL: what was acknowledged survives a power cut. Checkpoints every 32,000 pages (128 MB): each costs two more waits
+/// for the disk, and the longer the log, the more changes of a page are copied back at once.
+/// A file that is empty yet is made so that it can shrink.
+const SQLITE_WRITER: &str =
+    "pragma auto_vacuum = incremental; pragma journal_mode = wal; pragma synchronous = full; pragma temp_store = memory;
+    pragma cache_size = -12000; pragma wal_autocheckpoint = 32000; pragma journal_size_limit = 268435456;";
+
+const SQLITE_READER: &str = "pragma query_only = on; pragma temp_store = memory; pragma cache_size = -2000;";
+
+/// A plan that is kept from when a table was small walks the whole of it for every key when it is large.
+const POSTGRES_READER: &str = "set plan_cache_mode = force_custom_plan;
+    set idle_in_transaction_session_timeout = '60s'";
+
+/// Whoever falls asleep in its turn loses it: a frozen hub after five seconds, one whose machine is gone after twenty, at
+/// rest as well. Nobody waits for a turn or a statement without an end.
+pub(crate) const POSTGRES_WRITER: &str = "set plan_cache_mode = force_custom_plan;
+    set idle_in_transaction_session_timeout = '5s'; set lock_timeout = '12s'; set statement_timeout = '15s';
+    set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 3; set tcp_keepalives_count = 3";
 
 impl Pools {
     pub async fn connect(database: &Database) -> Result<Self, StoreError> {
@@ -117,58 +136,40 @@ impl Pools {
 }
 
 async fn sqlite(path: &Path) -> Result<Pools, StoreError> {
-    let path = std::path::absolute(path).map_err(sqlx::Error::from)?;
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(sqlx::Error::from)?;
-    }
-    let options = parse(&format!("sqlite://{}?mode=rwc", percent_encoded(&path)?))?;
-    // FULL: what was acknowledged survives a power cut. Checkpoints every 32,000 pages (128 MB): each costs
-    // two more waits for the disk, and the longer the log, the more changes of a page are copied back at once.
-    let writer = sqlite_pool(
-        1,
-        "pragma journal_mode = wal; pragma synchronous = full; pragma temp_store = memory;
-         pragma cache_size = -12000; pragma wal_autocheckpoint = 32000; pragma journal_size_limit = 268435456;",
-    );
-    let writer = writer.connect_with(options.clone()).await?;
-    let readers = sqlite_pool(
-        SQLITE_READERS,
-        "pragma query_only = on; pragma temp_store = memory; pragma cache_size = -2000;",
-    );
-    let readers = readers.connect_lazy_with(options);
-    Ok(Pools {
-        dialect: Dialect::Sqlite,
-        writer,
-        readers,
-    })
+    let mut home = Home::enter(path).await?;
+    // Not `rwc`: whoever connects again later must not make a new file where the old one was.
+    let options = parse(&format!("sqlite://{}?mode=rw", percent_encoded(&home.path)?))?;
+    shrink::renew(&mut home, &options).await;
+    let writer = Line::connect(Dialect::Sqlite, options.clone(), SQLITE_WRITER).await;
+    let mut writer = writer.map_err(|error| home.explain(error))?;
+    writer.home = Some(home);
+    let readers = sqlite_pool(SQLITE_READERS, SQLITE_READER).connect_lazy_with(options);
+    Ok(Pools { writer, readers })
 }
 
 /// Readers share the one connection, because a database in memory belongs to its connection.
 async fn memory() -> Result<Pools, StoreError> {
     let options = parse("sqlite::memory:")?;
-    let pool = sqlite_pool(1, "pragma temp_store = memory;")
-        .connect_with(options)
-        .await?;
+    let pool = sqlite_pool(1, "pragma temp_store = memory;").after_release(|connection, _| {
+        Box::pin(async move {
+            // It cannot be renewed: whoever left a transaction open must not leave it to the next one.
+            connection.execute(sqlx::raw_sql("rollback")).await.ok();
+            Ok(true)
+        })
+    });
+    let readers = pool.connect_with(options).await?;
     Ok(Pools {
-        dialect: Dialect::Sqlite,
-        writer: pool.clone(),
-        readers: pool,
+        writer: Line::shared(Dialect::Sqlite, readers.clone()),
+        readers,
     })
 }
 
 async fn postgres(url: &str) -> Result<Pools, StoreError> {
     let options = parse(url)?;
-    // A plan that is kept from when a table was small walks the whole of it for every key when it is large.
-    let pool = |size| {
-        let options = AnyPoolOptions::new().max_connections(size);
-        prepared(options, "set plan_cache_mode = force_custom_plan")
-    };
-    let writer = pool(1).connect_with(options.clone()).await?;
-    let readers = pool(POSTGRES_READERS).connect_lazy_with(options);
-    Ok(Pools {
-        dialect: Dialect::Postgres,
-        writer,
-        readers,
-    })
+    let writer = Line::connect(Dialect::Postgres, options.clone(), POSTGRES_WRITER).await?;
+    let readers = AnyPoolOptions::new().max_connections(POSTGRES_READERS);
+    let readers = prepared(readers, POSTGRES_READER).connect_lazy_with(options);
+    Ok(Pools { writer, readers })
 }
 
 fn sqlite_pool(size: u32, pragmas: &'static str) -> AnyPoolOptions {

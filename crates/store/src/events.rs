@@ -11,6 +11,9 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
+/// Lines that go in one transaction: the writer is held up for a few milliseconds only.
+const PRUNED: i64 = 1_000;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub id: i64,
@@ -37,7 +40,7 @@ pub struct EventQuery {
     pub categories: Vec<Category>,
     /// Part of the text, in any case of letters; only within a cluster.
     pub message: Option<String>,
-    /// `None`: all.
+    /// `None`, and whatever is more than [`EventQuery::MOST`]: that many.
     pub limit: Option<u64>,
     pub offset: u64,
     /// Newest first.
@@ -82,6 +85,9 @@ impl SeverityCounts {
 }
 
 impl EventQuery {
+    /// Lines in one page: history has no end, and a page is in memory whole.
+    pub const MOST: u64 = 5_000;
+
     /// Conditions on `e`, starting with `where`, all but the one on severities.
     fn conditions(&self, values: &mut Vec<Value>) -> String {
         let Self {
@@ -158,7 +164,7 @@ fn escaped(part: &str) -> String {
 
 impl Store {
     pub async fn events_list(&self, query: &EventQuery) -> Result<EventsPage, StoreError> {
-        let mut tx = self.readers().begin_with(self.inner.dialect.begin_read()).await?;
+        let mut tx = self.snapshot().await?;
         let counts = severity_counts(&mut tx, query).await?;
         let wanted = if query.severities.is_empty() {
             &Severity::ALL[..]
@@ -175,7 +181,7 @@ impl Store {
         } else {
             page(&mut tx, query).await?
         };
-        tx.commit().await?;
+        tx.end().await?;
         let severities = if query.cluster.is_some() {
             counts
         } else {
@@ -215,7 +221,8 @@ async fn page(connection: &mut AnyConnection, query: &EventQuery) -> Result<Vec<
         conditions = format!("{conditions} and e.severity in ({})", words.join(", "));
     }
     let whole = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
-    let limit = place(&mut values, query.limit.map_or(Value::Int(i64::MAX), whole));
+    let limit = query.limit.unwrap_or(EventQuery::MOST).min(EventQuery::MOST);
+    let limit = place(&mut values, whole(limit));
     let offset = place(&mut values, whole(query.offset));
     let direction = if query.desc { "desc" } else { "asc" };
     let text = format!(
@@ -254,6 +261,13 @@ fn event(row: &AnyRow) -> Result<Event, StoreError> {
             props: row.text(10)?.to_owned(),
         },
     })
+}
+
+/// Forgets the oldest lines from before then, a batch of them.
+pub(crate) async fn prune(connection: &mut AnyConnection, before: Timestamp) -> Result<u64, StoreError> {
+    let text =
+        "delete from events where id in (select id from events where at < $1 order by at, id limit $2)";
+    sql::execute(connection, text, vec![Value::time(before), Value::Int(PRUNED)]).await
 }
 
 /// Numbers the lines of a batch from `last` on.

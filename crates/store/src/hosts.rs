@@ -108,7 +108,7 @@ impl Store {
         known: impl Fn(HostKey, i64) -> Option<Host>,
     ) -> Result<Vec<(Host, BTreeMap<Report, String>)>, StoreError> {
         // All queries see the same moment.
-        let mut tx = self.readers().begin_with(self.inner.dialect.begin_read()).await?;
+        let mut tx = self.snapshot().await?;
         let mut values = Vec::new();
         let conditions = filter.conditions(after, &mut values);
         values.push(Value::Int(limit.into()));
@@ -140,7 +140,7 @@ impl Store {
             }
             page.sort_by_key(|(host, _)| host.key());
         }
-        tx.commit().await?;
+        tx.end().await?;
         Ok(page)
     }
 

@@ -13,15 +13,23 @@ mod database;
 mod error;
 mod events;
 mod files;
+mod hold;
+mod home;
 mod hosts;
+mod identity;
 mod infra_envs;
+mod line;
 mod outbox;
+mod pulse;
 mod references;
 mod reports;
 mod schema;
+mod shrink;
+mod snapshot;
 mod sql;
 mod together;
 mod tombstones;
+mod trouble;
 mod uploads;
 mod writer;
 
@@ -37,12 +45,13 @@ pub use events::{Event, EventQuery, EventsPage, SeverityCounts};
 pub use files::{FileReader, FileStat};
 pub use hosts::HostFilter;
 pub use outbox::OutboxItem;
+pub use trouble::Trouble;
 pub use uploads::Upload;
 
 use database::Pools;
 use sqlx::AnyPool;
 use std::sync::Arc;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
 use writer::Job;
 
@@ -54,32 +63,37 @@ pub struct Store {
 
 struct Inner {
     dialect: database::Dialect,
+    is_in_memory: bool,
+    is_file: bool,
     readers: AnyPool,
     jobs: mpsc::Sender<Job>,
     reads: mpsc::Sender<together::Read>,
+    lost: watch::Receiver<Option<StoreError>>,
+    pulse: Arc<pulse::Pulse>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Store {
     /// Connects, brings the schema up to date and starts the writer.
     pub async fn open(database: &Database) -> Result<Self, StoreError> {
-        let pools = Pools::connect(database).await?;
-        schema::migrate(&pools).await?;
-        let Pools {
-            dialect,
-            writer,
-            readers,
-        } = pools;
+        let Pools { mut writer, readers } = Pools::connect(database).await?;
+        schema::migrate(&mut writer).await?;
+        let (dialect, lost) = (writer.dialect, writer.loss());
         let (jobs, queue) = mpsc::channel(writer::QUEUE);
-        let writer = tokio::spawn(writer::run(writer, dialect, queue));
+        let pulse = Arc::new(pulse::Pulse::default());
+        let writer = tokio::spawn(writer::run(writer, queue, pulse.clone()));
         let (reads, waiting) = mpsc::channel(together::QUEUE);
         tokio::spawn(together::run(readers.clone(), waiting));
         Ok(Self {
             inner: Arc::new(Inner {
                 dialect,
+                is_in_memory: *database == Database::Memory,
+                is_file: database.is_file(),
                 readers,
                 jobs,
                 reads,
+                lost,
+                pulse,
                 writer: Mutex::new(Some(writer)),
             }),
         })
@@ -94,7 +108,28 @@ impl Store {
             if let Err(error) = task.await {
                 tracing::error!(%error, "the store's writer ended badly");
             }
-            self.inner.readers.close().await;
+            let is_lost = self.inner.lost.borrow().is_some();
+            if is_lost {
+                // SQLite would tidy up what it takes for its own.
+                std::mem::forget(self.inner.readers.clone());
+            } else {
+                self.inner.readers.close().await;
+            }
+        }
+    }
+
+    /// Ends when the database is not the one it was any more: gone, emptied, or replaced. Nothing is written from then
+    /// on, and whoever runs this should end.
+    pub async fn lost(&self) -> StoreError {
+        let mut lost = self.inner.lost.clone();
+        let found = match lost.wait_for(Option::is_some).await {
+            Ok(found) => found.clone(),
+            // The writer has ended in peace.
+            Err(_) => None,
+        };
+        match found {
+            Some(error) => error,
+            None => std::future::pending().await,
         }
     }
 

@@ -3,10 +3,13 @@
 use crate::commit::Commit;
 use crate::sql::{self, Columns, Value};
 use crate::{Store, StoreError};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use muster_domain::host::Effect;
 use sqlx::AnyConnection;
 use std::collections::BTreeMap;
+
+/// Nothing is put off for so long: a clock that was ahead wrote it, and it shall not wait until the time comes again.
+const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxItem {
@@ -22,10 +25,11 @@ impl Store {
     pub async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Vec<OutboxItem>, StoreError> {
         let rows = sqlx::query(
             "select id, effect, due_at, attempts, last_error from outbox
-             where due_at <= $1 order by due_at, id limit $2",
+             where due_at <= $1 or due_at > $3 order by due_at, id limit $2",
         )
         .bind(now.as_microsecond())
         .bind(i64::from(limit))
+        .bind((now + LONGEST).as_microsecond())
         .fetch_all(self.readers())
         .await?;
         rows.iter()

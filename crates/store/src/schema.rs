@@ -1,9 +1,11 @@
 //! Forward-only numbered migrations, applied in one transaction when the store opens.
 
-use crate::StoreError;
-use crate::database::{Dialect, Pools};
-use crate::writer::lock;
-use sqlx::{AnyConnection, AssertSqlSafe};
+use crate::database::Dialect;
+use crate::home::Home;
+use crate::line::Line;
+use crate::{StoreError, identity};
+use sqlx::{AnyConnection, AssertSqlSafe, Executor};
+use uuid::Uuid;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_tables.sql"),
@@ -15,17 +17,38 @@ const MIGRATIONS: &[&str] = &[
 const KEY: &str = "schema";
 
 /// Replicas that start together wait for each other here.
-pub(crate) async fn migrate(pools: &Pools) -> Result<(), StoreError> {
-    let mut tx = pools.writer.begin_with(pools.dialect.begin_write()).await?;
-    lock(&mut tx, pools.dialect).await?;
-    let applied = applied(&mut tx).await?;
+pub(crate) async fn migrate(line: &mut Line) -> Result<(), StoreError> {
+    let dialect = line.dialect;
+    let mut turn = line.begin().await?;
+    let done = bring_up(&mut turn, dialect, line.home.as_ref()).await;
+    let id = line.end(turn, done).await?;
+    line.identity = Some(id);
+    match &mut line.home {
+        Some(home) => home.settle(id),
+        None => Ok(()),
+    }
+}
+
+async fn bring_up(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    home: Option<&Home>,
+) -> Result<Uuid, StoreError> {
+    if dialect == Dialect::Postgres {
+        // A large table takes longer than any other work.
+        connection
+            .execute(sqlx::raw_sql("set local statement_timeout = 0"))
+            .await?;
+    }
+    let applied = applied(connection).await?;
+    let id = identity::settle(connection, home, applied == 0).await?;
     if applied > MIGRATIONS.len() {
         let detail = format!("version {applied}; this release knows {}", MIGRATIONS.len());
         return Err(StoreError::corrupt("schema of a newer release", detail));
     }
     for text in &MIGRATIONS[applied..] {
-        sqlx::raw_sql(AssertSqlSafe(portable(text, pools.dialect)))
-            .execute(&mut *tx)
+        sqlx::raw_sql(AssertSqlSafe(portable(text, dialect)))
+            .execute(&mut *connection)
             .await?;
     }
     if applied < MIGRATIONS.len() {
@@ -34,11 +57,10 @@ pub(crate) async fn migrate(pools: &Pools) -> Result<(), StoreError> {
         )
         .bind(KEY)
         .bind(MIGRATIONS.len().to_string())
-        .execute(&mut *tx)
+        .execute(connection)
         .await?;
     }
-    tx.commit().await?;
-    Ok(())
+    Ok(id)
 }
 
 async fn applied(connection: &mut AnyConnection) -> Result<usize, StoreError> {

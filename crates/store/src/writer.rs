@@ -3,22 +3,26 @@
 use crate::batch;
 use crate::checkins::{self, Checkin};
 use crate::commit::{Commit, Committed};
-use crate::database::Dialect;
+use crate::line::{Line, within};
+use crate::pulse::{self, Kind, Pulse};
 use crate::uploads::{self, Piece};
-use crate::{Store, StoreError, changes, tombstones};
+use crate::{Store, StoreError, changes, events, shrink, tombstones};
+use futures_util::FutureExt;
 use jiff::Timestamp;
-use sqlx::{AnyConnection, AnyPool};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 /// Commits in one transaction: enough for every request in flight to share it, few enough to answer them soon.
 const BATCH: usize = 256;
 
+/// How soon a database that is gone is missed when nobody writes.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// Jobs that may wait; beyond it callers are held back at the door.
 pub(crate) const QUEUE: usize = 1024;
-
-/// Replicas on one PostgreSQL take turns under this number, so that the feed's order is the order of commits.
-const TURN: i64 = 0x6d75_7374_6572;
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
@@ -26,6 +30,10 @@ pub(crate) enum Job {
     Commit(Box<Commit>, Reply<Committed>),
     Checkins(Vec<Checkin>, Reply<()>),
     Prune(Prune, Reply<u64>),
+    /// Room of deleted rows is given back, a step of it.
+    Shrink(Reply<u64>),
+    /// Does a write work?
+    Probe(Reply<()>),
     /// An upload goes on.
     Grow(Piece, Reply<()>),
     /// An upload was given up.
@@ -37,6 +45,7 @@ pub(crate) enum Job {
 pub(crate) enum Prune {
     Tombstones { before: Timestamp },
     Changes { before: Timestamp },
+    Events { before: Timestamp },
     Uploads { before: Timestamp },
 }
 
@@ -59,46 +68,116 @@ impl Store {
 
     /// Cuts the feed's tail: whoever has not read that far must start over. Gives how many changes went.
     pub async fn changes_prune(&self, before: Timestamp) -> Result<u64, StoreError> {
-        self.ask(|reply| Job::Prune(Prune::Changes { before }, reply))
-            .await
+        self.all_of(Prune::Changes { before }).await
+    }
+
+    /// Forgets history from before then. Gives how many lines went.
+    pub async fn events_prune(&self, before: Timestamp) -> Result<u64, StoreError> {
+        self.all_of(Prune::Events { before }).await
+    }
+
+    /// One batch after the other, and what others write in between.
+    async fn all_of(&self, prune: Prune) -> Result<u64, StoreError> {
+        let mut gone = 0;
+        loop {
+            match self.ask(|reply| Job::Prune(prune, reply)).await? {
+                0 => return Ok(gone),
+                more => gone += more,
+            }
+        }
     }
 }
 
 /// Runs until it is told to close, or until nobody is left to ask.
-pub(crate) async fn run(pool: AnyPool, dialect: Dialect, mut queue: mpsc::Receiver<Job>) {
-    let writer = Writer { pool, dialect };
+pub(crate) async fn run(line: Line, mut queue: mpsc::Receiver<Job>, pulse: Arc<Pulse>) {
+    let mut writer = Writer {
+        line,
+        pulse,
+        has_shrunk: false,
+    };
     let mut jobs = Vec::with_capacity(BATCH);
-    while queue.recv_many(&mut jobs, BATCH).await > 0 {
-        let (mut commits, mut discards) = (Vec::with_capacity(jobs.len()), Vec::new());
-        for job in jobs.drain(..) {
-            match job {
-                Job::Commit(commit, reply) => commits.push((*commit, reply)),
-                // Nobody hears the answer of a caller that went away; the work is done all the same.
-                Job::Checkins(checkins, reply) => drop(reply.send(writer.checkins(checkins).await)),
-                Job::Prune(prune, reply) => drop(reply.send(writer.prune(prune).await)),
-                Job::Grow(piece, reply) => drop(reply.send(writer.grow(piece).await)),
-                Job::Discard(content) => {
-                    discards.push(content);
-                }
-                Job::Close => queue.close(),
-            }
+    while writer.wait(&mut queue, &mut jobs).await > 0 {
+        let batch = std::mem::replace(&mut jobs, Vec::with_capacity(BATCH));
+        if batch.iter().any(|job| matches!(job, Job::Close)) {
+            queue.close();
         }
-        writer.commits(commits).await;
-        // After the commits: one of them may have taken over what its uploader let go of.
-        for content in discards {
-            writer.discard(content).await;
+        // A mistake of ours costs those who are in this batch their answer, and its connection.
+        if AssertUnwindSafe(writer.serve(batch))
+            .catch_unwind()
+            .await
+            .is_err()
+        {
+            tracing::error!("the writer panicked over a batch and goes on with the next one");
         }
     }
-    writer.pool.close().await;
+    writer.line.close().await;
 }
 
 struct Writer {
-    pool: AnyPool,
-    dialect: Dialect,
+    line: Line,
+    pulse: Arc<Pulse>,
+    /// Pages were let go, and the file is still as long as it was.
+    has_shrunk: bool,
 }
 
 impl Writer {
-    async fn commits(&self, commits: Vec<(Commit, Reply<Committed>)>) {
+    /// Until there is work or nobody is left to bring any. Looks at the database meanwhile.
+    async fn wait(&mut self, queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>) -> usize {
+        if !self.line.can_be_lost() {
+            return queue.recv_many(jobs, BATCH).await;
+        }
+        loop {
+            tokio::select! {
+                biased;
+                count = queue.recv_many(jobs, BATCH) => return count,
+                () = tokio::time::sleep(LOOK) => self.line.look().await,
+            }
+        }
+    }
+
+    async fn serve(&mut self, jobs: Vec<Job>) {
+        let (mut commits, mut discards) = (Vec::with_capacity(jobs.len()), Vec::new());
+        let mut probes = Vec::new();
+        for job in jobs {
+            match job {
+                Job::Commit(commit, reply) => commits.push((*commit, reply)),
+                // Nobody hears the answer of a caller that went away; the work is done all the same.
+                Job::Checkins(checkins, reply) => drop(reply.send(self.checkins(checkins).await)),
+                Job::Prune(prune, reply) => drop(reply.send(self.prune(prune).await)),
+                Job::Grow(piece, reply) => drop(reply.send(self.grow(piece).await)),
+                Job::Shrink(reply) => drop(reply.send(self.shrink().await)),
+                Job::Discard(content) => discards.push(content),
+                Job::Probe(reply) => probes.push(reply),
+                Job::Close => {}
+            }
+        }
+        self.commits(commits).await;
+        // After the commits: one of them may have taken over what its uploader let go of.
+        for content in discards {
+            self.discard(content).await;
+        }
+        self.answer(probes).await;
+    }
+
+    /// One write for all who ask; whoever has stopped waiting for it needs none.
+    async fn answer(&mut self, mut probes: Vec<Reply<()>>) {
+        probes.retain(|reply| !reply.is_closed());
+        if probes.is_empty() {
+            return;
+        }
+        let done = within(self.line.limit(), async {
+            let mut turn = self.line.begin().await?;
+            let done = pulse::probe(&mut turn).await;
+            self.line.end(turn, done).await
+        })
+        .await;
+        self.pulse.note(Kind::Probe, &done);
+        for reply in probes {
+            let _ = reply.send(done.clone());
+        }
+    }
+
+    async fn commits(&mut self, commits: Vec<(Commit, Reply<Committed>)>) {
         let (commits, replies): (Vec<_>, Vec<_>) = commits.into_iter().unzip();
         if commits.is_empty() {
             return;
@@ -119,7 +198,7 @@ impl Writer {
         }
     }
 
-    async fn one_by_one(&self, commits: &[Commit]) -> Vec<Result<Committed, StoreError>> {
+    async fn one_by_one(&mut self, commits: &[Commit]) -> Vec<Result<Committed, StoreError>> {
         let mut answers = Vec::with_capacity(commits.len());
         for commit in commits {
             let answer = self.transaction(std::slice::from_ref(commit)).await;
@@ -129,75 +208,81 @@ impl Writer {
     }
 
     async fn transaction(
-        &self,
+        &mut self,
         commits: &[Commit],
     ) -> Result<Vec<Result<Committed, StoreError>>, StoreError> {
-        let mut tx = self.pool.begin_with(self.dialect.begin_write()).await?;
-        lock(&mut tx, self.dialect).await?;
-        let answers = batch::apply(&mut tx, commits).await?;
-        if answers.iter().any(Result::is_ok) {
-            tx.commit().await.map_err(unknown)?;
-        } else {
-            tx.rollback().await?;
+        let done = within(self.line.limit(), async {
+            let mut turn = self.line.begin().await?;
+            match batch::apply(&mut turn, commits).await {
+                // Nothing to write.
+                Ok(answers) if answers.iter().all(Result::is_err) => {
+                    self.line.roll_back(turn).await;
+                    Ok(answers)
+                }
+                done => self.line.end(turn, done).await,
+            }
+        })
+        .await;
+        // Where nothing was written, nothing was shown.
+        if !matches!(&done, Ok(answers) if answers.iter().all(Result::is_err)) {
+            self.pulse.note(Kind::Change, &done);
         }
-        Ok(answers)
+        done
     }
 
-    async fn checkins(&self, checkins: Vec<Checkin>) -> Result<(), StoreError> {
-        let mut tx = self.pool.begin_with(self.dialect.begin_write()).await?;
-        lock(&mut tx, self.dialect).await?;
-        checkins::upsert(&mut tx, checkins).await?;
-        Ok(tx.commit().await?)
+    async fn checkins(&mut self, checkins: Vec<Checkin>) -> Result<(), StoreError> {
+        within(self.line.limit(), async {
+            let mut turn = self.line.begin().await?;
+            let done = checkins::upsert(&mut turn, checkins).await;
+            self.line.end(turn, done).await
+        })
+        .await
     }
 
-    async fn grow(&self, piece: Piece) -> Result<(), StoreError> {
-        let mut tx = self.pool.begin_with(self.dialect.begin_write()).await?;
-        lock(&mut tx, self.dialect).await?;
-        uploads::grow(&mut tx, piece).await?;
-        Ok(tx.commit().await?)
+    async fn grow(&mut self, piece: Piece) -> Result<(), StoreError> {
+        within(self.line.limit(), async {
+            let mut turn = self.line.begin().await?;
+            let done = uploads::grow(&mut turn, piece).await;
+            self.line.end(turn, done).await
+        })
+        .await
     }
 
     /// Nobody waits for the answer, and what is left over is pruned some day.
-    async fn discard(&self, content: Uuid) {
-        let done = async {
-            let mut tx = self.pool.begin_with(self.dialect.begin_write()).await?;
-            lock(&mut tx, self.dialect).await?;
-            uploads::discard(&mut tx, content).await?;
-            Ok::<_, StoreError>(tx.commit().await?)
-        };
+    async fn discard(&mut self, content: Uuid) {
+        let done = within(self.line.limit(), async {
+            let mut turn = self.line.begin().await?;
+            let done = uploads::discard(&mut turn, content).await;
+            self.line.end(turn, done).await
+        });
         if let Err(error) = done.await {
             tracing::warn!(%error, "an upload that was given up is still there");
         }
     }
 
-    async fn prune(&self, prune: Prune) -> Result<u64, StoreError> {
-        let mut tx = self.pool.begin_with(self.dialect.begin_write()).await?;
-        lock(&mut tx, self.dialect).await?;
-        let gone = match prune {
-            Prune::Tombstones { before } => tombstones::prune(&mut tx, before).await?,
-            Prune::Changes { before } => changes::prune(&mut tx, before).await?,
-            Prune::Uploads { before } => uploads::prune(&mut tx, before).await?,
-        };
-        tx.commit().await?;
-        Ok(gone)
-    }
-}
-
-/// Whatever kept a transaction from ending well, nobody can tell whether it did: never try its commits again.
-fn unknown(error: sqlx::Error) -> StoreError {
-    StoreError::Unavailable(std::sync::Arc::new(error))
-}
-
-/// Held until the transaction ends. SQLite's own transactions exclude each other already.
-pub(crate) async fn lock(connection: &mut AnyConnection, dialect: Dialect) -> Result<(), StoreError> {
-    match dialect {
-        Dialect::Sqlite => Ok(()),
-        Dialect::Postgres => {
-            sqlx::query("select pg_advisory_xact_lock($1)")
-                .bind(TURN)
-                .execute(connection)
-                .await?;
-            Ok(())
+    /// The file itself gets smaller when the log has been copied back.
+    async fn shrink(&mut self) -> Result<u64, StoreError> {
+        let mut turn = self.line.begin().await?;
+        let done = shrink::step(&mut turn).await;
+        let freed = self.line.end(turn, done).await?;
+        if freed == 0 && std::mem::take(&mut self.has_shrunk) {
+            self.line.copy_log_back().await?;
         }
+        self.has_shrunk |= freed > 0;
+        Ok(freed)
+    }
+
+    async fn prune(&mut self, prune: Prune) -> Result<u64, StoreError> {
+        within(self.line.limit(), async {
+            let mut turn = self.line.begin().await?;
+            let gone = match prune {
+                Prune::Tombstones { before } => tombstones::prune(&mut turn, before).await,
+                Prune::Changes { before } => changes::prune(&mut turn, before).await,
+                Prune::Events { before } => events::prune(&mut turn, before).await,
+                Prune::Uploads { before } => uploads::prune(&mut turn, before).await,
+            };
+            self.line.end(turn, gone).await
+        })
+        .await
     }
 }

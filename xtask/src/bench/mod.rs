@@ -8,6 +8,7 @@ mod operator;
 mod reference;
 mod run;
 mod table;
+mod turns;
 mod walk;
 
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ Examples:
   cargo xtask bench hub
   cargo xtask bench hub --hosts 1000 --database sqlite --seconds 3
   cargo xtask bench hub --hosts 1000,10000,100000 --json figures.json
+  cargo xtask bench hub --hosts 1000 --against ../release-before/muster --rounds 3
 
 Everything runs on this machine, on loopback: the hub, its database and the load generator share the
 cores. Beside the figures stand those of references measured in the same minute.")]
@@ -58,6 +60,12 @@ pub struct HubBench {
     /// Measure the release binaries as they are
     #[arg(long)]
     pub no_build: bool,
+    /// Measure this other build of `muster` in turns with ours, and compare
+    #[arg(long, value_name = "PROGRAM")]
+    pub against: Option<PathBuf>,
+    /// How many times each of the two builds is measured
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "against", value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub rounds: u32,
     /// Also write all figures to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -136,7 +136,7 @@ impl fmt::Display for Sheet {
 }
 
 /// Three digits are as many as a shared machine can promise.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 => 0,
         size if size >= 10.0 => 1,

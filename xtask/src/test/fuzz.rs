@@ -17,9 +17,14 @@ const LIMIT: Duration = Duration::from_secs(8 * 60);
 /// Enough to reach every parameter; the edge cases come from the coverage phase, which this does not bound.
 const EXAMPLES: &str = "10";
 
-/// What is not offered yet says so.
-const CHECKS: &str =
-    "[checks.not_a_server_error]\nexpected-statuses = [\"2xx\", \"3xx\", \"4xx\", \"501\"]\n";
+/// What is not offered yet says so. An agent of an InfraEnv that is not there is asked to come again.
+const CHECKS: &str = r#"[checks.not_a_server_error]
+expected-statuses = ["2xx", "3xx", "4xx", "501"]
+
+[[operations]]
+include-operation-id = "v2GetNextSteps"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
+"#;
 
 /// First as a stranger, whose ids name nothing; then on PostgreSQL as somebody who knows what is there.
 pub fn run(house: &mut House) -> Result<()> {

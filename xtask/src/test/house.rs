@@ -1,6 +1,8 @@
 //! What the suites share: started when the first one asks, stopped at the end.
 
 use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Result;
 
@@ -30,6 +32,27 @@ pub enum Scope {
     Chosen,
 }
 
+/// Which tests, and how.
+pub struct Tests<'a> {
+    pub package: &'a str,
+    pub environment: &'a [(&'a str, &'a str)],
+    /// For the test programs.
+    pub arguments: &'a [&'a str],
+    /// For the tests alone, without compiling them.
+    pub limit: Option<Duration>,
+}
+
+impl<'a> Tests<'a> {
+    pub fn of(package: &'a str) -> Self {
+        Self {
+            package,
+            environment: &[],
+            arguments: &[],
+            limit: None,
+        }
+    }
+}
+
 impl House {
     pub fn new(scope: Scope, named: Option<String>) -> Self {
         Self {
@@ -45,16 +68,27 @@ impl House {
 
     /// Runs the tests of one package.
     pub fn tests(&mut self, package: &str, environment: &[(&str, &str)]) -> Result<()> {
+        self.run(&Tests {
+            environment,
+            ..Tests::of(package)
+        })
+    }
+
+    pub fn run(&mut self, tests: &Tests) -> Result<()> {
         match self.scope {
-            Scope::Everything => provide(&mut self.built, Built::build)?.run(package, environment),
+            Scope::Everything => provide(&mut self.built, Built::build)?.run(tests),
             Scope::Chosen => {
                 tools::ensure_compiler()?;
-                let mut command = project::cargo();
+                if tests.limit.is_some() {
+                    process::run(cargo_test(tests.package).arg("--no-run"), LIMIT)?;
+                }
+                let mut command = cargo_test(tests.package);
                 command
-                    .args(["test", "--package", package])
                     .args(&self.named)
-                    .envs(environment.iter().copied());
-                process::run(&mut command, LIMIT)
+                    .arg("--")
+                    .args(tests.arguments)
+                    .envs(tests.environment.iter().copied());
+                process::run(&mut command, tests.limit.unwrap_or(LIMIT))
             }
         }
     }
@@ -77,6 +111,12 @@ impl House {
     pub fn binary(&mut self) -> Result<PathBuf> {
         Ok(provide(&mut self.binary, || project::build(Profile::Dev))?.clone())
     }
+}
+
+fn cargo_test(package: &str) -> Command {
+    let mut command = project::cargo();
+    command.args(["test", "--package", package]);
+    command
 }
 
 fn provide<T>(slot: &mut Option<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {

@@ -12,6 +12,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 use serde::Deserialize;
 
+use super::house::Tests;
 use super::suites::LIMIT;
 use crate::project::{self, Profile};
 use crate::{process, tools};
@@ -77,7 +78,8 @@ impl Built {
     }
 
     /// Runs the tests of one package.
-    pub fn run(&self, package: &str, environment: &[(&str, &str)]) -> Result<()> {
+    pub fn run(&self, tests: &Tests) -> Result<()> {
+        let package = tests.package;
         let folder = folder(package);
         let programs: Vec<&Program> = self
             .programs
@@ -90,7 +92,9 @@ impl Built {
         let mut failed = Vec::new();
         for program in programs {
             println!("running {}", program.file.display());
-            if let Err(error) = process::run(&mut self.command(program, environment), LIMIT) {
+            let mut command = self.command(program, tests.environment);
+            let limit = tests.limit.unwrap_or(LIMIT);
+            if let Err(error) = process::run(command.args(tests.arguments), limit) {
                 failed.push(format!("{error:#}"));
             }
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::house::House;
-use super::{clients, deploy, fuzz, kube, oracle, tour, vm};
+use super::{chaos, clients, deploy, fuzz, kube, oracle, tour, vm};
 use crate::{generated, process, project, replay, tools};
 
 /// A cold build on two cores is in here; a suite that hangs still ends before CI gives up on the whole.
@@ -122,6 +122,11 @@ pub const SUITES: &[Suite] = &[
         name: "muster",
         about: "the binary: CLI, crashes and restarts, on SQLite and on a real PostgreSQL",
         kind: Kind::WithPostgres("muster"),
+    },
+    Suite {
+        name: "chaos",
+        about: "the hub with full disks, frozen databases and hubs, wrong clocks and kill -9; five minutes at most",
+        kind: Kind::Own(chaos::run),
     },
     Suite {
         name: "xtask",

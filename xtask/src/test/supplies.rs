@@ -13,6 +13,7 @@ type Supply = (&'static str, fn() -> Result<()>);
 /// The one that is needed last is last.
 const ALL: &[Supply] = &[
     ("PostgreSQL", || tools::ensure_postgres().map(drop)),
+    ("libfaketime", || tools::ensure_faketime().map(drop)),
     ("QEMU", tools::qemu::ensure),
     ("Kubernetes", || tools::ensure_kube().map(drop)),
     ("Lua", tools::ensure_lua),

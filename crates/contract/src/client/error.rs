@@ -7,7 +7,7 @@ use crate::v2::error::{ErrorBody, InfraErrorBody};
 pub enum ClientError {
     #[error("the hub cannot be reached: {0}")]
     Unreachable(String),
-    #[error("refused: {reason}{}", hint(.next_action))]
+    #[error("refused: {reason}{}", hint(.reason, .next_action))]
     Refused {
         status: u16,
         reason: String,
@@ -24,9 +24,12 @@ pub enum ClientError {
     Decode(String),
 }
 
-fn hint(next_action: &Option<String>) -> String {
+/// Advice that the reason gives already is not given twice.
+fn hint(reason: &str, next_action: &Option<String>) -> String {
+    let bare = |text: &str| text.trim().trim_end_matches('.').to_lowercase();
     next_action
         .as_ref()
+        .filter(|next| !bare(reason).contains(&bare(next)))
         .map(|next| format!(" ({next})"))
         .unwrap_or_default()
 }
@@ -67,10 +70,9 @@ impl ClientError {
         });
         match status {
             404 => Self::NotFound(reason),
-            400 | 405 | 406 | 413 | 415 | 422 => Self::BadInput(match next_action {
-                Some(next) => format!("{reason} ({next})"),
-                None => reason,
-            }),
+            400 | 405 | 406 | 413 | 415 | 422 => {
+                Self::BadInput(format!("{reason}{}", hint(&reason, &next_action)))
+            }
             500.. => Self::Server(reason),
             _ => Self::Refused {
                 status,
@@ -148,6 +150,27 @@ mod tests {
             ClientError::refused(409, problem).to_string(),
             "refused: host is installing (cancel first)"
         );
+    }
+
+    #[test]
+    fn advice_is_given_once() {
+        let problem = |detail: &str, status: u16| {
+            let body = format!(
+                r#"{{"type":"about:blank","title":"Bad","status":{status},"code":"invalid","detail":"{detail}",
+                "next_action":"Leave both lists empty."}}"#
+            );
+            ClientError::refused(status, body.as_bytes()).to_string()
+        };
+        for (status, told) in [(400, "bad input"), (409, "refused")] {
+            assert_eq!(
+                problem("`api_vips` is set: leave both lists empty.", status),
+                format!("{told}: `api_vips` is set: leave both lists empty.")
+            );
+            assert_eq!(
+                problem("`api_vips` is set.", status),
+                format!("{told}: `api_vips` is set. (Leave both lists empty.)")
+            );
+        }
     }
 
     #[test]

@@ -96,6 +96,10 @@ impl HubClient {
         self.tell(Method::DELETE, path, NOTHING).await
     }
 
+    async fn remove<T: DeserializeOwned>(&self, path: String, query: &impl Serialize) -> Result<T> {
+        read(self.send(Method::DELETE, path, Some(query), NOTHING).await?).await
+    }
+
     async fn download(&self, path: String, query: &impl Serialize) -> Result<Vec<u8>> {
         let response = self.send(Method::GET, path, Some(query), NOTHING).await?;
         Ok(response.bytes().await.map_err(ClientError::lost)?.to_vec())

@@ -7,7 +7,7 @@ use crate::v1::explain::ExplainView;
 use crate::v1::host::{
     ChangeHost, HostDetail, HostPage, HostRows, HostSummary, HostsQuery, MoveHost, MoveView,
 };
-use crate::v1::infra_env::ChangeInfraEnv;
+use crate::v1::infra_env::{ChangeInfraEnv, DeleteWithHostsQuery, DeletionView};
 use crate::v1::plan::{PlanRequest, PlanView};
 use crate::v1::status::HubStatus;
 use crate::v2::infra_env::InfraEnvView;
@@ -45,6 +45,13 @@ impl HubClient {
     /// Changes what REST v2 cannot change.
     pub async fn change_infra_env(&self, id: Uuid, body: &ChangeInfraEnv) -> Result<InfraEnvView> {
         self.patch(v1(format!("/infra-envs/{id}")), body).await
+    }
+
+    /// Deletes some of the hosts of an InfraEnv, and the InfraEnv with the last of them. To be repeated until it is done.
+    pub async fn delete_infra_env_with_hosts(&self, id: Uuid) -> Result<DeletionView> {
+        let query = DeleteWithHostsQuery::default();
+        self.remove(v1(format!("/infra-envs/{id}/with-hosts")), &query)
+            .await
     }
 
     /// How far machines have read the images of an InfraEnv.

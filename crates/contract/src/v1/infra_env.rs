@@ -2,7 +2,7 @@
 
 use crate::rules::words;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 words! {
@@ -23,4 +23,25 @@ pub struct ChangeInfraEnv {
     /// The cluster that hosts belong to as they register, instead of one that does not exist any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
+}
+
+/// How many hosts go at a time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
+pub struct DeleteWithHostsQuery {
+    /// 500 when absent, which is also the most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// How far the deletion of an InfraEnv with its hosts is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DeletionView {
+    /// Hosts that this request deleted.
+    pub deleted: u64,
+    /// Hosts that are left; ask again to delete those, too.
+    pub left: u64,
+    /// The InfraEnv itself is gone.
+    pub done: bool,
 }

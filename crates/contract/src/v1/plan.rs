@@ -15,6 +15,7 @@ words! {
         DeleteHost = "delete-host",
         DeleteCluster = "delete-cluster",
         DeleteInfraEnv = "delete-infra-env",
+        DeleteInfraEnvWithHosts = "delete-infra-env-with-hosts",
         InstallCluster = "install-cluster",
         CancelCluster = "cancel-cluster",
         ResetCluster = "reset-cluster",

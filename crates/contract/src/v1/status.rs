@@ -30,8 +30,31 @@ pub struct HubStatus {
     pub clusters: i64,
     pub infra_envs: i64,
     pub uptime_seconds: u64,
+    /// Why nothing can be written, when the last write failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
     /// Where the feed of changes ends now: follow it from here to see only what is new.
     #[serde(default)]
     pub newest_change: i64,
     pub workers: Vec<WorkerStatus>,
+}
+
+/// What `/health` says, and `/ready` when it refuses.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    /// `ok` or `failing`.
+    #[schema(value_type = String)]
+    pub status: Cow<'static, str>,
+    /// Empty when all is well.
+    pub troubles: Vec<HealthTrouble>,
+}
+
+/// One thing that does not work.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HealthTrouble {
+    /// `writes`, `reads`, or the name of a worker.
+    #[schema(value_type = String)]
+    pub what: Cow<'static, str>,
+    pub cause: String,
+    pub next_action: String,
 }

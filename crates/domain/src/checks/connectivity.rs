@@ -2,7 +2,7 @@
 
 use super::facts::{ClusterFacts, Subject};
 use super::finding::Outcome;
-use super::hardware::with_inventory;
+use super::hardware::{NO_INVENTORY, with_inventory};
 use super::reports::{Connectivity, L3, Mtu, RemoteHost};
 use crate::cluster::network::families;
 use crate::host::Role;
@@ -16,13 +16,13 @@ pub(super) fn majority_group(subject: &Subject<'_>, cluster: &ClusterFacts) -> O
         return Outcome::pass(ALONE);
     }
     if subject.inventory.is_none() {
-        return Outcome::wait("Waiting for the host's inventory.");
+        return Outcome::wait(NO_INVENTORY);
     }
     let groups = &subject.neighbours.groups;
     let least = subject.neighbours.least_group();
     if groups.reporters < least || subject.reports.connectivity.is_none() {
         return Outcome::wait(format!(
-            "Waiting until {least} hosts of the cluster have tried to reach each other."
+            "until {least} hosts of the cluster have tried to reach each other"
         ));
     }
     let keys: Vec<String> = if cluster.manages_networks() {
@@ -35,7 +35,7 @@ pub(super) fn majority_group(subject: &Subject<'_>, cluster: &ClusterFacts) -> O
         families(cluster).keys().into_iter().map(str::to_owned).collect()
     };
     if keys.is_empty() {
-        return Outcome::wait("Waiting for the machine network to be known.");
+        return Outcome::wait("for the machine network to be known");
     }
     let outside: Vec<&str> = keys
         .iter()
@@ -61,7 +61,7 @@ pub(super) fn mtu(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outcome {
     }
     with_inventory(subject, |_| {
         let Some(report) = &subject.reports.connectivity else {
-            return Outcome::wait("Waiting for the host to try large packets.");
+            return Outcome::wait("for the host to try large packets");
         };
         let counts = |mtu: &&Mtu| {
             !cluster.manages_networks()
@@ -141,10 +141,7 @@ fn measured(subject: &Subject<'_>, cluster: &ClusterFacts, measure: &Measure) ->
         }
         let Some(limit) = measure.limit else { return fine() };
         let Some(report) = &subject.reports.connectivity else {
-            return Outcome::wait(format!(
-                "Waiting for the host to measure {}.",
-                measure.what.to_lowercase()
-            ));
+            return Outcome::wait(format!("for the host to measure {}", measure.what.to_lowercase()));
         };
         let worse = above(subject, report, limit, measure.value);
         if worse.is_empty() {

@@ -140,7 +140,7 @@ pub(super) fn encryption(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outco
     with_inventory(subject, |inventory| {
         match (wish.covers(subject.effective_role()), wish.mode.as_str()) {
             (None, _) => {
-                Outcome::wait("Whether the disk is encrypted depends on the role, which is not decided yet.")
+                Outcome::wait("for the host's role, on which it depends whether the disk is encrypted")
             }
             (Some(false), _) => Outcome::Silent,
             (Some(true), "tang") => tang(subject),
@@ -159,7 +159,7 @@ fn tpm(inventory: &Inventory) -> Outcome {
 
 fn tang(subject: &Subject<'_>) -> Outcome {
     match &subject.reports.tang_connectivity {
-        None => Outcome::wait("Waiting for the host to try the Tang servers."),
+        None => Outcome::wait("for the host to try the Tang servers"),
         Some(report) => {
             let cause = match report.error.as_str() {
                 "" => String::new(),
@@ -188,7 +188,7 @@ pub(super) fn no_iscsi_in_machine_cidr(subject: &Subject<'_>, cluster: &ClusterF
         return if optional {
             Outcome::Silent
         } else {
-            Outcome::wait("Waiting for the machine network to be known.")
+            Outcome::wait("for the machine network to be known")
         };
     }
     let chosen =

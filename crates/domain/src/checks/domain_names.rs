@@ -60,7 +60,7 @@ fn must_resolve(
     }
     let zone = zone(cluster);
     match resolves(subject, &name(&zone)) {
-        None => Outcome::wait(format!("Waiting for the host to resolve {shown}.{zone}.")),
+        None => Outcome::wait(format!("for the host to resolve {shown}.{zone}")),
         Some(found) => Outcome::judge(
             found,
             format!("The host can resolve {shown}.{zone}."),
@@ -96,7 +96,7 @@ pub(super) fn no_wildcard(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outc
         ));
     }
     if answers.iter().all(Option::is_none) {
-        return Outcome::wait("Waiting for the host to look for a wildcard record.");
+        return Outcome::wait("for the host to look for a wildcard record");
     }
     Outcome::pass(format!("There is no wildcard record below {zone}."))
 }

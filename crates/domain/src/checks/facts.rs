@@ -110,7 +110,6 @@ pub struct ClusterFacts {
     pub ignored_host_checks: Ignored,
     pub ignored_cluster_checks: Ignored,
     pub pull_secret_set: bool,
-    pub has_custom_manifests: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -289,7 +288,7 @@ impl<'a> Subject<'a> {
 
 impl ClusterFacts {
     /// Networks and addresses that do not parse are left out: requests are checked before they are stored.
-    pub fn of(cluster: &Cluster, has_custom_manifests: bool) -> Self {
+    pub fn of(cluster: &Cluster) -> Self {
         let networks = |texts: &[String]| texts.iter().filter_map(|text| network(text)).collect();
         let pods = cluster.cluster_networks.iter().filter_map(|pods| {
             Some(PodNetwork {
@@ -320,7 +319,6 @@ impl ClusterFacts {
             ignored_host_checks: Ignored::parse(&cluster.ignored_host_validations).unwrap_or_default(),
             ignored_cluster_checks: Ignored::parse(&cluster.ignored_cluster_validations).unwrap_or_default(),
             pull_secret_set: !cluster.pull_secret.is_empty(),
-            has_custom_manifests,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a check can say, how findings are written on the wire, and what changed since the last time.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -25,6 +25,18 @@ impl Status {
             Self::Error => "error",
             Self::Disabled => "disabled",
         }
+    }
+
+    pub fn from_word(word: &str) -> Option<Self> {
+        [
+            Self::Success,
+            Self::Failure,
+            Self::Pending,
+            Self::Error,
+            Self::Disabled,
+        ]
+        .into_iter()
+        .find(|status| status.as_str() == word)
     }
 
     pub fn passes(self) -> bool {
@@ -63,8 +75,9 @@ impl Outcome {
         Self::Fail(text.into())
     }
 
-    pub fn wait(text: impl Into<String>) -> Self {
-        Self::Wait(text.into())
+    /// `what` completes the sentence "Waiting ….": whoever reads it knows that nobody need act yet, and for what.
+    pub fn wait(what: impl std::fmt::Display) -> Self {
+        Self::Wait(format!("{WAITING}{what}."))
     }
 
     pub fn broken(text: impl Into<String>) -> Self {
@@ -166,15 +179,49 @@ pub(crate) fn compare<'a>(
 /// Longest text kept as a state's explanation.
 const STATUS_INFO_LIMIT: usize = 2040;
 
-/// Complaints as one line: sorted, so that the same complaints always make the same text.
-pub(crate) fn joined<'a>(messages: impl Iterator<Item = &'a str>) -> String {
-    // Each is a sentence; the separator takes the place of its full stop.
-    let mut messages: Vec<&str> = messages.map(|message| message.trim_end_matches('.')).collect();
-    messages.sort_unstable();
-    messages.dedup();
-    let mut text = messages.join(" ; ");
+const WAITING: &str = "Waiting ";
+
+/// A finding as people are told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Said<'a> {
+    pub id: &'a str,
+    pub status: Status,
+    /// The object cannot go on before this check passes.
+    pub blocks: bool,
+    pub message: &'a str,
+}
+
+/// What keeps an object back, as one line: what fails, then what is waited for, by name, then what fails and is in
+/// nobody's way. Sorted, so that the same findings always make the same text.
+pub fn told<'a>(findings: impl Iterator<Item = Said<'a>>) -> String {
+    let (mut failing, mut besides) = (BTreeSet::new(), BTreeSet::new());
+    let mut waiting: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for finding in findings {
+        // Each is a sentence; the separator takes the place of its full stop.
+        let message = finding.message.trim_end_matches('.');
+        match (finding.status, finding.blocks) {
+            (Status::Failure | Status::Error, true) => drop(failing.insert(message)),
+            (Status::Failure | Status::Error, false) => drop(besides.insert(message)),
+            (Status::Pending, true) => {
+                let what = message.strip_prefix(WAITING).unwrap_or(message);
+                waiting.entry(what).or_default().insert(finding.id);
+            }
+            (Status::Pending, false) | (Status::Success | Status::Disabled, _) => {}
+        }
+    }
+    let waiting = waiting.iter().map(|(what, ids)| awaited(what, ids));
+    let besides = besides.iter().map(|message| format!("Not in the way: {message}"));
+    let all = failing.iter().map(|message| (*message).to_owned());
+    let all: Vec<String> = all.chain(waiting).chain(besides).collect();
+    let mut text = all.join(" ; ");
     crate::journal::cut(&mut text, STATUS_INFO_LIMIT);
     text
+}
+
+fn awaited(what: &str, ids: &BTreeSet<&str>) -> String {
+    let checks = if ids.len() == 1 { "check" } else { "checks" };
+    let ids: Vec<&str> = ids.iter().copied().collect();
+    format!("{WAITING}for the {checks} {} ({what})", ids.join(", "))
 }
 
 /// Checks a site or an owner does not want evaluated.
@@ -191,7 +238,7 @@ impl Ignored {
             return Ok(Self::default());
         }
         let ids: Vec<String> =
-            serde_json::from_str(text).map_err(|error| format!("not a JSON list of check ids: {error}"))?;
+            serde_json::from_str(text).map_err(|_| "is not a JSON list of check ids".to_owned())?;
         Ok(Self {
             all: ids.iter().any(|id| id == "all"),
             ids,
@@ -242,11 +289,42 @@ mod tests {
     }
 
     #[test]
-    fn complaints_are_sorted_and_cut_on_a_character() {
-        assert_eq!(joined(["b", "a", "b"].into_iter()), "a ; b");
+    fn what_blocks_comes_first_what_is_waited_for_has_a_name_and_the_rest_is_not_in_the_way() {
+        let said = |id, status, blocks, message| Said {
+            id,
+            status,
+            blocks,
+            message,
+        };
+        let findings = [
+            said("route", Status::Failure, true, "No route."),
+            said("cpu", Status::Error, true, "No CPU."),
+            said("again", Status::Failure, true, "No CPU."),
+            said("ntp", Status::Failure, false, "No time."),
+            said("b", Status::Pending, true, "Waiting for godot."),
+            said("a", Status::Pending, true, "Waiting for godot."),
+            said("c", Status::Pending, true, "Waiting until noon."),
+            said("mtu", Status::Pending, false, "Waiting for nobody."),
+            said("fine", Status::Success, true, "Fine."),
+            said("off", Status::Disabled, true, "Off."),
+        ];
+        assert_eq!(
+            told(findings.into_iter()),
+            "No CPU ; No route ; Waiting for the checks a, b (for godot) ; Waiting for the check c (until noon) ; \
+             Not in the way: No time"
+        );
+        assert_eq!(told([].into_iter()), "");
         let long = "ä".repeat(2000);
-        let text = joined([long.as_str()].into_iter());
-        assert_eq!(text.len(), 2040);
+        let text = told([said("x", Status::Failure, true, long.as_str())].into_iter());
+        assert_eq!(text.len(), 2040, "cut on a character");
+    }
+
+    #[test]
+    fn whoever_waits_says_so() {
+        assert_eq!(
+            Outcome::wait("for godot").finding(false),
+            Some((Status::Pending, "Waiting for godot.".into()))
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::host::hostname;
 use crate::inventory::Inventory;
 use crate::requirements::{MEMINFO_SLACK_PERCENT, MEMORY_SLACK_MIB};
 
-const NO_INVENTORY: &str = "Waiting for the host's inventory.";
+pub(super) const NO_INVENTORY: &str = "for the host's inventory";
 
 /// Runs the rest of a check once there is an inventory to look at.
 pub(super) fn with_inventory<'a>(

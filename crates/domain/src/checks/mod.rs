@@ -15,7 +15,7 @@ mod platform;
 mod time;
 
 pub use facts::{ClusterFacts, Installation, Neighbours, Peer, Settings, Subject};
-pub use finding::{Change, Ignored, News, Outcome, Status, stored};
+pub use finding::{Change, Ignored, News, Outcome, Said, Status, stored, told};
 pub use id::{CheckId, Operator};
 pub use reports::Reports;
 
@@ -291,6 +291,31 @@ fn unless_disabled(
     }
 }
 
+/// Whether a host that fails this check stays where it is: a free host out of the pool, a bound one out of the
+/// installation. A check that is not known here is another version's, and does until that is known better.
+pub fn blocks(id: &str, bound: bool) -> bool {
+    match (
+        CHECKS.iter().find(|check| check.id.as_str() == id),
+        CheckId::parse(id),
+    ) {
+        (Some(check), _) => holds_up(check.id, check.gate, bound),
+        (None, Some(id)) => holds_up(id, Gate::Sufficient, bound),
+        (None, None) => true,
+    }
+}
+
+fn holds_up(id: CheckId, gate: Gate, bound: bool) -> bool {
+    match (gate, bound) {
+        (Gate::MinHardware | Gate::ById, _) | (Gate::Inputs | Gate::Sufficient, true) => true,
+        // The last tests before the installation end with it.
+        (Gate::Nothing, true) => id == CheckId::ContainerImagesAvailable,
+        (Gate::Inputs | Gate::Sufficient, false) => {
+            matches!(id, CheckId::HostnameValid | CheckId::InventoryNotFullyTruncated)
+        }
+        (Gate::Nothing, false) => false,
+    }
+}
+
 fn operator(operator: Operator, cluster: &ClusterFacts) -> Finding {
     Finding {
         id: CheckId::Operator(operator),
@@ -353,10 +378,14 @@ impl Report {
         }))
     }
 
-    /// Everything a person must act on, as one line for `status_info`.
+    /// What keeps the host back, as one line for `status_info`.
     pub fn complaints(&self) -> String {
-        let failing = self.findings.iter().filter(|finding| finding.status.complains());
-        finding::joined(failing.map(|finding| finding.message.as_str()))
+        finding::told(self.findings.iter().map(|finding| finding::Said {
+            id: finding.id.as_str(),
+            status: finding.status,
+            blocks: holds_up(finding.id, finding.gate, self.bound),
+            message: &finding.message,
+        }))
     }
 
     /// News since the stored findings, for the history.

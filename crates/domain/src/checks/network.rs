@@ -48,7 +48,7 @@ pub(super) fn belongs_to_machine_cidr(subject: &Subject<'_>, cluster: &ClusterFa
     if networks.is_empty() {
         return match cluster.user_managed_networking {
             true => Outcome::pass("Networking is left to its users; no machine network is needed."),
-            false => Outcome::wait("Waiting for the machine network to be known."),
+            false => Outcome::wait("for the machine network to be known"),
         };
     }
     with_inventory(subject, |inventory| {
@@ -78,7 +78,7 @@ pub(super) fn ignition_downloadable(subject: &Subject<'_>, cluster: &ClusterFact
     match &subject.reports.api_vip_connectivity {
         // Installed before the cluster began to take on more hosts.
         None if subject.installation == Installation::Rebooted => Outcome::Silent,
-        None => Outcome::wait("Waiting for the host to fetch its configuration from the cluster."),
+        None => Outcome::wait("for the host to fetch its configuration from the cluster"),
         Some(report) if report.is_success => {
             Outcome::pass("The host can fetch its configuration from the cluster.")
         }

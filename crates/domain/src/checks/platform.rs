@@ -31,7 +31,7 @@ pub(super) fn network_settings(subject: &Subject<'_>) -> Outcome {
 pub(super) fn compatible(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outcome {
     with_inventory(subject, |inventory| {
         let needed = match cluster.platform.as_str() {
-            "" => return Outcome::wait("The cluster's platform is not set yet."),
+            "" => return Outcome::wait("for the cluster's platform to be set"),
             "vsphere" => "VMware",
             "nutanix" => "Nutanix",
             other => return Outcome::pass(format!("The host can be used on platform {other}.")),

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 /// Everything a host has reported so far, parsed once.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reports {
-    pub ntp_sources: Vec<NtpSource>,
+    /// `None`: the host has not been asked, or has not answered yet.
+    pub ntp_sources: Option<Vec<NtpSource>>,
     pub connectivity: Option<Connectivity>,
     /// By disk identity.
     pub disks_info: BTreeMap<String, DiskInfo>,
@@ -27,7 +28,7 @@ impl Reports {
             serde_json::from_str(text).ok()
         }
         match kind {
-            Kind::NtpSources => self.ntp_sources = parsed(text).unwrap_or_default(),
+            Kind::NtpSources => self.ntp_sources = parsed(text),
             Kind::Connectivity => self.connectivity = parsed(text),
             Kind::DisksInfo => self.disks_info = parsed(text).unwrap_or_default(),
             Kind::ImagesStatus => self.images_status = parsed(text).unwrap_or_default(),

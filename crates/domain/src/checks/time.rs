@@ -9,25 +9,22 @@ const LAG_LIMIT: i64 = 20 * 60;
 const LEAD_LIMIT: i64 = 60 * 60;
 
 pub(super) fn ntp_synced(subject: &Subject<'_>) -> Outcome {
-    if subject
-        .reports
-        .ntp_sources
-        .iter()
-        .any(|source| source.source_state == "synced")
-    {
-        return Outcome::pass("The host's clock follows a time server.");
+    let is_wanted = subject.cluster.is_some() || subject.ntp_configured;
+    match &subject.reports.ntp_sources {
+        Some(sources) if sources.iter().any(|source| source.source_state == "synced") => {
+            Outcome::pass("The host's clock follows a time server.")
+        }
+        _ if !is_wanted => Outcome::Silent,
+        None => Outcome::wait("for the host to tell which time servers it follows"),
+        Some(_) => Outcome::fail(
+            "The host follows no time server; add one it can reach to the cluster or the InfraEnv, and check UDP port 123.",
+        ),
     }
-    if subject.cluster.is_none() && !subject.ntp_configured {
-        return Outcome::Silent;
-    }
-    Outcome::fail(
-        "The host follows no time server; add one it can reach to the cluster or the InfraEnv, and check UDP port 123.",
-    )
 }
 
 pub(super) fn clock_agrees(subject: &Subject<'_>) -> Outcome {
     if subject.clock == 0 {
-        return Outcome::wait("The host has not told its time yet.");
+        return Outcome::wait("for the host to tell its time");
     }
     let lead = subject.clock - subject.clock_read_at.as_second();
     let minutes = lead.abs() / 60;

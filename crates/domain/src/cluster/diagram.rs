@@ -245,6 +245,7 @@ pub(super) fn events() -> Vec<Event> {
             vips_defined: inputs,
             required,
         },
+        complaints: String::new(),
     };
     let mut events = vec![
         gates(true, true),

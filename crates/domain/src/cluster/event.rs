@@ -17,6 +17,8 @@ pub enum Event {
     /// The checks ran.
     Measured {
         gates: Gates,
+        /// What keeps the cluster back, for people.
+        complaints: String,
     },
     /// Somebody wants to change its settings.
     Update,

@@ -65,6 +65,14 @@ impl Phase {
         }
     }
 
+    /// There is an installation that a person can call off, or clean up after.
+    pub fn can_be_cancelled(self) -> bool {
+        match self {
+            Self::Preparing | Self::Installing | Self::BootFix | Self::Finalizing | Self::Error => true,
+            Self::Draft | Self::Installed | Self::AddingHosts | Self::Cancelled | Self::Unmonitored => false,
+        }
+    }
+
     /// Hosts are being written or have been, and the cluster is not done yet.
     pub fn is_installing(self) -> bool {
         match self {

@@ -5,6 +5,7 @@ use super::event::{Around, Standing, Timers};
 use super::{Event, Gates, Host, Kind, Media, Outcome, Phase, Progress, Role, Stage, Status, lifecycle};
 use crate::cluster;
 use crate::id::{ClusterId, HostId, HostKey, InfraEnvId};
+use crate::refusal::Refused;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -182,6 +183,7 @@ fn hosts(phase: Phase) -> Vec<Host> {
                     connected,
                     media,
                     gates,
+                    moving_to: cluster.is_none().then_some(elsewhere()),
                     ..blank(cluster)
                 };
                 host.role = if cluster.is_some() {
@@ -215,6 +217,11 @@ fn blank(cluster: Option<ClusterId>) -> Host {
         host: HostId(Uuid::from_u128(2)),
     };
     Host::arriving(key, cluster, start())
+}
+
+/// Where a move leads.
+fn elsewhere() -> ClusterId {
+    ClusterId(Uuid::from_u128(4))
 }
 
 fn cluster_id() -> ClusterId {
@@ -308,16 +315,18 @@ fn events() -> Vec<Event> {
         Event::Registered {
             agent_version: String::new(),
         },
-        Event::Bind {
-            to: ClusterId(Uuid::from_u128(4)),
-        },
+        Event::Bind { to: elsewhere() },
         Event::Unbind,
         Event::Release,
         Event::Reclaim,
-        Event::Move {
-            to: ClusterId(Uuid::from_u128(4)),
+        Event::Move { to: elsewhere() },
+        Event::FinishMove {
+            to: elsewhere(),
+            refused: None,
         },
-        Event::MoveAbandoned { why: why() },
+        Event::MoveAbandoned {
+            why: Refused::conflict("", "", ""),
+        },
         Event::ReclaimReady,
         Event::ReclaimFailed { why: why() },
         Event::Cancel,
@@ -353,6 +362,7 @@ fn word(event: &Event) -> &'static str {
         Event::Release => "cluster deleted",
         Event::Reclaim => "reclaim",
         Event::Move { .. } => "move",
+        Event::FinishMove { .. } => "finish move",
         Event::MoveAbandoned { .. } => "move abandoned",
         Event::ReclaimReady => "image fetched",
         Event::ReclaimFailed { .. } => "reclaim failed",

@@ -4,6 +4,7 @@ use super::stage::Pace;
 use super::{Gates, Role, Stage};
 use crate::cluster;
 use crate::id::ClusterId;
+use crate::refusal::Refused;
 use jiff::{SignedDuration, Timestamp};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -26,9 +27,14 @@ pub enum Event {
     Move {
         to: ClusterId,
     },
+    /// The last step of a move may be due; `refused` is what its target says against it.
+    FinishMove {
+        to: ClusterId,
+        refused: Option<Refused>,
+    },
     /// The target of a move cannot take the host any more.
     MoveAbandoned {
-        why: String,
+        why: Refused,
     },
     ReclaimReady,
     ReclaimFailed {

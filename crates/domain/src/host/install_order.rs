@@ -34,14 +34,13 @@ pub struct Ingredients<'a> {
     pub images: &'a Images,
     pub release: ReleaseImages<'a>,
     pub catalog: &'a Catalog,
-    /// The cluster version is watched besides the operators.
-    pub check_cvo: bool,
 }
 
 // In alphabetical order, as clients have always seen it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InstallOrder {
     pub boot_device: String,
+    /// Watch the cluster version besides the operators: never, for its operator is not one of those the hub counts.
     pub check_cvo: bool,
     pub cluster_id: ClusterId,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +125,7 @@ impl InstallOrder {
         let must_gather = must_gather(with.images, with.release);
         Self {
             boot_device: host.tenant.installation_disk_id.clone(),
-            check_cvo: with.check_cvo,
+            check_cvo: false,
             cluster_id: cluster.id,
             control_plane_count: (!cluster.imported).then_some(cluster.control_plane_count),
             controller_image: with.images.controller.clone(),

@@ -244,6 +244,9 @@ pub struct Host {
     /// When the phase was entered; deadlines count from here.
     pub since: Timestamp,
     pub cluster: Option<ClusterId>,
+    /// A cluster had it at least once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_lent: bool,
     /// Where a move leads once the host is free and ready.
     #[serde(default)]
     pub moving_to: Option<ClusterId>,
@@ -324,6 +327,7 @@ impl Host {
             phase: Phase::Discovery,
             since: now,
             cluster,
+            was_lent: cluster.is_some(),
             moving_to: None,
             kind: Kind::Host,
             connected: true,

@@ -41,8 +41,46 @@ pub fn has_role_for_good(host: &Host, cluster: Option<&Cluster>) -> bool {
     begun && host.role != Role::AutoAssign
 }
 
-/// Settings are fixed once the installation uses them, and while the host is on its way back.
+/// Whether a host may go with its pool: nobody has lent it, and nobody waits for it.
+pub fn goes_with_pool(host: &Host) -> Result<(), Refused> {
+    let reason = match host {
+        Host { cluster: Some(_), .. } => "is lent to a cluster",
+        Host {
+            moving_to: Some(_), ..
+        } => "is on its way to a cluster",
+        Host { was_lent: true, .. } => "was lent to a cluster before",
+        Host {
+            installer_may_run: true,
+            ..
+        } => "may still be written to by an installer",
+        _ => return Ok(()),
+    };
+    Err(Refused::conflict(
+        "host-was-lent",
+        format!("{} {reason}.", host.name()),
+        "Delete it by itself if nobody needs it, or let it return first.",
+    ))
+}
+
+/// It has left its cluster and not registered since, wherever it got lost meanwhile. Who had it may not know yet.
+pub fn is_coming_back(host: &Host) -> bool {
+    part(host.phase) == Part::Returning || (host.is_free() && host.returning.is_some())
+}
+
+/// Settings are fixed once the installation uses them, and while the host is on its way back. Every way to change one asks
+/// here. Those of a free host are for whoever it is lent to next, and go when it comes back from there.
 pub fn editable(host: &Host) -> Result<(), Refused> {
+    if is_coming_back(host) {
+        return Err(Refused::conflict(
+            "host-not-editable",
+            format!(
+                "{} is on its way back to the free pool ({}): its settings cannot be changed now.",
+                host.name(),
+                host.status().word()
+            ),
+            "Change them when it has registered again.",
+        ));
+    }
     match part(host.phase) {
         Part::Discovery | Part::Binding => Ok(()),
         Part::Returning | Part::Preparing | Part::Writing | Part::Installed | Part::Stopped => {
@@ -69,9 +107,17 @@ pub fn takes_part(host: &Host) -> bool {
     }
 }
 
-/// A machine whose disk is being written must not be forgotten half-way.
-pub fn deletable(host: &Host) -> Result<(), Refused> {
+/// There is an installation to stop: its last tests run, its disk is being written, or a person must fix its boot order.
+pub fn is_being_installed(host: &Host) -> bool {
+    matches!(part(host.phase), Part::Preparing | Part::Writing) || host.phase == Phase::BootFix
+}
+
+/// A machine whose disk is being written must not be forgotten half-way: its installation is cancelled first, with its
+/// cluster. One that joins a cluster that runs is stopped as it goes: there is nothing else that could be cancelled.
+pub fn deletable(host: &Host, cluster: Option<&Cluster>) -> Result<(), Refused> {
+    let stops_with_cluster = cluster.is_some_and(|cluster| cluster.phase.can_be_cancelled());
     match part(host.phase) {
+        Part::Writing if !stops_with_cluster => Ok(()),
         Part::Writing => Err(Refused::conflict(
             "host-is-installing",
             format!("{} is being installed ({}).", host.name(), host.status().word()),

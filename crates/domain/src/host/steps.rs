@@ -117,6 +117,12 @@ pub fn orders(host: &Host) -> Orders {
         Status::UnbindingPendingUserAction | Status::ResettingPendingUserAction if host.installer_may_run => {
             STOP_FIRST
         }
+        // It got lost on its way back, and is not there before it has registered.
+        Status::DiscoveringUnbound | Status::InsufficientUnbound | Status::KnownUnbound
+            if host.returning.is_some() =>
+        {
+            START_OVER
+        }
         // An agent that still runs from the discovery image needs no person to boot it.
         Status::ResettingPendingUserAction if !host.agent_is_gone() => START_OVER,
         Status::Discovering if day_two => go_on(&[Inventory, Ntp, Domains]),

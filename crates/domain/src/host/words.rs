@@ -1,6 +1,6 @@
 //! What a person reads as `status_info`: one sentence per state, with the next action where there is one.
 
-use super::Status;
+use super::{Host, Media, Status};
 
 /// The standing text of a state; states whose text depends on the occasion are given it by the lifecycle.
 pub fn standing(status: Status) -> &'static str {
@@ -40,6 +40,18 @@ pub fn standing(status: Status) -> &'static str {
         Status::ReclaimingRebooting => "Rebooting into the discovery image.",
     }
 }
+
+/// The same for one host, whose state may be what it is for one of several reasons.
+pub fn of(host: &Host) -> &'static str {
+    match host.status() {
+        Status::Discovering | Status::DiscoveringUnbound if host.installer_may_run => INSTALLER_MAY_RUN,
+        Status::Disconnected | Status::DisconnectedUnbound if host.media == Media::Disconnected => MEDIA_LOST,
+        status => standing(status),
+    }
+}
+
+/// Said of a host to whose disk an installer of its last cluster may still be writing.
+pub const INSTALLER_MAY_RUN: &str = "Waiting for the agent to answer the step stop-installation: an installer may still be writing to the disk.";
 
 /// Said of a host whose media cannot be read any more.
 pub const MEDIA_LOST: &str =

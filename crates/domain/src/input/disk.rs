@@ -1,5 +1,7 @@
 //! Disk choices of a host and disk encryption of a cluster.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::cluster::ROLE_GROUPS;
@@ -24,7 +26,8 @@ pub fn disks_selected(config: &[(String, Option<String>)]) -> Checked {
 
 /// `disks_skip_formatting` as (disk id, skip): every disk named must be one the host reported.
 pub fn disks_skip_formatting(config: &[(String, bool)], known: &[&str]) -> Checked {
-    match config.iter().find(|(id, _)| !known.contains(&id.as_str())) {
+    let reported: BTreeSet<&str> = known.iter().copied().collect();
+    match config.iter().find(|(id, _)| !reported.contains(id.as_str())) {
         None => Ok(()),
         Some((id, _)) => Err(Invalid::rule(
             "disks_skip_formatting",

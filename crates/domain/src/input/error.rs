@@ -28,6 +28,20 @@ pub struct Invalid {
 }
 
 impl Invalid {
+    /// What is wrong, as a sentence.
+    pub fn complaint(&self) -> String {
+        format!("`{}` {}.", self.field, self.problem)
+    }
+
+    /// What to do, as a sentence.
+    pub fn advice(&self) -> String {
+        let mut letters = self.fix.chars();
+        match letters.next() {
+            Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str()),
+            None => String::new(),
+        }
+    }
+
     pub fn schema(field: impl Into<String>, problem: impl Into<String>, fix: impl Into<String>) -> Invalid {
         Invalid {
             field: field.into(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::error::{Checked, Invalid, quoted};
+use super::error::{Checked, Invalid};
 
 /// The ISO keeps 256 KiB for the compressed config; the whole of it is measured when rendered, this only
 /// stops texts that could never fit (compression of configs rarely beats 8:1).
@@ -41,12 +41,21 @@ pub fn ignition(field: &str, text: &str) -> Checked<Value> {
     if !is_supported(version) {
         return Err(Invalid::rule(
             field,
-            format!("has the Ignition version {}", quoted(version)),
+            told_version(version),
             format!("use 3.{}.0 to 3.{}.0", MINORS.start(), MINORS.end()),
         ));
     }
     sections(field, &value)?;
     Ok(value)
+}
+
+/// Only what looks like a version is repeated: anything else may be a secret at the wrong place.
+fn told_version(version: &str) -> String {
+    let is_plain = version.len() < 20 && version.chars().all(|c| c.is_ascii_digit() || c == '.');
+    match is_plain {
+        true => format!("has the Ignition version {version}"),
+        false => "has an Ignition version that images cannot read".into(),
+    }
 }
 
 fn is_supported(version: &str) -> bool {

@@ -17,7 +17,7 @@ pub fn ignition_endpoint(url: Option<&str>, ca_certificate: Option<&str>) -> Che
         if !host.is_some_and(is_host_port) || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return Err(Invalid::rule(
                 "ignition_endpoint.url",
-                format!("is not a web address ({})", quoted(url)),
+                "is not a web address",
                 "give http://host:port/path or https://host:port/path",
             ));
         }

@@ -12,11 +12,14 @@ pub fn manifest_folder(folder: &str) -> Checked {
     schema::one_of("folder", folder, &["manifests", "openshift"])
 }
 
-/// `name.json`, `name.yaml`, `name.yml`, or a patch of the latter two such as `name.yaml.patch_1`.
+/// `name.json`, `name.yaml`, `name.yml`, or a patch of the latter two such as `name.yaml.patch_1`. It ends up in a directory,
+/// in headers and in lists that people read line by line: what cannot be seen has no place in it.
 pub fn manifest_file_name(name: &str) -> Checked {
-    let fix = "use a plain name that ends in .json, .yaml or .yml (or .yaml.patch…), without slashes";
+    let fix =
+        "use a plain name that ends in .json, .yaml or .yml (or .yaml.patch…), without slashes and line ends";
     let bad = || Invalid::schema("file_name", format!("cannot be {}", quoted(name)), fix);
-    if name.contains('/') || name.contains('\0') {
+    let unseen = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    if name.contains('/') || name.contains(unseen) {
         return Err(bad());
     }
     let plain = [".json", ".yaml", ".yml"]

@@ -4,6 +4,7 @@
 //! [`Invalid`] that names the field, what is wrong and how to put it right.
 
 pub mod address;
+pub mod bounds;
 pub mod cluster;
 pub mod control_plane;
 pub mod disk;

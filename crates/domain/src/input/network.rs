@@ -122,16 +122,29 @@ pub fn no_overlap(cluster: &[PodNetwork], service: &[IpNet], machine: &[IpNet]) 
             .enumerate()
             .map(|(i, net)| (format!("machine_networks.{i}.cidr"), *net)),
     );
-    for (index, (field, net)) in all.iter().enumerate() {
-        if let Some((other_field, other)) = all[..index].iter().find(|(_, other)| overlap(*other, *net)) {
-            return Err(Invalid::rule(
+    match first_overlap(&all) {
+        None => Ok(()),
+        Some((earlier, later)) => {
+            let ((other_field, other), (field, net)) = (&all[earlier], &all[later]);
+            Err(Invalid::rule(
                 field,
                 format!("is {net} and overlaps {other} of `{other_field}`"),
                 "choose networks that share no address",
-            ));
+            ))
         }
     }
-    Ok(())
+}
+
+/// Two that overlap, the earlier one first. Networks lie inside one another or apart, so in the order of their first
+/// addresses, the larger before the smaller, each must be compared with the last that was not inside another only.
+fn first_overlap(all: &[(String, IpNet)]) -> Option<(usize, usize)> {
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|index| (all[*index].1.network(), all[*index].1.prefix_len(), *index));
+    let overlapping = order
+        .windows(2)
+        .find(|two| overlap(all[two[0]].1, all[two[1]].1))?;
+    let (one, other) = (overlapping[0], overlapping[1]);
+    Some((one.min(other), one.max(other)))
 }
 
 pub fn overlap(a: IpNet, b: IpNet) -> bool {

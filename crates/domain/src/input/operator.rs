@@ -1,11 +1,14 @@
 //! Operators a cluster can be asked to bring along.
 
+use std::collections::BTreeSet;
+
 use super::error::{Checked, Invalid, quoted};
 use crate::catalog::OPERATORS;
 
 /// Every name must be one the hub knows, and only once.
 pub fn operators(names: &[&str]) -> Checked {
-    for (index, name) in names.iter().enumerate() {
+    let mut seen = BTreeSet::new();
+    for name in names {
         if !OPERATORS.contains(name) {
             return Err(Invalid::rule(
                 "olm_operators",
@@ -13,7 +16,7 @@ pub fn operators(names: &[&str]) -> Checked {
                 format!("use any of {}", OPERATORS.join(", ")),
             ));
         }
-        if names[..index].contains(name) {
+        if !seen.insert(name) {
             return Err(Invalid::rule(
                 "olm_operators",
                 format!("names {} twice", quoted(name)),

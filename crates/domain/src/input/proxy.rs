@@ -20,6 +20,44 @@ pub fn proxy(place: &str, proxy: &Proxy) -> Checked {
     no_proxy(&format!("{place}no_proxy"), &proxy.no)
 }
 
+/// Stands where a password is.
+const HIDDEN: &str = "***";
+
+/// A proxy's address as people and clients are shown it: all but its password.
+pub fn shown(url: &str) -> String {
+    match password(url) {
+        None => url.to_owned(),
+        Some(place) => format!("{}{HIDDEN}{}", &url[..place.start], &url[place.end..]),
+    }
+}
+
+/// The address a request sets. Whoever reads one, changes something else and writes it back says that it stays; with
+/// any other address the stars would become the password.
+pub fn given(field: &str, url: &str, stored: &str) -> Checked<String> {
+    if password(url).is_none_or(|place| &url[place] != HIDDEN) {
+        return Ok(url.to_owned());
+    }
+    if url == shown(stored) {
+        return Ok(stored.to_owned());
+    }
+    Err(Invalid::rule(
+        field,
+        format!("has {HIDDEN} where its password belongs"),
+        "give the password, or leave the field out to keep the address as it is",
+    ))
+}
+
+/// Where in the text it is.
+fn password(url: &str) -> Option<std::ops::Range<usize>> {
+    let start = url.find("://")? + "://".len();
+    let end = url[start..]
+        .find(['/', '?', '#'])
+        .map_or(url.len(), |length| start + length);
+    let at = start + url[start..end].rfind('@')?;
+    let colon = start + url[start..at].find(':')?;
+    Some(colon + 1..at)
+}
+
 fn url(field: &str, text: &str, schemes: &[&str]) -> Checked {
     if text.is_empty() {
         return Ok(());
@@ -30,11 +68,7 @@ fn url(field: &str, text: &str, schemes: &[&str]) -> Checked {
         return Err(Invalid::rule(field, "is not a URL", fix));
     };
     if !schemes.contains(&scheme) {
-        return Err(Invalid::rule(
-            field,
-            format!("has the scheme {}", quoted(scheme)),
-            fix,
-        ));
+        return Err(Invalid::rule(field, "has another scheme", fix));
     }
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host_port = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
@@ -88,4 +122,44 @@ fn no_proxy(field: &str, text: &str) -> Checked {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_password_of_a_proxy_is_hidden() {
+        for (url, seen) in [
+            ("", ""),
+            ("http://proxy:3128", "http://proxy:3128"),
+            ("http://user@proxy:3128", "http://user@proxy:3128"),
+            ("http://user:pass@proxy:3128", "http://user:***@proxy:3128"),
+            (
+                "https://user:p:a@ss@[fd00::1]:1/x?a=b@c",
+                "https://user:***@[fd00::1]:1/x?a=b@c",
+            ),
+            ("http://:@proxy", "http://:***@proxy"),
+        ] {
+            assert_eq!(shown(url), seen);
+        }
+    }
+
+    #[test]
+    fn what_was_shown_can_be_written_back_and_stars_never_become_a_password() {
+        let stored = "http://user:pass@proxy:3128";
+        assert_eq!(
+            given("http_proxy", "http://user:***@proxy:3128", stored),
+            Ok(stored.into())
+        );
+        assert_eq!(
+            given("http_proxy", "http://user:new@proxy", stored),
+            Ok("http://user:new@proxy".into())
+        );
+        assert_eq!(given("http_proxy", "", stored), Ok(String::new()));
+        for stored in ["http://user:pass@other:3128", ""] {
+            let refused = given("http_proxy", "http://user:***@proxy:3128", stored).unwrap_err();
+            assert_eq!(refused.field, "http_proxy");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Tables of what is refused and what is taken.
 
+mod bounds;
 mod recorded;
 mod settings;
 mod topology;

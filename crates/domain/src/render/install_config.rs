@@ -7,24 +7,20 @@ use crate::input::fencing::FencingCredentials;
 use crate::input::{Checked, Invalid, install_config, proxy};
 use serde_json::{Map, Value, json};
 
-/// What the hub adds to the cluster's own settings.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Additions<'a> {
-    /// PEM of authorities the nodes shall trust; empty: none.
-    pub trust_bundle: &'a str,
-    /// Registries to use instead of the public ones: source and mirrors.
-    pub mirrors: &'a [(String, Vec<String>)],
-}
+const TRUST: &str = "additionalTrustBundle";
 
-/// The config as YAML text, the creator's changes merged over it. `hosts` are the cluster's, with their roles.
-pub fn install_config(cluster: &Cluster, hosts: &[Host], additions: Additions<'_>) -> Checked<String> {
-    let mut config = json(cluster, hosts, additions);
+/// The config as YAML text, the creator's changes merged over it. `hosts` are the cluster's, with their roles;
+/// `trusted` are the authorities their discovery images trust, in PEM: a registry that discovery could pull from must
+/// not become unknown to the installed node.
+pub fn install_config(cluster: &Cluster, hosts: &[Host], trusted: &[&str]) -> Checked<String> {
+    let mut config = json(cluster, hosts);
     let overrides = &cluster.install_config_overrides;
     if !overrides.is_empty() {
         install_config::install_config_overrides(overrides)?;
         let over = serde_json::from_str(overrides).unwrap_or_default();
         merge(&mut config, over);
     }
+    trust(&mut config, trusted);
     serde_norway::to_string(&config).map_err(|_| {
         Invalid::rule(
             "install_config",
@@ -34,8 +30,22 @@ pub fn install_config(cluster: &Cluster, hosts: &[Host], additions: Additions<'_
     })
 }
 
+/// The creator's own authorities come first; none is listed twice.
+fn trust(config: &mut Value, trusted: &[&str]) {
+    let own = config[TRUST].as_str().unwrap_or_default().trim().to_owned();
+    let mut all = Vec::new();
+    for bundle in std::iter::once(own.as_str()).chain(trusted.iter().map(|bundle| bundle.trim())) {
+        if !bundle.is_empty() && !all.contains(&bundle) {
+            all.push(bundle);
+        }
+    }
+    if !all.is_empty() {
+        config[TRUST] = all.join("\n").into();
+    }
+}
+
 /// The config before the creator's changes.
-pub fn json(cluster: &Cluster, hosts: &[Host], additions: Additions<'_>) -> Value {
+fn json(cluster: &Cluster, hosts: &[Host]) -> Value {
     let count = |role| hosts.iter().filter(|host| role_of(host) == role).count();
     let mut config = json!({
         "apiVersion": "v1",
@@ -60,17 +70,6 @@ pub fn json(cluster: &Cluster, hosts: &[Host], additions: Additions<'_>) -> Valu
     }
     if proxy::is_set(&cluster.proxy) {
         config["proxy"] = proxy_of(cluster);
-    }
-    if !additions.trust_bundle.is_empty() {
-        config["additionalTrustBundle"] = additions.trust_bundle.into();
-        // Otherwise it is used for the proxy only.
-        config["additionalTrustBundlePolicy"] = "Always".into();
-    }
-    if !additions.mirrors.is_empty() {
-        let mirrors = additions.mirrors.iter();
-        config["imageDigestSources"] = mirrors
-            .map(|(source, mirrors)| json!({ "source": source, "mirrors": mirrors }))
-            .collect();
     }
     config
 }

@@ -1,19 +1,21 @@
-//! Request bodies and queries, decoded strictly: an unknown field is an error that names it.
+//! Request bodies, decoded strictly: an unknown field is an error that names it, and so is one that is too large.
 
 use crate::http::{BODY_LIMIT, problem};
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::request::Parts;
+use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use muster_contract::body;
+use muster_domain::input::bounds;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::time::Duration;
 
 /// Enough for the largest body over a slow line; a connection must not be held for ever by a body that never ends.
 const BODY_TIME: Duration = Duration::from_secs(120);
 
-/// A JSON body.
+/// A JSON body, with all its lists and texts within their bounds.
 pub struct Json<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
@@ -21,6 +23,19 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
         decode(&whole(request, state).await?).map(Self)
+    }
+}
+
+/// The same from an agent, which passes on what programs and firmware say: zeros in it are dropped, not refused.
+pub struct Told<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Told<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let mut value = parse(&whole(request, state).await?)?;
+        bounds::drop_zeros(&mut value);
+        typed(value).map(Self)
     }
 }
 
@@ -35,7 +50,7 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
     }
 }
 
-async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Response> {
+pub async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Response> {
     // What is announced to be too large is not waited for.
     if announced(request.headers()).is_some_and(|length| length > BODY_LIMIT as u64) {
         return Err(too_large());
@@ -45,18 +60,28 @@ async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Res
 }
 
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Response> {
-    let blank = bytes.trim_ascii();
-    if blank.is_empty() || blank == b"null" {
-        return Err(problem::framework(
-            StatusCode::BAD_REQUEST,
-            "the request needs a JSON body",
-        ));
-    }
-    muster_contract::body::decode(bytes)
-        .map_err(|error| problem::framework(StatusCode::BAD_REQUEST, error.to_string()))
+    typed(parse(bytes)?)
 }
 
-fn announced(headers: &HeaderMap) -> Option<u64> {
+fn parse(bytes: &[u8]) -> Result<Value, Response> {
+    let blank = bytes.trim_ascii();
+    if blank.is_empty() || blank == b"null" {
+        return Err(unusable("the request needs a JSON body"));
+    }
+    body::parse(bytes).map_err(|error| unusable(error.to_string()))
+}
+
+/// Bounds come first: what is made of a value may cost more than the value.
+fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Response> {
+    bounds::request(&value).map_err(|invalid| unusable(invalid.to_string()))?;
+    body::typed(value).map_err(|error| unusable(error.to_string()))
+}
+
+fn unusable(message: impl Into<String>) -> Response {
+    problem::framework(StatusCode::BAD_REQUEST, message)
+}
+
+pub fn announced(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
@@ -74,55 +99,4 @@ fn unreadable(rejection: BytesRejection) -> Response {
     let text = rejection.body_text();
     let status = rejection.into_response().status();
     problem::framework(status, format!("the body cannot be read: {text}"))
-}
-
-/// Query parameters; lists may be given once with commas or as repeated keys.
-pub struct Args<T>(pub T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Args<T> {
-    type Rejection = Response;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
-        let folded = fold(parts.uri.query().unwrap_or_default());
-        serde_urlencoded::from_str(&folded).map(Self).map_err(|error| {
-            problem::framework(
-                StatusCode::BAD_REQUEST,
-                format!("the query cannot be used: {error}"),
-            )
-        })
-    }
-}
-
-/// Joins repeated keys with commas, the form in which lists are read.
-fn fold(query: &str) -> String {
-    let mut pairs: Vec<(&str, String)> = Vec::new();
-    for part in query.split('&').filter(|part| !part.is_empty()) {
-        let (key, value) = part.split_once('=').unwrap_or((part, ""));
-        match pairs.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, values)) => {
-                values.push_str("%2C");
-                values.push_str(value);
-            }
-            None => pairs.push((key, value.to_owned())),
-        }
-    }
-    pairs
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect::<Vec<_>>()
-        .join("&")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fold;
-
-    #[test]
-    fn repeated_keys_become_one_list() {
-        assert_eq!(
-            fold("severities=info&severities=error&limit=3"),
-            "severities=info%2Cerror&limit=3"
-        );
-        assert_eq!(fold(""), "");
-    }
 }

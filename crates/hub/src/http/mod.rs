@@ -2,22 +2,28 @@
 
 pub mod ask;
 pub mod body;
+pub mod crowd;
 pub mod docs;
+pub mod guard;
+pub mod health;
+pub mod heavy;
 pub mod images;
 pub mod metrics;
 pub mod openapi;
 pub mod problem;
+pub mod query;
 pub mod server;
 pub mod v1;
 pub mod v2;
 pub mod view;
+pub mod watched;
 
 use crate::Hub;
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -31,20 +37,29 @@ const WORTH_COMPRESSING: u64 = 4096;
 pub fn router(hub: Hub) -> Router {
     let shrink = SizeAbove::new(WORTH_COMPRESSING).and(NotForContentType::SSE);
     Router::new()
-        .route("/health", get(health))
-        .route("/ready", get(async || StatusCode::OK))
+        .merge(health::routes())
         .route("/metrics", get(metrics::page))
         .merge(docs::routes())
         .nest(muster_contract::v2::BASE, v2::routes())
         .nest(muster_contract::v1::BASE, v1::routes())
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn(crate::carry::changes))
+        .layer(middleware::from_fn_with_state(
+            hub.clone(),
+            crate::caught_up::first,
+        ))
         .layer(middleware::from_fn_with_state(
             hub.clone(),
             crate::replica::acquaint,
         ))
         .layer(middleware::from_fn_with_state(hub.clone(), metrics::measure))
+        .layer(middleware::from_fn_with_state(
+            heavy::Lanes::default(),
+            heavy::apart,
+        ))
         .layer(middleware::from_fn(acceptable))
+        .layer(middleware::from_fn(without_zeros))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .layer(CatchPanicLayer::custom(broken))
         .layer(CompressionLayer::new().gzip(true).compress_when(shrink))
@@ -67,17 +82,17 @@ fn broken(panic: Box<dyn std::any::Any + Send>) -> Response {
     )
 }
 
-/// Whether the workers still work: a hub that cannot write must be restarted, not kept.
-async fn health(State(hub): State<Hub>) -> Response {
-    if let Some(worker) = hub.workers.stuck(hub.now()) {
-        tracing::error!(worker, "a worker has not begun a run for minutes");
-        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
-    }
-    match hub.store.changes_last().await {
-        Ok(_) => StatusCode::OK.into_response(),
-        Err(error) => {
-            tracing::error!(%error, "the database does not answer");
-            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+fn stopping() -> Response {
+    problem::framework(StatusCode::SERVICE_UNAVAILABLE, "the hub is stopping")
+}
+
+/// Ids and names in paths are decoded in many places; what none of them can use goes no further than this.
+async fn without_zeros(request: Request, next: Next) -> Response {
+    match query::no_zero("path", request.uri().path()) {
+        Ok(()) => next.run(request).await,
+        Err(invalid) => {
+            let refusal = problem::framework(StatusCode::BAD_REQUEST, invalid.to_string());
+            v1::input::shaped(request.uri().path(), refusal).await
         }
     }
 }

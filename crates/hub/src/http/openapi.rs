@@ -1,5 +1,7 @@
 //! The OpenAPI document: what every handler says about itself, put together.
 
+mod bounds;
+
 use crate::http::{v1, v2};
 use axum::body::Bytes;
 use axum::http::header;
@@ -91,6 +93,7 @@ fn build() -> Value {
             .flat_map(Map::values_mut)
             .for_each(|operation| complete(operation, own));
     }
+    bounds::write(&mut paths, &mut schemas);
     json!({
         "openapi": "3.1.0",
         "info": {

@@ -55,7 +55,7 @@ fn status(error: &Error) -> StatusCode {
         Error::Missing { .. } => StatusCode::NOT_FOUND,
         Error::NotOffered(_) => StatusCode::NOT_IMPLEMENTED,
         Error::Store(StoreError::Stale { .. }) => StatusCode::CONFLICT,
-        Error::Store(StoreError::Unavailable(_)) => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Store(StoreError::Unavailable(_) | StoreError::NotOurs(_)) => StatusCode::SERVICE_UNAVAILABLE,
         Error::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -63,18 +63,23 @@ fn status(error: &Error) -> StatusCode {
 /// What may be said to the outside; the cause of a bug stays in the log.
 fn text(error: &Error) -> String {
     match error {
-        Error::Store(StoreError::Stale { .. }) => {
-            "Somebody else changed it at the same time; ask again.".into()
-        }
-        Error::Store(StoreError::Unavailable(_)) => {
-            "The database cannot be reached; ask again in a moment.".into()
-        }
-        Error::Store(_) => "Internal error; the hub's log tells more.".into(),
+        Error::Store(cause) => store_text(cause),
         Error::Refused(_)
         | Error::Invalid(_)
         | Error::BadReport(_)
         | Error::Missing { .. }
         | Error::NotOffered(_) => error.to_string(),
+    }
+}
+
+pub fn store_text(error: &StoreError) -> String {
+    match (error, error.trouble()) {
+        (StoreError::Stale { .. }, _) => "Somebody else changed it at the same time; ask again.".into(),
+        (StoreError::NotOurs(_), _) => {
+            "The hub stops, because its database is not there any more; the hub's log tells more.".into()
+        }
+        (_, Some(trouble)) => format!("The database {}. {}", trouble.text(), trouble.fix()),
+        (_, None) => "Internal error; the hub's log tells more.".into(),
     }
 }
 
@@ -102,8 +107,8 @@ impl From<Error> for Problem {
 }
 
 impl Problem {
-    /// To a registration or a poll. An agent freezes for good on 401, 403, 404 and 409; whatever brought it there may
-    /// be put right, so it is asked to come again.
+    /// To a registration. An agent freezes for good on 401, 403, 404 and 409; whatever brought it there may be put
+    /// right, so it is asked to come again.
     pub fn to_agent(error: Error) -> Self {
         log(&error);
         let status = match status(&error) {
@@ -116,12 +121,33 @@ impl Problem {
         Self(operation(status, text(&error)))
     }
 
+    /// To a poll. The same, and its client knows no 400: it would log the number and lose the reason.
+    pub fn to_poll(error: Error) -> Self {
+        match status(&error) {
+            StatusCode::BAD_REQUEST => {
+                log(&error);
+                Self(operation(StatusCode::SERVICE_UNAVAILABLE, text(&error)))
+            }
+            _ => Self::to_agent(error),
+        }
+    }
+
     /// To a report. Agents and installers send it again by themselves after a 503 and drop it after anything else.
     pub fn to_reporter(error: Error) -> Self {
         if error.is_stale() {
             Self::to_agent(error)
         } else {
             error.into()
+        }
+    }
+
+    /// To the result of a step: to be dropped, like any report that is refused, but its client knows no 409.
+    pub fn to_step_reply(error: Error) -> Self {
+        match status(&error) {
+            StatusCode::CONFLICT if !error.is_stale() => {
+                Self(operation(StatusCode::BAD_REQUEST, text(&error)))
+            }
+            _ => Self::to_reporter(error),
         }
     }
 }
@@ -163,18 +189,24 @@ impl From<Error> for ProblemV1 {
         let status = status(&error);
         let (code, next_action) = match &error {
             Error::Refused(refused) => (refused.code.clone(), Some(refused.next_action.clone())),
-            Error::Invalid(invalid) => ("invalid".into(), Some(invalid.fix.clone())),
+            Error::Invalid(invalid) => ("invalid".into(), Some(invalid.advice())),
             Error::BadReport(_) => ("bad-report".into(), None),
             Error::Missing { .. } => ("not-found".into(), None),
             Error::NotOffered(_) => ("not-offered".into(), None),
             Error::Store(StoreError::Stale { .. }) => ("stale".into(), Some("Ask again.".into())),
-            Error::Store(StoreError::Unavailable(_)) => {
-                ("unavailable".into(), Some("Ask again in a moment.".into()))
-            }
-            Error::Store(_) => ("internal".into(), None),
+            Error::Store(StoreError::NotOurs(_)) => ("unavailable".into(), None),
+            Error::Store(cause) => match cause.trouble() {
+                Some(trouble) => ("unavailable".into(), Some(trouble.fix().into())),
+                None => ("internal".into(), None),
+            },
         };
         let detail = match &error {
             Error::Refused(refused) => refused.reason.clone(),
+            Error::Store(cause) if let Some(trouble) = cause.trouble() => {
+                format!("The database {}.", trouble.text())
+            }
+            // The advice has a place of its own.
+            Error::Invalid(invalid) => invalid.complaint(),
             _ => text(&error),
         };
         let body = ProblemBody {

@@ -1,55 +1,98 @@
 //! Serves connections until told to stop, then lets running requests end.
 
+use crate::http::crowd::{self, Crowd, Limits, Seat, Wait};
+use crate::http::guard::{self, Names};
 use crate::http::problem;
+use crate::http::watched::{Answer, Arriving};
 use axum::Router;
+use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header, uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use muster_image::Images;
 use muster_image::serve::router::Peer;
-use muster_image::serve::wire::{self, Begun};
+use muster_image::serve::wire::{self, Attended, Begun};
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tower::ServiceExt;
+use tower::ServiceBuilder;
 
 /// Requests that take longer than this after a stop, such as followers of the feed, are cut off.
 const DRAIN: Duration = Duration::from_secs(5);
-/// A client that sends its headers slower than this is not a client.
+/// How long the whole of a head may take: a client that sends it slower is not a client.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest address that is understood, and room for headers beside it.
+const LARGEST_HEAD: usize = 128 * 1024;
+
+/// What a listener serves, to whom, and how.
+#[derive(Clone)]
+pub struct Serving {
+    pub router: Router,
+    /// They leave by a way of their own: see [`wire`].
+    pub images: Option<Images>,
+    pub names: Names,
+    pub limits: Limits,
+    pub head_time: Duration,
+}
+
+impl Serving {
+    pub fn new(router: Router) -> Self {
+        Self {
+            router,
+            images: None,
+            names: Names::default(),
+            limits: Limits::of_process(crowd::PEER_WAITING),
+            head_time: HEADER_TIMEOUT,
+        }
+    }
+}
 
 pub async fn serve(
     listener: TcpListener,
     router: Router,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    serve_with(listener, router, None, shutdown).await
+    serve_with(listener, Serving::new(router), shutdown).await
 }
 
-/// With images, which leave by a way of their own: see [`wire`].
 pub async fn serve_with(
     listener: TcpListener,
-    router: Router,
-    images: Option<Images>,
+    mut serving: Serving,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    let router = router.layer(middleware::from_fn(framed));
+    serving.router = serving
+        .router
+        .layer(middleware::from_fn_with_state(
+            serving.names.clone(),
+            guard::guard,
+        ))
+        .layer(middleware::from_fn(framed));
+    let crowd = Crowd::new(serving.limits);
     let (stop, stopping) = watch::channel(false);
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
+        let accepted = async {
+            crowd.room().await;
+            listener.accept().await
+        };
         tokio::select! {
             () = &mut shutdown => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
+            accepted = accepted => match accepted {
+                Ok((stream, peer)) => {
                     // Small replies must not wait for more to say.
                     stream.set_nodelay(true).ok();
-                    connections.spawn(connection(stream, router.clone(), images.clone(), stopping.clone()));
+                    match crowd.enter(peer.ip()) {
+                        Some(seat) => drop(connections.spawn(connection(stream, Peer(peer), seat, serving.clone(), stopping.clone()))),
+                        None => tracing::debug!(%peer, "an address that has all its connections at work gets no more"),
+                    }
                 }
                 Err(error) => {
                     // Out of file descriptors, most likely: others will be closed in a moment.
@@ -68,30 +111,54 @@ pub async fn serve_with(
     Ok(())
 }
 
+/// Until it ends, or its place is needed for somebody else while it waits for its client.
 async fn connection(
     stream: TcpStream,
-    router: Router,
-    images: Option<Images>,
+    peer: Peer,
+    seat: Seat,
+    serving: Serving,
+    stopping: watch::Receiver<bool>,
+) {
+    let seat = Arc::new(seat);
+    tokio::select! {
+        () = attended(stream, peer, &seat, serving, stopping) => {}
+        () = seat.told_to_go() => {}
+    }
+}
+
+async fn attended(
+    stream: TcpStream,
+    peer: Peer,
+    seat: &Arc<Seat>,
+    serving: Serving,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let peer = stream.peer_addr().map(Peer);
-    let begun = match &images {
-        Some(images) => wire::attend(stream, images, stopping.clone()).await,
+    let begun = match &serving.images {
+        Some(images) => {
+            let guest = Guest {
+                seat,
+                serving: &serving,
+            };
+            wire::attend(stream, images, &guest, stopping.clone()).await
+        }
         None => Ok(Some(Begun::new(stream))),
     };
     // Nothing more to come, or a peer that went away in the middle: its business.
-    let (Ok(peer), Ok(Some(stream))) = (peer, begun) else {
-        return;
-    };
-    let router = router.map_request(move |mut request: axum::http::Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(peer);
-        request
-    });
-    let service = TowerToHyperService::new(router);
+    let Ok(Some(stream)) = begun else { return };
+    let (coming, going) = (seat.clone(), seat.clone());
+    let router = ServiceBuilder::new()
+        .map_request(move |request: axum::http::Request<Incoming>| {
+            let mut request = watched(request, &coming);
+            request.extensions_mut().insert(peer);
+            request
+        })
+        .map_response(move |response: Response| response.map(|body| Answer::new(body, going.clone())))
+        .service(serving.router);
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), service);
+        .header_read_timeout(serving.head_time)
+        .max_buf_size(LARGEST_HEAD)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let stopped = async { stopping.wait_for(|stop| *stop).await.map(drop).ok() };
     tokio::pin!(connection);
     tokio::select! {
@@ -101,6 +168,44 @@ async fn connection(
             // What the peer does with its connection is the peer's business.
             connection.await.ok();
         }
+    }
+}
+
+/// A request is whole when its body is there.
+fn watched(request: axum::http::Request<Incoming>, seat: &Arc<Seat>) -> Request {
+    if request.body().is_end_stream() {
+        seat.works();
+        return request.map(Body::new);
+    }
+    seat.waits(Wait::Body);
+    request.map(|body| Body::new(Arriving::new(body, seat.clone())))
+}
+
+/// A connection as the way of the images sees it.
+struct Guest<'a> {
+    seat: &'a Seat,
+    serving: &'a Serving,
+}
+
+impl Attended for Guest<'_> {
+    fn admits(&self, host: &str) -> bool {
+        self.serving.names.admit(host)
+    }
+
+    fn works(&self) {
+        self.seat.works();
+    }
+
+    fn rests(&self) {
+        self.seat.waits(Wait::Request);
+    }
+
+    fn begins(&self) {
+        self.seat.waits(Wait::Head);
+    }
+
+    fn head_time(&self) -> Duration {
+        self.serving.head_time
     }
 }
 

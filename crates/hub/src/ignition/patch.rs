@@ -20,7 +20,10 @@ pub fn merged(base: &[u8], patch: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 fn parsed(content: &[u8]) -> Result<Value, String> {
-    serde_norway::from_slice(content).map_err(|error| format!("it is not YAML: {error}"))
+    serde_norway::from_slice(content).map_err(|error| match error.location() {
+        Some(at) => format!("it is not YAML (line {}, column {})", at.line(), at.column()),
+        None => "it is not YAML".to_owned(),
+    })
 }
 
 fn apply(base: &mut Value, operation: &Value) -> Result<(), String> {

@@ -3,9 +3,8 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
-use crate::usecase::host_delete::deregistered;
 use muster_domain::cluster::{Cluster, lifecycle};
-use muster_domain::host::{Event, Host, rules};
+use muster_domain::host::{self, Event, Host, rules};
 use muster_domain::{ClusterId, Entry, Refused, Severity};
 use muster_store::{ClusterWrite, Commit, HostWrite};
 use std::sync::Arc;
@@ -48,7 +47,11 @@ pub async fn cluster_delete(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<(), E
 /// Nobody is on the way to a cluster that is gone. What is missed here is noticed when the host would arrive.
 async fn end_moves(hub: &Hub, cluster: &Cluster) {
     let event = Event::MoveAbandoned {
-        why: format!("Cluster {} was deleted.", cluster.name),
+        why: Refused::conflict(
+            "cluster-not-found",
+            format!("Cluster {} was deleted.", cluster.name),
+            "",
+        ),
     };
     let ask = Ask::hub();
     for key in hub.index.hosts_moving_to(cluster.id) {
@@ -84,7 +87,9 @@ pub fn fates(hub: &Hub, cluster: &Arc<Cluster>) -> Result<(Vec<Fate>, Vec<Entry>
     let slots = hub.index.hosts_of_cluster(cluster.id);
     let writing = slots.iter().map(|slot| slot.host()).filter(|host| {
         // A borrowed host stays known until its installer has ended; one that goes with the cluster would not.
-        rules::is_writing(host) && is_own(hub, cluster, host)
+        rules::is_writing(host)
+            && is_own(hub, cluster, host)
+            && rules::deletable(host, Some(cluster)).is_err()
     });
     must_not_write(cluster, writing)?;
     let fates = slots
@@ -145,7 +150,7 @@ async fn delete_once(hub: &Hub, cluster: &Arc<Cluster>, ask: &Ask) -> Result<(),
     for fate in fates {
         match fate {
             Fate::Deleted(host) => {
-                journal.push(deregistered(&host));
+                journal.extend(host::lifecycle::farewell(&host, &hub.around(Some(cluster), now)));
                 deleted.push(HostWrite::Delete {
                     key: host.key(),
                     revision: host.revision,
@@ -184,6 +189,7 @@ async fn delete_once(hub: &Hub, cluster: &Arc<Cluster>, ask: &Ask) -> Result<(),
     gone.into_iter().for_each(|key| hub.index.drop_host(key, now));
     hub.index.drop_cluster(cluster.id);
     hub.rooms.drop_room(cluster.id);
+    hub.behind.forget(cluster.id);
     Ok(())
 }
 

@@ -8,8 +8,9 @@ use muster_domain::ClusterId;
 use muster_domain::cluster::{Cluster, Event, PreparationStatus, lifecycle};
 use muster_domain::host::Host;
 use muster_domain::refusal::Refused;
-use muster_domain::render::install_config::{self as render, Additions};
+use muster_domain::render::install_config as render;
 use muster_store::{Commit, FileWrite};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// From the moment hosts are written until the cluster is gone.
@@ -50,7 +51,16 @@ pub fn install_config(hub: &Hub, cluster: &Cluster) -> Result<String, Error> {
         .collect();
     // The same hosts give the same text, whoever registered first.
     hosts.sort_by_key(Host::key);
-    Ok(render::install_config(cluster, &hosts, Additions::default())?)
+    let pools: BTreeSet<_> = hosts.iter().map(|host| host.infra_env).collect();
+    let pools: Vec<_> = pools
+        .into_iter()
+        .filter_map(|id| hub.index.infra_env(id))
+        .collect();
+    let trusted: Vec<_> = pools
+        .iter()
+        .map(|pool| pool.additional_trust_bundle.as_str())
+        .collect();
+    Ok(render::install_config(cluster, &hosts, &trusted)?)
 }
 
 /// A "no" because of the state the cluster is in.

@@ -2,6 +2,7 @@
 //! how far its hosts are. Installations move by this: hosts follow the cluster, and the cluster follows its hosts.
 
 use crate::error::Error;
+use crate::ignition::MANIFESTS;
 use crate::room::Room;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::{Hub, measure};
@@ -70,6 +71,8 @@ async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cl
         return count_only(hub, &cluster, ask).await;
     }
     let mut members = members(hub, cluster.id).await?;
+    // Read after the row, whose revision every change of files bumps: an old answer is not committed.
+    let has_manifests = !hub.store.file_list(cluster.id, MANIFESTS).await?.is_empty();
     let mut next = Cluster::clone(&cluster);
     let room = Arc::new(arrange(hub, &mut next, &mut members));
     hub.rooms.put(cluster.id, room.clone());
@@ -84,7 +87,7 @@ async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cl
             member.host = host;
         }
     }
-    settle_cluster(hub, &cluster, next, &members, &room).await
+    settle_cluster(hub, &cluster, next, &members, (&room, has_manifests)).await
 }
 
 /// Once hosts are being written their findings are frozen: what is left is to let hosts follow the cluster, and to
@@ -151,7 +154,7 @@ fn arrange(hub: &Hub, cluster: &mut Cluster, members: &mut [Member]) -> Room {
         .filter(|(_, seen)| !seen.is_empty())
         .collect();
     derive_machine_networks(cluster, &peers);
-    let facts = ClusterFacts::of(cluster, false);
+    let facts = ClusterFacts::of(cluster);
     let groups = network::majority_groups(&peers);
     cluster.connectivity_groups = groups.to_json();
     let suggested = roles::suggest(&facts, &peers, &hub.settings.requirements);
@@ -288,12 +291,13 @@ async fn settle_cluster(
     before: &Cluster,
     mut next: Cluster,
     members: &[Member],
-    room: &Room,
+    (room, has_manifests): (&Room, bool),
 ) -> Result<Arc<Cluster>, Error> {
     let peers: Vec<_> = members.iter().map(Member::peer).collect();
     let subject = cluster::checks::Subject {
         facts: &room.facts,
         peers: &peers,
+        has_manifests,
         settings: &hub.settings.checks,
     };
     let report = cluster::checks::run(&subject);
@@ -304,6 +308,7 @@ async fn settle_cluster(
     }
     let event = lifecycle::Event::Measured {
         gates: report.gates(),
+        complaints: report.complaints(),
     };
     let decision = lifecycle::next(&next, &event, hub.cluster_around())?;
     journal.extend(decision.journal);

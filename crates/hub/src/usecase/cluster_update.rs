@@ -220,10 +220,18 @@ fn put_access(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid
         ssh_key::ssh_keys("ssh_public_key", keys)?;
         cluster.ssh_public_key.clone_from(keys);
     }
-    put(&mut cluster.proxy.http, &wish.http_proxy);
-    put(&mut cluster.proxy.https, &wish.https_proxy);
+    put_proxy("http_proxy", &mut cluster.proxy.http, &wish.http_proxy)?;
+    put_proxy("https_proxy", &mut cluster.proxy.https, &wish.https_proxy)?;
     put(&mut cluster.proxy.no, &wish.no_proxy);
     proxy::proxy("", &cluster.proxy)
+}
+
+/// An address that is absent stays as it is.
+pub fn put_proxy(field: &str, url: &mut String, wanted: &Option<String>) -> Result<(), Invalid> {
+    if let Some(wanted) = wanted {
+        *url = proxy::given(field, wanted, url)?;
+    }
+    Ok(())
 }
 
 fn put_networks(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {

@@ -7,13 +7,13 @@ use crate::usecase::plan;
 use jiff::Timestamp;
 use muster_contract::v1::explain::{Deadline, ExplainView, RoleVerdict};
 use muster_contract::v1::plan::{Blocker, PlanRequest, PlanView, Verb};
-use muster_domain::checks::CheckId;
 use muster_domain::checks::verdict::Verdict;
+use muster_domain::checks::{self, CheckId};
 use muster_domain::cluster::{self, Cluster, PreparationStatus, checks as cluster_checks, lifecycle};
 use muster_domain::host::deadline::{Patience, patience};
 use muster_domain::host::machine;
 use muster_domain::host::rules::{self, Part};
-use muster_domain::host::{Host, Phase, Report, Status, words};
+use muster_domain::host::{Host, Media, Phase, Report, Status, words};
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -36,14 +36,13 @@ pub async fn host(
         .get(&Report::Validations)
         .map(String::as_str)
         .unwrap_or_default();
-    let blockers: Vec<_> = failing(stored)
-        .into_iter()
-        .map(|check| blocker(&subject, check))
-        .collect();
+    let open = Open::of(stored, |id| checks::blocks(id, host.cluster.is_some()));
+    let blockers: Vec<_> = open.in_order().map(|check| blocker(&subject, check)).collect();
     Ok(ExplainView {
-        why: why(host, &blockers, scene.now),
+        why: why(host, &open, scene.now),
         next_action: late(host)
             .or_else(|| host.machine.warning(scene.now).map(|_| machine::REMEDY))
+            .or_else(|| cause(host))
             .unwrap_or_else(|| next_action(status, &blockers))
             .into(),
         status: status.word().into(),
@@ -143,8 +142,10 @@ async fn verbs(
     Ok(plans)
 }
 
-fn why(host: &Host, blockers: &[Blocker], now: Timestamp) -> String {
+fn why(host: &Host, open: &Open, now: Timestamp) -> String {
     let mut text = match host.status() {
+        // One state, several reasons.
+        status if words::of(host) != words::standing(status) => words::of(host).into(),
         Status::Disconnected | Status::DisconnectedUnbound => {
             format!("The last poll of its agent was at {:.0}.", host.checked_in_at)
         }
@@ -152,7 +153,7 @@ fn why(host: &Host, blockers: &[Blocker], now: Timestamp) -> String {
             "Its agent has registered and has not reported the hardware yet.".into()
         }
         // What is said once and kept tells more than a text for the state.
-        status if host.status_info.is_empty() => words::standing(status).into(),
+        _ if host.status_info.is_empty() => words::of(host).into(),
         _ => host.status_info.clone(),
     };
     if let Some(to) = host.moving_to {
@@ -160,11 +161,7 @@ fn why(host: &Host, blockers: &[Blocker], now: Timestamp) -> String {
             " It is on its way to cluster {to} and is bound there once it is free and ready."
         ));
     }
-    match blockers.len() {
-        0 => {}
-        1 => text.push_str(" One check fails."),
-        count => text.push_str(&format!(" {count} checks fail.")),
-    }
+    text.push_str(&open.told());
     if let Some(warning) = host.machine.warning(now) {
         text.push_str(&format!(" Take care: {warning}"));
     }
@@ -181,6 +178,19 @@ fn late(host: &Host) -> Option<&'static str> {
         Some("Look at its console; wait, or cancel the installation and reset the cluster.")
     } else {
         None
+    }
+}
+
+/// What to do when it is not what the state alone asks for.
+fn cause(host: &Host) -> Option<&'static str> {
+    match host.status() {
+        Status::Discovering | Status::DiscoveringUnbound if host.installer_may_run => {
+            Some("Wait for its agent to answer; if it does not, reboot the machine into the discovery image.")
+        }
+        Status::Disconnected | Status::DisconnectedUnbound if host.media == Media::Disconnected => {
+            Some("Attach the discovery media again and reboot the host.")
+        }
+        _ => None,
     }
 }
 
@@ -223,21 +233,69 @@ struct Stored {
     message: String,
 }
 
-/// What fails; when nothing does, what is still waited for. What was stored is ours; what cannot be read counts as no
-/// findings.
-fn failing(validations: &str) -> Vec<Stored> {
-    let all: BTreeMap<String, Vec<Stored>> = serde_json::from_str(validations).unwrap_or_default();
-    let open = all.into_values().flatten().filter(|check| !check.status.passes());
-    let (failing, waiting): (Vec<_>, Vec<_>) = open.partition(|check| check.status.complains());
-    if failing.is_empty() { waiting } else { failing }
+/// Checks that do not pass: those that fail and are in the way, those that are waited for, and failures that are in
+/// nobody's way.
+#[derive(Default)]
+struct Open {
+    failing: Vec<Stored>,
+    waiting: Vec<Stored>,
+    besides: Vec<Stored>,
 }
 
-fn blocker(subject: &str, check: Stored) -> Blocker {
-    let next_action = CheckId::parse(&check.id).map_or("See what the check says.", remedy);
+impl Open {
+    /// What was stored is ours; what cannot be read counts as no findings.
+    fn of(validations: &str, blocks: impl Fn(&str) -> bool) -> Self {
+        let all: BTreeMap<String, Vec<Stored>> = serde_json::from_str(validations).unwrap_or_default();
+        let mut open = Self::default();
+        for check in all.into_values().flatten().filter(|check| !check.status.passes()) {
+            match (check.status.complains(), blocks(&check.id)) {
+                (true, true) => open.failing.push(check),
+                (true, false) => open.besides.push(check),
+                (false, true) => open.waiting.push(check),
+                (false, false) => {}
+            }
+        }
+        open
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = &Stored> {
+        self.failing.iter().chain(&self.waiting).chain(&self.besides)
+    }
+
+    /// What follows the description of a state, each sentence after a blank.
+    fn told(&self) -> String {
+        let mut text = match self.failing.len() {
+            0 => String::new(),
+            1 => " One check fails.".into(),
+            count => format!(" {count} checks fail."),
+        };
+        let names = |checks: &[Stored]| {
+            let ids: Vec<&str> = checks.iter().map(|check| check.id.as_str()).collect();
+            ids.join(", ")
+        };
+        if !self.waiting.is_empty() {
+            text.push_str(&format!(" Waited for: {}.", names(&self.waiting)));
+        }
+        if !self.besides.is_empty() {
+            text.push_str(&format!(
+                " Failing, and not in the way: {}.",
+                names(&self.besides)
+            ));
+        }
+        text
+    }
+}
+
+fn blocker(subject: &str, check: &Stored) -> Blocker {
+    let next_action = match CheckId::parse(&check.id) {
+        _ if check.status == checks::Status::Pending => "Wait for what the check says.",
+        Some(id) => remedy(id),
+        None => "See what the check says.",
+    };
     Blocker {
-        code: Cow::Owned(check.id),
+        code: Cow::Owned(check.id.clone()),
         subject: subject.into(),
-        reason: check.message,
+        reason: check.message.clone(),
         next_action: next_action.into(),
     }
 }
@@ -312,16 +370,17 @@ pub async fn cluster(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<ExplainView,
         .ok_or_else(|| Error::missing("cluster", id))?;
     let status = lifecycle::status(&cluster);
     let subject = format!("cluster/{}", cluster.name);
-    let mut blockers: Vec<_> = failing(&cluster.validations)
-        .into_iter()
+    let open = Open::of(&cluster.validations, cluster_checks::blocks);
+    let mut blockers: Vec<_> = open
+        .in_order()
         .map(|check| Blocker {
             next_action: cluster_checks::CheckId::parse(&check.id)
                 .map(cluster_remedy)
                 .unwrap_or_default()
                 .into(),
-            code: Cow::Owned(check.id),
+            code: Cow::Owned(check.id.clone()),
             subject: subject.clone(),
-            reason: check.message,
+            reason: check.message.clone(),
         })
         .collect();
     let hosts: Vec<_> = hub
@@ -340,9 +399,10 @@ pub async fn cluster(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<ExplainView,
         status_info: cluster.status_info.clone(),
         since: Some(cluster.status_updated_at),
         why: format!(
-            "{} {}",
+            "{} {}{}",
             cluster_why(status),
-            counted(hosts.iter().map(Host::status))
+            counted(hosts.iter().map(Host::status)),
+            open.told()
         )
         .trim()
         .to_owned(),

@@ -37,6 +37,27 @@ pub async fn host_move(hub: &Hub, key: HostKey, to: ClusterId, ask: &Ask) -> Res
         .await
 }
 
+/// The last step of a move, when the host is ready for it. One that is not gets another order when it is.
+pub async fn finish_move(hub: &Hub, key: HostKey, to: ClusterId) -> Result<Arc<Host>, Error> {
+    // The order is in the database before memory knows of the wish; an old copy would have none.
+    hub.refresh_host(key).await?;
+    if hub.has_company() {
+        // Its refusal is final, so an old copy must not speak for it.
+        hub.learn_cluster(to).await?;
+    }
+    hub.host_turn(key, Need::Row, &Ask::hub(), |scene| finish_turn(scene, to))
+        .await
+}
+
+fn finish_turn(scene: &Scene<'_>, to: ClusterId) -> Result<Turn, Error> {
+    let refused = match target(scene, to) {
+        Ok(_) => None,
+        Err(Error::Refused(refused)) => Some(refused),
+        Err(error) => return Err(error),
+    };
+    Ok(scene.plain(scene.next(&Event::FinishMove { to, refused })?))
+}
+
 pub fn bind_turn(scene: &Scene<'_>, to: ClusterId) -> Result<Turn, Error> {
     if scene.host.cluster.is_none() {
         target(scene, to)?;

@@ -1,6 +1,7 @@
 //! An agent asks for work: the busiest request of all, answered from memory unless something changed.
 
 use crate::Hub;
+use crate::carry;
 use crate::error::Error;
 use crate::index::{Slot, skew};
 use crate::steps;
@@ -34,7 +35,9 @@ pub async fn host_poll(
     if row.connected && !row.connection_timed_out && !new_agent && !new_skew && !agent_stays {
         return told(hub, steps::of(hub, &slot, &row, now), &slot, ask).await;
     }
-    let row = checked_in(hub, key, agent_version, ask).await?;
+    let (its_hub, its_ask, version) = (hub.clone(), ask.clone(), agent_version.map(str::to_owned));
+    let row =
+        carry::through(async move { checked_in(&its_hub, key, version.as_deref(), &its_ask).await }).await?;
     told(hub, steps::of(hub, &slot, &row, now), &slot, ask).await
 }
 
@@ -49,11 +52,20 @@ fn stranger(hub: &Hub, key: HostKey) -> Result<StepsView, Error> {
 
 /// That an agent is told to replace itself, and by what a host is installed, is worth a line of history.
 async fn told(hub: &Hub, steps: StepsView, slot: &Slot, ask: &Ask) -> Result<StepsView, Error> {
-    if steps::is_upgrade(&steps) {
-        upgrade_started(hub, slot.row().key(), ask).await?;
-    }
-    if steps::is_install(&steps) && slot.row().installer_version != hub.settings.images.installer {
-        installer_chosen(hub, slot.row().key(), ask).await?;
+    let (key, is_upgrade) = (slot.row().key(), steps::is_upgrade(&steps));
+    let is_first = steps::is_install(&steps) && slot.row().installer_version != hub.settings.images.installer;
+    if is_upgrade || is_first {
+        let (hub, ask) = (hub.clone(), ask.clone());
+        carry::through(async move {
+            if is_upgrade {
+                upgrade_started(&hub, key, &ask).await?;
+            }
+            if is_first {
+                installer_chosen(&hub, key, &ask).await?;
+            }
+            Ok::<_, Error>(())
+        })
+        .await?;
     }
     Ok(steps)
 }

@@ -10,6 +10,7 @@ use muster_domain::refusal::{Class, Refused};
 use muster_domain::{HostKey, Severity};
 use muster_store::Commit;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
     let mut last = None;
@@ -18,7 +19,10 @@ pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> R
         takes_registrations(&pool)?;
         let tried = match hub.index.slot(key) {
             Some(_) => again(hub, key, &pool, agent, ask).await,
-            None => first_time(hub, key, &pool, agent, ask).await,
+            None => match has_room(hub, &pool) {
+                Ok(()) => first_time(hub, key, &pool, agent, ask).await,
+                Err(refused) => Err(refused.into()),
+            },
         };
         match tried {
             // Somebody registered the same machine in this very moment, or its cluster changed.
@@ -64,6 +68,31 @@ fn takes_registrations(pool: &InfraEnv) -> Result<(), Error> {
     Ok(())
 }
 
+/// Hosts that are known may always come back; some that arrive in the same moment may be more than the limit says. The
+/// agent keeps asking: it is let in when there is room.
+fn has_room(hub: &Hub, pool: &InfraEnv) -> Result<(), Refused> {
+    let most = hub.settings.most_hosts;
+    let (code, reason, flag) = if hub.index.count_of_infra_env(pool.id) >= most.in_infra_env {
+        let reason = format!(
+            "InfraEnv {} has {} hosts, as many as it may have.",
+            pool.name, most.in_infra_env
+        );
+        ("infra-env-is-full", reason, "--max-hosts-per-infra-env")
+    } else if hub.index.counts().0 >= most.in_hub {
+        let reason = format!("This hub has {} hosts, as many as it may have.", most.in_hub);
+        ("hub-is-full", reason, "--max-hosts")
+    } else {
+        return Ok(());
+    };
+    // Whoever fills a hub with hosts must not fill its log, too.
+    let minute = hub.now().as_second() / 60;
+    if hub.told_full.swap(minute, Ordering::Relaxed) != minute {
+        tracing::warn!(infra_env = %pool.id, "hosts are not registered: {reason}");
+    }
+    let next = format!("Delete hosts that are gone, or start the hub with a larger {flag}.");
+    Err(Refused::new(Class::Unavailable, code, reason, next))
+}
+
 async fn again(hub: &Hub, key: HostKey, pool: &InfraEnv, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
     let event = Event::Registered {
         agent_version: agent.into(),
@@ -103,7 +132,7 @@ async fn first_time(
     host.booted_version.clone_from(&pool.openshift_version);
     host.user.clone_from(&pool.user);
     host.org.clone_from(&pool.org);
-    host.status_info = words::standing(host.status()).into();
+    host.status_info = words::of(&host).into();
     if let Some(cluster) = &cluster {
         join(&mut host, cluster);
     }

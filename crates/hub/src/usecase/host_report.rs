@@ -16,6 +16,7 @@ use muster_domain::checks::reports::{
 use muster_domain::host::machine::{self, Verdict};
 use muster_domain::host::steps::Step;
 use muster_domain::host::{Event, Host, Media, Report, disks, rules};
+use muster_domain::input::bounds;
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
 use muster_domain::{HostKey, Severity};
@@ -23,6 +24,7 @@ use muster_store::Commit;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What the agent says when it cannot read the media it runs from.
@@ -184,12 +186,17 @@ async fn inventory(hub: &Hub, key: HostKey, slot: &Slot, output: &str, ask: &Ask
         slot.live.heard_machine(hub.now());
         return Ok(());
     }
-    let parsed = Inventory::parse(output).map_err(Error::BadReport)?;
-    if parsed.cpu.is_none() && !parsed.disks.is_empty() {
-        return Err(Error::BadReport(
-            "the inventory lists disks but no `cpu`: send the whole inventory".into(),
-        ));
-    }
+    let parsed = match readable(output) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            // The agent only logs the refusal: people are told by the checks.
+            slot.live.inventory_broken.store(true, Ordering::Relaxed);
+            let measured = |scene: &Scene<'_>| scene.measured(scene.unchanged(), Stored::new());
+            hub.host_turn(key, Need::Reports, ask, measured).await?;
+            return Err(error);
+        }
+    };
+    slot.live.inventory_broken.store(false, Ordering::Relaxed);
     hub.host_turn(key, Need::Reports, ask, |scene| {
         if !rules::takes_inventory(&scene.host) {
             return Ok(scene.plain(scene.next(&Event::CheckedIn)?));
@@ -213,6 +220,16 @@ async fn inventory(hub: &Hub, key: HostKey, slot: &Slot, output: &str, ask: &Ask
         slot.live.heard_machine(hub.now());
     }
     Ok(())
+}
+
+fn readable(output: &str) -> Result<Inventory, Error> {
+    let parsed = Inventory::reported(output).map_err(Error::BadReport)?;
+    if parsed.cpu.is_none() && !parsed.disks.is_empty() {
+        return Err(Error::BadReport(
+            "the inventory lists disks but no `cpu`: send the whole inventory".into(),
+        ));
+    }
+    Ok(parsed)
 }
 
 fn take_inventory(
@@ -324,6 +341,7 @@ async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: 
             let entry = scene.host.entry("disk_speed_slower_than_supported", Severity::Warning, text);
             decision.journal.push(entry);
         }
+        fits(&all, &path)?;
         all.insert(
             path.clone(),
             DiskInfo {
@@ -355,6 +373,7 @@ async fn images(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<(), 
             decision
                 .journal
                 .push(scene.host.entry("image_status_updated", Severity::Info, text));
+            fits(&all, &image.name)?;
             all.insert(image.name.clone(), image.clone());
         }
         scene.measured(decision, Stored::from([(Report::ImagesStatus, write(&all))]))
@@ -450,8 +469,19 @@ async fn upgrade_failed(hub: &Hub, key: HostKey, about: &str, ask: &Ask) -> Resu
 }
 
 fn read<T: DeserializeOwned>(output: &str) -> Result<T, Error> {
-    serde_json::from_str(output)
-        .map_err(|error| Error::BadReport(format!("the step's output cannot be read: {error}")))
+    bounds::reported(output)
+        .map_err(|why| Error::BadReport(format!("the step's output cannot be read: {why}")))
+}
+
+/// What is known adds up over many reports, each of which may be of something else.
+fn fits<T>(known: &BTreeMap<String, T>, name: &str) -> Result<(), Error> {
+    if known.len() < bounds::RESULTS || known.contains_key(name) {
+        return Ok(());
+    }
+    Err(Error::BadReport(format!(
+        "results for {} things are known of this host already: report on those",
+        bounds::RESULTS
+    )))
 }
 
 fn write<T: Serialize>(value: &T) -> String {

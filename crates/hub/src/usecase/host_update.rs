@@ -263,6 +263,7 @@ async fn setting(
         if host == scene.host {
             return Ok(scene.plain(decision(host)));
         }
+        rules::editable(&scene.host)?;
         host.updated_at = scene.now;
         let mut decision = decision(host);
         let text = format!("Host {}: {what} changed.", decision.host.name());

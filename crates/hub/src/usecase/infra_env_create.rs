@@ -3,6 +3,7 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
+use crate::usecase::cluster_update;
 use crate::usecase::infra_env_edition::edition_name;
 use crate::usecase::infra_env_network::{fits_the_image_type, network_text, networks_of};
 use flate2::{Compression, write::GzEncoder};
@@ -132,7 +133,7 @@ fn new_infra_env(hub: &Hub, id: InfraEnvId, wish: &CreateInfraEnv, ask: &Ask) ->
         email_domain: ask.caller.email_domain.clone(),
     };
     if let Some(wanted) = &wish.proxy {
-        put_proxy(&mut infra_env.proxy, wanted);
+        put_proxy(&mut infra_env.proxy, wanted)?;
     }
     infra_env.fill_time_sources(&hub.settings.default_ntp);
     agrees(&infra_env)?;
@@ -197,15 +198,13 @@ pub fn override_text(text: &str) -> Result<String, Invalid> {
 }
 
 /// Fields that are absent stay as they are.
-pub fn put_proxy(proxy: &mut Proxy, wanted: &wire::Proxy) {
-    let put = |field: &mut String, wanted: &Option<String>| {
-        if let Some(wanted) = wanted {
-            field.clone_from(wanted);
-        }
-    };
-    put(&mut proxy.http, &wanted.http_proxy);
-    put(&mut proxy.https, &wanted.https_proxy);
-    put(&mut proxy.no, &wanted.no_proxy);
+pub fn put_proxy(proxy: &mut Proxy, wanted: &wire::Proxy) -> Result<(), Invalid> {
+    cluster_update::put_proxy("proxy.http_proxy", &mut proxy.http, &wanted.http_proxy)?;
+    cluster_update::put_proxy("proxy.https_proxy", &mut proxy.https, &wanted.https_proxy)?;
+    if let Some(wanted) = &wanted.no_proxy {
+        proxy.no.clone_from(wanted);
+    }
+    Ok(())
 }
 
 /// The stored JSON text; an empty list clears.

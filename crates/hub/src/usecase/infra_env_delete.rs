@@ -50,7 +50,7 @@ pub fn may_delete(hub: &Hub, infra_env: &InfraEnv) -> Result<(), Refused> {
             Class::Invalid,
             "pool-has-hosts",
             format!("InfraEnv {} still has {count} host(s).", infra_env.name),
-            "Delete its hosts first.",
+            "Delete its hosts first, or all that were never lent together with it: muster infra-env delete --with-hosts.",
         )),
     }
 }

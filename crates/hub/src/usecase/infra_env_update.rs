@@ -140,7 +140,7 @@ fn apply(hub: &Hub, infra_env: &mut InfraEnv, wish: &UpdateInfraEnv) -> Result<(
         infra_env.image_type = image_type(word);
     }
     if let Some(proxy) = &wish.proxy {
-        put_proxy(&mut infra_env.proxy, proxy);
+        put_proxy(&mut infra_env.proxy, proxy)?;
     }
     if let Some(text) = &wish.additional_ntp_sources {
         infra_env.additional_ntp_sources.clone_from(text);

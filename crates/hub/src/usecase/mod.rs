@@ -25,6 +25,7 @@ pub mod host_update;
 pub mod ignition_upload;
 pub mod infra_env_create;
 pub mod infra_env_delete;
+pub mod infra_env_delete_hosts;
 pub mod infra_env_edition;
 pub mod infra_env_network;
 pub mod infra_env_update;

@@ -1,5 +1,6 @@
 //! Wakes up when the next host is due, not every few seconds for all of them.
 
+use super::pass::{Failed, Pass};
 use crate::Hub;
 use crate::error::Error;
 use crate::index::Slot;
@@ -15,7 +16,7 @@ const TOGETHER: usize = 64;
 
 pub async fn run(hub: Hub) {
     loop {
-        hub.workers.begins("deadlines", hub.now());
+        hub.workers.begins("deadlines");
         let result = once(&hub).await.map(drop);
         hub.workers.note("deadlines", hub.now(), &result);
         let wait = if result.is_err() {
@@ -49,41 +50,42 @@ pub fn plan_anew(hub: &Hub) {
     }
 }
 
-/// Handles every host that is due now; says how many really were.
-pub async fn once(hub: &Hub) -> Result<usize, Error> {
-    // After a failure nothing new is begun, and what is under way ends.
-    let broken = AtomicBool::new(false);
-    let due = std::iter::from_fn(|| match broken.load(Ordering::Relaxed) {
+/// Handles every host that is due now; says how many really were. One that fails keeps nobody else.
+pub async fn once(hub: &Hub) -> Result<usize, Failed> {
+    // When everything fails nothing new is begun, and what is under way ends.
+    let hopeless = AtomicBool::new(false);
+    let due = std::iter::from_fn(|| match hopeless.load(Ordering::Relaxed) {
         true => None,
         false => hub.agenda.pop_due(hub.now().as_microsecond()),
     });
     let mut turns = stream::iter(due)
-        .map(|(at, key)| turn(hub, at, key))
+        .map(|(_, key)| async move { (key, turn(hub, key).await) })
         .buffer_unordered(TOGETHER);
-    let mut handled = Ok(0);
-    while let Some(done) = turns.next().await {
-        match (done, &mut handled) {
-            (Ok(was_due), Ok(count)) => *count += usize::from(was_due),
-            (Err(error), Ok(_)) => {
-                broken.store(true, Ordering::Relaxed);
-                handled = Err(error);
-            }
-            (_, Err(_)) => {}
-        }
+    let mut pass = Pass::default();
+    while let Some((key, done)) = turns.next().await {
+        pass.note(format_args!("host {key}"), done);
+        hopeless.store(pass.is_hopeless(), Ordering::Relaxed);
     }
-    handled
+    pass.end()
 }
 
-/// One host whose time may have come; `false` when it had not. After a failure it is on the agenda again.
-async fn turn(hub: &Hub, at: i64, key: HostKey) -> Result<bool, Error> {
+/// One host whose time may have come; `false` when it had not. After a failure it is tried again later.
+async fn turn(hub: &Hub, key: HostKey) -> Result<bool, Error> {
     let Some(slot) = hub.index.slot(key) else {
+        hub.resting.hosts.worked(&key);
         return Ok(false);
     };
     slot.live.queued_micros.store(i64::MAX, Ordering::Relaxed);
     let done = due(hub, &slot, key).await;
     match &done {
-        Ok(_) => hub.remind(&slot),
-        Err(_) => hub.agenda.add(at, key),
+        Ok(_) => {
+            hub.resting.hosts.worked(&key);
+            hub.remind(&slot);
+        }
+        Err(_) => {
+            let again = hub.resting.hosts.failed(key, hub.now());
+            hub.agenda.add(again.as_microsecond(), key);
+        }
     }
     done
 }

@@ -1,5 +1,6 @@
-//! Writes signs of life to the database in batches; a crash loses at most the last of them.
+//! Writes signs of life to the database in batches, of which a crash loses at most the last, and takes out what is too old.
 
+use super::pass::{Failed, Pass};
 use crate::Hub;
 use crate::error::Error;
 use jiff::SignedDuration;
@@ -12,24 +13,45 @@ const TOMBSTONES: SignedDuration = SignedDuration::from_hours(72);
 /// Followers of the feed that were away longer must read everything anew.
 const CHANGES: SignedDuration = SignedDuration::from_hours(7 * 24);
 const ROWS: usize = 5_000;
+/// Steps of a few megabytes in which the file gives back what was deleted.
+const SHRINKS: usize = 32;
 
 pub async fn run(hub: Hub) {
     loop {
         tokio::time::sleep(EVERY).await;
-        hub.workers.begins("flush", hub.now());
+        hub.workers.begins("flush");
         let result = once(&hub).await;
         hub.workers.note("flush", hub.now(), &result);
     }
 }
 
-pub async fn once(hub: &Hub) -> Result<(), Error> {
-    let seen = hub.index.take_unflushed();
-    for rows in seen.chunks(ROWS) {
-        hub.store.checkins_flush(rows).await?;
-    }
+/// Each of these is done even if another one fails.
+pub async fn once(hub: &Hub) -> Result<(), Failed> {
+    let mut pass = Pass::default();
+    pass.note("signs of life", signs_of_life(hub).await);
     let now = hub.now();
-    hub.store.tombstones_prune(now - TOMBSTONES).await?;
     hub.index.forget_tombstones(now - TOMBSTONES);
-    hub.store.changes_prune(now - CHANGES).await?;
-    Ok(())
+    let old = hub.store.tombstones_prune(now - TOMBSTONES).await;
+    pass.note("old tombstones", old.map(|_| true).map_err(Error::from));
+    let old = hub.store.changes_prune(now - CHANGES).await;
+    pass.note("old changes", old.map(|_| true).map_err(Error::from));
+    let history = SignedDuration::from_hours(24 * i64::from(hub.settings.event_days));
+    let old = hub.store.events_prune(now - history).await;
+    pass.note("old events", old.map(|_| true).map_err(Error::from));
+    let shrunk = hub.store.shrink(SHRINKS).await;
+    pass.note("the size of the file", shrunk.map(|_| true).map_err(Error::from));
+    pass.end().map(drop)
+}
+
+async fn signs_of_life(hub: &Hub) -> Result<bool, Error> {
+    let seen = hub.index.take_unflushed();
+    for (chunk, rows) in seen.chunks(ROWS).enumerate() {
+        if let Err(error) = hub.store.checkins_flush(rows).await {
+            // They are written with the next ones.
+            let rest = seen.iter().skip(chunk * ROWS);
+            hub.index.keep_unflushed(rest.map(|(key, _, _)| *key));
+            return Err(error.into());
+        }
+    }
+    Ok(true)
 }

@@ -1,5 +1,6 @@
 //! Wakes up when a cluster's time is over: an installation that takes too long ends with a reason.
 
+use super::pass::{Failed, Pass};
 use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 pub async fn run(hub: Hub) {
     loop {
-        hub.workers.begins("limits", hub.now());
+        hub.workers.begins("limits");
         let result = once(&hub).await.map(drop);
         hub.workers.note("limits", hub.now(), &result);
         let wait = match (&result, hub.cluster_agenda.next_micros()) {
@@ -38,19 +39,25 @@ pub fn plan_anew(hub: &Hub) {
     }
 }
 
-/// Handles every cluster that is due now; says how many really were.
-pub async fn once(hub: &Hub) -> Result<usize, Error> {
-    let mut handled = 0;
-    while let Some((at, id)) = hub.cluster_agenda.pop_due(hub.now().as_microsecond()) {
-        match due(hub, id).await {
-            Ok(was_due) => handled += usize::from(was_due),
-            Err(error) => {
-                hub.cluster_agenda.add(at, id);
-                return Err(error);
+/// Handles every cluster that is due now; says how many really were. One that fails is tried again later, and keeps
+/// nobody else.
+pub async fn once(hub: &Hub) -> Result<usize, Failed> {
+    let mut pass = Pass::default();
+    while let Some((_, id)) = hub.cluster_agenda.pop_due(hub.now().as_microsecond()) {
+        let done = due(hub, id).await;
+        match &done {
+            Ok(_) => hub.resting.limits.worked(&id),
+            Err(_) => {
+                let again = hub.resting.limits.failed(id, hub.now());
+                hub.cluster_agenda.add(again.as_microsecond(), id);
             }
         }
+        pass.note(format_args!("cluster {id}"), done);
+        if pass.is_hopeless() {
+            break;
+        }
     }
-    Ok(handled)
+    pass.end()
 }
 
 /// The agenda may name a time that is not true any more; the cluster itself knows.

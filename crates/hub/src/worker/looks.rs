@@ -1,6 +1,8 @@
 //! Looks at clusters in which something changed; many changes make one look.
 
+use super::pass::{Failed, Pass};
 use crate::Hub;
+use crate::behind::Look;
 use crate::error::Error;
 use crate::usecase::cluster_look::cluster_look;
 use crate::worker::PULSE;
@@ -13,7 +15,7 @@ const LONGEST_REST: Duration = Duration::from_secs(1);
 pub async fn run(hub: Hub) {
     loop {
         let started = Instant::now();
-        hub.workers.begins("cluster-looks", hub.now());
+        hub.workers.begins("cluster-looks");
         let result = once(&hub).await.map(drop);
         hub.workers.note("cluster-looks", hub.now(), &result);
         // Looks at large clusters take an eighth of the time at most: what changes meanwhile waits for one look.
@@ -23,38 +25,55 @@ pub async fn run(hub: Hub) {
             (started.elapsed() * 7).min(LONGEST_REST)
         };
         tokio::time::sleep(rest).await;
+        let retry = hub.behind.rests.next(hub.now());
         tokio::select! {
-            () = hub.dirty_bell.notified() => {}
-            () = tokio::time::sleep(PULSE) => {}
+            () = hub.behind.bell.notified() => {}
+            () = tokio::time::sleep(retry.unwrap_or(PULSE).min(PULSE)) => {}
         }
     }
 }
 
 /// Every cluster is looked at: which ones were in hand is not known any more.
 pub fn plan_anew(hub: &Hub) {
-    hub.looked();
     hub.index
         .clusters()
         .iter()
         .for_each(|cluster| hub.mark_dirty(cluster.id));
 }
 
-pub async fn once(hub: &Hub) -> Result<usize, Error> {
-    let clusters = hub.take_dirty();
-    let done = all(hub, &clusters).await;
-    hub.looked();
-    done.map(|()| clusters.len())
-}
-
-async fn all(hub: &Hub, clusters: &[ClusterId]) -> Result<(), Error> {
-    let mut pending = clusters.iter();
-    while let Some(id) = pending.next() {
-        if let Err(error) = cluster_look(hub, *id).await {
-            // Nothing is forgotten: this one and the rest are looked at again.
-            hub.mark_dirty(*id);
-            pending.for_each(|id| hub.mark_dirty(*id));
-            return Err(error);
+/// Looks at every cluster that is behind. One that fails does not keep the others, and rests before it is tried again.
+pub async fn once(hub: &Hub) -> Result<usize, Failed> {
+    let mut pass = Pass::default();
+    for id in hub.behind.due(hub.now()) {
+        let looked = catch_up(hub, id).await;
+        pass.note(named(hub, id), looked);
+        if pass.is_hopeless() {
+            break;
         }
     }
-    Ok(())
+    pass.end()
+}
+
+fn named(hub: &Hub, id: ClusterId) -> String {
+    match hub.index.cluster(id) {
+        Some(cluster) => format!("cluster {} ({id})", cluster.name),
+        None => format!("cluster {id}"),
+    }
+}
+
+/// One look at a cluster, if something changed since the last one began. Whoever looks at it already is waited for.
+pub async fn catch_up(hub: &Hub, id: ClusterId) -> Result<bool, Error> {
+    let gate = hub.behind.gate(id);
+    let _turn = gate.lock().await;
+    let Some(look) = Look::begin(hub, id) else {
+        return Ok(false);
+    };
+    match cluster_look(hub, id).await? {
+        Some(_) => look.worked(),
+        None => {
+            look.worked();
+            hub.behind.forget(id);
+        }
+    }
+    Ok(true)
 }

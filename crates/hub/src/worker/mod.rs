@@ -7,18 +7,20 @@ pub mod limits;
 pub mod load;
 pub mod looks;
 pub mod outbox;
+pub mod pass;
 
 mod supervise;
 
 use crate::Hub;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
+use muster_domain::{ClusterId, HostKey};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// A worker that has not begun a run for so long does not work any more.
-const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// Workers without anything to do show this often that they are there.
 const PULSE: Duration = Duration::from_secs(60);
 
@@ -30,28 +32,28 @@ pub struct Board(Mutex<BTreeMap<&'static str, Worker>>);
 pub struct Worker {
     pub runs: u64,
     pub failures: u64,
-    /// Only of workers that were started.
-    pub begun_at: Option<Timestamp>,
+    /// Only of workers that were started. Not by the clock that people set.
+    pub begun: Option<Instant>,
     pub last_run_at: Option<Timestamp>,
     pub last_error: Option<String>,
 }
 
 impl Board {
     /// A run begins.
-    pub fn begins(&self, name: &'static str, at: Timestamp) {
+    pub fn begins(&self, name: &'static str) {
         let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        board.entry(name).or_default().begun_at = Some(at);
+        board.entry(name).or_default().begun = Some(Instant::now());
     }
 
     /// The first worker that was started and has not begun a run for too long.
-    pub fn stuck(&self, now: Timestamp) -> Option<&'static str> {
+    pub fn stuck(&self, now: Instant) -> Option<&'static str> {
         let board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         board
             .iter()
             .find(|(_, worker)| {
                 worker
-                    .begun_at
-                    .is_some_and(|at| now.duration_since(at) > PATIENCE)
+                    .begun
+                    .is_some_and(|begun| now.saturating_duration_since(begun) > PATIENCE)
             })
             .map(|(name, _)| *name)
     }
@@ -77,6 +79,14 @@ impl Board {
     }
 }
 
+/// What workers failed at, and when they try it again.
+#[derive(Debug, Default)]
+pub struct Resting {
+    pub hosts: pass::Rests<HostKey>,
+    pub limits: pass::Rests<ClusterId>,
+    pub changes: pass::Rests<feed::Subject>,
+}
+
 /// Starts all of them; they end when the set is dropped.
 pub fn start(hub: &Hub) -> JoinSet<()> {
     let mut workers = JoinSet::new();
@@ -94,9 +104,7 @@ pub fn start(hub: &Hub) -> JoinSet<()> {
     keep("outbox", |hub| Box::pin(outbox::run(hub)), |_| ());
     keep("files", |hub| Box::pin(outbox::run_files(hub)), |_| ());
     keep("flush", |hub| Box::pin(flush::run(hub)), |_| ());
-    if hub.has_company() {
-        keep("feed", |hub| Box::pin(feed::run(hub)), |_| ());
-    }
+    keep("feed", |hub| Box::pin(feed::run(hub)), |_| ());
     workers
 }
 
@@ -109,5 +117,21 @@ pub async fn settle(hub: &Hub) -> Result<(), crate::Error> {
         if due + looked + sent == 0 {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_has_not_begun_a_run_for_minutes_stands_still() {
+        let (board, start) = (Board::default(), Instant::now());
+        board.note("never-started", Timestamp::UNIX_EPOCH, &Ok::<(), String>(()));
+        board.begins("flush");
+        assert_eq!(board.stuck(start + Duration::from_secs(4 * 60)), None);
+        assert_eq!(board.stuck(start + Duration::from_secs(6 * 60)), Some("flush"));
+        board.begins("flush");
+        assert_eq!(board.stuck(Instant::now()), None);
     }
 }

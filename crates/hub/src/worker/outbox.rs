@@ -1,12 +1,12 @@
 //! Carries out what decisions promised; each effect may run twice and is done once.
 
+use super::pass::{Failed, Pass};
 use crate::Hub;
 use crate::error::Error;
-use crate::turn::{Ask, Need};
 use crate::usecase::cluster_files::{files_drop, files_make};
-use crate::usecase::host_bind::host_bind;
+use crate::usecase::host_bind::finish_move;
 use jiff::SignedDuration;
-use muster_domain::host::{Effect, Event};
+use muster_domain::host::Effect;
 use muster_store::{Commit, OutboxItem, OutboxRetry};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,8 +21,8 @@ const FILES_AT_ONCE: usize = 4;
 /// Does at once what can be done at once.
 pub async fn run(hub: Hub) {
     loop {
-        hub.workers.begins("outbox", hub.now());
-        let result = quick(&hub).await.map(drop);
+        hub.workers.begins("outbox");
+        let result = pass(&hub, false).await.map(drop);
         hub.workers.note("outbox", hub.now(), &result);
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
@@ -36,7 +36,7 @@ pub async fn run_files(hub: Hub) {
     let mut jobs = JoinSet::new();
     let mut under_way = UnderWay::new();
     loop {
-        hub.workers.begins("files", hub.now());
+        hub.workers.begins("files");
         let result = start_files(&hub, &mut jobs, &mut under_way).await;
         hub.workers.note("files", hub.now(), &result);
         tokio::select! {
@@ -86,21 +86,26 @@ async fn ended_badly(hub: &Hub, job: Option<OutboxItem>, error: &JoinError) -> R
     }
 }
 
-async fn quick(hub: &Hub) -> Result<usize, Error> {
-    let jobs = due(hub, false).await?;
+/// What was ordered and fails is tried again later; what cannot even be noted down is still an order.
+async fn pass(hub: &Hub, slow: bool) -> Result<usize, Failed> {
+    let mut pass = Pass::default();
+    let jobs = due(hub, slow).await.unwrap_or_else(|error| {
+        pass.note("the list of orders", Err(error));
+        Vec::new()
+    });
     for job in &jobs {
-        carry_out(hub, job).await?;
+        let done = carry_out(hub, job).await.map(|()| true);
+        pass.note(format_args!("order {}", job.id), done);
+        if pass.is_hopeless() {
+            break;
+        }
     }
-    Ok(jobs.len())
+    pass.end()
 }
 
 /// Everything, in its order: what a simulation calls.
-pub async fn once(hub: &Hub) -> Result<usize, Error> {
-    let jobs = due(hub, true).await?;
-    for job in &jobs {
-        carry_out(hub, job).await?;
-    }
-    Ok(jobs.len() + quick(hub).await?)
+pub async fn once(hub: &Hub) -> Result<usize, Failed> {
+    Ok(pass(hub, true).await? + pass(hub, false).await?)
 }
 
 async fn due(hub: &Hub, slow: bool) -> Result<Vec<OutboxItem>, Error> {
@@ -123,32 +128,10 @@ async fn carry_out(hub: &Hub, job: &OutboxItem) -> Result<(), Error> {
 
 async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {
     match effect {
-        Effect::FinishMove { host, to } => {
-            // The order is in the database before memory knows of the wish; an old copy would have none.
-            hub.refresh_host(*host).await?;
-            let still_wanted = hub
-                .index
-                .host(*host)
-                .is_some_and(|known| known.moving_to == Some(*to));
-            if !still_wanted {
-                return Ok(());
-            }
-            hub.meet_cluster(*to).await?;
-            match host_bind(hub, *host, *to, &Ask::hub()).await {
-                Ok(_) | Err(Error::Missing { .. }) => Ok(()),
-                Err(Error::Refused(refused)) => {
-                    let event = Event::MoveAbandoned {
-                        why: refused.to_string(),
-                    };
-                    hub.host_turn(*host, Need::Row, &Ask::hub(), |scene| {
-                        Ok(scene.plain(scene.next(&event)?))
-                    })
-                    .await?;
-                    Ok(())
-                }
-                Err(error) => Err(error),
-            }
-        }
+        Effect::FinishMove { host, to } => match finish_move(hub, *host, *to).await {
+            Ok(_) | Err(Error::Missing { .. }) => Ok(()),
+            Err(error) => Err(error),
+        },
         Effect::MakeFiles { cluster, attempt } => files_make(hub, *cluster, *attempt).await,
         Effect::DropFiles { cluster } => files_drop(hub, *cluster).await,
     }

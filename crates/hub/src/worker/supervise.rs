@@ -16,7 +16,7 @@ const BREATH: Duration = Duration::from_secs(1);
 /// Runs a worker for ever. `again` puts back what it had taken in hand when it died.
 pub async fn keep(hub: Hub, name: &'static str, run: fn(Hub) -> Run, again: fn(&Hub)) {
     loop {
-        hub.workers.begins(name, hub.now());
+        hub.workers.begins(name);
         let died = AssertUnwindSafe(run(hub.clone())).catch_unwind().await;
         let why = match died {
             Ok(()) => "it ended by itself".to_owned(),
@@ -51,7 +51,7 @@ mod tests {
             if LIVES.fetch_add(1, Ordering::Relaxed) < 2 {
                 panic!("a bad cluster");
             }
-            hub.dirty_bell.notify_one();
+            hub.behind.bell.notify_one();
             std::future::pending().await
         })
     }
@@ -65,7 +65,7 @@ mod tests {
         let worker = tokio::spawn(keep(hub.clone(), "mortal", mortal, |_| {
             PUT_BACK.fetch_add(1, Ordering::Relaxed);
         }));
-        hub.dirty_bell.notified().await;
+        hub.behind.bell.notified().await;
         worker.abort();
         let (_, seen) = hub
             .workers

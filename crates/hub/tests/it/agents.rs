@@ -202,3 +202,175 @@ async fn the_password_of_a_power_controller_is_never_shown_again() {
     let refused = door.ask(Method::PATCH, &path, Some(&echo)).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text);
 }
+
+/// What the generated client of each operation can read. The reason that comes with another status is lost on it.
+const KNOWN: [(&str, &[u16]); 5] = [
+    ("register", &[400, 401, 403, 404, 405, 409, 500, 501, 503]),
+    ("poll", &[401, 403, 404, 405, 500, 501, 503]),
+    ("step reply", &[400, 401, 403, 404, 405, 500, 501, 503]),
+    ("progress", &[401, 403, 404, 405, 500, 503]),
+    ("logs progress", &[401, 403, 404, 405, 409, 500, 501, 503]),
+];
+
+/// Answered as the recorded service answers it: an installer sends what was answered by a 5xx again.
+const AS_RECORDED: [(&str, u16); 2] = [("progress", 400), ("progress", 409)];
+
+#[tokio::test]
+async fn the_reason_of_every_refusal_reaches_the_agent() {
+    let door = Door::open().await;
+    let pool = door.infra_env("pool").await;
+    let (nowhere, nobody) = (Uuid::from_u128(0xdead), Uuid::from_u128(0xbeef));
+    let host = door.worker(pool, 1).await;
+    let path = |pool: Uuid, host: Uuid| format!("{V2}/infra-envs/{pool}/hosts/{host}");
+    let step = |output: &str| json!({ "step_type": "inventory", "step_id": "inventory-1", "exit_code": 0, "output": output });
+    let stage = json!({ "current_stage": "Rebooting" });
+    let logs = json!({ "logs_state": "collecting" });
+    let asked = [
+        (
+            "register",
+            Method::POST,
+            format!("{V2}/infra-envs/{nowhere}/hosts"),
+            Some(json!({ "host_id": host })),
+        ),
+        (
+            "poll",
+            Method::GET,
+            format!("{}/instructions", path(nowhere, host)),
+            None,
+        ),
+        (
+            "step reply",
+            Method::POST,
+            format!("{}/instructions", path(nowhere, host)),
+            Some(step("{}")),
+        ),
+        (
+            "step reply",
+            Method::POST,
+            format!("{}/instructions", path(pool, nobody)),
+            Some(step("{}")),
+        ),
+        (
+            "step reply",
+            Method::POST,
+            format!("{}/instructions", path(pool, host)),
+            Some(step("no JSON")),
+        ),
+        (
+            "progress",
+            Method::PUT,
+            format!("{}/progress", path(pool, nobody)),
+            Some(stage.clone()),
+        ),
+        (
+            "progress",
+            Method::PUT,
+            format!("{}/progress", path(pool, host)),
+            Some(stage),
+        ),
+        (
+            "logs progress",
+            Method::PUT,
+            format!("{}/logs-progress", path(pool, nobody)),
+            Some(logs),
+        ),
+    ];
+    for (operation, method, path, body) in asked {
+        let answer = door.ask(method, &path, body.as_ref()).await;
+        let status = answer.status.as_u16();
+        assert!(status >= 400, "{operation} {path}: {status}");
+        let known = KNOWN
+            .iter()
+            .any(|(name, known)| *name == operation && known.contains(&status));
+        assert!(
+            known || AS_RECORDED.contains(&(operation, status)),
+            "{operation} {path}: {status} {}",
+            answer.text
+        );
+        let reason = answer.body["reason"].as_str().unwrap_or_default();
+        assert!(!reason.is_empty(), "{operation} {path}: {}", answer.text);
+    }
+    let poll = door.get(&format!("{}/instructions", path(nowhere, host))).await;
+    assert_eq!(poll.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(poll.text.contains("There is no InfraEnv"), "{}", poll.text);
+}
+
+#[tokio::test]
+async fn a_host_that_only_waits_says_by_name_for_what() {
+    let door = Door::open().await;
+    let pool = door.infra_env("pool").await;
+    let id = door.worker(pool, 1).await;
+    let cluster = door.cluster("alpha").await;
+    let vips =
+        json!({ "api_vips": [{ "ip": "192.168.7.100" }], "ingress_vips": [{ "ip": "192.168.7.101" }] });
+    let path = format!("{V2}/clusters/{cluster}");
+    let changed = door.ask(Method::PATCH, &path, Some(&vips)).await;
+    assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.text);
+    assert_eq!(door.bind(pool, id, cluster).await.status, StatusCode::OK);
+    door.register(pool, id).await;
+    reply(&door, pool, id, "inventory", 0, crate::door::inventory(1)).await;
+    let names = json!({ "resolutions": [{ "domain_name": "validateNoWildcardDNS.alpha.example.com", "cnames": [],
+        "ipv4_addresses": [], "ipv6_addresses": [] }] });
+    reply(&door, pool, id, "domain-resolution", 0, names).await;
+    steps(&door, pool, id).await;
+    let now = Timestamp::now().as_second();
+    door.get(&format!(
+        "{V2}/infra-envs/{pool}/hosts/{id}/instructions?timestamp={now}"
+    ))
+    .await;
+    door.settle().await;
+    let seen = host(&door, pool, id).await;
+    assert_eq!(seen["status"], "insufficient");
+    let group = "belongs-to-majority-group";
+    assert_eq!(
+        (
+            finding(&seen, "ntp-synced").as_str(),
+            finding(&seen, group).as_str()
+        ),
+        ("pending", "pending"),
+        "it was not asked yet"
+    );
+    let told = "Cannot be installed yet. Waiting for the check belongs-to-majority-group \
+                (until 3 hosts of the cluster have tried to reach each other)";
+    assert_eq!(seen["status_info"], told);
+    let explained = door
+        .get(&format!("{V1}/infra-envs/{pool}/hosts/{id}/explain"))
+        .await
+        .body;
+    assert_eq!(
+        explained["why"],
+        format!("{told} Waited for: belongs-to-majority-group.")
+    );
+    assert_eq!(explained["blockers"][0]["code"], group);
+    assert_eq!(explained["next_action"], "Wait for what the check says.");
+    let view = door.get(&path).await.body;
+    let said = view["status_info"].as_str().unwrap();
+    assert!(said.starts_with("Not ready for installation yet. "), "{said}");
+
+    // Once it has answered, it is a failure, but in nobody's way.
+    reply(&door, pool, id, "ntp-synchronizer", 1, Value::Null).await;
+    let seen = host(&door, pool, id).await;
+    assert_eq!(finding(&seen, "ntp-synced"), "failure");
+    let said = seen["status_info"].as_str().unwrap();
+    assert!(said.starts_with(told), "{said}");
+    assert!(
+        said.contains(" ; Not in the way: The host follows no time server"),
+        "{said}"
+    );
+    reply(
+        &door,
+        pool,
+        id,
+        "ntp-synchronizer",
+        0,
+        json!({ "ntp_sources": [{ "source_name": "a", "source_state": "synced" }] }),
+    )
+    .await;
+    assert_eq!(finding(&host(&door, pool, id).await, "ntp-synced"), "success");
+    reply(&door, pool, id, "ntp-synchronizer", 1, Value::Null).await;
+    assert_eq!(
+        finding(&host(&door, pool, id).await, "ntp-synced"),
+        "success",
+        "what it told before counts"
+    );
+}

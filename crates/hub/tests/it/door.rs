@@ -179,6 +179,11 @@ impl Door {
         answer.body["status"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// Runs the statement that the database understands, past the hub.
+    pub async fn tamper(&self, sqlite: &str, postgres: &str) {
+        self.place.tamper(sqlite, postgres).await;
+    }
+
     /// Does what the workers would do now.
     pub async fn settle(&self) {
         worker::settle(&self.hub).await.unwrap();
@@ -187,7 +192,7 @@ impl Door {
 
 const GIB: i64 = 1 << 30;
 
-fn inventory(number: u8) -> Value {
+pub fn inventory(number: u8) -> Value {
     json!({
         "hostname": format!("worker-{number}"),
         "bmc_address": "0.0.0.0",

@@ -1,8 +1,12 @@
 //! The history over REST v2.
 
 use crate::door::{Door, V1, V2};
+use crate::place::Place;
 use axum::http::{Method, StatusCode};
-use muster_domain::ClusterId;
+use jiff::{SignedDuration, Timestamp};
+use muster_domain::{ClusterId, Entry, Severity};
+use muster_hub::{Clock, worker};
+use muster_store::{Commit, EventQuery};
 use serde_json::json;
 
 #[tokio::test]
@@ -186,4 +190,42 @@ async fn approval_and_other_proxies_are_told_when_they_change() {
     assert_eq!(named(&door, &query, "proxy_settings_changed").await, 1);
     let all = door.get(&format!("{V2}/events?{query}")).await;
     assert!(!all.text.contains("pa55word"), "{}", all.text);
+}
+
+#[tokio::test]
+async fn an_answer_has_a_bound_and_says_how_many_there_are() {
+    let door = Door::open().await;
+    let most = usize::try_from(EventQuery::MOST).unwrap();
+    let lines = (0..most + 2).map(|number| Entry::new("test", Severity::Info, number.to_string()));
+    let commit = Commit {
+        journal: lines.collect(),
+        ..Commit::new(door.hub.now())
+    };
+    door.hub.store.commit(commit).await.unwrap();
+    for query in ["", "limit=-1", "limit=1000000"] {
+        let answer = door.get(&format!("{V2}/events?{query}")).await;
+        assert_eq!(answer.body.as_array().unwrap().len(), most, "{query}");
+        assert_eq!(answer.headers["event-count"], (most + 2).to_string().as_str());
+    }
+    let rest = door.get(&format!("{V2}/events?limit=-1&offset={most}")).await;
+    assert_eq!(rest.body.as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn history_is_kept_for_as_many_days_as_the_site_says() {
+    let clock = Clock::manual(Timestamp::from_second(1_800_000_000).unwrap());
+    let door = Door::with(Place::new().await, clock.clone(), |settings| {
+        settings.event_days = 30
+    })
+    .await;
+    door.infra_env("pool").await;
+    let count = async || {
+        worker::flush::once(&door.hub).await.unwrap();
+        let all = door.get(&format!("{V2}/events")).await;
+        all.body.as_array().unwrap().len()
+    };
+    clock.advance(SignedDuration::from_hours(29 * 24));
+    assert_ne!(count().await, 0);
+    clock.advance(SignedDuration::from_hours(2 * 24));
+    assert_eq!(count().await, 0);
 }

@@ -5,7 +5,10 @@
     reason = "a test that panics has failed, which is what it is for"
 )]
 
+mod abandoned;
 mod agents;
+mod bounds;
+mod caught_up;
 mod client;
 mod clusters;
 mod disk_choice;
@@ -13,6 +16,9 @@ mod docs;
 mod door;
 mod events;
 mod fake_installer;
+mod feed;
+mod findings;
+mod frozen;
 mod health;
 mod identity;
 mod ignition;
@@ -20,6 +26,7 @@ mod images;
 mod infra_envs;
 mod install_files;
 mod installation;
+mod listening;
 mod logs;
 mod manifests;
 mod networks;
@@ -27,6 +34,7 @@ mod openapi;
 mod operator;
 mod operators;
 mod place;
+mod pool_limits;
 mod races;
 mod recorded;
 mod replicas;
@@ -34,4 +42,5 @@ mod rest;
 mod restored;
 mod simulation;
 mod v1;
+mod workers;
 mod world;

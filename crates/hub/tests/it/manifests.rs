@@ -286,3 +286,52 @@ async fn manifests_go_with_their_cluster() {
         .unwrap();
     assert_eq!(left, []);
 }
+
+async fn finding(door: &Door, cluster: Uuid, id: &str) -> String {
+    door.settle().await;
+    let view = door.get(&format!("{V2}/clusters/{cluster}")).await.body;
+    let all: Value = serde_json::from_str(view["validations_info"].as_str().unwrap()).unwrap();
+    let mut findings = all
+        .as_object()
+        .unwrap()
+        .values()
+        .flat_map(|part| part.as_array().unwrap());
+    let found = findings.find(|finding| finding["id"] == id);
+    found.unwrap()["status"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn networks_and_platforms_that_bring_manifests_are_judged_by_those_that_are_there() {
+    let door = Door::open().await;
+    let network = "custom-manifests-requirements-satisfied";
+    let cases = [
+        ("cilium", json!({ "network_type": "Cilium" }), network),
+        ("calico", json!({ "network_type": "Calico" }), network),
+        ("aci", json!({ "network_type": "CiscoACI" }), network),
+        ("none", json!({ "network_type": "None" }), network),
+        (
+            "oci",
+            json!({ "platform": { "type": "external",
+                "external": { "platform_name": "oci", "cloud_controller_manager": "External" } } }),
+            "platform-requirements-satisfied",
+        ),
+    ];
+    for (name, wish, check) in cases {
+        let id = door.cluster(name).await;
+        let changed = door
+            .ask(Method::PATCH, &format!("{V2}/clusters/{id}"), Some(&wish))
+            .await;
+        assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.text);
+        assert_eq!(finding(&door, id, check).await, "failure", "{name}");
+        // Each change of the manifests is followed by a look of its own.
+        door.post(&path(id), manifest("openshift", "a.yaml")).await;
+        assert_eq!(finding(&door, id, check).await, "success", "{name}");
+        let wish = json!({ "folder": "openshift", "file_name": "a.yaml", "updated_folder": "manifests",
+            "updated_file_name": "b.yaml" });
+        door.ask(Method::PATCH, &path(id), Some(&wish)).await;
+        assert_eq!(finding(&door, id, check).await, "success", "{name}");
+        let delete = format!("{}?folder=manifests&file_name=b.yaml", path(id));
+        door.ask(Method::DELETE, &delete, None).await;
+        assert_eq!(finding(&door, id, check).await, "failure", "{name}");
+    }
+}

@@ -3,6 +3,7 @@
 use muster_hub::Settings;
 use muster_store::{Database, Store};
 use sqlx::{AssertSqlSafe, Connection};
+use tempfile::TempDir;
 use uuid::Uuid;
 
 const CHOICE: &str = "MUSTER_TEST_DATABASE";
@@ -17,6 +18,7 @@ pub struct Place {
     database: Database,
     /// Where to ask for the removal of which database.
     server: Option<(String, String)>,
+    _directory: Option<TempDir>,
 }
 
 impl Place {
@@ -25,6 +27,7 @@ impl Place {
             Err(_) | Ok("" | "memory") => Self {
                 database: Database::Memory,
                 server: None,
+                _directory: None,
             },
             Ok("postgres") => Self::postgres().await,
             Ok(other) => panic!("{CHOICE} is {other:?}; it can be memory or postgres"),
@@ -42,7 +45,53 @@ impl Place {
         Self {
             database: Database::Postgres(url),
             server: Some((server, name)),
+            _directory: None,
         }
+    }
+
+    /// For tests that reach round the hub: a file instead of memory.
+    pub async fn on_disk() -> Self {
+        if is_postgres() {
+            return Self::postgres().await;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        Self {
+            database: Database::directory(directory.path()),
+            server: None,
+            _directory: Some(directory),
+        }
+    }
+
+    /// Runs the statement that the database understands, past the hub.
+    pub async fn tamper(&self, sqlite: &str, postgres: &str) {
+        match &self.database {
+            Database::Sqlite(path) => ask(&format!("sqlite://{}", path.display()), sqlite.to_owned()).await,
+            Database::Postgres(url) => ask(url, postgres.to_owned()).await,
+            Database::Memory => unreachable!("nobody else reaches a database in memory"),
+        }
+    }
+
+    /// Where the server listens.
+    pub fn address(&self) -> String {
+        self.authority().to_owned()
+    }
+
+    /// From now on the hub goes to its server by another address.
+    pub fn reach_by(&mut self, address: &str) {
+        let changed = match &self.database {
+            Database::Postgres(url) => url.replacen(self.authority(), address, 1),
+            _ => unreachable!("only a server has an address"),
+        };
+        self.database = Database::Postgres(changed);
+    }
+
+    fn authority(&self) -> &str {
+        let Database::Postgres(url) = &self.database else {
+            unreachable!("only a server has an address")
+        };
+        let rest = url.split_once("://").unwrap().1;
+        let whole = rest.split(['/', '?']).next().unwrap();
+        whole.rsplit('@').next().unwrap()
     }
 
     pub async fn open(&self) -> Store {

@@ -5,8 +5,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use jiff::Timestamp;
-use muster_hub::usecase::cluster_look::cluster_look;
-use muster_hub::{Clock, Hub, Settings, http};
+use muster_hub::{Clock, Hub, Settings, http, worker};
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -71,9 +70,7 @@ impl Door {
             .unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap().to_vec();
-        for cluster in self.hub.take_dirty() {
-            cluster_look(&self.hub, cluster).await.unwrap();
-        }
+        worker::looks::once(&self.hub).await.unwrap();
         Reply {
             status: parts.status,
             headers: parts.headers,

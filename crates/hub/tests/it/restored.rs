@@ -100,5 +100,5 @@ async fn a_hub_restored_from_an_old_database_blocks_no_machine() {
         answers.iter().all(|status| !FREEZES.contains(status)),
         "{answers:?}"
     );
-    assert_eq!(answers, [400, 400]);
+    assert_eq!(answers, [503, 400], "and its client can read why");
 }

@@ -64,8 +64,9 @@ pub(super) fn described(iso: &Iso, file: &KargsFile) -> Result<Kargs, ImageError
                 place.path
             ))
         })?;
+        let beyond = || ImageError::bad(format!("kernel arguments are said to be beyond {}", place.path));
         places.push(Place {
-            offset: entry.range().start + place.offset,
+            offset: entry.range().start.checked_add(place.offset).ok_or_else(beyond)?,
             end: place.end.clone(),
             pad: place.pad.chars().next().filter(char::is_ascii).unwrap_or('#'),
         });

@@ -46,13 +46,20 @@ fn assembled(full: &Layout, entries: &[[u64; 3]], unpacked: Vec<u8>) -> Result<L
     let mut rest = axum::body::Bytes::from(unpacked);
     let mut minimal = Layout::default();
     for [to, from, len] in entries {
-        let gap = (to * SECTOR).checked_sub(minimal.len()).ok_or_else(broken)?;
+        let place = |sector: &u64| sector.checked_mul(SECTOR).ok_or_else(broken);
+        let gap = place(to)?.checked_sub(minimal.len()).ok_or_else(broken)?;
         let gap = usize::try_from(gap).map_err(|_| broken())?;
-        if gap > rest.len() || from * SECTOR + len > full.len() {
+        let from = place(from)?;
+        let end = from
+            .checked_add(*len)
+            .filter(|end| *end <= full.len())
+            .ok_or_else(broken)?;
+        // It leaves things out; one that is larger repeats itself.
+        if gap > rest.len() || minimal.len() + len > full.len() {
             return Err(broken());
         }
         minimal.push_bytes(rest.split_to(gap));
-        minimal.append(full.slice(from * SECTOR..from * SECTOR + len));
+        minimal.append(full.slice(from..end));
     }
     minimal.push_bytes(rest);
     Ok(minimal)

@@ -6,6 +6,7 @@ pub mod rewrite;
 use crate::error::ImageError;
 use crate::layout::Layout;
 use record::Walk;
+use std::collections::HashMap;
 use std::ops::Range;
 
 pub const SECTOR: u64 = 2048;
@@ -13,6 +14,9 @@ pub const SECTOR: u64 = 2048;
 pub const SYSTEM_AREA: u64 = 16 * SECTOR;
 /// Descriptors are few; a longer list is a broken or hostile file.
 const MOST_DESCRIPTORS: u64 = 64;
+/// Each tree of directories is read once and lies in the image once: whoever has more to read than this leads us in
+/// circles.
+const MOST_READINGS: u64 = 4;
 
 /// A file in the image. Directories are not listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,11 +61,14 @@ pub struct Iso {
     pub pointers: Vec<Pointer>,
     /// Where volume descriptors tell the size of the volume.
     pub sizes: Vec<u64>,
+    /// How many bytes of tables and directories may still be read.
+    left: u64,
 }
 
 impl Iso {
     pub fn open(layout: Layout) -> Result<Iso, ImageError> {
         let mut iso = Iso {
+            left: layout.len().saturating_mul(MOST_READINGS),
             layout,
             volume: String::new(),
             entries: Vec::new(),
@@ -142,30 +149,37 @@ impl Iso {
     fn tree(&mut self, at: u64, descriptor: &[u8], second: bool) -> Result<(), ImageError> {
         self.sizes.push(at + 80);
         self.path_tables(at, descriptor)?;
-        let mut walk = Walk::new(self, second);
+        let mut walk = Walk::new(self, second, self.left);
         walk.start(at + 156, &descriptor[156..190])?;
-        let Walk { found, pointers, .. } = walk;
+        let Walk {
+            found,
+            pointers,
+            left,
+            ..
+        } = walk;
+        self.left = left;
         self.pointers.extend(pointers);
-        for entry in found {
-            if !second {
-                self.entries.push(entry);
-                continue;
-            }
-            // The first tree has every file; long names may be cut in either.
-            let named = self
-                .entries
-                .iter()
-                .position(|known| known.path.eq_ignore_ascii_case(&entry.path));
-            let placed = || {
-                self.entries
-                    .iter()
-                    .position(|known| known.range() == entry.range())
-            };
-            if let Some(number) = named.or_else(placed) {
-                self.entries[number].records.extend(entry.records);
-            }
+        if second {
+            self.beside(found);
+        } else {
+            self.entries.extend(found);
         }
         Ok(())
+    }
+
+    /// The first tree has every file; long names may be cut in either.
+    fn beside(&mut self, found: Vec<Entry>) {
+        let (mut named, mut placed) = (HashMap::new(), HashMap::new());
+        for (number, known) in self.entries.iter().enumerate() {
+            named.entry(known.path.to_ascii_lowercase()).or_insert(number);
+            placed.entry((known.sector, known.len)).or_insert(number);
+        }
+        for entry in found {
+            let number = named.get(&entry.path.to_ascii_lowercase());
+            if let Some(number) = number.or_else(|| placed.get(&(entry.sector, entry.len))) {
+                self.entries[*number].records.extend(entry.records);
+            }
+        }
     }
 
     /// Both byte orders, and the optional copies of each.
@@ -191,6 +205,7 @@ impl Iso {
                 sector,
             });
             let start = u64::from(sector) * SECTOR;
+            self.left = less(self.left, size)?;
             let table = self.bytes(start..start + size)?;
             let mut next = 0;
             while next + 8 <= table.len() && table[next] != 0 {
@@ -245,6 +260,12 @@ impl Iso {
     }
 }
 
+/// What is left to read after this.
+fn less(left: u64, bytes: u64) -> Result<u64, ImageError> {
+    let left = left.checked_sub(bytes);
+    left.ok_or_else(|| ImageError::bad("its directories lead in circles"))
+}
+
 fn le32(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
@@ -258,3 +279,6 @@ fn text(bytes: &[u8]) -> String {
         .trim_end_matches([' ', '\0'])
         .to_owned()
 }
+
+#[cfg(test)]
+mod tests;

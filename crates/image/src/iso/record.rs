@@ -1,12 +1,14 @@
 //! Walks the directories of one tree of an ISO and notes every file and every sector number on the way.
 
-use super::{Entry, Iso, Order, Pointer, SECTOR, le32};
+use super::{Entry, Iso, Order, Pointer, SECTOR, le32, less};
 use crate::error::ImageError;
 use std::collections::HashSet;
 
 /// Far above any boot image; a file that says more wants to keep us busy.
 const MOST_FILES: usize = 200_000;
 const LARGEST_DIRECTORY: u64 = 64 * 1024 * 1024;
+/// No system opens a longer one.
+const LONGEST_PATH: usize = 4096;
 const IS_DIRECTORY: u8 = 0x02;
 const HAS_MORE_EXTENTS: u8 = 0x80;
 
@@ -14,8 +16,11 @@ pub(super) struct Walk<'a> {
     iso: &'a Iso,
     second: bool,
     seen: HashSet<u32>,
+    noted: HashSet<u64>,
     pub(super) found: Vec<Entry>,
     pub(super) pointers: Vec<Pointer>,
+    /// How many bytes may still be read.
+    pub(super) left: u64,
 }
 
 struct Record {
@@ -27,13 +32,15 @@ struct Record {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(iso: &'a Iso, second: bool) -> Walk<'a> {
+    pub(super) fn new(iso: &'a Iso, second: bool, left: u64) -> Walk<'a> {
         Walk {
             iso,
             second,
             seen: HashSet::new(),
+            noted: HashSet::new(),
             found: Vec::new(),
             pointers: Vec::new(),
+            left,
         }
     }
 
@@ -58,9 +65,10 @@ impl<'a> Walk<'a> {
             return Err(ImageError::bad("it has more files than any boot image"));
         }
         let start = u64::from(directory.sector) * SECTOR;
+        self.left = less(self.left, directory.len)?;
         let bytes = self.iso.bytes(start..start + directory.len)?;
         let mut at = 0;
-        let mut continued = false;
+        let mut unfinished = None;
         while at < bytes.len() {
             let len = usize::from(bytes[at]);
             if len == 0 {
@@ -69,7 +77,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             if len < 34 || at + len > bytes.len() {
-                return Err(ImageError::bad("a directory in it is broken"));
+                return Err(broken());
             }
             let place = start + at as u64;
             let record = self.record(place, &bytes[at..at + len])?;
@@ -77,39 +85,44 @@ impl<'a> Walk<'a> {
             let Some(name) = record.name.clone() else {
                 continue;
             };
-            let full = if path.is_empty() {
-                name
-            } else {
-                format!("{path}/{name}")
-            };
+            let full = joined(path, name)?;
             let more = record.flags & HAS_MORE_EXTENTS != 0;
-            if record.flags & IS_DIRECTORY != 0 {
-                waiting.push((full, record));
+            if record.flags & IS_DIRECTORY == 0 {
+                let number = self.file(full, &record, place, unfinished)?;
+                unfinished = more.then_some(number);
+            } else if more || unfinished.is_some() {
+                return Err(broken());
             } else {
-                self.file(full, &record, place, continued)?;
+                waiting.push((full, record));
             }
-            continued = more;
         }
         Ok(())
     }
 
-    fn file(&mut self, path: String, record: &Record, place: u64, continued: bool) -> Result<(), ImageError> {
-        if continued {
-            let whole = self.found.last_mut().expect("a continued file has begun");
-            if u64::from(whole.sector) * SECTOR + whole.len != u64::from(record.sector) * SECTOR {
-                return Err(ImageError::bad(format!("{path} is in pieces that are apart")));
-            }
-            whole.len += record.len;
-            whole.records.push(place);
-            return Ok(());
+    /// `begun` is the file in this directory that said that there is more of it.
+    fn file(
+        &mut self,
+        path: String,
+        record: &Record,
+        place: u64,
+        begun: Option<usize>,
+    ) -> Result<usize, ImageError> {
+        let Some(number) = begun else {
+            self.found.push(Entry {
+                path,
+                sector: record.sector,
+                len: record.len,
+                records: vec![place],
+            });
+            return Ok(self.found.len() - 1);
+        };
+        let whole = &mut self.found[number];
+        if u64::from(whole.sector) * SECTOR + whole.len != u64::from(record.sector) * SECTOR {
+            return Err(ImageError::bad(format!("{path} is in pieces that are apart")));
         }
-        self.found.push(Entry {
-            path,
-            sector: record.sector,
-            len: record.len,
-            records: vec![place],
-        });
-        Ok(())
+        whole.len += record.len;
+        whole.records.push(place);
+        Ok(number)
     }
 
     fn record(&mut self, at: u64, bytes: &[u8]) -> Result<Record, ImageError> {
@@ -120,7 +133,6 @@ impl<'a> Walk<'a> {
             sector,
         });
         let name_len = usize::from(bytes[32]);
-        let broken = || ImageError::bad("a directory in it is broken");
         let raw = bytes.get(33..33 + name_len).ok_or_else(broken)?;
         let name = match raw {
             [0 | 1] => None,
@@ -161,9 +173,9 @@ impl<'a> Walk<'a> {
                     b"CE" if len >= 28 => {
                         self.note(at + next as u64 + 4, field);
                         let start = u64::from(le32(field, 4)) * SECTOR + u64::from(le32(field, 12));
-                        let more = self
-                            .iso
-                            .bytes(start..start + u64::from(le32(field, 20)).min(SECTOR))?;
+                        let len = u64::from(le32(field, 20)).min(SECTOR);
+                        self.left = less(self.left, len)?;
+                        let more = self.iso.bytes(start..start + len)?;
                         continuations += 1;
                         if continuations < 16 {
                             waiting.push((start, more));
@@ -180,16 +192,29 @@ impl<'a> Walk<'a> {
 
     fn note(&mut self, at: u64, field: &[u8]) {
         // Several records may share one continuation area; a place is noted once.
-        let sector = le32(field, 4);
-        let pointer = Pointer {
-            at,
-            order: Order::Both,
-            sector,
-        };
-        if !self.pointers.contains(&pointer) {
-            self.pointers.push(pointer);
+        if self.noted.insert(at) {
+            self.pointers.push(Pointer {
+                at,
+                order: Order::Both,
+                sector: le32(field, 4),
+            });
         }
     }
+}
+
+fn joined(path: &str, name: String) -> Result<String, ImageError> {
+    if path.len() + name.len() > LONGEST_PATH {
+        return Err(ImageError::bad("a path in it is longer than any system opens"));
+    }
+    Ok(if path.is_empty() {
+        name
+    } else {
+        format!("{path}/{name}")
+    })
+}
+
+fn broken() -> ImageError {
+    ImageError::bad("a directory in it is broken")
 }
 
 fn plain(raw: &[u8]) -> String {

@@ -17,14 +17,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// A request with more than this before its body is not from a boot loader.
 const LARGEST_HEAD: usize = 16 * 1024;
 const MOST_HEADERS: usize = 64;
 /// How long a connection may rest between requests. BMCs keep theirs for minutes.
 const IDLE: Duration = Duration::from_secs(300);
-/// How long a head may take to come.
-const HEAD: Duration = Duration::from_secs(30);
 /// A client that takes no byte for this long is gone.
 const STALL: Duration = Duration::from_secs(300);
 /// Up to here the bytes go out with the head in one call, which is faster than two.
@@ -42,30 +41,48 @@ pub struct Begun {
     at: usize,
 }
 
+/// Whose connection this is: what it may ask for, and who is told what it does.
+pub trait Attended: Sync {
+    /// Whether requests are answered that name this host; one that names none has an empty one.
+    fn admits(&self, host: &str) -> bool;
+    /// A request is there and is answered now.
+    fn works(&self);
+    /// Nothing is asked now.
+    fn rests(&self);
+    /// A head has begun to come.
+    fn begins(&self);
+    /// How long the whole of a head may take to come.
+    fn head_time(&self) -> Duration;
+}
+
 /// Serves requests for images on this connection. `Some`: a request that is not for us; it and all that follow belong
 /// to the ordinary server. `None`: the connection is over. When `stopping` becomes true, the reply that is on its way
 /// is the last one.
 pub async fn attend(
     stream: TcpStream,
     images: &Images,
+    guest: &impl Attended,
     mut stopping: watch::Receiver<bool>,
 ) -> io::Result<Option<Begun>> {
     let peer = stream.peer_addr()?;
     let mut connection = Begun::new(stream);
-    let mut patience = HEAD;
+    let mut patience = guest.head_time();
     loop {
         let stopped = async { stopping.wait_for(|stop| *stop).await.map(drop).ok() };
         let next = tokio::select! {
-            next = connection.next_head(patience) => next?,
+            next = connection.next_head(patience, guest) => next?,
             _ = stopped => return Ok(None),
         };
         let Some(len) = next else {
             return Ok((!connection.head.is_empty()).then_some(connection));
         };
         patience = IDLE;
-        let Some(request) = parsed(&connection.head[..len]) else {
+        // The ordinary server knows what to say to names that are not ours, too.
+        let Some(request) = parsed(&connection.head[..len]).filter(|request| is_admitted(request, guest))
+        else {
             return Ok(Some(connection));
         };
+        guest.works();
         let asked = Asked {
             method: &request.method,
             uri: &request.uri,
@@ -79,7 +96,17 @@ pub async fn attend(
             connection.stream.shutdown().await?;
             return Ok(None);
         }
+        guest.rests();
     }
+}
+
+fn is_admitted(request: &Request, guest: &impl Attended) -> bool {
+    let host = request
+        .headers
+        .get(header::HOST)
+        .map(|host| host.to_str().unwrap_or("?."));
+    let target = request.uri.authority().map(|authority| authority.as_str());
+    guest.admits(host.unwrap_or_default()) && guest.admits(target.unwrap_or_default())
 }
 
 struct Request {
@@ -154,10 +181,16 @@ impl Begun {
     }
 
     /// The length of the next head, or `None` when the peer is done or what it sent is not for us to judge. `patience`
-    /// is for its first byte.
-    async fn next_head(&mut self, patience: Duration) -> io::Result<Option<usize>> {
+    /// is for its first byte; from then on all of it has the time of one head, however it is dealt out.
+    async fn next_head(&mut self, patience: Duration, guest: &impl Attended) -> io::Result<Option<usize>> {
+        let mut has_begun = false;
+        let mut until = Instant::now() + patience;
         loop {
-            let patience = if self.head.is_empty() { patience } else { HEAD };
+            if !has_begun && !self.head.is_empty() {
+                has_begun = true;
+                guest.begins();
+                until = Instant::now() + guest.head_time();
+            }
             if let Some(end) = self.head.windows(4).position(|four| four == b"\r\n\r\n") {
                 return Ok(Some(end + 4));
             }
@@ -168,7 +201,7 @@ impl Begun {
             if self.head.len() > 64 && !self.head.starts_with(b"GET /") && !self.head.starts_with(b"HEAD /") {
                 return Ok(None);
             }
-            match tokio::time::timeout(patience, self.stream.read_buf(&mut self.head)).await {
+            match tokio::time::timeout_at(until, self.stream.read_buf(&mut self.head)).await {
                 Ok(Ok(0)) => {
                     self.head.clear();
                     return Ok(None);

@@ -151,6 +151,20 @@ impl World {
     }
 }
 
+struct Anybody;
+
+impl wire::Attended for Anybody {
+    fn admits(&self, _: &str) -> bool {
+        true
+    }
+    fn works(&self) {}
+    fn rests(&self) {}
+    fn begins(&self) {}
+    fn head_time(&self) -> Duration {
+        Duration::from_secs(30)
+    }
+}
+
 async fn serve(way: Way, images: Images) -> SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -165,7 +179,7 @@ async fn serve(way: Way, images: Images) -> SocketAddr {
         while let Ok((stream, _)) = listener.accept().await {
             let (images, app, stopping) = (images.clone(), app.clone(), stop.subscribe());
             tokio::spawn(async move {
-                if let Ok(Some(begun)) = wire::attend(stream, &images, stopping).await {
+                if let Ok(Some(begun)) = wire::attend(stream, &images, &Anybody, stopping).await {
                     let service = hyper_util::service::TowerToHyperService::new(app);
                     let io = hyper_util::rt::TokioIo::new(begun);
                     hyper::server::conn::http1::Builder::new()

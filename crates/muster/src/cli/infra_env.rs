@@ -10,7 +10,7 @@ use crate::plan::{self, DryRunArgs};
 use crate::resolve;
 use crate::size::size;
 use clap::{Args, Subcommand};
-use muster_contract::client::HubClient;
+use muster_contract::client::{ClientError, HubClient};
 use muster_contract::v1::download::{BaseImageView, DownloadView};
 use muster_contract::v1::plan::{PlanRequest, Verb};
 use muster_contract::v2::cluster_request::ClustersQuery;
@@ -50,12 +50,15 @@ enum InfraEnvVerb {
     Update(UpdateArgs),
     /// Delete an InfraEnv
     #[command(
-        after_help = "Examples:\n  muster infra-env delete lab --dry-run\n  muster infra-env delete lab"
+        after_help = "Examples:\n  muster infra-env delete lab --dry-run\n  muster infra-env delete lab\n  muster infra-env delete lab --with-hosts --dry-run\n  muster infra-env delete lab --with-hosts"
     )]
     Delete {
         /// Id, beginning of the id, or name
         #[arg(value_name = "INFRA-ENV")]
         infra_env: String,
+        /// Its hosts, too, if none of them was ever lent
+        #[arg(long)]
+        with_hosts: bool,
         #[command(flatten)]
         dry_run: DryRunArgs,
     },
@@ -257,7 +260,11 @@ pub async fn run(hub: &HubClient, args: InfraEnvArgs) -> Outcome {
         }
         InfraEnvVerb::Create(args) => create(hub, args, format).await,
         InfraEnvVerb::Update(args) => update(hub, args, format).await,
-        InfraEnvVerb::Delete { infra_env, dry_run } => delete(hub, &infra_env, dry_run.dry_run, format).await,
+        InfraEnvVerb::Delete {
+            infra_env,
+            with_hosts,
+            dry_run,
+        } => delete(hub, &infra_env, with_hosts, dry_run.dry_run, format).await,
         InfraEnvVerb::Download(args) => download(hub, args).await,
         InfraEnvVerb::Downloads { infra_env } => downloads(hub, &infra_env, format).await,
     }
@@ -340,10 +347,14 @@ async fn update(hub: &HubClient, args: UpdateArgs, format: Format) -> Outcome {
     )
 }
 
-async fn delete(hub: &HubClient, wanted: &str, dry_run: bool, format: Format) -> Outcome {
+async fn delete(hub: &HubClient, wanted: &str, with_hosts: bool, dry_run: bool, format: Format) -> Outcome {
     let infra_env = resolve::infra_env(hub, wanted).await?;
     let request = PlanRequest {
-        verb: Verb::DeleteInfraEnv,
+        verb: if with_hosts {
+            Verb::DeleteInfraEnvWithHosts
+        } else {
+            Verb::DeleteInfraEnv
+        },
         infra_env_id: Some(infra_env.id),
         host_id: None,
         cluster_id: None,
@@ -351,7 +362,11 @@ async fn delete(hub: &HubClient, wanted: &str, dry_run: bool, format: Format) ->
     if dry_run {
         return plan::show(hub, &request, format).await;
     }
-    if let Err(error) = hub.delete_infra_env(infra_env.id).await {
+    let deleted = match with_hosts {
+        true => delete_hosts(hub, &infra_env).await,
+        false => hub.delete_infra_env(infra_env.id).await,
+    };
+    if let Err(error) = deleted {
         return Err(plan::with_next_action(hub, &request, error).await);
     }
     output::done(
@@ -360,6 +375,22 @@ async fn delete(hub: &HubClient, wanted: &str, dry_run: bool, format: Format) ->
         &infra_env,
         &format!("infra-env/{} deleted", infra_env.name),
     )
+}
+
+/// Part by part, until the InfraEnv itself is gone. Interrupted, the same command goes on.
+async fn delete_hosts(hub: &HubClient, infra_env: &InfraEnvView) -> Result<(), ClientError> {
+    let mut deleted = 0;
+    loop {
+        let far = hub.delete_infra_env_with_hosts(infra_env.id).await?;
+        deleted += far.deleted;
+        if far.done {
+            return Ok(());
+        }
+        eprintln!(
+            "infra-env/{}: {deleted} hosts deleted, {} left",
+            infra_env.name, far.left
+        );
+    }
 }
 
 async fn download(hub: &HubClient, args: DownloadArgs) -> Outcome {

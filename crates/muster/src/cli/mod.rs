@@ -3,6 +3,7 @@
 mod changes;
 mod cluster;
 mod completion;
+mod door;
 mod event;
 mod generate;
 mod host;

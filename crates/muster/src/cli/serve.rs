@@ -5,6 +5,7 @@ use crate::exit::{Failure, Outcome};
 use crate::size::parse_size;
 use crate::{input, output};
 use muster_hub::Config;
+use muster_hub::config::MostHosts;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -76,6 +77,14 @@ pub struct ServeArgs {
     /// How long agents wait at most before they ask for work again; a minute or two when absent
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     agent_poll: Option<Duration>,
+    /// Hosts that one InfraEnv may have; agents of further ones are asked to come again later
+    #[arg(long, value_name = "N", default_value_t = MostHosts::default().in_infra_env)]
+    max_hosts_per_infra_env: usize,
+    /// Hosts that the hub may have, in all InfraEnvs together
+    #[arg(long, value_name = "N", default_value_t = MostHosts::default().in_hub)]
+    max_hosts: usize,
+    #[command(flatten)]
+    door: super::door::DoorArgs,
     #[command(flatten)]
     site: super::site::SiteArgs,
     /// How the log is written
@@ -113,6 +122,12 @@ pub async fn run(args: ServeArgs) -> Outcome {
         image_cache_bytes: args.image_cache_size,
         disconnect_after: args.disconnect_after,
         agent_poll: args.agent_poll,
+        most_hosts: MostHosts {
+            in_infra_env: args.max_hosts_per_infra_env,
+            in_hub: args.max_hosts,
+        },
+        allowed_hosts: args.door.allowed_host,
+        peer_connections: args.door.peer_connections,
         site: args.site.site(),
     };
     let stop = stop_signal()?;
@@ -132,13 +147,26 @@ async fn with_operator(
     let connection = operator.connect().await?;
     let (ready, address) = oneshot::channel();
     let (end_hub, hub_ends) = oneshot::channel::<()>();
-    let hub = muster_hub::serve::run(config, async { drop(hub_ends.await) }, |address| {
-        tell(address);
-        // Nobody listens only when everything has ended.
-        let _ = ready.send(address);
-    });
+    let (hub_lives, hub_died) = oneshot::channel::<()>();
+    let hub = async move {
+        let _lives = hub_lives;
+        let stop = async { drop(hub_ends.await) };
+        muster_hub::serve::run(config, stop, |address| {
+            tell(address);
+            // Nobody listens only when everything has ended.
+            let _ = ready.send(address);
+        })
+        .await
+    };
     let operator = async move {
         let Ok(address) = address.await else { return Ok(()) };
+        // A hub that ends by itself takes the operator along.
+        let stop = async move {
+            tokio::select! {
+                () = stop => {}
+                _ = hub_died => {}
+            }
+        };
         let done = operator.run(connection, &reachable(address), stop).await;
         drop(end_hub);
         done

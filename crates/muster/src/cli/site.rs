@@ -47,6 +47,9 @@ pub struct SiteArgs {
     /// Hosts take any certificate of the hub
     #[arg(long)]
     skip_cert_verification: bool,
+    /// How many days the history of hosts and clusters is kept
+    #[arg(long, value_name = "DAYS", default_value = "90")]
+    event_days: u32,
 }
 
 impl SiteArgs {
@@ -65,6 +68,7 @@ impl SiteArgs {
             soft_timeouts,
             service_ca,
             skip_cert_verification,
+            event_days,
         } = self;
         Site {
             agent_image,
@@ -81,6 +85,7 @@ impl SiteArgs {
             // An empty variable is as good as none.
             service_ca: service_ca.filter(|path| !path.as_os_str().is_empty()),
             skip_cert_verification,
+            event_days,
         }
     }
 }

@@ -49,7 +49,8 @@ fn text(url: &str, status: &HubStatus, now: Timestamp) -> String {
             ("HOSTS", status.hosts.to_string()),
             ("CLUSTERS", status.clusters.to_string()),
         ]
-        .into_iter(),
+        .into_iter()
+        .chain(status.trouble.clone().map(|trouble| ("TROUBLE", trouble))),
     );
     if status.workers.is_empty() {
         return head;

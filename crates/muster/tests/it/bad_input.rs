@@ -504,7 +504,7 @@ async fn bodies_that_are_wrong_change_nothing(place: &Place) {
             &clusters,
             cluster_with(nul),
             400,
-            Operation,
+            Framework,
         ),
         (
             "NUL in a name",
@@ -512,7 +512,7 @@ async fn bodies_that_are_wrong_change_nothing(place: &Place) {
             &infra_envs,
             format!(r#"{{"name":"a\u0000b","pull_secret":{PULL_SECRET}}}"#),
             400,
-            Operation,
+            Framework,
         ),
         (
             "control character",
@@ -922,7 +922,7 @@ async fn paths_and_methods_that_are_wrong_change_nothing(place: &Place) {
             Framework,
         ),
         ("GET", format!("{V2}/infra-envs//hosts"), 400, Framework),
-        ("GET", format!("{V2}/clusters%00"), 404, Framework),
+        ("GET", format!("{V2}/clusters%00"), 400, Framework),
         ("GET", format!("{V2}/Clusters"), 404, Framework),
         ("GET", format!("{V2}/{long}"), 404, Framework),
         ("GET", format!("{V2}/infra-envs/{long}"), 400, Framework),

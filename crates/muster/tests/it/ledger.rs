@@ -3,7 +3,7 @@
 use crate::served::{Served, until};
 use muster_contract::v1::change::{Change, ChangeKind, ChangeOp};
 use muster_contract::v1::host::{HostSummary, HostsQuery};
-use muster_contract::v2::event::EventsQuery;
+use muster_contract::v2::event::{EventView, EventsQuery};
 use muster_contract::v2::host::ClusterHostsQuery;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -18,6 +18,12 @@ struct Entry {
     promised: Option<Uuid>,
     perhaps: Option<Uuid>,
     history: Vec<Uuid>,
+}
+
+impl Entry {
+    fn allows(&self, found: Option<Uuid>) -> bool {
+        found == self.promised || (found.is_some() && found == self.perhaps)
+    }
 }
 
 impl Ledger {
@@ -37,11 +43,17 @@ impl Ledger {
         self.0.lock().unwrap().get(&host).and_then(|entry| entry.promised)
     }
 
+    /// Whether it may be there for good: nothing is open any more, or what is open has been done.
+    pub fn allows(&self, host: Uuid, found: Option<Uuid>) -> bool {
+        let hosts = self.0.lock().unwrap();
+        hosts.get(&host).is_none_or(|entry| entry.allows(found))
+    }
+
     /// What is found settles what was open.
     fn judge(&self, host: Uuid, found: Option<Uuid>) {
         let mut hosts = self.0.lock().unwrap();
         let entry = hosts.entry(host).or_default();
-        let fits = found == entry.promised || (found.is_some() && found == entry.perhaps);
+        let fits = entry.allows(found);
         assert!(fits, "host {host} goes to {found:?}, but {entry:?}");
         (entry.promised, entry.perhaps) = (found, None);
     }
@@ -133,18 +145,33 @@ async fn members(served: &Served, clusters: &[Uuid]) -> Vec<(Uuid, Uuid)> {
 async fn bind_events(served: &Served, clusters: &[Uuid]) -> BTreeMap<(Uuid, Uuid), usize> {
     let mut counts = BTreeMap::new();
     for cluster in clusters {
-        let query = EventsQuery {
-            cluster_id: Some(*cluster),
-            limit: Some(-1),
-            ..EventsQuery::default()
-        };
-        for event in served.hub.events(&query).await.unwrap() {
+        for event in events(served, *cluster).await {
             if event.name == "host_bind_succeeded" {
                 *counts.entry((event.host_id.unwrap(), *cluster)).or_default() += 1;
             }
         }
     }
     counts
+}
+
+/// Page by page.
+async fn events(served: &Served, cluster: Uuid) -> Vec<EventView> {
+    const PAGE: i64 = 2_000;
+    let mut all = Vec::new();
+    loop {
+        let query = EventsQuery {
+            cluster_id: Some(cluster),
+            limit: Some(PAGE),
+            offset: Some(all.len() as i64),
+            ..EventsQuery::default()
+        };
+        let page = served.hub.events(&query).await.unwrap();
+        let last = (page.len() as i64) < PAGE;
+        all.extend(page);
+        if last {
+            return all;
+        }
+    }
 }
 
 /// No number is missing, and the last word about each host is what its row says.

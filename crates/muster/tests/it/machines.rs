@@ -97,6 +97,20 @@ impl Machines {
         Ok(())
     }
 
+    /// What its agent does next, by the status of its host: it is told to register again, or asked for its hardware.
+    /// Whatever is refused is tried again later.
+    pub async fn obey(&self, hub: &HubClient, index: u32, status: &str) {
+        let called = ["binding", "unbinding", "disconnected"]
+            .iter()
+            .any(|word| status.starts_with(word));
+        if called && self.register(hub, index).await.is_err() {
+            return;
+        }
+        if called || status.starts_with("discovering") {
+            let _ = self.report(hub, index).await;
+        }
+    }
+
     /// All of them registered and reported, a few dozen at a time.
     pub async fn arrive(&self, hub: &HubClient, indexes: impl IntoIterator<Item = u32>) {
         let arrivals = indexes.into_iter().map(async |index| {

@@ -5,6 +5,7 @@
 mod agent;
 mod bad_input;
 mod canned;
+mod chaos;
 mod cluster_files;
 mod cluster_tour;
 mod commands;
@@ -16,6 +17,7 @@ mod help;
 mod image;
 mod installs;
 mod ledger;
+mod lost;
 mod machines;
 mod names;
 mod program;

@@ -11,7 +11,20 @@ pub struct Ran {
 }
 
 pub fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_muster"));
+    command_within(&[], args)
+}
+
+/// With words in front of it: programs that prepare something, then become this one.
+pub fn command_within(words: &[String], args: &[&str]) -> Command {
+    let program = env!("CARGO_BIN_EXE_muster");
+    let mut command = match words {
+        [] => Command::new(program),
+        [first, rest @ ..] => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(program);
+            command
+        }
+    };
     // Nothing of the caller's own settings may shine through.
     command.env_clear().args(args).current_dir(std::env::temp_dir());
     command

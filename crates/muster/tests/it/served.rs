@@ -1,6 +1,6 @@
 //! The hub as a process on a database of its own: it can be killed and started again on the same data.
 
-use crate::program::command;
+use crate::program::command_within;
 use muster_contract::HubClient;
 use muster_contract::v1::change::{Change, ChangesQuery};
 use sqlx::{AssertSqlSafe, Connection};
@@ -21,6 +21,8 @@ const SERVER: &str = "MUSTER_TEST_POSTGRES";
 pub struct Place {
     directory: TempDir,
     postgres: Option<Postgres>,
+    /// Programs that prepare something and then become the hub.
+    around: Vec<String>,
 }
 
 struct Postgres {
@@ -34,7 +36,18 @@ impl Place {
         Self {
             directory: tempfile::tempdir().unwrap(),
             postgres: None,
+            around: Vec::new(),
         }
+    }
+
+    /// The hubs of this place are started by these words from now on.
+    pub fn within(mut self, around: Vec<String>) -> Self {
+        self.around = around;
+        self
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
     }
 
     /// `None` when nobody gave a server; on CI that is a failure.
@@ -55,7 +68,13 @@ impl Place {
         Some(Self {
             directory: tempfile::tempdir().unwrap(),
             postgres: Some(Postgres { server, name, url }),
+            around: Vec::new(),
         })
+    }
+
+    /// The data directory of its hubs.
+    pub fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
     }
 
     /// For tests that came to their end; a failed one leaves its database for a look.
@@ -105,8 +124,9 @@ impl Served {
 
     /// At the address an earlier one had.
     pub fn start_on(place: &Place, listen: &str, flags: &[&str]) -> Self {
-        let data = place.directory.path().join("data");
-        let mut serve = command(&["serve", "--listen", listen, "--log", "warn", "--data-dir"]);
+        let data = place.data();
+        let words = ["serve", "--listen", listen, "--log", "warn", "--data-dir"];
+        let mut serve = command_within(&place.around, &words);
         serve.arg(data).args(flags);
         if let Some(postgres) = &place.postgres {
             serve.args(["--database", &postgres.url]);
@@ -134,8 +154,22 @@ impl Served {
         self.process.wait().unwrap();
     }
 
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     pub fn is_alive(&mut self) -> bool {
         self.process.try_wait().unwrap().is_none()
+    }
+
+    /// How it ended, if it did.
+    pub fn ended(&mut self) -> Option<i32> {
+        let status = self.process.try_wait().unwrap()?;
+        Some(status.code().unwrap_or(-1))
+    }
+
+    pub fn log(&self) -> String {
+        tail(&self.log)
     }
 
     pub fn address(&self) -> &str {

@@ -1,5 +1,6 @@
 //! Conditions in their three shapes. Each has its own rule for when its times move, so each has its own setter.
 
+use super::rest_names::in_kubernetes;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
@@ -49,7 +50,7 @@ impl Finding {
             type_,
             status: status.into(),
             reason: reason.into(),
-            message: message.into(),
+            message: in_kubernetes(&message.into()),
         }
     }
 }
@@ -189,6 +190,27 @@ mod tests {
 
     fn finding(holds: bool, reason: &str, message: &str) -> Finding {
         Finding::new("Bound", holds, reason, message)
+    }
+
+    #[test]
+    fn refusals_of_the_hub_name_fields_as_objects_have_them_and_give_advice_once() {
+        use crate::error::Trouble;
+        let problem = br#"{"type":"about:blank#invalid","title":"Bad Request","status":400,"code":"invalid",
+            "detail":"`api_vips` cannot be set while you manage the network yourself.",
+            "next_action":"Leave both lists empty."}"#;
+        let handler = br#"{"kind":"Error","id":400,"href":"","code":"400",
+            "reason":"`api_vips` cannot be set while you manage the network yourself: leave both lists empty."}"#;
+        for (body, ends) in [
+            (&problem[..], ". (Leave both lists empty.)"),
+            (&handler[..], ": leave both lists empty."),
+        ] {
+            let trouble = Trouble::from(muster_contract::ClientError::refused(400, body));
+            let finding = Finding::new("SpecSynced", false, "InputError", trouble.text());
+            assert_eq!(
+                finding.message,
+                format!("bad input: `apiVIPs` cannot be set while you manage the network yourself{ends}")
+            );
+        }
     }
 
     #[test]

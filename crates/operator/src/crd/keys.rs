@@ -18,6 +18,8 @@ pub mod label {
     pub const HOST_MANUFACTURER: &str = "inventory.agent-install.openshift.io/host-manufacturer";
     pub const HOST_PRODUCT_NAME: &str = "inventory.agent-install.openshift.io/host-productname";
     pub const HOST_IS_VIRTUAL: &str = "inventory.agent-install.openshift.io/host-isvirtual";
+    /// On Agent: what all labels begin with that come from its inventory.
+    pub const INVENTORY_PREFIX: &str = "inventory.agent-install.openshift.io/";
     /// On Agent, followed by the key of a classification.
     pub const CLASSIFICATION_PREFIX: &str = "agentclassification.agent-install.openshift.io/";
     /// On Agent: name of the AgentMachine that reserved it.
@@ -66,6 +68,9 @@ pub mod annotation {
     pub const INVENTORY_VERSION_VALUE: &str = "0.1";
     /// On Agent: namespace of the AgentMachine that reserved it.
     pub const AGENT_MACHINE_NAMESPACE: &str = "agentMachineRefNamespace";
+
+    /// On AgentMachine, our own: what its Agent has to get back when its host comes again, as JSON.
+    pub const KEEPSAKE: &str = "agentmachine.agent-install.openshift.io/keepsake";
 
     /// On InfraEnv, `true`: its image contains Ironic's agent and belongs to machines of the bare metal operator.
     pub const ENABLE_IRONIC_AGENT: &str = "infraenv.agent-install.openshift.io/enable-ironic-agent";

@@ -19,6 +19,7 @@ pub mod keys;
 pub mod metal3;
 pub mod nmstate_config;
 pub mod reference;
+pub mod rest_names;
 pub mod rules;
 pub mod schema;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::clock::Clock;
 use super::event::Recorder;
 use super::hook::Hooks;
+use super::joining::Joining;
 use super::lineage::Planes;
 use super::metrics::Metrics;
 use super::mirror::{Change, Kind, Mirror, Scope};
@@ -37,6 +38,8 @@ pub struct Context {
     pub seen: Seen,
     /// Clients of clusters that were installed.
     pub spokes: Spokes,
+    /// Those that hosts are joining.
+    pub joining: Joining,
     /// Others who provide machines for Cluster API.
     pub providers: Providers,
     /// Control planes that could not be read lately.
@@ -76,21 +79,26 @@ pub struct Queues {
 }
 
 impl Queues {
-    pub fn lengths(&self) -> [(&'static str, usize); 12] {
+    /// Each by the name of its controller.
+    pub fn all(&self) -> [(&'static str, &Queue); 12] {
         [
-            ("infra-env", self.infra_env.len()),
-            ("agent", self.agent.len()),
-            ("cluster-deployment", self.cluster_deployment.len()),
-            ("agent-classification", self.agent_classification.len()),
-            ("agent-service-config", self.agent_service_config.len()),
-            ("agent-label", self.agent_label.len()),
-            ("agent-arrival", self.agent_arrival.len()),
-            ("agent-cluster", self.agent_cluster.len()),
-            ("agent-machine", self.agent_machine.len()),
-            ("bare-metal-host", self.bare_metal_host.len()),
-            ("preprovisioning-image", self.preprovisioning_image.len()),
-            ("node-provider-id", self.node_provider_id.len()),
+            ("infra-env", &self.infra_env),
+            ("agent", &self.agent),
+            ("cluster-deployment", &self.cluster_deployment),
+            ("agent-classification", &self.agent_classification),
+            ("agent-service-config", &self.agent_service_config),
+            ("agent-label", &self.agent_label),
+            ("agent-arrival", &self.agent_arrival),
+            ("agent-cluster", &self.agent_cluster),
+            ("agent-machine", &self.agent_machine),
+            ("bare-metal-host", &self.bare_metal_host),
+            ("preprovisioning-image", &self.preprovisioning_image),
+            ("node-provider-id", &self.node_provider_id),
         ]
+    }
+
+    pub fn lengths(&self) -> [(&'static str, usize); 12] {
+        self.all().map(|(name, queue)| (name, queue.len()))
     }
 }
 

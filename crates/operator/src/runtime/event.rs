@@ -1,5 +1,6 @@
 //! Kubernetes Events: what people must see beside an object.
 
+use crate::crd::rest_names::in_kubernetes;
 use kube::runtime::events::{self, EventType, Reporter};
 use kube::{Resource, ResourceExt};
 
@@ -35,7 +36,7 @@ impl Recorder {
                 EventType::Normal
             },
             reason: news.reason.clone(),
-            note: Some(news.note.chars().take(LONGEST_NOTE).collect()),
+            note: Some(in_kubernetes(&news.note).chars().take(LONGEST_NOTE).collect()),
             action: "Reconcile".into(),
             secondary: None,
         };

@@ -30,6 +30,25 @@ fn difference(before: &Value, after: &Value) -> Option<Value> {
     Some(Value::Object(patch))
 }
 
+/// What becomes of a value by a patch.
+pub fn apply(value: &mut Value, patch: &Value) {
+    let Value::Object(fields) = patch else {
+        *value = patch.clone();
+        return;
+    };
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    let Value::Object(object) = value else { return };
+    for (name, field) in fields {
+        if field.is_null() {
+            object.remove(name);
+        } else {
+            apply(object.entry(name.as_str()).or_insert(Value::Null), field);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +63,15 @@ mod tests {
             Some(json!({"b": {"c": [1, 2]}, "e": null, "f": {}}))
         );
         assert_eq!(diff(&before, &before), None);
+    }
+
+    #[test]
+    fn what_differs_makes_the_one_of_the_other() {
+        let before = json!({"a": 1, "b": {"c": [1], "d": 2}, "e": 3, "g": "text"});
+        let after = json!({"a": 1, "b": {"c": [1, 2]}, "f": {}, "g": {"h": 1}});
+        let mut value = before.clone();
+        apply(&mut value, &diff(&before, &after).unwrap());
+        assert_eq!(value, after);
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Metrics {
     }
 
     /// In the text format of Prometheus.
-    fn text(&self, queues: &[(&str, usize)]) -> String {
+    fn text(&self, queues: &[(&str, usize)], joined: usize) -> String {
         let mut text = String::new();
         let mut line = |words: std::fmt::Arguments<'_>| {
             // Writing to a string does not fail.
@@ -173,6 +173,8 @@ impl Metrics {
                 "muster_operator_queue_length{{controller=\"{name}\"}} {length}"
             ));
         }
+        line(format_args!("# TYPE muster_operator_clusters_watched gauge"));
+        line(format_args!("muster_operator_clusters_watched {joined}"));
         line(format_args!("# TYPE muster_operator_kube_requests_total counter"));
         for (method, count) in self.requests.snapshot() {
             line(format_args!(
@@ -199,10 +201,11 @@ impl Metrics {
     }
 }
 
-/// Serves `/metrics`, `/healthz` and `/readyz` until it is dropped.
+/// Serves `/metrics`, `/queues`, `/healthz` and `/readyz` until it is dropped.
 pub async fn serve(ctx: Arc<Context>, listener: TcpListener) {
     let router = Router::new()
         .route("/metrics", get(metrics))
+        .route("/queues", get(queues))
         .route("/healthz", get(async || "ok"))
         .route("/readyz", get(ready))
         .with_state(ctx);
@@ -212,7 +215,16 @@ pub async fn serve(ctx: Arc<Context>, listener: TcpListener) {
 }
 
 async fn metrics(State(ctx): State<Arc<Context>>) -> String {
-    ctx.metrics.text(&ctx.queues.lengths())
+    ctx.metrics.text(&ctx.queues.lengths(), ctx.joining.len())
+}
+
+/// Which objects are looked at right now, and which wait for what: where to look first when nothing happens.
+async fn queues(State(ctx): State<Arc<Context>>) -> String {
+    let lines = ctx.queues.all().into_iter().flat_map(|(name, queue)| {
+        let lines = queue.lines().into_iter();
+        lines.map(move |line| format!("{name}: {line}\n"))
+    });
+    lines.collect()
 }
 
 /// A standby is ready, too: it would act at once.

@@ -304,6 +304,14 @@ impl<K: Kind> Mirror<K> {
         }
     }
 
+    /// The same for the change of an object that is there. One that is not here by now went while the answer was on its
+    /// way, perhaps before the newest list, and nobody would tell that again; only a label can have brought it in.
+    pub fn took_change(&self, object: DynamicObject, tell: impl Fn(&Change<K>)) {
+        if self.scope.labels.is_some() || self.get(&Key::of(&object)).is_some() {
+            self.took(object, tell);
+        }
+    }
+
     fn put(&self, object: DynamicObject, tell: &impl Fn(&Change<K>)) {
         let key = Key::of(&object);
         let version = object.metadata.resource_version.clone();

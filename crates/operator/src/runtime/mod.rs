@@ -6,6 +6,7 @@ pub mod event;
 pub mod feed;
 pub mod foreign;
 pub mod hook;
+pub mod joining;
 pub mod lease;
 pub mod lineage;
 pub mod looks;

@@ -63,7 +63,7 @@ impl Context {
         let wire: DynamicObject = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
         let api = mirror.api(&Key::of(object).namespace);
         let answer = api.create(&writer.post(), &wire).await?;
-        self.took(mirror, hooks, answer.clone());
+        mirror.took(answer.clone(), |change| self.tell(hooks, change));
         let made = answer.try_parse().map_err(|_| Error::Gone)?;
         Ok(made)
     }
@@ -132,7 +132,7 @@ impl Context {
             && answer.metadata.finalizers.as_ref().is_none_or(Vec::is_empty);
         // The last finalizer is off: the object is gone, which the watch tells.
         if !gone {
-            mirror.took(answer, |change| self.tell(hooks, change));
+            mirror.took_change(answer, |change| self.tell(hooks, change));
         }
     }
 }

@@ -141,6 +141,23 @@ impl Queue {
                 .count()
     }
 
+    /// What is with workers and what waits, a line for each key, for people.
+    pub fn lines(&self) -> Vec<String> {
+        let (state, now) = (self.state(), Instant::now());
+        let busy = state.busy.iter().map(|key| match state.when.get(key) {
+            Some(_) => format!("{key} is looked at, and will be once more"),
+            None => format!("{key} is looked at"),
+        });
+        let waits = state
+            .due
+            .iter()
+            .map(|(at, key)| match at.checked_duration_since(now) {
+                Some(left) => format!("{key} is due in {left:.1?}"),
+                None => format!("{key} is due since {:.1?}", now.duration_since(*at)),
+            });
+        busy.chain(waits).collect()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -154,6 +171,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU64;
 
     fn key(name: &str) -> Key {
         Key::new("n", name)
@@ -208,6 +226,79 @@ mod tests {
         assert_eq!(queue.next().await, key("a"));
         queue.abandon();
         assert_eq!(queue.next().await, key("a"));
+    }
+
+    #[tokio::test]
+    async fn people_see_what_is_looked_at_and_what_waits() {
+        let queue = Queue::default();
+        queue.wake(key("a"));
+        queue.next().await;
+        queue.wake(key("a"));
+        queue.wake_after(key("b"), Duration::from_secs(1000));
+        let lines = queue.lines();
+        assert_eq!(lines[0], "n/a is looked at, and will be once more");
+        assert!(lines[1].starts_with("n/b is due in "), "{lines:?}");
+        assert_eq!(lines.len(), 2);
+    }
+
+    /// However wakes and looks fall together, the last look at a key begins after the last change of it.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn no_change_stays_without_a_look_that_began_after_it() {
+        const KEYS: usize = 5;
+        const CHANGES: u64 = 2_000;
+        let queue = Arc::new(Queue::default());
+        let world: Arc<[AtomicU64; KEYS]> = Arc::default();
+        let seen: Arc<[AtomicU64; KEYS]> = Arc::default();
+        let number = |key: &Key| key.name.parse::<usize>().unwrap();
+        let workers: Vec<_> = (0..4)
+            .map(|_| {
+                let (queue, world, seen) = (queue.clone(), world.clone(), seen.clone());
+                tokio::spawn(async move {
+                    for look in 0u64.. {
+                        let key = queue.next().await;
+                        let now = world[number(&key)].load(Ordering::SeqCst);
+                        tokio::task::yield_now().await;
+                        // One worker at a time has the key: nobody brings this back.
+                        seen[number(&key)].store(now, Ordering::SeqCst);
+                        queue.done(&key);
+                        if look % 7 == 0 {
+                            queue.wake_after(key, Duration::from_millis(look % 3));
+                        }
+                    }
+                })
+            })
+            .collect();
+        let changers = (0..4).map(|_| {
+            let (queue, world) = (queue.clone(), world.clone());
+            tokio::spawn(async move {
+                for change in 0..CHANGES {
+                    let at = usize::try_from(change).unwrap() % KEYS;
+                    world[at].fetch_add(1, Ordering::SeqCst);
+                    queue.wake(key(&at.to_string()));
+                    if change % 11 == 0 {
+                        tokio::task::yield_now().await;
+                    }
+                }
+            })
+        });
+        for changer in changers.collect::<Vec<_>>() {
+            changer.await.unwrap();
+        }
+        let all = |of: &[AtomicU64; KEYS]| of.each_ref().map(|one| one.load(Ordering::SeqCst));
+        let settled = async {
+            while all(&world) != all(&seen) {
+                tokio::task::yield_now().await;
+            }
+        };
+        let settled = tokio::time::timeout(Duration::from_secs(20), settled).await;
+        assert!(
+            settled.is_ok(),
+            "{:?} was seen as {:?}: {:?}",
+            all(&world),
+            all(&seen),
+            queue.lines()
+        );
+        workers.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
     #[test]

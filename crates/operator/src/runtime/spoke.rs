@@ -3,6 +3,7 @@
 mod kubeconfig;
 
 use super::Context;
+use super::joining::Heard;
 use super::patch::Writer;
 use super::trust;
 use crate::crd::ClusterDeployment;
@@ -39,9 +40,34 @@ const WRITER: Writer = Writer("muster-spoke");
 const CONNECT: Duration = Duration::from_secs(5);
 const READ: Duration = Duration::from_secs(20);
 
+/// What a client is made from.
+#[derive(Hash)]
+struct Access {
+    kubeconfig: String,
+    /// Instead of the one in there.
+    server: Option<String>,
+}
+
 impl Context {
     /// A client of the cluster of a ClusterDeployment, which may be gone already.
     pub async fn spoke(&self, cluster: &Key) -> Result<Client, NoSpoke> {
+        let access = self.access(cluster).await?;
+        self.spokes.client(cluster, &access).await
+    }
+
+    /// Hears of what happens in the cluster to the node that the Agent's host becomes; until it leaves.
+    pub async fn hear(&self, cluster: &Key, agent: &Key, node: &str) -> Result<Heard, NoSpoke> {
+        let access = self.access(cluster).await?;
+        let made_from = self.spokes.hasher.hash_one(&access);
+        if let Some(heard) = self.joining.go_on(cluster, made_from, agent, node) {
+            return Ok(heard);
+        }
+        // Nothing is read from a watch as long as nothing happens.
+        let client = make(&access, None).await.map_err(NoSpoke::Failed)?;
+        Ok(self.joining.begin(cluster, made_from, client, agent, node))
+    }
+
+    async fn access(&self, cluster: &Key) -> Result<Access, NoSpoke> {
         let failed = |error: Error| NoSpoke::Failed(chain(&error));
         let deployment = self
             .mirrors
@@ -71,7 +97,10 @@ impl Context {
                 error => failed(error),
             })?;
         }
-        self.spokes.client(cluster, text, server).await
+        Ok(Access {
+            kubeconfig: text.to_owned(),
+            server,
+        })
     }
 }
 
@@ -99,13 +128,8 @@ fn hosted_server(
 }
 
 impl Spokes {
-    async fn client(
-        &self,
-        cluster: &Key,
-        kubeconfig: &str,
-        server: Option<String>,
-    ) -> Result<Client, NoSpoke> {
-        let hash = self.hasher.hash_one((kubeconfig, &server));
+    async fn client(&self, cluster: &Key, access: &Access) -> Result<Client, NoSpoke> {
+        let hash = self.hasher.hash_one(access);
         let known = self
             .known
             .lock()
@@ -115,7 +139,7 @@ impl Spokes {
         if let Some((_, client)) = known.filter(|(known, _)| *known == hash) {
             return Ok(client);
         }
-        let client = make(kubeconfig, server).await.map_err(NoSpoke::Failed)?;
+        let client = make(access, Some(READ)).await.map_err(NoSpoke::Failed)?;
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(cluster.clone(), (hash, client.clone()));
         Ok(client)
@@ -123,9 +147,9 @@ impl Spokes {
 }
 
 /// The causes never quote the kubeconfig: it holds credentials.
-async fn config(text: &str, server: Option<String>) -> Result<Config, String> {
-    let mut file = kubeconfig::read(text)?;
-    if let Some(server) = server {
+async fn config(access: &Access, read: Option<Duration>) -> Result<Config, String> {
+    let mut file = kubeconfig::read(&access.kubeconfig)?;
+    if let Some(server) = &access.server {
         for cluster in &mut file.clusters {
             if let Some(cluster) = &mut cluster.cluster {
                 cluster.server = Some(server.clone());
@@ -135,7 +159,7 @@ async fn config(text: &str, server: Option<String>) -> Result<Config, String> {
     let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(unusable)?;
     config.connect_timeout = Some(CONNECT);
-    config.read_timeout = Some(READ);
+    config.read_timeout = read;
     Ok(config)
 }
 
@@ -143,8 +167,8 @@ fn unusable<E>(_: E) -> String {
     "the kubeconfig of the cluster cannot be used".to_owned()
 }
 
-async fn make(text: &str, server: Option<String>) -> Result<Client, String> {
-    let config = config(text, server).await?;
+async fn make(access: &Access, read: Option<Duration>) -> Result<Client, String> {
+    let config = config(access, read).await?;
     // An authority of this machine that cannot be used must not stand in the way of the cluster's own.
     let with_system = Client::try_from(trusting(config.clone(), trust::of_system()));
     with_system
@@ -211,13 +235,20 @@ mod tests {
         .to_string()
     }
 
+    fn access(kubeconfig: String, server: Option<String>) -> Access {
+        Access { kubeconfig, server }
+    }
+
     #[tokio::test]
     async fn a_client_is_kept_until_its_kubeconfig_or_its_server_changes() {
         let (spokes, key) = (Spokes::default(), Key::new("clusters", "blue"));
         let inside = || Some("https://kube-apiserver.blue.svc:6443".to_owned());
-        let kept = make(&kubeconfig("kept"), None).await.unwrap();
+        let kept = make(&access(kubeconfig("kept"), None), None).await.unwrap();
         let ask = async |namespace: &str, server: Option<String>| {
-            let client = spokes.client(&key, &kubeconfig(namespace), server).await.unwrap();
+            let client = spokes
+                .client(&key, &access(kubeconfig(namespace), server))
+                .await
+                .unwrap();
             // Whoever gets this one the next time got it from memory.
             let mut known = spokes.known.lock().unwrap();
             known.get_mut(&key).unwrap().1 = kept.clone();
@@ -233,9 +264,8 @@ mod tests {
     #[tokio::test]
     async fn the_server_inside_counts_instead_of_the_one_in_the_kubeconfig() {
         let server = async |given: Option<&str>| {
-            let made = config(&kubeconfig("one"), given.map(str::to_owned))
-                .await
-                .unwrap();
+            let access = access(kubeconfig("one"), given.map(str::to_owned));
+            let made = config(&access, None).await.unwrap();
             made.cluster_url.to_string()
         };
         assert_eq!(server(None).await, "https://192.0.2.1/");
@@ -245,7 +275,10 @@ mod tests {
 
     #[tokio::test]
     async fn what_cannot_be_read_is_not_quoted() {
-        let told = make("token: hunter2", None).await.err().unwrap_or_default();
+        let told = make(&access("token: hunter2".into(), None), None)
+            .await
+            .err()
+            .unwrap_or_default();
         assert!(!told.is_empty() && !told.contains("hunter2"), "{told}");
     }
 
@@ -256,7 +289,7 @@ mod tests {
             "users": [{"name": "u", "user": {"tokenFile": "/proc/self/status"}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}"#;
         let told = Spokes::default()
-            .client(&Key::new("clusters", "blue"), kubeconfig, None)
+            .client(&Key::new("clusters", "blue"), &access(kubeconfig.into(), None))
             .await;
         assert!(
             matches!(&told, Err(NoSpoke::Failed(why)) if why.contains("(tokenFile)")),

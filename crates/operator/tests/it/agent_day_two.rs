@@ -337,8 +337,15 @@ async fn toy_18_requests_that_only_look_like_the_nodes_are_left_alone() {
             joining.is_approved(&good).await
         })
         .await;
-    // Nodes that join are looked at now and then.
-    world.operator().looks_again("agent").await;
+    // It is noted by the look after the one that approved what was good.
+    let noted = |agent: &Agent| {
+        let csrs = agent
+            .status
+            .as_ref()
+            .and_then(|status| status.csr_status.as_ref());
+        csrs.is_some_and(|csrs| csrs.approved_csrs.iter().any(|csr| csr.name == good))
+    };
+    world.agent_when(&joining.name, "noted", noted).await;
     for name in refused {
         assert!(!joining.is_approved(&name).await, "{name}");
     }

@@ -11,6 +11,7 @@ use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{CustomResourceExt, ResourceExt};
 use muster_operator::Options;
@@ -55,7 +56,8 @@ impl Diary {
         let pages = Arc::new(Mutex::new(Vec::new()));
         let (written, api) = (pages.clone(), world.api::<Agent>(&world.pool));
         let task = tokio::spawn(async move {
-            let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
+            // Without a pause after a failure this would never yield while the test ends, and keep it from ending.
+            let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
             while let Some(event) = events.next().await {
                 if let Ok(Event::Apply(agent) | Event::InitApply(agent)) = event {
                     written.lock().unwrap().push((Instant::now(), agent));
@@ -87,12 +89,16 @@ struct Shared {
 
 impl Shared {
     async fn start() -> Self {
+        Self::with(true).await
+    }
+
+    async fn with(auto_approve: bool) -> Self {
         let mut world = World::without_operator().await;
         world.start_operator_with(WITHOUT_PROVIDER).await;
         let diary = Diary::open(&world);
         let pool = world
             .pool_of("lab", |infra_env| {
-                infra_env.spec.agent_approval = Some(AgentApproval { auto_approve: true });
+                infra_env.spec.agent_approval = Some(AgentApproval { auto_approve });
             })
             .await;
         let remote = world.fleet(pool, 1, |config| {
@@ -281,6 +287,40 @@ async fn our_agents_are_good_for_the_released_provider_1_also_when_nobody_saw_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn our_agents_are_good_for_the_released_provider_1_also_when_the_claim_never_took_effect() {
+    // The cluster is not there, and the owner of the claim goes again: it strips the claim, and once more five seconds
+    // later, whoever has the host by then.
+    let shared = Shared::start().await;
+    let world = &shared.world;
+    shared.claim("nowhere").await;
+    let held = world
+        .agent_when(&shared.name, "is not offered", |agent| {
+            said(agent, "Validated").0 != "True"
+        })
+        .await;
+    assert_eq!(state(&held), "known-unbound");
+    assert_eq!(held.labels()[label::AGENT_MACHINE], "m1");
+    let before = shared.diary.pages().len();
+    let free = json!({
+        "metadata": { "labels": { label::AGENT_MACHINE: null }, "annotations": { annotation::AGENT_MACHINE_NAMESPACE: null } },
+        "spec": { "clusterDeploymentName": null, "machineConfigPool": null },
+    });
+    world.change_agent(&shared.name, free).await.unwrap();
+    let offered = async || {
+        shared.diary.pages()[before..]
+            .iter()
+            .any(|(_, agent)| is_selectable(agent))
+    };
+    world.until("it can be chosen again", offered).await;
+    let pages = shared.diary.pages();
+    let unclaimed = |agent: &Agent| !agent.labels().contains_key(label::AGENT_MACHINE);
+    let at =
+        |holds: &dyn Fn(&Agent) -> bool| pages[before..].iter().find(|(_, agent)| holds(agent)).unwrap().0;
+    let waited = at(&is_selectable) - at(&unclaimed);
+    assert!(waited > Duration::from_secs(5), "{waited:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn our_agents_are_good_for_the_released_provider_4_a_claim_is_a_put_of_what_it_knows() {
     let crd = serde_json::to_value(Agent::crd()).unwrap();
     let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
@@ -424,6 +464,33 @@ async fn our_agents_are_good_for_the_released_provider_7_one_that_comes_back_kno
         again.annotations()[annotation::AGENT_MACHINE_NAMESPACE],
         world.clusters
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_agents_are_good_for_the_released_provider_7_one_that_comes_back_is_approved_and_labelled_as_before()
+ {
+    let shared = Shared::with(false).await;
+    let world = &shared.world;
+    world.running_cluster("blue").await;
+    world.capi_cluster(Capi::V1Beta2, "blue").await;
+    world.cluster_is_ready("blue").await;
+    world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
+    let by_people = json!({ "metadata": { "labels": { "rack": "7" } }, "spec": { "approved": true } });
+    world.change_agent(&shared.name, by_people).await.unwrap();
+    shared.claim("blue").await;
+    world.machine_has("m1", &shared.name).await;
+    let bound = world.agent_in(&shared.name, "known").await;
+    world.delete::<Agent>(&world.pool, &shared.name).await;
+    let again = world
+        .agent_when(&shared.name, "is there again", |agent| {
+            agent.uid() != bound.uid() && state(agent) == "known"
+        })
+        .await;
+    assert!(again.spec.approved, "nobody would approve it a second time");
+    assert_eq!(again.labels()["rack"], "7");
+    let host = shared.name.parse().unwrap();
+    let row = async || world.hub.host_rows(host).await.unwrap().hosts.pop().unwrap();
+    world.until("the hub knows", async || row().await.approved).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ use crate::world::{House, Server, World};
 use futures_util::StreamExt;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
+use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use muster_operator::Options;
 use muster_operator::crd::{Agent, AgentMachine};
@@ -39,7 +40,7 @@ impl Claims {
         let most = Arc::new(Mutex::new(0));
         let (written, api) = (most.clone(), world.api::<Agent>(&world.pool));
         let task = tokio::spawn(async move {
-            let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
+            let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
             let mut claimed = BTreeMap::new();
             while let Some(event) = events.next().await {
                 if let Ok(Event::Apply(agent) | Event::InitApply(agent)) = event {

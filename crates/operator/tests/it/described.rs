@@ -242,7 +242,7 @@ impl World {
             matches!(error, muster_contract::ClientError::NotFound(_)),
             "{error}"
         );
-        // Lists come from working memory. Where whoever deleted it died in the middle, that follows within a second.
+        // Lists come from working memory, which follows where whoever deleted it died in the middle.
         self.until("no list has it", async || {
             let listed = self.hub.clusters(&ClustersQuery::default()).await.unwrap();
             listed.iter().all(|cluster| cluster.id != id)

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use uuid::Uuid;
 
 /// Which writes are the last of an operator: of each kind, one in so many. Shared by the operators of a story, one after
 /// the other, so that what one did not live to do the next one does.
@@ -27,8 +28,14 @@ pub struct Fate {
 pub enum Moment {
     /// It is not even sent.
     Before,
+    /// Whoever sent it is gone while it is under way.
+    Amid,
     /// It is carried out, but nobody hears the answer.
     After,
+}
+
+impl Moment {
+    pub const ALL: [Self; 3] = [Self::Before, Self::Amid, Self::After];
 }
 
 impl Fate {
@@ -127,22 +134,44 @@ impl Gate {
         }
         self.writes.lock().unwrap().extend(kind.clone());
         let strikes = |fate: &&Arc<Fate>| kind.as_ref().is_some_and(|kind| fate.strikes(kind));
-        let moment = self.fate.as_ref().filter(strikes).map(|fate| fate.moment);
-        if moment.is_some() {
+        let last = self.fate.as_ref().filter(strikes).map(|fate| fate.moment);
+        if last.is_some() {
             self.ends.lock().unwrap().extend(kind.clone());
         }
-        if moment == Some(Moment::Before) {
-            self.is_closed.send_replace(true);
-            return std::future::pending().await;
+        match last {
+            Some(Moment::Before) => return self.close().await,
+            Some(Moment::Amid) => {
+                abandon(request).await;
+                return self.close().await;
+            }
+            Some(Moment::After) | None => {}
         }
         let answer = request.await;
-        if moment == Some(Moment::After) {
-            self.is_closed.send_replace(true);
+        if last.is_some() {
+            return self.close().await;
         }
         if *self.is_closed.borrow() {
             return std::future::pending().await;
         }
         answer
+    }
+
+    async fn close<T>(&self) -> T {
+        self.is_closed.send_replace(true);
+        std::future::pending().await
+    }
+}
+
+/// Begins it, and lets go of it by chance: before it has arrived, while it is carried out, or when it is answered.
+async fn abandon(request: impl Future) {
+    const LONGEST: u128 = 14;
+    let mut request = std::pin::pin!(request);
+    for _ in 0..1 << (Uuid::new_v4().as_u128() % LONGEST) {
+        tokio::select! {
+            biased;
+            _ = &mut request => return,
+            () = tokio::task::yield_now() => {}
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A test's own world: namespaces on the shared API server, a hub in this process, simulated hosts, an operator.
 
+use crate::log;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
@@ -263,11 +264,12 @@ impl World {
                 let last = api.get_opt(name).await.unwrap();
                 let told = self.hub_tells(&format!("{last:?}")).await;
                 let did = match &self.operator {
-                    Some(running) => running.metrics().await.unwrap_or("it does not answer".into()),
+                    Some(running) => running.state().await,
                     None => "it is not known here".into(),
                 };
+                let log = log::tail(&[self.pool.clone(), self.clusters.clone()]);
                 panic!(
-                    "{name} never was as it should be ({what}): {last:#?}\nthe hub tells: {told}\nthe operator: {did}"
+                    "{name} never was as it should be ({what}): {last:#?}\nthe hub tells: {told}\nthe operator: {did}\n{log}"
                 )
             }
         }
@@ -395,8 +397,7 @@ impl Running {
         let mut calm = 0;
         while calm < 5 {
             if tokio::time::Instant::now() >= deadline {
-                let told = self.metrics().await.unwrap_or_default();
-                panic!("the operator is always busy:\n{told}");
+                panic!("the operator is always busy:\n{}", self.state().await);
             }
             calm = if self.is_calm().await { calm + 1 } else { 0 };
             tokio::time::sleep(LOOK_EVERY).await;
@@ -451,7 +452,18 @@ impl Running {
     }
 
     pub async fn metrics(&self) -> Option<String> {
-        let answer = reqwest::get(format!("http://{}/metrics", self.metrics))
+        self.page("/metrics").await
+    }
+
+    /// What it counted, what it looks at and what waits, for whoever wonders why nothing happens.
+    pub async fn state(&self) -> String {
+        let (metrics, queues) = (self.metrics().await, self.page("/queues").await);
+        let told = |page: Option<String>| page.unwrap_or("it does not answer".into());
+        format!("{}\nits queues:\n{}", told(metrics), told(queues))
+    }
+
+    async fn page(&self, path: &str) -> Option<String> {
+        let answer = reqwest::get(format!("http://{}{path}", self.metrics))
             .await
             .ok()?;
         answer.text().await.ok()
@@ -464,6 +476,7 @@ pub async fn run(options: Options) -> Running {
 }
 
 pub fn run_over(options: Options, connection: Connection) -> Running {
+    log::keep();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let metrics = listener.local_addr().unwrap();

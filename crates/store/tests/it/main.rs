@@ -9,12 +9,15 @@ mod events;
 mod feed;
 mod files;
 mod guard;
+mod home;
 mod liveness;
 mod outbox;
 mod pages;
 mod place;
+mod recovery;
 mod references;
 mod reopen;
+mod room;
 mod rows;
 mod sample;
 

@@ -11,6 +11,7 @@ use uuid::Uuid;
 crate::on_both!(
     an_effect_waits_until_it_is_done,
     a_failed_effect_comes_back_later,
+    an_effect_of_a_clock_that_was_ahead_is_due_when_the_clock_is_right_again,
     a_wish_renewed_while_being_worked_on_is_kept,
 );
 
@@ -83,6 +84,13 @@ async fn a_failed_effect_comes_back_later(place: &Place) {
         (again.id, again.attempts, again.last_error.as_str()),
         (item.id, 1, "no answer")
     );
+}
+
+async fn an_effect_of_a_clock_that_was_ahead_is_due_when_the_clock_is_right_again(place: &Place) {
+    let store = place.open().await;
+    let effect = finish(key());
+    wish(&store, at(7200), std::slice::from_ref(&effect)).await;
+    assert_eq!(effects(&store, at(0)).await, [effect]);
 }
 
 async fn a_wish_renewed_while_being_worked_on_is_kept(place: &Place) {

@@ -68,6 +68,16 @@ impl Place {
         ask(&self.url(), text.to_owned()).await;
     }
 
+    /// One of two statements, whichever the database understands.
+    pub async fn tamper_either(&self, sqlite: &str, postgres: &str) {
+        self.tamper(if self.is_postgres() { postgres } else { sqlite })
+            .await;
+    }
+
+    pub fn is_postgres(&self) -> bool {
+        matches!(self.database, Database::Postgres(_))
+    }
+
     /// The rows of a table.
     pub async fn count(&self, table: &str) -> i64 {
         sqlx::any::install_default_drivers();

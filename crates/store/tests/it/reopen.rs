@@ -78,6 +78,10 @@ async fn closing_writes_what_is_queued_and_refuses_the_rest(place: &Place) {
 }
 
 async fn opening_twice_at_once_migrates_once(place: &Place) {
+    // A file has one hub; see `home`.
+    if !place.is_postgres() {
+        return;
+    }
     let (one, two) = tokio::join!(place.open(), place.open());
     let host = saved(&one, host()).await;
     assert_eq!(two.host_find(host.key()).await.unwrap(), Some(host));

@@ -34,6 +34,15 @@ http://{{ include "muster.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.ser
 {{- default (include "muster.inside" .) .Values.hub.baseUrl -}}
 {{- end -}}
 
+{{/* Names of the hub besides that of its base URL: the Service's short ones are known to the hub as such. */}}
+{{- define "muster.allowed-hosts" -}}
+{{- $names := list (printf "%s.%s" (include "muster.name" .) .Release.Namespace) -}}
+{{- if and .Values.ingress.enabled .Values.ingress.host -}}
+{{- $names = append $names .Values.ingress.host -}}
+{{- end -}}
+{{- concat $names .Values.hub.allowedHosts | uniq | toJson -}}
+{{- end -}}
+
 {{/* All of them when none is named. */}}
 {{- define "muster.controllers" -}}
 {{- with .Values.operator.controllers -}}

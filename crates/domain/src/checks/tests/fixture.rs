@@ -198,10 +198,10 @@ impl World {
             inventory: Some(inventory()),
             broken: false,
             reports: Reports {
-                ntp_sources: vec![NtpSource {
+                ntp_sources: Some(vec![NtpSource {
                     source_name: "clock".into(),
                     source_state: "synced".into(),
-                }],
+                }]),
                 ..Reports::default()
             },
             cluster: None,

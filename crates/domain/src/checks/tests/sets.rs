@@ -56,7 +56,7 @@ fn a_free_host_shows_its_21_findings_and_only_those() {
 fn a_free_host_without_anything_reported_shows_20() {
     let mut world = World::free();
     world.inventory = None;
-    world.reports.ntp_sources.clear();
+    world.reports.ntp_sources = Some(Vec::new());
     let report = world.run();
     let expected = FREE_NETWORK.replace("ntp-synced ", "");
     assert_eq!(
@@ -230,7 +230,7 @@ fn an_empty_inventory_is_an_inventory_that_fails_honestly() {
 #[test]
 fn the_site_and_the_owner_can_switch_checks_off() {
     let spoil = |world: &mut World| {
-        world.reports.ntp_sources.clear();
+        world.reports.ntp_sources = Some(Vec::new());
         world.settings.disabled_host_checks.insert("ntp-synced".into());
     };
     assert_eq!(

@@ -402,10 +402,10 @@ fn clocks() {
         World::free,
         &[
             (NtpSynced, None, "free, none configured", |w| {
-                w.reports.ntp_sources.clear()
+                w.reports.ntp_sources = Some(Vec::new())
             }),
             (NtpSynced, Some(Failure), "free, configured", |w| {
-                w.reports.ntp_sources.clear();
+                w.reports.ntp_sources = Some(Vec::new());
                 w.ntp_configured = true;
             }),
             (TimeSynced, Some(Pending), "never told", |w| w.clock = 0),
@@ -421,9 +421,14 @@ fn clocks() {
     );
     check(
         World::bound,
-        &[(NtpSynced, Some(Failure), "bound, unsynced", |w| {
-            w.reports.ntp_sources[0].source_state = "error".into()
-        })],
+        &[
+            (NtpSynced, Some(Failure), "bound, unsynced", |w| {
+                w.reports.ntp_sources.as_mut().unwrap()[0].source_state = "error".into()
+            }),
+            (NtpSynced, Some(Pending), "bound, has not answered yet", |w| {
+                w.reports.ntp_sources = None
+            }),
+        ],
     );
 }
 

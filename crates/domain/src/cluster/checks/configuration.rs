@@ -25,7 +25,7 @@ pub(super) fn custom_manifests(subject: &Subject<'_>) -> Outcome {
         return Outcome::pass("The cluster needs no manifests of its own.");
     }
     Outcome::judge(
-        subject.facts.has_custom_manifests,
+        subject.has_manifests,
         "The cluster brings manifests for its network.",
         format!("Network type {network} does not come with OpenShift; upload the manifests that install it."),
     )
@@ -34,7 +34,7 @@ pub(super) fn custom_manifests(subject: &Subject<'_>) -> Outcome {
 pub(super) fn platform(subject: &Subject<'_>) -> Outcome {
     let needs_manifests = subject.facts.platform == "external" && subject.facts.external_platform == "oci";
     Outcome::judge(
-        !needs_manifests || subject.facts.has_custom_manifests,
+        !needs_manifests || subject.has_manifests,
         "The platform has what it needs.",
         "Oracle Cloud needs manifests of its provider (cloud controller, storage); upload them.",
     )

@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 pub struct Subject<'a> {
     pub facts: &'a ClusterFacts,
     pub peers: &'a [Peer<'a>],
+    /// People added manifests, which the installation applies.
+    pub has_manifests: bool,
     pub settings: &'a Settings,
 }
 
@@ -150,6 +152,12 @@ pub fn run(subject: &Subject<'_>) -> Report {
     }
 }
 
+/// Whether a cluster that fails this check cannot be installed; so with one that is not known here.
+pub fn blocks(id: &str) -> bool {
+    let known = CHECKS.iter().find(|(known, ..)| known.as_str() == id);
+    known.is_none_or(|(_, _, gate, _)| *gate != Gate::Nothing)
+}
+
 impl Report {
     pub fn find(&self, id: CheckId) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.id == id)
@@ -182,10 +190,14 @@ impl Report {
         }))
     }
 
-    /// Everything a person must act on, as one line for `status_info`.
+    /// What keeps the cluster back, as one line for `status_info`.
     pub fn complaints(&self) -> String {
-        let failing = self.findings.iter().filter(|finding| finding.status.complains());
-        finding::joined(failing.map(|finding| finding.message.as_str()))
+        finding::told(self.findings.iter().map(|finding| finding::Said {
+            id: finding.id.as_str(),
+            status: finding.status,
+            blocks: finding.gate != Gate::Nothing,
+            message: &finding.message,
+        }))
     }
 
     /// News since the stored findings, for the history.

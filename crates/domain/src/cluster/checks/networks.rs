@@ -6,8 +6,8 @@ use crate::checks::finding::Outcome;
 use crate::cluster::network::overlap;
 use ipnet::IpNet;
 
-pub(super) const NO_HOSTS: &str = "Waiting for a host to report its networks.";
-const UNSET: &str = "Waiting until machine, cluster and service network are all set.";
+pub(super) const NO_HOSTS: &str = "for a host to report its networks";
+const UNSET: &str = "until machine, cluster and service network are all set";
 
 /// Hosts of a cluster that leaves networking to its users may be in any network, except a single node.
 fn needs_machine_network(facts: &ClusterFacts) -> bool {
@@ -132,7 +132,7 @@ pub(super) fn same_families(subject: &Subject<'_>) -> Outcome {
 pub(super) fn prefix(subject: &Subject<'_>) -> Outcome {
     let networks = &subject.facts.cluster_networks;
     if networks.is_empty() {
-        return Outcome::wait("Waiting for the cluster network to be set.");
+        return Outcome::wait("for the cluster network to be set");
     }
     let hosts = if subject.facts.is_single_node() {
         1

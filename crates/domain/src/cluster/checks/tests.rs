@@ -16,6 +16,7 @@ struct World {
     skews: Vec<i64>,
     ready: bool,
     fencing: bool,
+    manifests: bool,
     free: Vec<FreeNetwork>,
     settings: Settings,
 }
@@ -60,6 +61,7 @@ fn ready() -> World {
         skews: vec![0; 3],
         ready: true,
         fencing: false,
+        manifests: false,
         free: vec![FreeNetwork {
             network: "192.168.111.0/24".into(),
             free_addresses: vec!["192.168.111.100".into(), "192.168.111.101".into()],
@@ -101,6 +103,7 @@ impl World {
         run(&Subject {
             facts: &self.facts,
             peers: &peers,
+            has_manifests: self.manifests,
             settings: &self.settings,
         })
     }
@@ -434,13 +437,23 @@ fn configuration() {
                 "Cilium brought along",
                 |w| {
                     w.facts.network_type = "Cilium".into();
-                    w.facts.has_custom_manifests = true;
+                    w.manifests = true;
                 },
             ),
             (PlatformRequirementsSatisfied, Failure, "OCI", |w| {
                 w.facts.platform = "external".into();
                 w.facts.external_platform = "oci".into();
             }),
+            (
+                PlatformRequirementsSatisfied,
+                Success,
+                "OCI with its provider",
+                |w| {
+                    w.facts.platform = "external".into();
+                    w.facts.external_platform = "oci".into();
+                    w.manifests = true;
+                },
+            ),
         ],
     );
 }

@@ -20,10 +20,10 @@ fn defined(subject: &Subject<'_>, vips: &[Vip], what: &str) -> Outcome {
         return Outcome::pass(NOT_NEEDED);
     }
     if facts.vip_dhcp_allocation && facts.machine_networks.is_empty() {
-        return Outcome::wait("The address is asked for by DHCP once the machine network is known; set it.");
+        return Outcome::wait("for the machine network; the address is asked for by DHCP once it is set");
     }
     if facts.vip_dhcp_allocation && vips.is_empty() {
-        return Outcome::wait(format!("Waiting for the {what} address from DHCP."));
+        return Outcome::wait(format!("for the {what} address from DHCP"));
     }
     Outcome::judge(
         !vips.is_empty(),
@@ -55,7 +55,7 @@ fn valid(subject: &Subject<'_>, vips: &[Vip], what: &str) -> Outcome {
         return Outcome::pass(NOT_NEEDED);
     }
     if vips.is_empty() {
-        return Outcome::wait(format!("Waiting for the {what} address to be set."));
+        return Outcome::wait(format!("for the {what} address to be set"));
     }
     if !subject.has_seen_hosts() {
         return Outcome::wait(NO_HOSTS);
@@ -153,7 +153,7 @@ pub(super) fn machine_network_agrees(subject: &Subject<'_>) -> Outcome {
         return Outcome::pass("The machine network need not follow from virtual addresses.");
     }
     if facts.machine_networks.is_empty() || facts.api_vips.is_empty() || facts.ingress_vips.is_empty() {
-        return Outcome::wait("Waiting until the machine network and the API and ingress addresses are set.");
+        return Outcome::wait("until the machine network and the API and ingress addresses are set");
     }
     if !subject.has_seen_hosts() {
         return Outcome::wait(NO_HOSTS);

@@ -5,12 +5,12 @@ use super::{Around, Decision, Draft, Phase, status, stay, words};
 use crate::journal::Severity;
 use crate::refusal::{Class, Refused};
 
-pub(super) fn measured(cluster: &Cluster, gates: Gates, around: &Around<'_>) -> Decision {
+pub(super) fn measured(cluster: &Cluster, gates: Gates, complaints: &str, around: &Around<'_>) -> Decision {
     match cluster.phase {
         Phase::Draft => {
             let mut draft = Draft::of(cluster);
             draft.cluster.gates = gates;
-            let text = words::of(&draft.cluster);
+            let text = words::measured(&draft.cluster, complaints);
             draft.saying(text).because("the checks ran", around)
         }
         // Findings are frozen once the installation has begun.

@@ -30,7 +30,7 @@ pub fn next<'a>(
 ) -> Result<Decision, Refused> {
     let around = &around.into();
     match event {
-        Event::Measured { gates } => Ok(draft::measured(cluster, *gates, around)),
+        Event::Measured { gates, complaints } => Ok(draft::measured(cluster, *gates, complaints, around)),
         Event::Update => draft::update(cluster),
         Event::Delete => draft::delete(cluster),
         Event::AddHosts => draft::add_hosts(cluster, around),

@@ -25,7 +25,21 @@ pub fn standing_text(status: &str) -> &'static str {
 
 /// The same, with the reason why the last attempt did not get beyond its preparation.
 pub(super) fn of(cluster: &Cluster) -> String {
+    after_failure(cluster, standing_text(status(cluster)))
+}
+
+/// The same after a round of checks: what keeps it back is said instead of where to look it up.
+pub(super) fn measured(cluster: &Cluster, complaints: &str) -> String {
     let text = standing_text(status(cluster));
+    match text.strip_suffix(SEE_CHECKS) {
+        Some(text) if !complaints.is_empty() => after_failure(cluster, &format!("{text}. {complaints}.")),
+        Some(_) | None => after_failure(cluster, text),
+    }
+}
+
+const SEE_CHECKS: &str = "; see its validations.";
+
+fn after_failure(cluster: &Cluster, text: &str) -> String {
     let failed = cluster.install.preparation.status == PreparationStatus::Failed;
     if failed && cluster.phase == super::Phase::Draft {
         return format!(

@@ -74,7 +74,6 @@ impl Fixture {
                 coreos: "registry.example.com/coreos",
             },
             catalog: &self.catalog,
-            check_cvo: false,
         })
     }
 

@@ -132,7 +132,7 @@ fn in_discovery(mut draft: Draft<'_>, complaints: &str, preparing: bool, around:
     ) {
         draft.info = Some(complaint(status, complaints));
     } else if status != draft.before.status() || draft.host.status_info.starts_with("The installation was") {
-        draft.info = Some(words::standing(status).into());
+        draft.info = Some(words::of(&draft.host).into());
     }
     draft.because("the checks ran", around)
 }

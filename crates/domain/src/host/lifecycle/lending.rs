@@ -2,6 +2,7 @@
 
 use super::super::{
     Digest, Gates, Host, Kind, Logs, Outcome, Phase, Progress, Report, Return, Role, Route, Status, Tenant,
+    rules,
 };
 use super::{Around, Decision, Draft, stay};
 use crate::id::ClusterId;
@@ -96,6 +97,7 @@ fn ready_to_lend(host: &Host) -> Result<(), Refused> {
 fn lend(draft: &mut Draft<'_>, to: ClusterId) {
     let host = &mut draft.host;
     host.cluster = Some(to);
+    host.was_lent = true;
     host.moving_to = None;
     host.returning = None;
     host.progress = Progress::default();
@@ -155,7 +157,13 @@ pub(super) fn release(host: &Host, around: &Around<'_>) -> Result<Decision, Refu
             return Err(not_lent(host));
         }
     };
-    Ok(give_back(host, phase, around, "its cluster is deleted"))
+    let mut decision = give_back(host, phase, around, "its cluster is deleted");
+    if rules::is_being_installed(host) {
+        let text = format!("The installation of host {} was cancelled.", host.name());
+        let told = host.entry("host_installation_cancelled", Severity::Info, text);
+        decision.journal.insert(0, told);
+    }
+    Ok(decision)
 }
 
 pub(super) fn reclaim(host: &Host, around: &Around<'_>) -> Result<Decision, Refused> {
@@ -213,7 +221,30 @@ pub(super) fn move_to(host: &Host, to: ClusterId, around: &Around<'_>) -> Result
     Ok(decision)
 }
 
-pub(super) fn move_abandoned(host: &Host, why: &str, around: &Around<'_>) -> Decision {
+/// Only the target can end a move. Whatever keeps the host itself is a matter of time: whenever it is ready again, this is
+/// asked again.
+pub(super) fn finish_move(
+    host: &Host,
+    to: ClusterId,
+    refused: Option<&Refused>,
+    around: &Around<'_>,
+) -> Result<Decision, Refused> {
+    if host.moving_to != Some(to) {
+        return Ok(stay(host, "nobody wants that move any more"));
+    }
+    if host.status() != Status::KnownUnbound {
+        return Ok(stay(
+            host,
+            "the host is not ready yet; the move goes on when it is",
+        ));
+    }
+    match refused {
+        Some(why) => Ok(move_abandoned(host, why, around)),
+        None => bind(host, to, around),
+    }
+}
+
+pub(super) fn move_abandoned(host: &Host, why: &Refused, around: &Around<'_>) -> Decision {
     let Some(to) = host.moving_to else {
         return stay(host, "no move under way");
     };
@@ -225,6 +256,7 @@ pub(super) fn move_abandoned(host: &Host, why: &str, around: &Around<'_>) -> Dec
     );
     let mut entry = draft.host.entry("host_bind_failed", Severity::Error, text);
     entry.cluster = Some(to);
+    entry.props = serde_json::json!({ "code": why.code }).to_string();
     draft.journal.push(entry);
     draft.because("the target of the move cannot take it any more", around)
 }
@@ -334,10 +366,8 @@ fn leave(draft: &mut Draft<'_>, around: &Around<'_>) -> crate::journal::Entry {
     host.cluster = None;
     host.moving_to = None;
     host.kind = Kind::Host;
-    host.role = Role::AutoAssign;
-    host.suggested_role = None;
+    clear(host);
     host.bootstrap = false;
-    host.tenant = Tenant::default();
     host.progress = Progress::default();
     host.connection_timed_out = false;
     host.logs = Logs::default();
@@ -350,6 +380,13 @@ fn leave(draft: &mut Draft<'_>, around: &Around<'_>) -> crate::journal::Entry {
     host.updated_at = around.now;
     draft.forget.extend(TENANT_REPORTS);
     entry
+}
+
+/// What a borrower chose for the host.
+pub(super) fn clear(host: &mut Host) {
+    host.role = Role::AutoAssign;
+    host.suggested_role = None;
+    host.tenant = Tenant::default();
 }
 
 fn must_be_lent(host: &Host) -> Result<(), Refused> {

@@ -2,11 +2,14 @@
 
 mod due;
 mod facts;
+mod farewell;
 mod install;
 mod lending;
 mod register;
 #[cfg(test)]
 mod tests;
+
+pub use farewell::farewell;
 
 use super::event::{Around, Event};
 use super::{Decision, Host, Logs, LogsInfo, Phase, Report, Status, install_order, words};
@@ -24,6 +27,7 @@ pub fn next(host: &Host, event: &Event, around: &Around<'_>) -> Result<Decision,
         Event::Release => lending::release(host, around),
         Event::Reclaim => lending::reclaim(host, around),
         Event::Move { to } => lending::move_to(host, *to, around),
+        Event::FinishMove { to, refused } => lending::finish_move(host, *to, refused.as_ref(), around),
         Event::MoveAbandoned { why } => Ok(lending::move_abandoned(host, why, around)),
         Event::ReclaimReady => Ok(lending::reclaim_ready(host, around)),
         Event::ReclaimFailed { why } => Ok(lending::reclaim_failed(host, why, around)),
@@ -96,9 +100,10 @@ impl<'a> Draft<'a> {
         }
         let (from, to) = (self.before.status(), self.host.status());
         let moved = from != to || self.before.status_info.is_empty();
+        let reason_changed = words::of(self.before) != words::of(&self.host);
         match self.info.take() {
             Some(info) => self.host.status_info = info,
-            None if moved => self.host.status_info = words::standing(to).into(),
+            None if moved || reason_changed => self.host.status_info = words::of(&self.host).into(),
             None => {}
         }
         cut(&mut self.host.status_info, STATUS_INFO_LIMIT);

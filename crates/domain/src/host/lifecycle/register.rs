@@ -1,7 +1,7 @@
 //! An agent registers: which of the 18 phases it finds its host in decides what that means.
 
-use super::super::{Gates, Host, Kind, Logs, Media, Phase, Progress, Report, Stage};
-use super::{Around, Decision, Draft, stay};
+use super::super::{Gates, Host, Kind, Logs, Media, Phase, Progress, Report, Stage, rules};
+use super::{Around, Decision, Draft, lending, stay};
 use crate::journal::Severity;
 use crate::refusal::Refused;
 
@@ -66,6 +66,10 @@ fn fresh_start(host: &Host, agent_version: &str, around: &Around<'_>, why: &'sta
     draft.host.gates = Gates::default();
     draft.host.digest = super::super::Digest::default();
     draft.forget.extend(STALE_AFTER_BOOT);
+    if rules::is_coming_back(host) {
+        // Whatever was written on it on its way, nothing of it reaches the next borrower.
+        lending::clear(&mut draft.host);
+    }
     if let Some(returned) = draft.host.returning.take() {
         let mut receipt = draft
             .host

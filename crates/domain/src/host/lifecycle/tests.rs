@@ -7,7 +7,7 @@ mod tables;
 
 use super::super::event::{Around, Event, Standing, Timers};
 use super::super::{Decision, Gates, Host, Outcome, Phase, Progress, Stage, Tenant};
-use super::next;
+use super::{farewell, next};
 use crate::cluster;
 use crate::id::{ClusterId, HostId, HostKey, InfraEnvId};
 use crate::refusal::Refused;
@@ -110,6 +110,11 @@ pub(super) fn secretive() -> Tenant {
 
 pub(super) fn step(host: &Host, event: Event) -> Result<Decision, Refused> {
     next(host, &event, &in_cluster(noon(), cluster::Phase::Draft))
+}
+
+/// What a target says that is not there any more.
+pub(super) fn gone() -> Refused {
+    Refused::conflict("cluster-not-found", "There is no such cluster.", "Pick another.")
 }
 
 pub(super) fn registered() -> Event {

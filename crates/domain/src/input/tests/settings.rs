@@ -161,19 +161,31 @@ fn labels_arguments_headers_and_credentials() {
     ] {
         assert_eq!(label(key, value), right, "{key} {value}");
     }
-    for (argument, right) in [
-        ("--append-karg=a=b", true),
-        ("-n", true),
-        ("a b", false),
-        ("a;b", true),
-        ("a|b", false),
-        ("", false),
-        ("--x=1", false),
+    for (arguments, right) in [
+        (&["--append-karg=a=b"][..], true),
+        (&["-n"], true),
+        (&["--append-karg", "a b"], false),
+        (&["--append-karg", "a;b"], true),
+        (&["--append-karg", "a|b"], false),
+        (&["--append-karg", ""], false),
+        (&[""], false),
+        (&["--x=1"], false),
+        (
+            &["--save-partindex", "5", "-n", "--append-karg", "console=ttyS0"],
+            true,
+        ),
+        (&["/dev/sda"], false),
+        (&["-n", "/dev/sda"], false),
+        (&["--append-karg", "quiet", "/dev/sda"], false),
+        (&["--copy-network=/dev/sda"], false),
+        (&["--append-karg"], false),
+        (&["--append-karg", "--image-url"], false),
+        (&["--", "/dev/sda"], false),
     ] {
         assert_eq!(
-            installer_args::installer_args(&text(&[argument])).is_ok(),
+            installer_args::installer_args(&text(arguments)).is_ok(),
             right,
-            "{argument}"
+            "{arguments:?}"
         );
     }
     let header =

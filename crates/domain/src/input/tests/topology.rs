@@ -235,6 +235,13 @@ fn small_cluster_options() {
         ("a.json.patch", false),
         ("a.yaml.patch-1", false),
         ("yaml", false),
+        ("a\r\nX-Evil: 1.yaml", false),
+        ("a\n.yaml", false),
+        ("a\t.yaml", false),
+        ("a\u{7f}.yaml", false),
+        ("a\u{2028}.yaml", false),
+        ("a b.yaml", true),
+        ("ä.yaml", true),
     ] {
         assert_eq!(manifest::manifest_file_name(name).is_ok(), right, "{name}");
     }

@@ -55,7 +55,7 @@ fn hosts(masters: u128, workers: u128) -> Vec<Host> {
 }
 
 fn render(cluster: &Cluster, hosts: &[Host]) -> Value {
-    let text = install_config(cluster, hosts, Additions::default()).unwrap();
+    let text = install_config(cluster, hosts, &[]).unwrap();
     serde_norway::from_str(&text).unwrap()
 }
 
@@ -162,20 +162,12 @@ fn arbiters_and_fencing_make_two_masters_possible() {
 }
 
 #[test]
-fn hyperthreading_proxy_bundle_and_mirrors() {
+fn hyperthreading_and_proxy() {
     let mut cluster = cluster();
     cluster.hyperthreading = "masters".into();
     cluster.proxy.http = "http://proxy.example.com:3128".into();
     cluster.proxy.no = ".example.com".into();
-    let mirrors = [(
-        "quay.io/release".to_owned(),
-        vec!["mirror.example.com/release".to_owned()],
-    )];
-    let additions = Additions {
-        trust_bundle: "-----BEGIN CERTIFICATE-----",
-        mirrors: &mirrors,
-    };
-    let text = install_config(&cluster, &hosts(3, 1), additions).unwrap();
+    let text = install_config(&cluster, &hosts(3, 1), &[]).unwrap();
     let config: Value = serde_norway::from_str(&text).unwrap();
     assert_eq!(
         (
@@ -188,11 +180,21 @@ fn hyperthreading_proxy_bundle_and_mirrors() {
         config["proxy"],
         json!({ "httpProxy": "http://proxy.example.com:3128", "noProxy": ".example.com" })
     );
-    assert_eq!(config["additionalTrustBundlePolicy"], "Always");
+    assert_eq!(config.get(TRUST), None);
+}
+
+#[test]
+fn nodes_trust_whom_the_creator_names_and_whom_discovery_trusted_each_once() {
+    let mut cluster = cluster();
+    let config = |cluster: &Cluster, trusted: &[&str]| -> Value {
+        serde_norway::from_str(&install_config(cluster, &hosts(3, 0), trusted).unwrap()).unwrap()
+    };
     assert_eq!(
-        config["imageDigestSources"][0]["mirrors"][0],
-        "mirror.example.com/release"
+        config(&cluster, &["pool\n", "", "pool", "other"])[TRUST],
+        "pool\nother"
     );
+    cluster.install_config_overrides = r#"{"additionalTrustBundle":"pool\n"}"#.into();
+    assert_eq!(config(&cluster, &["other", "pool"])[TRUST], "pool\nother");
 }
 
 #[test]
@@ -205,5 +207,5 @@ fn the_creators_changes_are_merged_deeply() {
     assert_eq!(config["networking"]["serviceNetwork"], json!(["172.30.0.0/16"]));
     assert_eq!((&config["fips"], &config["compute"]), (&json!(true), &json!([])));
     cluster.install_config_overrides = "[]".into();
-    assert!(install_config(&cluster, &hosts(3, 0), Additions::default()).is_err());
+    assert!(install_config(&cluster, &hosts(3, 0), &[]).is_err());
 }

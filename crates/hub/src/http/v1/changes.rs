@@ -2,8 +2,10 @@
 
 use super::input::{V1, problem};
 use crate::Hub;
-use crate::http::body::Args;
+use crate::error::Error;
 use crate::http::problem::{ProblemV1, json};
+use crate::http::query::Args;
+use crate::worker::feed;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -13,7 +15,6 @@ use axum::routing::get;
 use futures_util::stream::{self, Stream, StreamExt};
 use muster_contract::v1::change::{Change, ChangeKind, ChangeOp, ChangesPage, ChangesQuery};
 use muster_contract::v1::problem::Problem;
-use muster_store::StoreError;
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -90,7 +91,7 @@ async fn place(hub: &Hub, after: i64) -> Result<i64, ProblemV1> {
     }
 }
 
-async fn wait_for(hub: &Hub, after: i64, limit: u32, wait: Duration) -> Result<Vec<Change>, StoreError> {
+async fn wait_for(hub: &Hub, after: i64, limit: u32, wait: Duration) -> Result<Vec<Change>, Error> {
     // Subscribed before the look, so that no change falls between the two.
     let mut newest = hub.newest_change.subscribe();
     let found = read(hub, after, limit).await?;
@@ -107,8 +108,10 @@ async fn wait_for(hub: &Hub, after: i64, limit: u32, wait: Duration) -> Result<V
     }
 }
 
-async fn read(hub: &Hub, after: i64, limit: u32) -> Result<Vec<Change>, StoreError> {
+/// Nobody hears of a change that this hub could not show.
+async fn read(hub: &Hub, after: i64, limit: u32) -> Result<Vec<Change>, Error> {
     let rows = hub.store.changes_after(after, limit).await?;
+    feed::have(hub, &rows).await?;
     Ok(rows.into_iter().map(view).collect())
 }
 

@@ -3,8 +3,8 @@
 use super::input::V1;
 use crate::Hub;
 use crate::http::ask::{HostPath, Ids};
-use crate::http::body::Args;
 use crate::http::problem::{ProblemV1, json};
+use crate::http::query::Args;
 use crate::turn::Ask;
 use crate::usecase::explain;
 use axum::Router;

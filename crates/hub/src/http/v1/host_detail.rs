@@ -39,7 +39,15 @@ pub fn routes() -> Router<Hub> {
         (status = 400, description = "The id is no UUID", body = Problem)))]
 async fn find(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     let mut rows = HostRows::default();
-    for host in hub.newest_hosts(HostId(id)).await? {
+    let mut hosts = hub.newest_hosts(HostId(id)).await?;
+    let mut was_behind = false;
+    for cluster in hosts.iter().filter_map(|host| host.cluster) {
+        was_behind |= hub.caught_up(cluster).await;
+    }
+    if was_behind {
+        hosts = hub.newest_hosts(HostId(id)).await?;
+    }
+    for host in hosts {
         rows.hosts.push(detail(&hub, &host).await?);
     }
     Ok(json(StatusCode::OK, &rows))

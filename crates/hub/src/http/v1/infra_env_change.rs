@@ -5,26 +5,30 @@ use crate::Hub;
 use crate::http::ask::Ids;
 use crate::http::body::Json;
 use crate::http::problem::{ProblemV1, json};
+use crate::http::query::Args;
 use crate::http::view;
 use crate::turn::Ask;
+use crate::usecase::infra_env_delete_hosts::{MOST_AT_A_TIME, infra_env_delete_hosts};
 use crate::usecase::infra_env_update::infra_env_change;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::patch;
-use muster_contract::v1::infra_env::ChangeInfraEnv;
+use axum::routing::{delete, patch};
+use muster_contract::v1::infra_env::{ChangeInfraEnv, DeleteWithHostsQuery, DeletionView};
 use muster_contract::v1::problem::Problem;
 use muster_contract::v2::infra_env::InfraEnvView;
 use muster_domain::InfraEnvId;
 use uuid::Uuid;
 
 #[derive(utoipa::OpenApi)]
-#[openapi(paths(change))]
+#[openapi(paths(change, delete_with_hosts))]
 pub struct Doc;
 
 pub fn routes() -> Router<Hub> {
-    Router::new().route("/infra-envs/{infra_env_id}", patch(change))
+    Router::new()
+        .route("/infra-envs/{infra_env_id}", patch(change))
+        .route("/infra-envs/{infra_env_id}/with-hosts", delete(delete_with_hosts))
 }
 
 /// Take settings from an InfraEnv, or give it another cluster
@@ -45,4 +49,32 @@ async fn change(
 ) -> Result<Response, ProblemV1> {
     let row = infra_env_change(&hub, InfraEnvId(id), &body, &ask).await?;
     Ok(json(StatusCode::OK, &view::infra_env::full(&hub, &row)))
+}
+
+/// Delete an InfraEnv with its hosts
+///
+/// Only when none of them was ever lent. Each request deletes some of the hosts in one commit, and the InfraEnv with the
+/// last of them: ask again until `done` says so. What was interrupted goes on like that, too.
+#[utoipa::path(delete, path = "/api/muster/v1/infra-envs/{infra_env_id}/with-hosts",
+    operation_id = "deleteInfraEnvWithHosts", tag = "muster", params(("infra_env_id" = Uuid, Path), DeleteWithHostsQuery),
+    responses((status = 200, description = "How far it is", body = DeletionView),
+        (status = 400, description = "Something in the request is wrong", body = Problem),
+        (status = 404, description = "No such InfraEnv", body = Problem),
+        (status = 409, description = "Clusters have or had some of its hosts", body = Problem)))]
+async fn delete_with_hosts(
+    State(hub): State<Hub>,
+    V1(Ids(id)): V1<Ids<Uuid>>,
+    V1(Args(query)): V1<Args<DeleteWithHostsQuery>>,
+    ask: Ask,
+) -> Result<Response, ProblemV1> {
+    let most = query.limit.map_or(MOST_AT_A_TIME, |limit| {
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    });
+    let far = infra_env_delete_hosts(&hub, InfraEnvId(id), most, &ask).await?;
+    let view = DeletionView {
+        deleted: far.deleted as u64,
+        left: far.left as u64,
+        done: far.done,
+    };
+    Ok(json(StatusCode::OK, &view))
 }

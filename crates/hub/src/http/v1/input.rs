@@ -5,7 +5,7 @@ use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use muster_contract::v1::problem::Problem;
 use muster_contract::v2::error::InfraErrorBody;
 
@@ -35,6 +35,14 @@ impl<E: FromRequest<S, Rejection = Response> + Send, S: Send + Sync> FromRequest
             Err(refusal) => Err(retold(refusal).await),
         }
     }
+}
+
+/// What a layer before all operations refuses, in the shape of the API that was asked.
+pub async fn shaped(path: &str, refusal: Response) -> Response {
+    if path.starts_with(muster_contract::v1::BASE) {
+        return retold(refusal).await.into_response();
+    }
+    refusal
 }
 
 async fn retold(refusal: Response) -> ProblemV1 {

@@ -3,8 +3,8 @@
 use super::input::V1;
 use crate::Hub;
 use crate::error::Error;
-use crate::http::body::Args;
 use crate::http::problem::{ProblemV1, json};
+use crate::http::query::Args;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -1,6 +1,8 @@
 //! The state of the hub itself.
 
 use crate::Hub;
+use crate::http::problem;
+use crate::worker::feed;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -20,6 +22,8 @@ pub fn routes() -> Router<Hub> {
 #[utoipa::path(get, path = "/api/muster/v1/status", operation_id = "hubStatus", tag = "muster",
     responses((status = 200, description = "How many of everything, and how the workers do", body = HubStatus)))]
 async fn status(State(hub): State<Hub>) -> Response {
+    // Whoever follows the feed from there must not miss what lists do not show yet. Without a database: from further back.
+    let newest_change = feed::catch_up(&hub).await.unwrap_or_else(|_| hub.followed_to());
     let (hosts, clusters, infra_envs) = hub.index.counts();
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let workers = hub.workers.read().into_iter().map(|(name, worker)| WorkerStatus {
@@ -36,8 +40,9 @@ async fn status(State(hub): State<Hub>) -> Response {
         clusters: count(clusters),
         infra_envs: count(infra_envs),
         uptime_seconds: u64::try_from(hub.now().duration_since(hub.started_at).as_secs()).unwrap_or(0),
-        newest_change: *hub.newest_change.borrow(),
+        trouble: hub.store.trouble().map(|error| problem::store_text(&error)),
+        newest_change,
         workers: workers.collect(),
     };
-    crate::http::problem::json(StatusCode::OK, &view)
+    problem::json(StatusCode::OK, &view)
 }

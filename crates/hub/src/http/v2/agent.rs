@@ -2,8 +2,9 @@
 
 use crate::Hub;
 use crate::http::ask::{HostPath, Ids};
-use crate::http::body::{Args, Json};
+use crate::http::body::{Json, Told};
 use crate::http::problem::{Problem, json};
+use crate::http::query::Args;
 use crate::http::view::host::{Style, full};
 use crate::turn::{Ask, Stored};
 use crate::usecase::host_poll::host_poll;
@@ -57,7 +58,7 @@ pub async fn register(
     ask: Ask,
     Ids(infra_env): Ids<Uuid>,
     headers: HeaderMap,
-    Json(body): Json<RegisterHost>,
+    Told(body): Told<RegisterHost>,
 ) -> Result<Response, Problem> {
     let key = HostKey {
         infra_env: InfraEnvId(infra_env),
@@ -95,7 +96,7 @@ pub async fn register(
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/instructions",
     operation_id = "v2GetNextSteps", tag = "agent",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path), NextStepsQuery),
-    responses((status = 200, body = StepsView), (status = 400, body = ErrorBody)))]
+    responses((status = 200, body = StepsView), (status = 400, body = InfraErrorBody), (status = 503, body = ErrorBody)))]
 async fn next_steps(
     State(hub): State<Hub>,
     ask: Ask,
@@ -105,7 +106,7 @@ async fn next_steps(
 ) -> Result<Response, Problem> {
     let steps = host_poll(&hub, key, query.timestamp, agent_version(&headers), &ask)
         .await
-        .map_err(Problem::to_agent)?;
+        .map_err(Problem::to_poll)?;
     Ok(json(StatusCode::OK, &steps))
 }
 
@@ -118,11 +119,11 @@ async fn post_reply(
     State(hub): State<Hub>,
     ask: Ask,
     HostPath(key): HostPath,
-    Json(reply): Json<PostStepReply>,
+    Told(reply): Told<PostStepReply>,
 ) -> Result<StatusCode, Problem> {
     host_report(&hub, key, &reply, &ask)
         .await
-        .map_err(Problem::to_reporter)?;
+        .map_err(Problem::to_step_reply)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -135,7 +136,7 @@ async fn progress(
     State(hub): State<Hub>,
     ask: Ask,
     HostPath(key): HostPath,
-    Json(body): Json<ReportHostProgress>,
+    Told(body): Told<ReportHostProgress>,
 ) -> Result<StatusCode, Problem> {
     hub.index
         .slot(key)

@@ -3,8 +3,9 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::http::ask::Ids;
-use crate::http::body::{Args, Json};
+use crate::http::body::Json;
 use crate::http::problem::{Problem, json};
+use crate::http::query::Args;
 use crate::http::view::cluster::{Member, Shown, full};
 use crate::http::view::host::{self, Style};
 use crate::turn::Ask;
@@ -198,7 +199,11 @@ async fn update(
     ask: Ask,
     Json(wish): Json<UpdateCluster>,
 ) -> Result<Response, Problem> {
-    let cluster = cluster_update(&hub, ClusterId(id), &wish, &ask).await?;
+    let mut cluster = cluster_update(&hub, ClusterId(id), &wish, &ask).await?;
+    // What follows from the change is part of its answer.
+    if hub.caught_up(cluster.id).await {
+        cluster = find(&hub, id)?;
+    }
     let members = members(&hub, cluster.id).await?;
     Ok(json(
         StatusCode::CREATED,

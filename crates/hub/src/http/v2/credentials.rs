@@ -2,8 +2,9 @@
 
 use crate::Hub;
 use crate::http::ask::Ids;
-use crate::http::body::{Args, Json};
+use crate::http::body::Json;
 use crate::http::problem::{Problem, json};
+use crate::http::query::Args;
 use crate::http::v2::files::file;
 use crate::turn::Ask;
 use crate::usecase::cluster_credentials::{credential_file, credentials};

@@ -3,8 +3,8 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::http::ask::Ids;
-use crate::http::body::Args;
 use crate::http::problem::{Problem, json};
+use crate::http::query::Args;
 use crate::http::v2::infra_envs::find;
 use crate::usecase::infra_env_create::{ignition_of, image_type, initrd_of};
 use crate::usecase::infra_env_network::networks_of;

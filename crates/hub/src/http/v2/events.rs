@@ -1,8 +1,9 @@
 //! History, as people and clients read it, and as controllers add to it.
 
 use crate::Hub;
-use crate::http::body::{Args, Json};
+use crate::http::body::Told;
 use crate::http::problem::{Problem, json};
+use crate::http::query::Args;
 use crate::turn::Ask;
 use axum::Router;
 use axum::extract::State;
@@ -17,7 +18,6 @@ use muster_domain::journal::Category;
 use muster_domain::{ClusterId, Entry, HostId, InfraEnvId, Severity};
 use muster_store::{Commit, Event, EventQuery, EventsPage};
 
-const LIMIT: i64 = 5000;
 const EVENT_COUNT: HeaderName = HeaderName::from_static("event-count");
 
 #[derive(utoipa::OpenApi)]
@@ -31,7 +31,8 @@ pub fn routes() -> Router<Hub> {
 /// List events
 ///
 /// The history of a cluster, of hosts, of an InfraEnv, or of everything. Counts travel as headers: `Event-Count` after
-/// all filters and before paging, `Severity-Count-…` before the filter on severities.
+/// all filters and before paging, `Severity-Count-…` before the filter on severities. An answer has 5000 events at most,
+/// whatever `limit` says; `offset` reads on.
 #[utoipa::path(get, path = "/api/assisted-install/v2/events", operation_id = "v2ListEvents", tag = "events",
     params(EventsQuery),
     responses((status = 200, description = "Events in order of time", body = Vec<EventView>, headers(
@@ -86,8 +87,8 @@ fn wanted(query: EventsQuery) -> EventQuery {
             .map(category)
             .collect(),
         message: message.filter(|part| !part.is_empty()),
-        // Below zero means all of them.
-        limit: u64::try_from(limit.unwrap_or(LIMIT)).ok(),
+        // Below zero means as many as there are in a page; `Event-Count` tells whether there are more.
+        limit: limit.and_then(|limit| u64::try_from(limit).ok()),
         offset: u64::try_from(offset.unwrap_or(0)).unwrap_or(0),
         desc: order == Some(EventOrder::Desc),
     }
@@ -161,7 +162,7 @@ fn category(word: EventCategory) -> Category {
 async fn trigger(
     State(hub): State<Hub>,
     ask: Ask,
-    Json(body): Json<TriggerEvent>,
+    Told(body): Told<TriggerEvent>,
 ) -> Result<StatusCode, Problem> {
     let mut entry = Entry::new(
         body.name.as_deref().unwrap_or_default(),

@@ -3,8 +3,8 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::http::ask::{HostPath, Ids};
-use crate::http::body::Args;
 use crate::http::problem::{Problem, json};
+use crate::http::query::Args;
 use crate::ignition;
 use crate::usecase::cluster_files::cluster_file;
 use axum::Router;

@@ -234,7 +234,8 @@ async fn unbind(State(hub): State<Hub>, ask: Ask, HostPath(key): HostPath) -> Re
 #[utoipa::path(patch, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/installer-args",
     operation_id = "v2UpdateHostInstallerArgs", tag = "host",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)), request_body = SetInstallerArgs,
-    responses((status = 201, body = HostView), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+    responses((status = 201, body = HostView), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 409, body = ErrorBody)))]
 async fn set_installer_args(
     State(hub): State<Hub>,
     ask: Ask,
@@ -251,7 +252,8 @@ async fn set_installer_args(
 #[utoipa::path(patch, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/ignition",
     operation_id = "v2UpdateHostIgnition", tag = "host",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)), request_body = SetHostIgnition,
-    responses((status = 201), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+    responses((status = 201), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 409, body = ErrorBody)))]
 async fn set_ignition(
     State(hub): State<Hub>,
     ask: Ask,

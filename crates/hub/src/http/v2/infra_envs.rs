@@ -3,8 +3,9 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::http::ask::Ids;
-use crate::http::body::{Args, Json};
+use crate::http::body::Json;
 use crate::http::problem::{Problem, json};
+use crate::http::query::Args;
 use crate::http::view;
 use crate::turn::Ask;
 use crate::usecase::infra_env_create::infra_env_create;

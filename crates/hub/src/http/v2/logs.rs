@@ -2,8 +2,9 @@
 
 use crate::error::Error;
 use crate::http::ask::Ids;
-use crate::http::body::{Args, Json};
+use crate::http::body::Json;
 use crate::http::problem::{Problem, framework};
+use crate::http::query::Args;
 use crate::http::v2::clusters::{find, members};
 use crate::http::v2::events;
 use crate::http::v2::files::named;
@@ -19,6 +20,7 @@ use axum::extract::{DefaultBodyLimit, Multipart, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, put};
+use muster_contract::v2::cluster::ClusterView;
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
 use muster_contract::v2::install::{LogsQuery, LogsType, ReportLogsProgress};
 use muster_domain::ClusterId;
@@ -26,7 +28,7 @@ use muster_domain::cluster::Cluster;
 use muster_domain::host::LogsInfo;
 use muster_domain::input::Invalid;
 use muster_store::{EventQuery, Upload};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// The part of the form that holds the file.
@@ -35,6 +37,8 @@ const FILE_PART: &str = "upfile";
 const FORM: usize = 1024 * 1024;
 /// A sender that is silent for this long is gone.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Slower lines than this one, on the whole, would take most of a day for the largest logs.
+const LEAST_PER_SECOND: u64 = 4 * 1024;
 
 pub fn routes() -> Router<Hub> {
     let cluster = "/clusters/{cluster_id}";
@@ -84,8 +88,9 @@ async fn upload(
         let message = format!("the body is no form: {}", rejection.body_text());
         framework(StatusCode::BAD_REQUEST, message)
     })?;
+    let mut pace = Pace::new();
     loop {
-        let field = in_time(form.next_field()).await?;
+        let field = pace.wait(form.next_field()).await?;
         let Some(field) = field else {
             return Err(
                 Invalid::schema(FILE_PART, "is missing", "send the file in this part of a form").into(),
@@ -93,7 +98,7 @@ async fn upload(
         };
         if field.name() == Some(FILE_PART) {
             let mut upload = hub.store.upload();
-            receive(&hub, field, &mut upload).await?;
+            receive(&hub, field, &mut upload, &mut pace).await?;
             logs_keep(&hub, cluster.id, whose, &mut upload, &ask).await?;
             return Ok(StatusCode::NO_CONTENT);
         }
@@ -122,8 +127,14 @@ fn uploaded_by(hub: &Hub, cluster: &Cluster, query: &LogsQuery) -> Result<Whose,
     }
 }
 
-async fn receive(hub: &Hub, mut field: Field<'_>, upload: &mut Upload) -> Result<(), Problem> {
-    while let Some(piece) = in_time(field.chunk()).await? {
+async fn receive(
+    hub: &Hub,
+    mut field: Field<'_>,
+    upload: &mut Upload,
+    pace: &mut Pace,
+) -> Result<(), Problem> {
+    while let Some(piece) = pace.wait(field.chunk()).await? {
+        pace.received += piece.len() as u64;
         if upload.size() + piece.len() as u64 > LARGEST {
             let message = format!("logs of more than {LARGEST} bytes are not taken");
             return Err(framework(StatusCode::PAYLOAD_TOO_LARGE, message).into());
@@ -133,8 +144,36 @@ async fn receive(hub: &Hub, mut field: Field<'_>, upload: &mut Upload) -> Result
     Ok(())
 }
 
-async fn in_time<T>(wait: impl Future<Output = Result<T, MultipartError>>) -> Result<T, Problem> {
-    match tokio::time::timeout(PATIENCE, wait).await {
+/// How long a form may still take: a while for each piece, and for all of them no more than a slow line needs.
+struct Pace {
+    begun: Instant,
+    /// Of the file; whatever else the form holds gets no time of its own.
+    received: u64,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            received: 0,
+        }
+    }
+
+    async fn wait<T>(&self, wait: impl Future<Output = Result<T, MultipartError>>) -> Result<T, Problem> {
+        in_time(left(self.begun.elapsed(), self.received), wait).await
+    }
+}
+
+fn left(elapsed: Duration, received: u64) -> Duration {
+    let deserved = PATIENCE + Duration::from_secs(received / LEAST_PER_SECOND);
+    deserved.saturating_sub(elapsed).min(PATIENCE)
+}
+
+async fn in_time<T>(
+    patience: Duration,
+    wait: impl Future<Output = Result<T, MultipartError>>,
+) -> Result<T, Problem> {
+    match tokio::time::timeout(patience, wait).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => {
             let message = format!("the form cannot be read: {}", error.body_text());
@@ -146,7 +185,10 @@ async fn in_time<T>(wait: impl Future<Output = Result<T, MultipartError>>) -> Re
             Err(framework(status, message).into())
         }
         Err(_) => {
-            let message = format!("nothing more of the form came for {} seconds", PATIENCE.as_secs());
+            let message = format!(
+                "the form comes slower than {LEAST_PER_SECOND} bytes a second, or nothing more of it came for {} seconds",
+                PATIENCE.as_secs()
+            );
             Err(framework(StatusCode::REQUEST_TIMEOUT, message).into())
         }
     }
@@ -192,19 +234,37 @@ async fn download(
 async fn known(hub: &Hub, cluster: &Cluster) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let query = EventQuery {
         cluster: Some(cluster.id),
-        limit: None,
+        // The newest, when there are more than fit.
+        desc: true,
         ..EventQuery::default()
     };
     let events = hub.store.events_list(&query).await?.events;
-    let events: Vec<_> = events.into_iter().map(events::view).collect();
+    let events: Vec<_> = events.into_iter().rev().map(events::view).collect();
     let members = members(hub, cluster.id).await?;
-    let view = full(hub, cluster, Shown::Listed(&members));
+    let view = without_overrides(full(hub, cluster, Shown::Listed(&members)));
     let pretty =
         |name: &str, text: Result<Vec<u8>, serde_json::Error>| (name.to_owned(), text.unwrap_or_default());
     Ok(vec![
         pretty("cluster_events.json", serde_json::to_vec_pretty(&events)),
         pretty("cluster_metadata.json", serde_json::to_vec_pretty(&view)),
     ])
+}
+
+/// People pass these archives on. What they override in configs may hold passwords; whoever may see it asks the hub.
+fn without_overrides(mut view: ClusterView) -> ClusterView {
+    const LEFT_OUT: &str = "left out";
+    let hide = |text: &mut String| {
+        if !text.is_empty() {
+            *text = LEFT_OUT.into();
+        }
+    };
+    hide(&mut view.install_config_overrides);
+    for host in view.hosts.iter_mut().flatten() {
+        hide(&mut host.ignition_config_overrides);
+        hide(&mut host.installer_args);
+        hide(&mut host.fencing_credentials);
+    }
+    view
 }
 
 fn reply(archive: Archive) -> Response {
@@ -235,4 +295,20 @@ async fn report_progress(
     let state = LogsInfo::from_word(body.logs_state.word()).unwrap_or_default();
     logs_progress(&hub, ClusterId(id), state, &ask).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sends_a_byte_now_and_then_is_not_waited_for() {
+        let seconds = Duration::from_secs;
+        assert_eq!(left(seconds(0), 0), PATIENCE);
+        assert_eq!(left(seconds(59), 1), seconds(1));
+        assert_eq!(left(seconds(61), 100), seconds(0));
+        // A line that is slow, but a line.
+        assert_eq!(left(seconds(3600), 8 * 1024 * 3600), PATIENCE);
+        assert_eq!(left(seconds(3600), 4 * 1024 * 3550), seconds(10));
+    }
 }

@@ -3,8 +3,9 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::http::ask::Ids;
-use crate::http::body::{Args, Json};
+use crate::http::body::{Json, Told};
 use crate::http::problem::{Problem, json};
+use crate::http::query::Args;
 use crate::http::v2::clusters::{find, members};
 use crate::http::view::cluster::{Shown, full, operators};
 use crate::turn::Ask;
@@ -79,7 +80,7 @@ async fn report(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
     ask: Ask,
-    Json(body): Json<ReportOperator>,
+    Told(body): Told<ReportOperator>,
 ) -> Result<StatusCode, Problem> {
     let cluster = find(&hub, id)?;
     let report = Report {
@@ -130,7 +131,7 @@ async fn complete_installation(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
     ask: Ask,
-    Json(body): Json<CompleteInstallation>,
+    Told(body): Told<CompleteInstallation>,
 ) -> Result<Response, Problem> {
     let report = body.data.as_ref().and_then(|data| data.get(OPERATORS_REPORT));
     let report = report.map(|report| report.as_str().map_or_else(|| report.to_string(), str::to_owned));

@@ -1,8 +1,8 @@
 //! What this hub is made of and what it offers: versions, features, operators.
 
 use crate::Hub;
-use crate::http::body::Args;
 use crate::http::problem::{Problem, json};
+use crate::http::query::Args;
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};

@@ -12,6 +12,7 @@ use muster_domain::checks::facts::effective_role;
 use muster_domain::checks::{Peer, Reports};
 use muster_domain::cluster::{self, Cluster, lifecycle, network};
 use muster_domain::host::{Host, Role, Status};
+use muster_domain::input::proxy;
 use serde_json::{Map, Value, json};
 use std::str::FromStr;
 use uuid::Uuid;
@@ -102,8 +103,8 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         user_managed_networking: ours.then_some(cluster.user_managed_networking),
         network_type: word(&cluster.network_type),
         ssh_public_key: cluster.ssh_public_key.clone(),
-        http_proxy: cluster.proxy.http.clone(),
-        https_proxy: cluster.proxy.https.clone(),
+        http_proxy: proxy::shown(&cluster.proxy.http),
+        https_proxy: proxy::shown(&cluster.proxy.https),
         no_proxy: cluster.proxy.no.clone(),
         additional_ntp_source: cluster.additional_ntp_source.clone(),
         ntp_sources: cluster.ntp_sources.clone(),

@@ -4,6 +4,7 @@ use crate::Hub;
 use muster_contract::time::DateMs;
 use muster_contract::v2::infra_env::{InfraEnvView, Proxy};
 use muster_domain::infra_env::InfraEnv;
+use muster_domain::input::proxy;
 
 pub fn full(hub: &Hub, infra_env: &InfraEnv) -> InfraEnvView {
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
@@ -18,8 +19,8 @@ pub fn full(hub: &Hub, infra_env: &InfraEnv) -> InfraEnvView {
         cpu_architecture: infra_env.cpu_architecture.clone().into(),
         os_stream: String::new(),
         proxy: Some(Proxy {
-            http_proxy: some(&infra_env.proxy.http),
-            https_proxy: some(&infra_env.proxy.https),
+            http_proxy: some(&proxy::shown(&infra_env.proxy.http)),
+            https_proxy: some(&proxy::shown(&infra_env.proxy.https)),
             no_proxy: some(&infra_env.proxy.no),
         }),
         additional_ntp_sources: infra_env.additional_ntp_sources.clone(),

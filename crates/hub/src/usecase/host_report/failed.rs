@@ -60,13 +60,13 @@ pub(super) async fn failed(
             images(hub, key, output, &cause(exit_code, error), ask).await
         }
         StepType::UpgradeAgent => upgrade_failed(hub, key, error, ask).await,
+        StepType::NtpSynchronizer => no_sources(hub, key, ask).await,
         StepType::ConnectivityCheck
         | StepType::Execute
         | StepType::Inventory
         | StepType::FreeNetworkAddresses
         | StepType::DhcpLeaseAllocate
         | StepType::ApiVipConnectivityCheck
-        | StepType::NtpSynchronizer
         | StepType::DomainResolution
         | StepType::StopInstallation
         | StepType::LogsGather
@@ -98,9 +98,30 @@ async fn tang(hub: &Hub, key: HostKey, cause: &str, ask: &Ask) -> Result<(), Err
     put(hub, key, Report::TangConnectivity, hash, body, ask).await
 }
 
+/// Somebody who cannot tell which time servers it follows follows none, unless it told before.
+async fn no_sources(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
+    const NONE: &str = "[]";
+    let has_told = hub
+        .index
+        .host(key)
+        .is_none_or(|host| host.seen.contains_key(&Report::NtpSources));
+    if has_told {
+        return Ok(());
+    }
+    put(
+        hub,
+        key,
+        Report::NtpSources,
+        xxh3_64(NONE.as_bytes()),
+        NONE.into(),
+        ask,
+    )
+    .await
+}
+
 /// What was found out about some images counts; all the others could not be tried.
 async fn images(hub: &Hub, key: HostKey, output: &str, cause: &str, ask: &Ask) -> Result<(), Error> {
-    let found: ImagesReply = serde_json::from_str(output).unwrap_or_default();
+    let found: ImagesReply = super::read(output).unwrap_or_default();
     hub.host_turn(key, Need::Reports, ask, |scene| {
         let mut decision = scene.next(&Event::CheckedIn)?;
         // An installation that is not being prepared any more has no use for it.
@@ -108,12 +129,10 @@ async fn images(hub: &Hub, key: HostKey, output: &str, cause: &str, ask: &Ask) -
             return Ok(scene.plain(decision));
         };
         let mut all = images_of(scene);
-        all.extend(
-            found
-                .images
-                .iter()
-                .map(|image| (image.name.clone(), image.clone())),
-        );
+        for image in &found.images {
+            super::fits(&all, &image.name)?;
+            all.insert(image.name.clone(), image.clone());
+        }
         for name in hub.wanted_images(cluster) {
             let tried = all.get(&name).is_some_and(|image| !image.result.is_empty());
             if !tried {

@@ -5,7 +5,7 @@ use crate::turn::{Scene, Turn};
 use muster_contract::v1::plan::{Blocker, PlanStep, PlanView, Verb};
 use muster_domain::Refused;
 use muster_domain::cluster::Cluster;
-use muster_domain::host::{Event, Host, Phase, returning};
+use muster_domain::host::{Event, Host, Phase, returning, rules};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -47,6 +47,11 @@ impl Draft {
         if self.blockers.iter().any(|known| known.code == refused.code) {
             return;
         }
+        self.block_each(subject, refused);
+    }
+
+    /// One of several subjects that may block for the same reason.
+    pub fn block_each(&mut self, subject: &str, refused: &Refused) {
         self.blockers.push(Blocker {
             code: Cow::Owned(refused.code.clone()),
             subject: subject.to_owned(),
@@ -113,12 +118,13 @@ impl Draft {
         let (from, to) = (before.status().word(), after.status().word());
         let step = self.step(before, "return to its pool".into(), Some(from), Some(to));
         step.destroys = lost(before);
-        step.note = match after.phase {
+        let way = match after.phase {
             Phase::ReturnPending => {
-                Some("Its disk may hold an installed system: somebody must boot the discovery image.".into())
+                "Its disk may hold an installed system: somebody must boot the discovery image."
             }
-            _ => Some("Its agent is told to exit and to register again.".into()),
+            _ => "Its agent is told to exit and to register again.",
         };
+        step.note = Some(stopped_first(before, way));
     }
 
     /// How a returned host becomes free; says the status it has then.
@@ -154,7 +160,21 @@ impl Draft {
         let step = self.step(host, "delete the host".into(), Some(host.status().word()), None);
         step.destroys = lost(host);
         step.destroys.push("its inventory and other reports".into());
-        step.note = Some("Its disk is not touched, and its history stays.".into());
+        let left = match rules::part(host.phase) {
+            rules::Part::Writing => "What was written to its disk stays there, and its history stays.",
+            _ => "Its disk is not touched, and its history stays.",
+        };
+        step.note = Some(stopped_first(host, left));
+    }
+}
+
+/// Who leaves in the middle of an installation is cancelled before.
+fn stopped_first(host: &Host, note: &str) -> String {
+    match rules::is_being_installed(host) {
+        true => {
+            format!("Its installation is cancelled first: its agent is told to stop the installer. {note}")
+        }
+        false => note.into(),
     }
 }
 

@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Turn};
 use crate::usecase::cluster_delete::{Fate, fates};
 use crate::usecase::cluster_stop::Stop;
-use crate::usecase::{host_bind, infra_env_delete};
+use crate::usecase::infra_env_delete_hosts::Fates;
+use crate::usecase::{host_bind, infra_env_delete, infra_env_delete_hosts};
 use draft::{Draft, lost};
 use muster_contract::v1::plan::{PlanRequest, PlanView, Verb};
 use muster_domain::checks::verdict::{Verdict, verdicts};
@@ -21,7 +22,16 @@ use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
 use std::sync::Arc;
 use uuid::Uuid;
 
+/// Of thousands nobody reads more.
+const NAMED_BLOCKERS: usize = 100;
+
 pub async fn plan(hub: &Hub, request: &PlanRequest, _ask: &Ask) -> Result<PlanView, Error> {
+    if let Some(cluster) = request.cluster_id {
+        hub.caught_up(ClusterId(cluster)).await;
+    }
+    if let Ok(key) = host_of(request) {
+        hub.caught_up_host(key).await;
+    }
     match request.verb {
         Verb::Bind | Verb::Move => {
             let (key, to) = (
@@ -35,6 +45,9 @@ pub async fn plan(hub: &Hub, request: &PlanRequest, _ask: &Ask) -> Result<PlanVi
         Verb::DeleteCluster => delete_cluster(hub, cluster_of(request)?),
         Verb::DeleteInfraEnv => {
             delete_infra_env(hub, InfraEnvId(needed(request.infra_env_id, "infra_env_id")?))
+        }
+        Verb::DeleteInfraEnvWithHosts => {
+            delete_infra_env_with_hosts(hub, InfraEnvId(needed(request.infra_env_id, "infra_env_id")?))
         }
         Verb::InstallCluster => install::cluster(hub, cluster_of(request)?).await,
         Verb::CancelCluster => install::stop(hub, cluster_of(request)?, Stop::Cancel),
@@ -153,7 +166,10 @@ async fn delete_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
     let scene = hub.scene(key, Need::Row, false).await?;
     let host = &scene.host;
     let mut draft = Draft::new(Verb::DeleteHost);
-    draft.check(&scene, rules::deletable(host).map_err(Error::from));
+    draft.check(
+        &scene,
+        rules::deletable(host, scene.cluster.as_deref()).map_err(Error::from),
+    );
     if draft.blockers.is_empty() {
         draft.forget(host);
         if host.connected {
@@ -217,12 +233,48 @@ pub fn delete_infra_env(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
     let subject = format!("infra-env/{}", infra_env.name);
     match infra_env_delete::may_delete(hub, &infra_env) {
         Err(refused) => draft.block(&subject, &refused),
-        Ok(()) => {
-            let step = draft.step_about(subject, "delete the InfraEnv".into(), None, None);
-            step.destroys = vec!["its settings and its pull secret".into()];
-            step.note = Some("Machines that still boot its image cannot register any more.".into());
-        }
+        Ok(()) => delete_pool(&mut draft, subject),
     }
+    Ok(draft.view())
+}
+
+fn delete_pool(draft: &mut Draft, subject: String) {
+    let step = draft.step_about(subject, "delete the InfraEnv".into(), None, None);
+    step.destroys = vec!["its settings and its pull secret".into()];
+    step.note = Some("Machines that still boot its image cannot register any more.".into());
+}
+
+pub fn delete_infra_env_with_hosts(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
+    let infra_env = hub
+        .index
+        .infra_env(id)
+        .ok_or_else(|| Error::missing("infra-env", id))?;
+    let mut draft = Draft::new(Verb::DeleteInfraEnvWithHosts);
+    let Fates { hosts, blockers } = infra_env_delete_hosts::fates(hub, id);
+    for (host, refused) in blockers.iter().take(NAMED_BLOCKERS) {
+        draft.block_each(&draft::subject(host), refused);
+    }
+    if !blockers.is_empty() {
+        let text = format!("{} of its hosts block; {} would go.", blockers.len(), hosts.len());
+        draft.warnings.push(text);
+        return Ok(draft.view());
+    }
+    let subject = format!("infra-env/{}", infra_env.name);
+    if !hosts.is_empty() {
+        let action = format!("delete {} host(s) that were never lent", hosts.len());
+        let step = draft.step_about(subject.clone(), action, None, None);
+        step.destroys = vec!["their inventories and other reports".into()];
+        step.note =
+            Some("Some hundreds at a time; what is interrupted goes on when it is asked for again.".into());
+    }
+    let connected = hosts.iter().filter(|host| host.connected).count();
+    if connected > 0 {
+        let text = format!(
+            "{connected} of the hosts are connected: their agents keep asking, and are refused then."
+        );
+        draft.warnings.push(text);
+    }
+    delete_pool(&mut draft, subject);
     Ok(draft.view())
 }
 

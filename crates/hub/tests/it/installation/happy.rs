@@ -70,7 +70,8 @@ async fn hosts_whose_tests_are_done_already_need_not_report_again() {
     let mut world = World::with_machines(21, 3, &[]).await;
     let cluster = world.ready_cluster("prod", &THREE).await;
     world.install(cluster).await;
-    while world.statuses(&THREE).await != ["preparing-successful"; 3] {
+    // Nobody reads them meanwhile: whoever does makes the hub look.
+    while THREE.map(|machine| world.host_status(machine)) != ["preparing-successful"; 3] {
         world.settle().await;
         world.clock.advance(SignedDuration::from_secs(5));
         world.machines_act().await;
@@ -454,4 +455,29 @@ async fn a_role_that_is_left_to_the_hub_stays_as_decided_once_the_installation_b
         assert_eq!(host.role.word(), "master");
     }
     world.until_cluster(cluster, "finalizing", 60).await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_brings_its_own_network_is_ready_with_its_manifests_and_installs() {
+    let mut world = World::with_machines(22, 3, &[]).await;
+    let mut wish = world.cluster_wish("cilium");
+    wish["network_type"] = json!("Cilium");
+    let cluster = world.create_cluster(wish).await;
+    for machine in THREE {
+        assert_eq!(world.bind_to(machine, cluster).await.0, 200);
+    }
+    world.until_hosts(&THREE, "known", 15).await;
+    world.until_cluster(cluster, "insufficient", 5).await;
+    let said = world.cluster(cluster).await["status_info"].to_string();
+    assert!(
+        said.contains("Cilium") && said.contains("upload the manifests"),
+        "{said}"
+    );
+    let manifest = json!({ "file_name": "cilium.yaml", "content": "a2luZDogQ29uZmlnTWFwCg==" });
+    let path = format!("{V2}/clusters/{cluster}/manifests");
+    let (status, body) = world.call("POST", &path, Some(manifest)).await;
+    assert_eq!(status, 201, "{body}");
+    world.until_cluster(cluster, "ready", 5).await;
+    world.install(cluster).await;
+    world.until_cluster(cluster, "installed", 120).await;
 }

@@ -3,10 +3,12 @@
 mod endpoint;
 mod faults;
 mod happy;
+mod leaving;
 pub mod moments;
 mod orders;
 mod plans;
 mod residue;
+mod secrets;
 mod seed_000;
 mod seed_001;
 

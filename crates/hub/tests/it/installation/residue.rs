@@ -20,7 +20,7 @@ const SSH_KEY: &str =
 const OTHERS: [&str; 4] = ["10.64.0.177", "10.64.0.178", "correct-horse", "6c3b2b4e-8a8c"];
 
 /// Whether the word is somewhere in it, also in files inside of files.
-fn holds(bytes: &[u8], word: &str) -> bool {
+pub fn holds(bytes: &[u8], word: &str) -> bool {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
     let mut inner = unpacked(bytes).into_iter().chain(wrapped(bytes));
     text.contains(word) || inner.any(|inner| holds(&inner, word))
@@ -508,4 +508,132 @@ async fn nothing_is_left_of_a_cluster_that_ran_already() {
         println!("{returned}");
         nothing_is_left(&mut world, &[3]).await;
     }
+}
+
+/// Every way to write on a host, and what it was answered.
+async fn write_on(world: &mut World, machine: usize) -> Vec<(String, u16)> {
+    let path = world.host_path(machine);
+    let own = path.replace(V2, V1);
+    let disk = world.host(machine).await["installation_disk_id"].clone();
+    let is_free = super::is_free(&world.host(machine).await);
+    let mut change = json!({ "host_role": "worker", "ignition_endpoint_token": "canary-other-token",
+        "ignition_endpoint_http_headers": [{ "key": "X-Canary", "value": "canary-header" }],
+        "node_labels": [{ "key": "canary", "value": "canary-label" }], "machine_config_pool_name": "canary-pool" });
+    if !is_free {
+        // A free host's name is the pool's.
+        change["host_name"] = json!(format!("canary-host-{machine}"));
+    }
+    let config =
+        json!({ "config": r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/canary"}]}}"# });
+    let mut ways = vec![
+        (path.clone(), change),
+        (
+            format!("{path}/installer-args"),
+            json!({ "args": ["--append-karg", "canary=2"] }),
+        ),
+        (format!("{path}/ignition"), config),
+        (
+            own,
+            json!({ "clear": ["fencing", "machine-config-pool", "hostname"] }),
+        ),
+    ];
+    if disk.as_str().is_some_and(|disk| !disk.is_empty()) {
+        ways.push((
+            path,
+            json!({ "disks_selected_config": [{ "id": disk, "role": "install" }] }),
+        ));
+    }
+    let mut answers = Vec::new();
+    for (way, body) in ways {
+        let (status, body) = world.call("PATCH", &way, Some(body)).await;
+        assert!(status < 300 || status == 409, "{way}: {status} {body}");
+        answers.push((way, status));
+    }
+    answers
+}
+
+/// Nobody gets anything onto a host in this state.
+async fn keeps_shut(world: &mut World, machine: usize, state: &str) {
+    assert_eq!(world.host_status(machine), state);
+    let before = stored(world, machine).await;
+    let answers = write_on(world, machine).await;
+    // Whoever takes away what is not there, or chooses what is chosen, changes nothing.
+    assert!(
+        answers[..3].iter().all(|(_, status)| *status == 409),
+        "{state}: {answers:?}"
+    );
+    assert_eq!(stored(world, machine).await, before, "{state}");
+}
+
+/// Whoever gets it next may write on it, and all of that goes when it comes back.
+async fn takes_settings(world: &mut World, machine: usize, state: &str) {
+    assert_eq!(world.host_status(machine), state);
+    let answers = write_on(world, machine).await;
+    assert!(
+        answers[..3].iter().all(|(_, status)| *status < 300),
+        "{state}: {answers:?}"
+    );
+    assert!(holds(&stored(world, machine).await, CANARY), "{state}");
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_what_was_written_in_any_state_of_a_host_by_any_way() {
+    let mut world = World::empty(408).await;
+    pool(&mut world, &THREE).await;
+    let cluster = tenant(&mut world).await;
+    keeps_what_is_right(&mut world, cluster).await;
+
+    // Installed, and taken back by each way.
+    world.install(cluster).await;
+    world.until_host(1, "preparing-for-installation", 10).await;
+    keeps_shut(&mut world, 1, "preparing-for-installation").await;
+    world.until_stage(1, "Writing image to disk", 60).await;
+    keeps_shut(&mut world, 1, "installing-in-progress").await;
+    world.until_cluster(cluster, "installed", 120).await;
+    world.run_for(jiff::SignedDuration::from_mins(10)).await;
+    keeps_shut(&mut world, 1, "installed").await;
+    assert_eq!(world.unbind(0).await, 200);
+    keeps_shut(&mut world, 0, "unbinding-pending-user-action").await;
+    for machine in [1, 2] {
+        assert_eq!(world.reclaim(machine).await.0, 202);
+        keeps_shut(&mut world, machine, "reclaiming").await;
+        world.start_reclaim(machine);
+    }
+    world.until_host(1, "reclaiming-rebooting", 30).await;
+    keeps_shut(&mut world, 1, "reclaiming-rebooting").await;
+    world.until_host(1, "known-unbound", 30).await;
+    boot_home(&mut world, &[0, 2]).await;
+    nothing_is_left(&mut world, &THREE).await;
+    the_next_tenant_finds_nothing(&mut world, &THREE).await;
+}
+
+/// The first machine goes to and fro without an installation, and gets lost on the way.
+async fn keeps_what_is_right(world: &mut World, cluster: Uuid) {
+    assert_eq!(world.unbind(0).await, 200);
+    keeps_shut(world, 0, "unbinding").await;
+    world.power_off(0);
+    world.run_for(jiff::SignedDuration::from_mins(4)).await;
+    keeps_shut(world, 0, "disconnected-unbound").await;
+    world.power_on(0);
+    world.until_host(0, "known-unbound", 10).await;
+    nothing_is_left(world, &[0]).await;
+    // Between two loans: the settings of the next one.
+    takes_settings(world, 0, "known-unbound").await;
+    world.power_off(0);
+    world.run_for(jiff::SignedDuration::from_mins(4)).await;
+    takes_settings(world, 0, "disconnected-unbound").await;
+    world.power_on(0);
+    world.until_host(0, "known-unbound", 10).await;
+    assert_eq!(world.bind_to(0, cluster).await.0, 200);
+    takes_settings(world, 0, "binding").await;
+    world.until_host(0, "known", 15).await;
+    takes_settings(world, 0, "known").await;
+    assert_eq!(world.unbind(0).await, 200);
+    clean("its row, at once", &stored(world, 0).await);
+    world.until_host(0, "known-unbound", 10).await;
+    nothing_is_left(world, &[0]).await;
+    assert_eq!(world.bind_to(0, cluster).await.0, 200);
+    world.until_host(0, "known", 15).await;
+    plant(world, 0).await;
+    world.until_cluster(cluster, "ready", 15).await;
 }

@@ -2,6 +2,7 @@
 
 use crate::world::{Promise, V2, World};
 use jiff::SignedDuration;
+use muster_domain::host::rules;
 use muster_hub::worker;
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -178,7 +179,9 @@ impl World {
     /// Fills every secret a borrower can set with something to look for later.
     pub async fn plant_secrets(&mut self, machine: usize) {
         let path = self.host_path(machine);
-        if self.cluster_of(machine).await.is_none() {
+        // What somebody writes on a free host is for whoever gets it next. On its way back it would be a late edit.
+        let row = self.hub.index.host(self.key(machine));
+        if row.is_none_or(|row| row.is_free() && !rules::is_coming_back(&row)) {
             return;
         }
         let change = json!({ "host_name": format!("canary-name-{machine}"), "ignition_endpoint_token": "canary-token",

@@ -159,6 +159,79 @@ async fn a_host_that_dies_while_binding_or_unbinding_does_not_stay_there() {
     assert_eq!(world.status(0).await, "disconnected-unbound");
 }
 
+/// A host that comes back for its move, as the hub has ordered to lend it on; nobody has carried that out yet.
+async fn ready_to_move_on(seed: u64) -> World {
+    let mut world = World::with_machines(seed, 1, &[]).await;
+    world.new_cluster("alpha").await;
+    world.new_cluster("beta").await;
+    assert_eq!(world.bind(0, 0).await, 200);
+    world.run_for(SignedDuration::from_mins(4)).await;
+    world.power_off(0);
+    world.run_for(SignedDuration::from_mins(5)).await;
+    assert_eq!(world.move_host(0, 1).await, 202);
+    world.power_on(0);
+    until_without_workers(&mut world, "known-unbound").await;
+    world
+}
+
+/// Time passes for the machines, while the hub's workers are late.
+async fn until_without_workers(world: &mut World, status: &str) {
+    for _ in 0..600 {
+        if world.host_status(0) == status {
+            return;
+        }
+        world.clock.advance(SignedDuration::from_secs(1));
+        world.machines_act().await;
+    }
+    panic!("not {status} within ten minutes\n{}", world.describe());
+}
+
+#[tokio::test]
+async fn a_move_whose_order_meets_a_host_that_is_discovered_anew_is_finished_when_it_is_ready_again() {
+    for crashes in [false, true] {
+        let mut world = ready_to_move_on(10).await;
+        world.power_off(0);
+        world.power_on(0);
+        until_without_workers(&mut world, "discovering-unbound").await;
+        if crashes {
+            world.crash().await;
+        }
+        world.settle().await;
+        laws::hold(&mut world).await;
+        world.run_for(SignedDuration::from_mins(10)).await;
+        assert_eq!(
+            world.cluster_of(0).await,
+            Some(world.clusters[1]),
+            "{}",
+            world.describe()
+        );
+        let names = world.event_names("").await;
+        assert!(!names.contains(&"host_bind_failed".to_owned()), "{names:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_move_that_its_target_refuses_ends_and_is_told_once() {
+    let mut world = ready_to_move_on(11).await;
+    world
+        .change_host(0, serde_json::json!({ "host_role": "arbiter" }))
+        .await;
+    world.settle().await;
+    laws::hold(&mut world).await;
+    let mut events = world.events_of_host(0).await;
+    events.retain(|event| event["name"] == "host_bind_failed");
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(
+        events[0]["message"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("no arbiter"),
+        "{events:?}"
+    );
+    world.run_for(SignedDuration::from_mins(10)).await;
+    assert_eq!(world.status(0).await, "known-unbound");
+}
+
 #[tokio::test]
 async fn a_move_survives_a_crash_of_the_hub() {
     let mut world = World::with_machines(9, 1, &[]).await;

@@ -1,12 +1,15 @@
 //! `muster image serve`: the image service alone, near the machines and away from the hub.
 
 use super::cache;
+use crate::cli::door::DoorArgs;
 use crate::cli::serve::{LogFormat, start_log, stop_signal};
 use crate::exit::{Failure, Outcome};
 use crate::size::parse_size;
 use crate::{input, output};
 use clap::Args;
-use muster_hub::http::server::serve_with;
+use muster_hub::http::crowd::Limits;
+use muster_hub::http::guard::Names;
+use muster_hub::http::server::{Serving, serve_with};
 use muster_image::serve::router;
 use muster_image::{Catalog, Depot, Images, OsImage, RemoteHub, Settings};
 use std::net::SocketAddr;
@@ -49,6 +52,8 @@ pub struct ServeArgs {
     /// Operating system images, as JSON or a file with it; the same list as the hub's
     #[arg(long, value_name = "FILE|JSON")]
     os_images: Option<String>,
+    #[command(flatten)]
+    door: DoorArgs,
     /// How the log is written
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -73,10 +78,18 @@ pub async fn run(hub: &str, args: ServeArgs) -> Outcome {
         fresh_for: FRESH_FOR,
         ..Settings::default()
     };
+    let names = Names::new([settings.base_url.as_str()], &args.door.allowed_host)
+        .map_err(|error| Failure::usage(error.to_string()))?;
     let images = Images::new(depot, catalog, Arc::new(RemoteHub::new(hub)), settings);
     // A supervisor that does not read stdout is no reason to stop.
     let _ = output::print(&format!("muster image service is ready at http://{address}\n"));
-    Ok(serve_with(listener, router::alone(&images), Some(images), stop).await?)
+    let serving = Serving {
+        images: Some(images.clone()),
+        names,
+        limits: Limits::of_process(args.door.peer_connections),
+        ..Serving::new(router::alone(&images))
+    };
+    Ok(serve_with(listener, serving, stop).await?)
 }
 
 /// Read and checked as the hub does it.

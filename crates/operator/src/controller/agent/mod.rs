@@ -9,8 +9,8 @@ pub mod world;
 pub use wake::wire;
 pub use world::World;
 
-use crate::crd::Agent;
-use crate::error::{Error, gone};
+use crate::crd::{Agent, AgentMachine};
+use crate::error::{Error, chain, gone};
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::patch::Writer;
@@ -20,6 +20,7 @@ use muster_contract::ClientError;
 use muster_contract::v2::host::{SetHostIgnition, SetInstallerArgs};
 use muster_contract::v2::install::ReportHostProgress;
 use plan::{Call, Deed, Plan, Step};
+use serde_json::Value;
 use uuid::Uuid;
 use world::Failure;
 
@@ -61,6 +62,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), F
         (Step::Create(agent), _) => create(ctx, agent).await?,
         (Step::Patch(patch), Some(agent)) => ctx.patch(WRITER, mirror, &**agent, patch).await?,
         (Step::Status(status), Some(agent)) => ctx.patch_status(WRITER, mirror, &**agent, status).await?,
+        (Step::Keep(machine, patch), _) => keep(ctx, machine, patch).await?,
         (Step::LabelSecret(key, labels), _) => {
             let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
             ctx.label(WRITER, secrets, key, labels).await?;
@@ -90,6 +92,20 @@ async fn create(ctx: &Context, agent: &Agent) -> Result<(), Error> {
     tracing::info!(%key, "an Agent was made for a new host");
     ctx.recorder.tell(&made, &news).await;
     Ok(())
+}
+
+/// Without the right to it, and without the machine, the Agent goes all the same.
+async fn keep(ctx: &Context, machine: &AgentMachine, patch: &Value) -> Result<(), Error> {
+    let machines = (&ctx.mirrors.agent_machines, ctx.hooks.agent_machine.as_slice());
+    let key = Key::of(machine);
+    match ctx.change(WRITER, machines, &key, patch).await {
+        Err(error) if error.is_forbidden() => {
+            tracing::warn!(%key, error = %chain(&error), "an AgentMachine may not be patched: its Agent comes back without labels and approval");
+            Ok(())
+        }
+        Err(Error::Gone) => Ok(()),
+        done => done,
+    }
 }
 
 async fn ask(ctx: &Context, world: &World, call: &Call) -> Result<(), ClientError> {

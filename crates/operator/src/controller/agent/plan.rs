@@ -4,10 +4,12 @@ pub mod ask;
 mod birth;
 mod cleanup;
 mod conditions;
-mod csr;
+pub mod csr;
 pub mod day_two;
 mod doubt;
+mod hold;
 pub mod inventory;
+pub mod keepsake;
 mod leave;
 mod lending;
 pub mod metadata;
@@ -20,8 +22,8 @@ mod tests;
 pub use csr::Wants;
 
 use super::world::{Failure, World};
-use crate::crd::Agent;
 use crate::crd::keys::label;
+use crate::crd::{Agent, AgentMachine};
 use crate::error::Trouble;
 use crate::key::Key;
 use crate::runtime::event::News;
@@ -33,6 +35,7 @@ use muster_contract::v2::host::UpdateHost;
 use muster_contract::v2::install::HostStage;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use uuid::Uuid;
 
 pub type Plan = looks::Plan<Step>;
@@ -45,6 +48,8 @@ pub enum Step {
     Patch(Value),
     /// Status of the object.
     Status(Value),
+    /// Metadata of the machine that has the Agent.
+    Keep(Arc<AgentMachine>, Value),
     LabelSecret(Key, BTreeMap<String, String>),
     Tell(News),
     Hub(Call),
@@ -136,7 +141,8 @@ impl Sync {
 }
 
 pub fn plan(world: &World) -> Plan {
-    // Nobody needs to be told thousands of times that the hub restarts; only that what goes is not to be chosen.
+    // Nobody needs to be told thousands of times that the hub restarts; only that what goes or is claimed is not to be
+    // chosen.
     if world.away.is_some() {
         return Plan::of(leave::hide(world), Then::After(world.retry));
     }

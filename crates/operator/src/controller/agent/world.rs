@@ -1,14 +1,16 @@
 //! What a decision about an Agent may look at.
 
-use super::plan::ask::Purpose;
+use super::plan::ask::{Purpose, Question};
+use super::plan::keepsake::Keepsake;
 use super::spoke::Spoke;
 use crate::controller::agent_machine;
 use crate::crd::keys::{self, annotation, data};
 use crate::crd::reference::ClusterRef;
-use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv, capi};
+use crate::crd::{Agent, AgentClusterInstall, AgentMachine, ClusterDeployment, InfraEnv, capi};
 use crate::error::{Error, Trouble};
 use crate::key::Key;
 use crate::runtime::context::index;
+use crate::runtime::joining::Heard;
 use crate::runtime::secret::Found;
 use crate::runtime::spoke::NoSpoke;
 use crate::runtime::{Context, clock};
@@ -36,6 +38,8 @@ pub struct World {
     pub tenant: Option<Key>,
     /// The machine that still counts on the host; read only when the Agent is made, or made anew.
     pub claim: Option<Claim>,
+    /// Those that name the Agent; read only when it is to be deleted.
+    pub machines: Vec<Arc<AgentMachine>>,
     /// What the Agent wants to be bound to.
     pub target: Target,
     /// The ClusterDeployment and AgentClusterInstall of the target.
@@ -53,6 +57,8 @@ pub struct World {
     pub metal_joined: bool,
     /// The cluster the host becomes or was a node of; read only when somebody asks.
     pub spoke: Option<Result<Spoke, NoSpoke>>,
+    /// How its node is heard of there, while it comes up.
+    pub heard: Heard,
     /// With what hosts are fetched back from the inside; absent: not at all.
     pub reclaim_image: Option<String>,
     /// How the agent that does it knows the hub; read only then.
@@ -78,6 +84,8 @@ pub struct Claim {
     pub machine: Key,
     /// The ClusterDeployment of its cluster.
     pub cluster: ClusterRef,
+    /// What it has kept of an Agent that was deleted.
+    pub keepsake: Option<Keepsake>,
 }
 
 /// The cluster that `clusterDeploymentName` names.
@@ -113,6 +121,7 @@ impl World {
             stale: Vec::new(),
             tenant: None,
             claim: None,
+            machines: Vec::new(),
             target: Target::NotWanted,
             deployment: None,
             install: None,
@@ -124,6 +133,7 @@ impl World {
             has_metal: false,
             metal_joined: false,
             spoke: None,
+            heard: Heard::Not,
             reclaim_image: ctx.reclaim_image.clone(),
             trust: TrustView::default(),
             away: None,
@@ -135,6 +145,7 @@ impl World {
             world.away = Some(error.to_string());
         }
         if world.agent.is_none() && world.row.is_none() && world.away.is_none() {
+            ctx.joining.leave(key);
             return Ok(None);
         }
         world.read_infra_env(ctx);
@@ -158,7 +169,11 @@ impl World {
     }
 
     async fn read_spoke(&mut self, ctx: &Context) {
-        let question = super::plan::ask::question(self).filter(|_| self.away.is_none());
+        if self.away.is_some() {
+            return;
+        }
+        let question = super::plan::ask::question(self);
+        self.hear(ctx, question.as_ref()).await;
         let Some(question) = question else { return };
         if question.purpose == Purpose::Reclaim {
             match ctx.hub.trust().await {
@@ -172,6 +187,18 @@ impl World {
             }
         }
         self.spoke = Some(super::spoke::read(ctx, &question).await);
+    }
+
+    /// Before anything is read: what happens after that is heard of.
+    async fn hear(&mut self, ctx: &Context, question: Option<&Question>) {
+        let Some(joins) = question.filter(|question| question.purpose == Purpose::Follow) else {
+            return ctx.joining.leave(&self.key);
+        };
+        match ctx.hear(&joins.cluster, &self.key, &joins.node).await {
+            Ok(heard) => self.heard = heard,
+            // The look itself tells of it.
+            Err(_) => ctx.joining.leave(&self.key),
+        }
     }
 
     /// Rows of InfraEnvs that are objects of this namespace; what others do with the same machine is theirs.
@@ -203,10 +230,15 @@ impl World {
     /// An Agent that was deleted and comes back is still that of its machine, whose provider does not tell again what it
     /// has told once; and so is one whose host booted another image of the namespace.
     async fn read_claim(&mut self, ctx: &Context) -> Result<(), Error> {
+        let machines = &ctx.mirrors.agent_machines;
+        if let Some(agent) = &self.agent
+            && agent.metadata.deletion_timestamp.is_some()
+        {
+            self.machines = machines.by(index::MACHINE_AGENT, &self.key.to_string());
+        }
         if self.agent.is_some() && !super::plan::is_rehomed(self) {
             return Ok(());
         }
-        let machines = &ctx.mirrors.agent_machines;
         let by_id = machines.by(index::MACHINE_AGENT, &self.key.name);
         let whole = machines.by(index::MACHINE_AGENT, &self.key.to_string());
         // What a machine says in full counts more.
@@ -222,6 +254,7 @@ impl World {
                 self.claim = Some(Claim {
                     machine: Key::of(&*machine),
                     cluster: cluster.clone(),
+                    keepsake: Keepsake::of(&machine, &self.key),
                 });
             }
         }

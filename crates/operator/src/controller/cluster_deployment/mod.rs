@@ -189,6 +189,7 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
             ctx.told.forget(id);
             settings("create cluster", hub.put_cluster(id, wish).await.map(drop))?;
             world.told_pull_secret(ctx, &wish.pull_secret);
+            world.told_proxy(ctx);
         }
         Step::Import(wish) => {
             ctx.told.forget(id);
@@ -200,6 +201,9 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
             wish.pull_secret
                 .iter()
                 .for_each(|secret| world.told_pull_secret(ctx, secret));
+            if wish.http_proxy.is_some() || wish.https_proxy.is_some() {
+                world.told_proxy(ctx);
+            }
         }
         Step::Override(text) => {
             let body = InstallConfigOverrides(text.clone());

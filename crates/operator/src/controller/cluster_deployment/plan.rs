@@ -210,7 +210,7 @@ fn settings(
     if !row.stage().takes_settings() {
         return Ok(Vec::new());
     }
-    if let Some(update) = wish::difference(row, wish, world.pull_secret_is_known) {
+    if let Some(update) = wish::difference(row, wish, wish::Known::of(world)) {
         return Ok(vec![Step::Update(Box::new(update))]);
     }
     match row.kind() {

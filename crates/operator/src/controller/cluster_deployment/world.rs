@@ -5,6 +5,7 @@ mod answer;
 use super::plan::pool::Pool;
 use super::plan::stage::{Kind, Stage};
 use super::plan::{manifest, pool};
+use crate::controller::infra_env::secret_proxy;
 use crate::crd::keys::{self, annotation, data};
 use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, ClusterImageSet, InfraEnv};
 use crate::error::{Error, Trouble};
@@ -43,6 +44,8 @@ pub struct World {
     pub pull_secret: Option<Found>,
     /// The hub was told this pull secret before.
     pub pull_secret_is_known: bool,
+    /// Also when it has no password, and is shown as it is.
+    pub proxy_is_known: bool,
     pub image_set: Option<Arc<ClusterImageSet>>,
     /// What the hub says of the image set's release; asked only before there is a cluster.
     pub release: Option<Result<ReleaseView, Trouble>>,
@@ -150,8 +153,14 @@ impl fmt::Display for Place {
     }
 }
 
+fn secret_proxy_of(install: &AgentClusterInstall) -> Option<String> {
+    let proxy = install.spec.proxy.as_ref()?;
+    secret_proxy(&proxy.http_proxy, &proxy.https_proxy)
+}
+
 /// What is remembered in `Told`.
 const PULL_SECRET: &str = "pull-secret";
+const PROXY: &str = "proxy";
 const MANIFESTS: &str = "manifests";
 const POOL: &str = "worker-pool";
 
@@ -199,6 +208,7 @@ impl World {
             id,
             pull_secret: None,
             pull_secret_is_known: false,
+            proxy_is_known: false,
             image_set: None,
             release: None,
             mirrors: None,
@@ -238,6 +248,9 @@ impl World {
             let known = |value, id| ctx.told.knows(id, PULL_SECRET, value);
             self.pull_secret_is_known = value.zip(self.id).is_some_and(|(value, id)| known(value, id));
         }
+        let proxy = secret_proxy_of(install);
+        let known = |(value, id): (&String, _)| ctx.told.knows(id, PROXY, value);
+        self.proxy_is_known = proxy.is_none() || proxy.as_ref().zip(self.id).is_some_and(known);
         let spec = &install.spec;
         if let Some(reference) = &spec.image_set_ref {
             self.image_set = ctx.mirrors.cluster_image_sets.get(&Key::new("", &reference.name));
@@ -395,6 +408,14 @@ impl World {
     pub fn told_pull_secret(&self, ctx: &Context, secret: &Secret) {
         if let Some(id) = self.id {
             ctx.told.remember(id, PULL_SECRET, &secret.0);
+        }
+    }
+
+    /// The hub has the proxies as they are wanted.
+    pub fn told_proxy(&self, ctx: &Context) {
+        let proxy = self.install.as_ref().and_then(|install| secret_proxy_of(install));
+        if let Some((id, proxy)) = self.id.zip(proxy) {
+            ctx.told.remember(id, PROXY, &proxy);
         }
     }
 

@@ -5,7 +5,7 @@ mod wake;
 mod world;
 
 pub use wake::wire;
-pub use world::{Row, World};
+pub use world::{Row, World, secret_proxy};
 
 use crate::error::{Error, Trouble, gone};
 use crate::key::Key;
@@ -73,14 +73,19 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), T
                 "create InfraEnv",
                 ctx.hub.put_infra_env(world.id, wish).await,
             );
-            let remember = |_| world.remember(ctx, Some(&wish.pull_secret), wish.openshift_version.as_ref());
+            let remember = |_| {
+                let (secret, version) = (Some(&wish.pull_secret), wish.openshift_version.as_ref());
+                world.remember(ctx, secret, version, wish.proxy.as_ref());
+            };
             return Ok(done.map(remember).map_err(Trouble::from));
         }
         Step::Update(wish) => {
             let done = ctx.hub.update_infra_env(world.id, wish).await;
             let done = looks::logged(&key, "update InfraEnv", done);
-            let remember =
-                |_| world.remember(ctx, wish.pull_secret.as_ref(), wish.openshift_version.as_ref());
+            let remember = |_| {
+                let (secret, version) = (wish.pull_secret.as_ref(), wish.openshift_version.as_ref());
+                world.remember(ctx, secret, version, wish.proxy.as_ref());
+            };
             return Ok(done.map(remember).map_err(Trouble::from));
         }
         Step::Clear(setting) => {

@@ -14,8 +14,9 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use muster_contract::v1::link::InfraEnvLinks;
 use muster_contract::v2::host::HostView;
-use muster_contract::v2::infra_env::InfraEnvView;
+use muster_contract::v2::infra_env::{InfraEnvView, Proxy};
 use muster_contract::{ClientError, HubClient, Secret};
+use muster_domain::input::proxy;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -94,6 +95,8 @@ impl Row {
 pub struct Told {
     pub pull_secret: bool,
     pub version: bool,
+    /// Also when it has no password, and is shown as it is.
+    pub proxy: bool,
 }
 
 /// The cluster that `clusterRef` names.
@@ -115,6 +118,7 @@ pub enum Cluster {
 /// Names under which is remembered what the hub was told.
 const PULL_SECRET: &str = "pull-secret";
 const VERSION: &str = "version";
+const PROXY: &str = "proxy";
 
 /// Whether Ironic's agent is to be in the image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -297,11 +301,28 @@ impl World {
         Told {
             pull_secret: knows(PULL_SECRET, pull_secret),
             version: knows(VERSION, self.version()),
+            proxy: knows(PROXY, self.secret_proxy().as_deref()),
         }
     }
 
+    /// The addresses of its proxies, if a password is among them.
+    fn secret_proxy(&self) -> Option<String> {
+        let proxy = self.infra_env.spec.proxy.as_ref()?;
+        secret_proxy(&proxy.http_proxy, &proxy.https_proxy)
+    }
+
     /// The hub knows these from now on.
-    pub fn remember(&self, ctx: &Context, pull_secret: Option<&Secret>, version: Option<&String>) {
+    pub fn remember(
+        &self,
+        ctx: &Context,
+        pull_secret: Option<&Secret>,
+        version: Option<&String>,
+        proxy: Option<&Proxy>,
+    ) {
+        proxy
+            .and_then(|_| self.secret_proxy())
+            .iter()
+            .for_each(|proxy| ctx.told.remember(self.id, PROXY, proxy));
         pull_secret
             .iter()
             .for_each(|secret| ctx.told.remember(self.id, PULL_SECRET, &secret.0));
@@ -309,6 +330,12 @@ impl World {
             .iter()
             .for_each(|version| ctx.told.remember(self.id, VERSION, version));
     }
+}
+
+/// Two addresses as one text, if either has a password, which the hub does not show.
+pub fn secret_proxy(http: &str, https: &str) -> Option<String> {
+    let hides = |url: &str| proxy::shown(url) != url;
+    (hides(http) || hides(https)).then(|| format!("{http}\n{https}"))
 }
 
 fn found<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> {

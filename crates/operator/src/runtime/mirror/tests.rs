@@ -156,3 +156,118 @@ fn a_server_that_does_not_know_its_kinds_or_rights_yet_is_not_believed_at_once()
         );
     }
 }
+
+#[tokio::test]
+async fn an_answer_that_arrives_after_a_list_without_the_object_does_not_bring_it_back() {
+    let mirror = mirror();
+    mirror.took(object("a", "1", "r"), |_| ());
+    // It was changed, deleted, and missing on a new list; then the change is answered.
+    mirror.keep_only("", &HashSet::new(), &|_: &Change<_>| ());
+    mirror.took_change(object("a", "2", "r"), |_| ());
+    assert!(mirror.is_empty());
+}
+
+/// What is true, what the watch has still to bring, and the answers to own changes that are still on their way.
+#[derive(Default)]
+struct Server {
+    version: u64,
+    objects: BTreeMap<String, u64>,
+    watch: std::collections::VecDeque<(String, u64, bool)>,
+    answers: Vec<(String, u64, bool)>,
+}
+
+impl Server {
+    fn write(&mut self, name: &str, own: bool) {
+        self.version += 1;
+        let is_new = self.objects.insert(name.to_owned(), self.version).is_none();
+        self.watch.push_back((name.to_owned(), self.version, true));
+        if own {
+            self.answers.push((name.to_owned(), self.version, is_new));
+        }
+    }
+
+    fn delete(&mut self, name: &str) {
+        if self.objects.remove(name).is_some() {
+            self.version += 1;
+            self.watch.push_back((name.to_owned(), self.version, false));
+        }
+    }
+}
+
+/// Whatever the order in which watch, lists and answers arrive: in the end the mirror has what is there, and whoever is
+/// told of changes was told of the last one of each object.
+#[tokio::test]
+async fn in_the_end_the_mirror_is_true_and_has_told_so() {
+    for seed in 0..300u64 {
+        let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut roll = |sides: u64| {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            usize::try_from(dice % sides).unwrap()
+        };
+        let (mirror, told) = (mirror(), Mutex::new(BTreeMap::new()));
+        let tell = |change: &Change<NMStateConfig>| {
+            let after = change.after.as_ref().and_then(|config| config.resource_version());
+            told.lock().unwrap().insert(change.key.name.clone(), after);
+        };
+        let at = |name: &str, version: u64| object(name, &version.to_string(), "r");
+        let mut server = Server::default();
+        let deliver = |server: &mut Server| {
+            let Some((name, version, is_there)) = server.watch.pop_front() else {
+                return;
+            };
+            match is_there {
+                true => mirror.put(at(&name, version), &tell),
+                false => mirror.remove(&Key::new("n", &name), Some(version.to_string()), &tell),
+            }
+        };
+        let answer = |(name, version, is_new): (String, u64, bool)| match is_new {
+            true => mirror.took(at(&name, version), tell),
+            false => mirror.took_change(at(&name, version), tell),
+        };
+        for _ in 0..60 {
+            let name = ["a", "b", "c"][roll(3)];
+            match roll(8) {
+                0 | 1 => server.write(name, false),
+                // Whoever changes an object waits for the answer before the next change of it.
+                2 | 3 if server.answers.iter().all(|(other, ..)| other != name) => server.write(name, true),
+                4 => server.delete(name),
+                5 if !server.answers.is_empty() => {
+                    let next = roll(server.answers.len() as u64);
+                    answer(server.answers.swap_remove(next));
+                }
+                // The watch is cut off, and a list takes its place. What was being made is not answered later than that.
+                6 if roll(4) == 0 => {
+                    server.watch.clear();
+                    let made: Vec<_> = server.answers.extract_if(.., |(.., is_new)| *is_new).collect();
+                    made.into_iter().for_each(answer);
+                    for (name, version) in &server.objects {
+                        mirror.put(at(name, *version), &tell);
+                    }
+                    let listed = server.objects.keys().map(|name| Key::new("n", name)).collect();
+                    mirror.keep_only("", &listed, &tell);
+                }
+                _ => deliver(&mut server),
+            }
+        }
+        while !server.watch.is_empty() {
+            deliver(&mut server);
+        }
+        server.answers.drain(..).for_each(answer);
+        let kept = mirror.all().into_iter();
+        let kept: BTreeMap<_, _> = kept.map(|one| (one.name_any(), one.resource_version())).collect();
+        let there = server.objects.iter();
+        let there: BTreeMap<_, _> = there
+            .map(|(name, at)| (name.clone(), Some(at.to_string())))
+            .collect();
+        assert_eq!(kept, there, "seed {seed}");
+        let last = told
+            .lock()
+            .unwrap()
+            .clone()
+            .into_iter()
+            .filter(|(_, at)| at.is_some());
+        assert_eq!(last.collect::<BTreeMap<_, _>>(), there, "told with seed {seed}");
+    }
+}

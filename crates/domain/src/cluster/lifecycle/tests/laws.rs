@@ -53,8 +53,9 @@ fn any_event() -> impl Strategy<Value = Event> {
     prop_oneof![
         3 => any::<[bool; 3]>().prop_map(|flags| Event::Measured {
             gates: Gates { inputs: flags[0], vips_defined: flags[1], required: flags[2] },
+            complaints: "why".into(),
         }),
-        4 => Just(Event::Measured { gates: ready() }),
+        4 => Just(Event::Measured { gates: ready(), complaints: String::new() }),
         1 => Just(Event::Update),
         1 => Just(Event::AddHosts),
         5 => Just(Event::Install),

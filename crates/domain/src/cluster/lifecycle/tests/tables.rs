@@ -56,12 +56,34 @@ fn files_that_cannot_be_made_bring_the_cluster_back_with_the_reason() {
         ["prepare_installation_failed", "cluster_status_updated"]
     );
     // Still said after the next round of checks, and gone with the next attempt.
-    let measured = after(row, Event::Measured { gates: ready() });
+    let measured = after(
+        row,
+        Event::Measured {
+            gates: ready(),
+            complaints: String::new(),
+        },
+    );
     assert!(measured.status_info.contains("bad pull secret"));
     assert!(
         !after(&measured, Event::Install)
             .status_info
             .contains("bad pull secret")
+    );
+}
+
+#[test]
+fn a_cluster_that_is_kept_back_says_by_what() {
+    let gates = Gates {
+        inputs: true,
+        vips_defined: true,
+        required: false,
+    };
+    let complaints = "Waiting for the check api-vips-valid (for a host to report its networks)".to_owned();
+    let row = after(&cluster(Phase::Draft), Event::Measured { gates, complaints });
+    assert_eq!(status(&row), "insufficient");
+    assert_eq!(
+        row.status_info,
+        "Not ready for installation yet. Waiting for the check api-vips-valid (for a host to report its networks)."
     );
 }
 

@@ -78,7 +78,15 @@ fn events() -> Vec<Event> {
         Event::Release,
         Event::Reclaim,
         Event::Move { to: BETA },
-        Event::MoveAbandoned { why: "gone".into() },
+        Event::FinishMove {
+            to: BETA,
+            refused: None,
+        },
+        Event::FinishMove {
+            to: BETA,
+            refused: Some(gone()),
+        },
+        Event::MoveAbandoned { why: gone() },
         Event::ReclaimReady,
         Event::ReclaimFailed {
             why: "no space".into(),

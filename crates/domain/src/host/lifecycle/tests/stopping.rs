@@ -1,7 +1,7 @@
 //! Installers that are stopped, hosts that come back with a receipt, and logs that are asked for.
 
 use super::super::super::steps::{After, Step, orders};
-use super::super::super::{LogsInfo, Role, Route, Status};
+use super::super::super::{LogsInfo, Role, Route, Status, words};
 use super::*;
 use crate::journal::Entry;
 
@@ -56,8 +56,17 @@ fn a_host_that_registers_with_a_running_installer_waits_for_its_end() {
     assert_eq!(back.status(), Status::DiscoveringUnbound);
     assert!(orders(&back).steps.contains(&Step::StopInstallation));
     assert!(step(&back, Event::Bind { to: BETA }).is_err());
+    assert!(
+        back.status_info.contains("stop-installation"),
+        "{}",
+        back.status_info
+    );
     let stopped = after(&back, Event::InstallerStopped);
     assert_eq!(stopped.status(), Status::KnownUnbound);
+    // Its hardware is not known yet when the answer comes: then that is what it waits for.
+    let early = after(&after(&host, registered()), Event::InstallerStopped);
+    assert_eq!(early.status(), Status::DiscoveringUnbound);
+    assert_eq!(early.status_info, words::standing(Status::DiscoveringUnbound));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What each event does in each phase, row by row.
 
-use super::super::super::{Kind, Media, Role, Status};
+use super::super::super::{Kind, Media, Role, Status, rules, steps};
 use super::*;
 use crate::refusal::Class;
 
@@ -191,6 +191,108 @@ fn nothing_of_the_last_tenant_survives_the_return() {
     }
 }
 
+/// Free and not back yet: on each way, and lost on it.
+fn on_their_way_back() -> Vec<Host> {
+    let ways = [
+        (Phase::Discovery, Event::Unbind),
+        (Phase::Installed, Event::Unbind),
+        (Phase::Installed, Event::Reclaim),
+        (Phase::Installing, Event::Release),
+    ];
+    let mut hosts: Vec<Host> = ways
+        .map(|(phase, event)| step(&lent(phase), event).unwrap().host)
+        .into();
+    let unbinding = &hosts[0];
+    let silent = next(unbinding, &Event::Due, &at(noon() + minutes(4)))
+        .unwrap()
+        .host;
+    let heard = step(&silent, Event::CheckedIn).unwrap().host;
+    let no_media = step(unbinding, Event::MediaLost).unwrap().host;
+    let rebooting = step(&hosts[2], Event::ReclaimReady).unwrap().host;
+    hosts.extend([silent, heard, no_media, rebooting]);
+    hosts
+}
+
+#[test]
+fn nobody_writes_on_a_host_that_is_on_its_way_back_and_what_was_written_goes_when_it_registers() {
+    for mut host in on_their_way_back() {
+        let refused = rules::editable(&host).unwrap_err();
+        assert_eq!(refused.code, "host-not-editable", "{:?}", host.status());
+        // As a hub without that rule would have left it.
+        host.tenant = secretive();
+        host.role = Role::Worker;
+        let back = step(&host, registered()).unwrap();
+        assert_eq!(back.host.tenant, Tenant::default(), "{:?}", host.status());
+        assert_eq!(back.host.role, Role::AutoAssign);
+        assert!(rules::editable(&back.host).is_ok());
+        assert!(back.journal.iter().any(|entry| entry.name == "host_returned"));
+    }
+}
+
+#[test]
+fn a_host_that_got_lost_on_its_way_back_is_told_to_register_when_it_is_heard_again() {
+    let heard = on_their_way_back().swap_remove(5);
+    assert_eq!(heard.status(), Status::DiscoveringUnbound);
+    assert_eq!(steps::orders(&heard).after, steps::After::Exit);
+}
+
+#[test]
+fn what_is_written_on_a_free_host_stays_for_whoever_it_is_lent_to_and_goes_when_it_leaves_there() {
+    let mut host = free();
+    assert!(rules::editable(&host).is_ok());
+    host.tenant = secretive();
+    let rebooted = step(&host, registered()).unwrap().host;
+    assert_eq!(rebooted.tenant, secretive(), "another boot is no return");
+    host = step(&host, Event::Bind { to: BETA }).unwrap().host;
+    host = step(&host, registered()).unwrap().host;
+    assert_eq!(host.tenant, secretive());
+    host = step(&host, Event::Unbind).unwrap().host;
+    assert_eq!(host.tenant, Tenant::default());
+}
+
+#[test]
+fn a_host_whose_disk_is_written_is_deleted_only_when_no_cluster_can_cancel_that_and_is_cancelled_first() {
+    use crate::cluster::Phase as Of;
+    let host = lent(Phase::InProgress);
+    for phase in Of::ALL {
+        let mut cluster = crate::cluster::diagram::blank(noon());
+        cluster.phase = phase;
+        let runs_alone = !phase.can_be_cancelled();
+        assert_eq!(
+            rules::deletable(&host, Some(&cluster)).is_ok(),
+            runs_alone,
+            "{phase:?}"
+        );
+    }
+    let names = |host: &Host| {
+        let told = farewell(host, &in_cluster(noon(), Of::AddingHosts));
+        told.into_iter().map(|entry| entry.name).collect::<Vec<_>>()
+    };
+    let all = [
+        "host_installation_cancelled",
+        "host_status_updated",
+        "host_deregistered",
+    ];
+    assert_eq!(names(&host), all);
+    assert_eq!(names(&lent(Phase::Added)), all[2..]);
+}
+
+#[test]
+fn a_host_whose_cluster_is_deleted_in_the_middle_of_its_installation_is_told_as_cancelled() {
+    for phase in Phase::ALL.into_iter().filter(|phase| phase.needs_cluster()) {
+        let host = lent(phase);
+        let told = step(&host, Event::Release).unwrap().journal;
+        let cancelled = told
+            .iter()
+            .filter(|entry| entry.name == "host_installation_cancelled");
+        assert_eq!(
+            cancelled.count(),
+            usize::from(rules::is_being_installed(&host)),
+            "{phase:?}"
+        );
+    }
+}
+
 #[test]
 fn a_move_from_discovery_is_one_step_and_leaves_nothing_behind() {
     let mut host = lent(Phase::Discovery);
@@ -226,9 +328,67 @@ fn a_move_of_an_installed_host_waits_for_its_boot_and_then_finishes() {
             to: BETA
         }]
     );
-    let given_up = step(&ready.host, Event::MoveAbandoned { why: "gone".into() }).unwrap();
+    let finish = |refused| Event::FinishMove { to: BETA, refused };
+    let arrived = step(&ready.host, finish(None)).unwrap().host;
+    assert_eq!(
+        (arrived.cluster, arrived.moving_to, arrived.status()),
+        (Some(BETA), None, Status::Binding)
+    );
+    let given_up = step(&ready.host, finish(Some(gone()))).unwrap();
     assert_eq!(given_up.host.moving_to, None);
-    assert_eq!(given_up.journal[0].name, "host_bind_failed");
+    let names: Vec<_> = given_up.journal.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["host_bind_failed"]);
+    assert_eq!(given_up.journal[0].props, r#"{"code":"cluster-not-found"}"#);
+}
+
+#[test]
+fn a_move_waits_for_a_host_that_is_not_ready_whatever_its_target_says_and_goes_on_when_it_is() {
+    let mut waiting = Vec::new();
+    for phase in [
+        Phase::Unbinding,
+        Phase::ReturnPending,
+        Phase::Reclaiming,
+        Phase::ReclaimRebooting,
+    ] {
+        waiting.push(lent(phase));
+    }
+    let mut discovering = free();
+    discovering.gates = Gates::default();
+    let mut small = free();
+    small.gates.min_hardware = false;
+    let mut silent = free();
+    silent.connected = false;
+    let mut written = free();
+    written.installer_may_run = true;
+    waiting.extend([discovering, small, silent, written]);
+    for mut host in waiting {
+        host.moving_to = Some(BETA);
+        for refused in [None, Some(gone())] {
+            let decision = step(&host, Event::FinishMove { to: BETA, refused }).unwrap();
+            assert_eq!(decision.host, host, "{:?}", host.status());
+            assert_eq!((decision.journal.len(), decision.effects.len()), (0, 0));
+        }
+        host = step(&host, registered()).unwrap().host;
+        host = step(&host, Event::InstallerStopped).unwrap().host;
+        let gates = good_gates();
+        let complaints = String::new();
+        let ready = step(&host, Event::Measured { gates, complaints }).unwrap();
+        assert_eq!(ready.effects.len(), 1, "{:?} is asked again", host.phase);
+    }
+}
+
+#[test]
+fn a_move_that_was_called_off_or_leads_elsewhere_is_not_finished() {
+    for to in [None, Some(ALPHA)] {
+        let mut host = free();
+        host.moving_to = to;
+        for refused in [None, Some(gone())] {
+            assert_eq!(
+                step(&host, Event::FinishMove { to: BETA, refused }).unwrap().host,
+                host
+            );
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{Call, Plan, Step, Then, metadata, status};
 use crate::controller::agent::world::{Claim, World};
 use crate::crd::agent::AgentSpec;
-use crate::crd::keys::{annotation, finalizer, label};
+use crate::crd::keys::{annotation, label};
 use crate::crd::reference::ClusterRef;
 use crate::crd::{Agent, InfraEnv};
 use crate::runtime::event::News;
@@ -17,7 +17,8 @@ use std::time::Duration;
 /// Somebody without an object lent the host to a cluster of their own; it may come back.
 const LATER: Duration = Duration::from_secs(60);
 
-/// Made with everything it must never be without, so that nothing can happen in between.
+/// Made with everything it has, so that nothing can happen in between, and whoever sees it sees it whole. Only the status is
+/// another write.
 pub fn make(world: &World) -> Plan {
     let (Some(row), Some(infra_env)) = (&world.row, &world.infra_env) else {
         return Plan::default();
@@ -31,32 +32,30 @@ pub fn make(world: &World) -> Plan {
     }
     let claim = claim(world, cluster.as_ref());
     let cluster = cluster.or_else(|| claim.map(|claim| claim.cluster.clone()));
-    let mut spec = AgentSpec {
-        approved: metadata::auto_approves(infra_env),
-        cluster_deployment_name: cluster,
-        ..AgentSpec::default()
-    };
-    let inherited = metadata::inherit(infra_env, &spec.node_labels, &BTreeMap::new());
-    spec.node_labels = inherited.node_labels;
-    let mut annotations = metadata::inherited_annotations(&inherited.values);
-    let labels = labels(infra_env, spec.cluster_deployment_name.as_ref(), claim);
-    if let Some(claim) = claim {
+    let kept = claim.and_then(|claim| claim.keepsake.clone()).unwrap_or_default();
+    let mut labels = labels(infra_env, cluster.as_ref(), claim);
+    labels.extend(kept.labels);
+    let note = claim.map(|claim| {
         let namespace = claim.machine.namespace.clone();
-        annotations.insert(annotation::AGENT_MACHINE_NAMESPACE.into(), namespace);
-    }
+        BTreeMap::from([(annotation::AGENT_MACHINE_NAMESPACE.to_owned(), namespace)])
+    });
     let agent = Agent {
         metadata: ObjectMeta {
             name: Some(world.key.name.clone()),
             namespace: Some(world.key.namespace.clone()),
             labels: Some(labels),
-            annotations: Some(annotations).filter(|annotations| !annotations.is_empty()),
-            finalizers: Some(vec![finalizer::AGENT.into()]),
-            owner_references: Some(vec![metadata::owner(infra_env)]),
+            annotations: note,
             ..ObjectMeta::default()
         },
-        spec,
+        spec: AgentSpec {
+            // What the hub knows was approved by somebody, too.
+            approved: kept.approved || row.approved,
+            cluster_deployment_name: cluster,
+            ..AgentSpec::default()
+        },
         status: None,
     };
+    let agent = metadata::whole(world, agent, row);
     Plan::of(vec![Step::Create(Box::new(agent))], Then::Look)
 }
 

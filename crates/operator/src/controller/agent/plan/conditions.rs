@@ -1,19 +1,18 @@
 //! The conditions of an Agent, from the state of its host.
 
+use super::hold::Hold;
 use crate::crd::agent::{condition, reason};
 use crate::crd::condition::{Finding, Truth};
 use muster_contract::v1::host::HostDetail;
 use muster_contract::v2::validation::ValidationsInfo;
+use muster_domain::checks;
 
 /// What a condition says: status, reason, message.
 type Verdict = (Truth, &'static str, String);
 
-/// What is said of the checks of a host that has just come back.
-pub const JUST_BACK: &str = "The host has just come back.";
-
 /// All but SpecSynced, in the order in which they are shown. `named`: somebody or the host itself has said its name.
-/// `held` is what is said of the checks of a host that has just come back, whatever they are.
-pub fn findings(row: &HostDetail, approved: bool, named: bool, held: Option<Truth>) -> Vec<Finding> {
+/// `hold`: the host is not offered, whatever its checks say.
+pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold>) -> Vec<Finding> {
     let status = &*row.host.status;
     let checks = Checks::of(row, named);
     let state = format!("The host is {status}.");
@@ -99,12 +98,13 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, held: Option<Trut
         }
     };
     let said = |type_, (truth, reason, message): Verdict| Finding::new(type_, truth, reason, message);
+    let validated = said(condition::VALIDATED, validated);
     vec![
         said(condition::CONNECTED, connected(status)),
         said(condition::REQUIREMENTS_MET, requirements),
-        match held {
-            Some(truth) => held_back(truth),
-            None => said(condition::VALIDATED, validated),
+        match hold {
+            Some(hold) => hold.over(validated),
+            None => validated,
         },
         said(condition::INSTALLED, installed),
         said(condition::BOUND, bound),
@@ -185,17 +185,6 @@ fn stopped() -> Verdict {
     )
 }
 
-/// A cluster that waits for the release of this host still holds on to it for a moment, and would undo what the next
-/// one does with it.
-pub fn held_back(truth: Truth) -> Finding {
-    Finding::new(
-        condition::VALIDATED,
-        truth,
-        reason::VALIDATIONS_UNKNOWN,
-        JUST_BACK,
-    )
-}
-
 fn progress(row: &HostDetail) -> String {
     match super::stage(row) {
         "" => "The installation is being prepared.".into(),
@@ -203,7 +192,10 @@ fn progress(row: &HostDetail) -> String {
     }
 }
 
-struct Checks(Option<ValidationsInfo>);
+struct Checks {
+    found: Option<ValidationsInfo>,
+    bound: bool,
+}
 
 impl Checks {
     fn of(row: &HostDetail, named: bool) -> Self {
@@ -211,11 +203,14 @@ impl Checks {
         // Before anything is known of the hardware nothing is checked, whatever is said: a host that passes is chosen, and
         // whoever chooses it reads its name and addresses.
         let known = named && !row.host.inventory.is_empty();
-        Self(found.filter(|checks| known && !checks.is_empty()))
+        Self {
+            found: found.filter(|checks| known && !checks.is_empty()),
+            bound: row.host.cluster_id.is_some(),
+        }
     }
 
     fn passing(&self) -> Verdict {
-        match self.0 {
+        match self.found {
             Some(_) => (
                 Truth::True,
                 reason::VALIDATIONS_PASSING,
@@ -230,9 +225,15 @@ impl Checks {
     }
 
     fn complaints(&self, what: &str) -> String {
-        let checks = self.0.iter().flatten().flat_map(|(_, checks)| checks);
-        let bad = checks.filter(|check| check.status != "success" && check.status != "disabled");
-        let texts: Vec<_> = bad.map(|check| check.message.as_ref()).collect();
-        format!("{what}: {}", texts.join(","))
+        let checks = self.found.iter().flatten().flat_map(|(_, checks)| checks);
+        let told = checks::told(checks.filter_map(|check| {
+            Some(checks::Said {
+                id: &check.id,
+                status: checks::Status::from_word(&check.status)?,
+                blocks: checks::blocks(&check.id, self.bound),
+                message: &check.message,
+            })
+        }));
+        format!("{what}: {told}")
     }
 }

@@ -1,5 +1,6 @@
 //! Whether a request for a certificate is one that the node of this host, and nobody else, would make.
 
+use crate::runtime::joining::same_node;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -65,6 +66,12 @@ pub fn decision(csr: &CertificateSigningRequest) -> Decision {
     decision
 }
 
+/// The node that the request is about, whoever made it.
+pub fn node_of(csr: &CertificateSigningRequest) -> Option<String> {
+    let request = Request::parse(&csr.spec.request.0)?;
+    request.common_name.strip_prefix(NODE_PREFIX).map(str::to_owned)
+}
+
 /// Nothing when the request is not of this host's node, or asks for anything that such a node does not need.
 pub fn judge(csr: &CertificateSigningRequest, host: &str, node: Option<&Node>) -> Option<Wants> {
     let request = Request::parse(&csr.spec.request.0)?;
@@ -105,13 +112,6 @@ fn has_usages(csr: &CertificateSigningRequest, main: &str) -> bool {
     let least = BTreeSet::from(["digital signature", main]);
     let most = BTreeSet::from(["digital signature", "key encipherment", main]);
     usages == least || usages == most
-}
-
-/// A node may be known by its short name where the host has a long one, and the other way round.
-fn same_node(node: &str, host: &str) -> bool {
-    let (node, host) = (node.to_lowercase(), host.to_lowercase());
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-    !node.is_empty() && (node == host || short(&node) == host || node == short(&host))
 }
 
 fn belongs(name: &Name, node: &Node) -> bool {

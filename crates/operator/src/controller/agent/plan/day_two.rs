@@ -10,6 +10,8 @@ use crate::crd::keys::annotation;
 use crate::crd::{Agent, AgentClusterInstall};
 use crate::key::Key;
 use crate::runtime::clock;
+use crate::runtime::event::News;
+use crate::runtime::joining::Heard;
 use crate::runtime::spoke::NoSpoke;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
@@ -100,11 +102,13 @@ pub fn follow(world: &World, agent: &Agent, row: &HostDetail) -> Following {
     let again = Then::After(world.retry * EVERY);
     match answer(world, Purpose::Follow, &world.spoke) {
         Some(Ok(spoke)) => {
-            let following = look(world, agent, row, spoke);
-            Following {
-                then: following.then.or(again),
-                ..following
-            }
+            let mut following = look(world, agent, row, spoke);
+            following.then = following.then.or(match world.heard {
+                Heard::AtOnce => Then::After(world.retry * SELDOM),
+                Heard::Not | Heard::Refused(_) => again,
+            });
+            following.steps.extend(unheard(world));
+            following
         }
         Some(Err(NoSpoke::NoKubeconfig)) => Following {
             failed: Some("There is no kubeconfig of the cluster to follow the node with.".into()),
@@ -120,8 +124,26 @@ pub fn follow(world: &World, agent: &Agent, row: &HostDetail) -> Following {
     }
 }
 
-/// Six retries: once a minute unless told otherwise. Requests of other clusters are not watched.
+/// Six retries: once a minute unless told otherwise.
 const EVERY: u32 = 6;
+
+/// What is watched is looked at all the same, should a watch have fallen asleep.
+const SELDOM: u32 = 10 * EVERY;
+
+/// It takes longer than elsewhere, and people can change that.
+fn unheard(world: &World) -> Option<Step> {
+    let Heard::Refused(why) = &world.heard else {
+        return None;
+    };
+    Some(Step::Tell(News {
+        warning: true,
+        reason: "NodeNotWatched".into(),
+        note: format!(
+            "The cluster does not let its nodes and certificate requests be watched, so they are looked at once a minute. \
+             Give the user of its kubeconfig the right to list and watch nodes and certificatesigningrequests: {why}"
+        ),
+    }))
+}
 
 fn look(world: &World, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Following {
     let approves = approves(world, row);

@@ -1,6 +1,6 @@
 //! The way of an Agent that is to be deleted.
 
-use super::{Call, Plan, Step, Then, cleanup, stage, status};
+use super::{Call, Plan, Step, Then, cleanup, keepsake, stage, status};
 use crate::controller::agent::world::{Failure, World};
 use crate::crd::Agent;
 use crate::crd::keys::{self, finalizer};
@@ -8,7 +8,6 @@ use crate::key::Key;
 use crate::runtime::patch::finalizers;
 use crate::runtime::spoke::NoSpoke;
 use serde_json::json;
-use std::sync::Arc;
 
 /// Out of sight of those who choose hosts, out of its cluster, out of the hub; then the object may go.
 pub fn plan(world: &World, agent: &Agent) -> Plan {
@@ -25,7 +24,8 @@ pub fn plan(world: &World, agent: &Agent) -> Plan {
     if !hidden.is_empty() {
         return Plan::of(hidden, Then::Look);
     }
-    let mut steps = Vec::new();
+    let kept = keepsake::kept_by(world, agent).into_iter();
+    let mut steps: Vec<_> = kept.map(|(machine, patch)| Step::Keep(machine, patch)).collect();
     if let Some(Ok(spoke)) = &world.spoke {
         steps.extend(cleanup::removal(spoke));
     }
@@ -37,13 +37,18 @@ pub fn plan(world: &World, agent: &Agent) -> Plan {
     Plan::of(steps, Then::Rest)
 }
 
-/// Of an Agent that is to go while nobody can be asked about its host.
+/// Of an Agent that is to go, or was claimed, while nobody can be asked about its host.
 pub fn hide(world: &World) -> Vec<Step> {
-    let leaves = |agent: &&Arc<Agent>| {
-        agent.metadata.deletion_timestamp.is_some() && keys::has_finalizer(&***agent, finalizer::AGENT)
+    let Some(agent) = &world.agent else {
+        return Vec::new();
     };
-    let leaving = world.agent.as_ref().filter(leaves);
-    leaving.map_or_else(Vec::new, |agent| status::withdrawn(world, agent, None))
+    if agent.metadata.deletion_timestamp.is_none() {
+        return status::held(world, agent);
+    }
+    if !keys::has_finalizer(&**agent, finalizer::AGENT) {
+        return Vec::new();
+    }
+    status::withdrawn(world, agent, None)
 }
 
 fn failed(world: &World) -> Option<String> {

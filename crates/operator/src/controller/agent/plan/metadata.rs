@@ -4,6 +4,7 @@ use super::{doubt, inventory};
 use crate::controller::agent::world::World;
 use crate::crd::keys::{self, annotation, finalizer, label};
 use crate::crd::{Agent, InfraEnv};
+use crate::runtime::merge;
 use crate::runtime::patch::finalizers;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
@@ -68,6 +69,17 @@ pub fn patch(world: &World, agent: &Agent, row: &HostDetail) -> Option<Value> {
     add(&mut patch, "metadata", metadata);
     add(&mut patch, "spec", spec);
     (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+/// A new object with all of it.
+pub fn whole(world: &World, agent: Agent, row: &HostDetail) -> Agent {
+    let Some(patch) = patch(world, &agent, row) else {
+        return agent;
+    };
+    let mut wire = serde_json::to_value(&agent).unwrap_or_default();
+    merge::apply(&mut wire, &patch);
+    // Without what it lacks it would get that in a second write.
+    serde_json::from_value(wire).unwrap_or(agent)
 }
 
 fn add(to: &mut Map<String, Value>, name: &str, value: Map<String, Value>) {
@@ -245,5 +257,5 @@ pub fn inherited_annotations(values: &BTreeMap<String, String>) -> BTreeMap<Stri
 }
 
 fn differing(now: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>) -> Option<Value> {
-    crate::runtime::merge::diff(now, wanted)
+    merge::diff(now, wanted)
 }

@@ -48,8 +48,14 @@ pub fn settings(world: &World, agent: &Agent, row: &HostDetail) -> Settings {
 }
 
 fn calls(world: &World, agent: &Agent, row: &HostDetail) -> Wish<Vec<Call>> {
-    let mut calls = any_time(agent, row)?;
-    if is_editable(&row.host.status) {
+    let is_editable = is_editable(&row.host.status);
+    let mut calls = Vec::new();
+    let args = list("installerArgs", &agent.spec.installer_args)?;
+    if is_editable {
+        calls.extend(installing_with(args, agent, row));
+    }
+    calls.extend(any_time(agent, row));
+    if is_editable {
         let (update, clear) = in_time(world, agent, row)?;
         if update != UpdateHost::default() {
             calls.push(Call::Update(Box::new(update)));
@@ -99,25 +105,28 @@ fn labels(world: &World, spec: &AgentSpec) -> Vec<Step> {
     missing.collect()
 }
 
-fn any_time(agent: &Agent, row: &HostDetail) -> Wish<Vec<Call>> {
+fn installing_with(args: Vec<String>, agent: &Agent, row: &HostDetail) -> Vec<Call> {
     let spec = &agent.spec;
     let mut calls = Vec::new();
-    let args = list("installerArgs", &spec.installer_args)?;
     if args != list("installerArgs", &row.host.installer_args).unwrap_or_default() {
         calls.push(Call::InstallerArgs(args));
     }
     if spec.ignition_config_overrides != row.host.ignition_config_overrides {
         calls.push(Call::Ignition(spec.ignition_config_overrides.clone()));
     }
-    // Whoever has an Agent has somebody who follows its node.
-    if spec.approved != row.approved || !row.followed {
-        calls.push(Call::Change(ChangeHost {
-            approved: Some(spec.approved),
+    calls
+}
+
+/// Whoever has an Agent has somebody who follows its node.
+fn any_time(agent: &Agent, row: &HostDetail) -> Option<Call> {
+    let is_new = agent.spec.approved != row.approved || !row.followed;
+    is_new.then(|| {
+        Call::Change(ChangeHost {
+            approved: Some(agent.spec.approved),
             followed: Some(true),
             clear: Vec::new(),
-        }));
-    }
-    Ok(calls)
+        })
+    })
 }
 
 fn list(field: &str, text: &str) -> Wish<Vec<String>> {
@@ -170,7 +179,7 @@ fn role(spec: &AgentSpec, row: &HostDetail) -> Wish<Option<HostRoleChoice>> {
         "" => HostRoleChoice::AutoAssign,
         word => word
             .parse()
-            .map_err(|error| Sync::Input(format!("role: {error}")))?,
+            .map_err(|error| Sync::Input(format!("role {error}.")))?,
     };
     Ok((wanted.word() != now).then_some(wanted))
 }
@@ -272,8 +281,12 @@ fn fencing(world: &World, spec: &AgentSpec, row: &HostDetail) -> Wish<Option<Fen
         address: part(data::ADDRESS)?,
         username: part(data::USERNAME)?,
         password: part(data::PASSWORD)?.into(),
-        certificate_verification: verification
-            .map_err(|error| Sync::Input(format!("Secret {key}: {error}")))?,
+        certificate_verification: verification.map_err(|error| {
+            Sync::Input(format!(
+                "{} in Secret {key} {error}.",
+                data::CERTIFICATE_VERIFICATION
+            ))
+        })?,
         mac_address: None,
     };
     let shown = FencingCredentials {

@@ -1,5 +1,6 @@
 //! What an Agent shows of its host.
 
+use super::hold::{self, Hold};
 use super::{Step, Sync, Then, conditions, inventory, stage};
 use crate::controller::agent::world::World;
 use crate::crd::Agent;
@@ -7,17 +8,14 @@ use crate::crd::agent::{
     AgentStatus, DebugInfo, HostProgress, NtpSource, ValidationResult, condition, reason,
 };
 use crate::crd::condition::{Finding, ServiceCondition, Truth, find_service, set_service};
+use crate::crd::rest_names::in_kubernetes;
 use crate::runtime::event::News;
 use crate::runtime::{clock, merge};
-use jiff::SignedDuration;
 use muster_contract::v1::host::HostDetail;
 use muster_contract::v2::host::HostProgressView;
 use muster_contract::v2::validation::ValidationsInfo;
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// Whoever waits for the release of a host asks every five seconds; a second more because objects keep whole seconds.
-const SETTLING: SignedDuration = SignedDuration::from_secs(7);
 
 /// A status in the making.
 pub struct Shown {
@@ -31,7 +29,7 @@ pub struct Shown {
 impl Shown {
     pub fn of(world: &World, agent: &Agent, row: &HostDetail) -> Self {
         let before = agent.status.clone().unwrap_or_default();
-        let settling = settling(world, agent, row);
+        let hold = Hold::of(world, agent, row);
         let (inventory, flaw) = match inventory::parse(row) {
             Ok(Some(found)) => (inventory::shown(&found), None),
             // While the host is handed over, what was known of it before still tells it from others.
@@ -57,7 +55,7 @@ impl Shown {
                 events_url: row.events_url.clone(),
                 logs_url: row.logs_url.clone(),
                 state: host.status.to_string(),
-                state_info: host.status_info.to_string(),
+                state_info: in_kubernetes(&host.status_info),
             },
             validations_info: validations(row),
             installation_disk_id: host.installation_disk_id.clone(),
@@ -66,8 +64,8 @@ impl Shown {
         };
         Self {
             status,
-            findings: conditions::findings(row, agent.spec.approved, named, settling.map(|one| one.truth)),
-            settles_in: settling.map(|one| one.left),
+            findings: conditions::findings(row, agent.spec.approved, named, hold),
+            settles_in: hold.and_then(Hold::left),
             flaw,
         }
     }
@@ -118,20 +116,22 @@ pub fn withdrawn(world: &World, agent: &Agent, cleanup: Option<&str>) -> Vec<Ste
     written(world, agent, status, findings)
 }
 
+/// Of an Agent that was claimed while the hub cannot be asked: nobody else chooses it any more.
+pub fn held(world: &World, agent: &Agent) -> Vec<Step> {
+    let findings: Vec<_> = hold::unasked(agent).into_iter().collect();
+    written(world, agent, agent.status.clone().unwrap_or_default(), findings)
+}
+
 /// The state alone, ahead of everything else; and with it that the host has just come back, should it have.
 pub fn state_only(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
     let before = agent.status.clone().unwrap_or_default();
     let mut status = before.clone();
     status.debug_info.state = row.host.status.to_string();
-    status.debug_info.state_info = row.host.status_info.to_string();
+    status.debug_info.state_info = in_kubernetes(&row.host.status_info);
     status.deprovision_info = None;
     status.csr_status = None;
-    if let Some(settling) = settling(world, agent, row) {
-        set_service(
-            &mut status.conditions,
-            conditions::held_back(settling.truth),
-            world.now,
-        );
+    if let Some(hold) = Hold::of(world, agent, row) {
+        set_service(&mut status.conditions, hold.alone(), world.now);
     }
     merge::diff(&before, &status)
         .map(Step::Status)
@@ -215,40 +215,6 @@ fn news(before: &[ServiceCondition], finding: &Finding) -> Option<News> {
     })
 }
 
-/// How a host that has just come back is held back.
-#[derive(Clone, Copy)]
-struct Settling {
-    /// What is said of its checks meanwhile.
-    truth: Truth,
-    left: Duration,
-}
-
-/// A host that has just come back is not offered at once. It counts from when the object said first that the host is
-/// back, and by the clock of whoever wrote that: those who wait for its release read the object, not the hub.
-fn settling(world: &World, agent: &Agent, row: &HostDetail) -> Option<Settling> {
-    let before = agent.status.as_ref()?;
-    // Nothing was said yet: it was never anybody's.
-    let validated = find_service(&before.conditions, condition::VALIDATED)?;
-    let is_free = |state: &str| state.ends_with("-unbound");
-    if !is_free(&row.host.status) {
-        return None;
-    }
-    let was_unknown = validated.status == Truth::Unknown.word();
-    if !is_free(&before.debug_info.state) {
-        // Another word than before, because only then its time is noted.
-        let truth = if was_unknown { Truth::False } else { Truth::Unknown };
-        let left = Duration::try_from(SETTLING).ok()?;
-        return Some(Settling { truth, left });
-    }
-    let held = validated.message == conditions::JUST_BACK;
-    let since = validated.last_transition_time.as_ref().filter(|_| held)?.0;
-    // At most as long as it takes, should another operator's clock be ahead.
-    let left = (since + SETTLING).duration_since(world.now).min(SETTLING);
-    let left = Duration::try_from(left).ok().filter(|left| !left.is_zero())?;
-    let truth = if was_unknown { Truth::Unknown } else { Truth::False };
-    Some(Settling { truth, left })
-}
-
 fn role(row: &HostDetail) -> String {
     match (&*row.host.role, &*row.host.suggested_role) {
         ("auto-assign", "") => "auto-assign".into(),
@@ -298,7 +264,7 @@ fn validations(row: &HostDetail) -> BTreeMap<String, Vec<ValidationResult>> {
     let shown = |check: &muster_contract::v2::validation::ValidationView| ValidationResult {
         id: check.id.to_string(),
         status: check.status.to_string(),
-        message: check.message.to_string(),
+        message: in_kubernetes(&check.message),
     };
     let category = |(name, checks): (std::borrow::Cow<'static, str>, Vec<_>)| {
         (name.into_owned(), checks.iter().map(shown).collect())

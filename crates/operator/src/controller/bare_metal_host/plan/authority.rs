@@ -233,7 +233,10 @@ fn prune(config: &mut Value, path: &str) {
 }
 
 fn parse(text: &str) -> Result<Value, String> {
-    let config: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let config: Value = serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        format!("it is not JSON (line {line}, column {column})")
+    })?;
     let version = config["ignition"]["version"].as_str().unwrap_or_default();
     match version.starts_with("3.") {
         true => Ok(config),

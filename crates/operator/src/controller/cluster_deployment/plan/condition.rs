@@ -8,6 +8,7 @@ use crate::crd::agent_cluster_install::{ProvisionRequirements, condition, reason
 use crate::crd::condition::{Finding, Truth};
 use muster_contract::v2::cluster::ClusterView;
 use muster_contract::v2::validation::ValidationsInfo;
+use muster_domain::{checks, cluster};
 
 /// While the hub has no such cluster.
 pub fn absent(why: &str) -> Vec<Finding> {
@@ -159,14 +160,20 @@ fn validated(stage: Stage, view: &ClusterView) -> Finding {
     }
 }
 
-/// Everything that is not a success, in the words of the checks.
+/// What fails and what is waited for, in the words of the checks.
 fn complaints(what: &str, view: &ClusterView) -> String {
     let all = validations(view);
-    let bad = all.values().flatten().filter(|check| check.status != "success");
-    let words: Vec<&str> = bad.map(|check| &*check.message).collect();
-    match words.is_empty() {
+    let told = checks::told(all.values().flatten().filter_map(|check| {
+        Some(checks::Said {
+            id: &check.id,
+            status: checks::Status::from_word(&check.status)?,
+            blocks: cluster::checks::blocks(&check.id),
+            message: &check.message,
+        })
+    }));
+    match told.is_empty() {
         true => format!("{what}."),
-        false => format!("{what}: {}", words.join(",")),
+        false => format!("{what}: {told}"),
     }
 }
 

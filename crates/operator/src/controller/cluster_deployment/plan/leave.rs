@@ -1,6 +1,6 @@
 //! A cluster goes: its installation is cancelled, its hosts return or go with it, then the hub forgets it.
 
-use super::{LATER, Plan, SOON, Step, Then, World, pool};
+use super::{LATER, Plan, SOON, Step, Then, World, pool, status};
 use crate::controller::agent;
 use crate::controller::cluster_deployment::world::Member;
 use crate::crd::agent::condition;
@@ -13,6 +13,8 @@ use jiff::SignedDuration;
 use kube::ResourceExt;
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The reason of events that tell why a cluster is still there.
 const DELAYED: &str = "DeletionDelayed";
@@ -60,13 +62,13 @@ fn go(world: &World) -> Option<Plan> {
         return None;
     }
     if let Some(why) = &world.blind {
-        return Some(delayed(why));
+        return Some(delayed(world, why));
     }
     if let Some(plan) = pool::release(world) {
         return Some(plan);
     }
     if let Some(setback) = &world.setback {
-        return Some(delayed(setback.text()));
+        return Some(delayed(world, setback.text()));
     }
     let row = world.row.as_ref();
     if row.is_some_and(|row| row.stage().can_be_cancelled()) {
@@ -84,7 +86,7 @@ fn go(world: &World) -> Option<Plan> {
     // Whoever still belongs here is on its way out, which is watched; the hub is asked by its Agent, because that knows
     // how the host gets back.
     if let Some(news) = awaited(world) {
-        return Some(Plan::of(vec![Step::Tell(news)], Then::After(LATER)));
+        return Some(waits(world, news, LATER));
     }
     row.map(|_| Plan::of(vec![Step::DeleteCluster], Then::Look))
 }
@@ -151,8 +153,16 @@ fn awaited(world: &World) -> Option<News> {
     })
 }
 
-/// What people call the host, and what the Agent is called.
+/// What people call the host, what the Agent is called, and what is stopped first.
 fn named(agent: &Agent) -> String {
+    let name = called(agent);
+    match agent::plan::is_installing(agent.state()) {
+        true => format!("{name}, whose installation is cancelled first"),
+        false => name,
+    }
+}
+
+fn called(agent: &Agent) -> String {
     let reported = agent
         .status
         .as_ref()
@@ -164,13 +174,24 @@ fn named(agent: &Agent) -> String {
     }
 }
 
-fn delayed(why: &str) -> Plan {
+/// Said as an event, and as a condition that follows how far it is.
+fn waits(world: &World, news: News, then: Duration) -> Plan {
+    let leaves = |install: &&Arc<AgentClusterInstall>| install.metadata.deletion_timestamp.is_some();
+    let install = world.install.as_ref().filter(leaves);
+    let mut steps = install.map_or_else(Vec::new, |install| {
+        status::delayed(world, install, DELAYED, &news.note)
+    });
+    steps.push(Step::Tell(news));
+    Plan::of(steps, Then::After(then))
+}
+
+fn delayed(world: &World, why: &str) -> Plan {
     let news = News {
         warning: true,
         reason: DELAYED.into(),
         note: format!("The cluster cannot be deleted yet: {why}"),
     };
-    Plan::of(vec![Step::Tell(news)], Then::After(SOON))
+    waits(world, news, SOON)
 }
 
 fn parting(world: &World, agent: &Agent, pool: Option<&InfraEnv>) -> Option<Step> {

@@ -10,6 +10,7 @@ use crate::crd::agent_cluster_install::{
     AgentClusterInstallStatus, ClusterProgress, MachineNetworkEntry, condition as type_, reason,
 };
 use crate::crd::condition::{Finding, InstallCondition, find_install, set_install};
+use crate::crd::rest_names::in_kubernetes;
 use crate::runtime::event::News;
 use crate::runtime::merge;
 use muster_contract::v2::cluster::ClusterView;
@@ -46,6 +47,15 @@ pub fn only(world: &World, install: &AgentClusterInstall, synced: Finding) -> Ve
         install.status.clone().unwrap_or_default(),
         findings,
     )
+}
+
+/// It is to go and cannot yet; all else stays as it was seen last. Events are told by who waits.
+pub fn delayed(world: &World, install: &AgentClusterInstall, reason: &str, why: &str) -> Vec<Step> {
+    let status = install.status.clone().unwrap_or_default();
+    let synced = Finding::new(type_::SPEC_SYNCED, false, reason, why);
+    let mut steps = steps(world, install, status, vec![synced]);
+    steps.retain(|step| matches!(step, Step::Status(_)));
+    steps
 }
 
 /// There is no cluster, and `why` says so.
@@ -109,7 +119,7 @@ fn projection(world: &World, row: &Row) -> AgentClusterInstallStatus {
                 String::new()
             },
             state: view.status.clone().into_owned(),
-            state_info: view.status_info.clone().into_owned(),
+            state_info: in_kubernetes(&view.status_info),
         },
     }
 }
@@ -118,7 +128,7 @@ fn result(check: muster_contract::v2::validation::ValidationView) -> ValidationR
     ValidationResult {
         id: check.id.into_owned(),
         status: check.status.into_owned(),
-        message: check.message.into_owned(),
+        message: in_kubernetes(&check.message),
     }
 }
 

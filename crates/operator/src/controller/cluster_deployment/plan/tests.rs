@@ -93,6 +93,7 @@ fn world(spec: Value) -> World {
         rival: None,
         pull_secret: Some(found(&[(".dockerconfigjson", "{}")])),
         pull_secret_is_known: false,
+        proxy_is_known: false,
         image_set: Some(Arc::new(set)),
         release: Some(Ok(ReleaseView {
             version: "4.21.28".into(),
@@ -144,6 +145,7 @@ fn with_row(spec: Value, status: &str) -> World {
     World {
         row: Some(row(status)),
         pull_secret_is_known: true,
+        proxy_is_known: true,
         ..world(spec)
     }
 }

@@ -18,6 +18,7 @@ use muster_contract::v2::cluster_setting::{
     LoadBalancer, LoadBalancerType, NetworkType, Platform, PlatformType, RoleSet,
 };
 use muster_contract::v2::network::{ClusterNetwork, MachineNetwork, ServiceNetwork, Vip};
+use muster_domain::input::proxy;
 use std::str::FromStr;
 use uuid::Uuid;
 
@@ -263,7 +264,7 @@ fn optional<T: FromStr<Err = String>>(field: &str, word: &str) -> Result<Option<
 
 fn parse<T: FromStr<Err = String>>(field: &str, word: &str) -> Result<T, Flaw> {
     word.parse()
-        .map_err(|error| Flaw::Input(format!("{field}: {error}")))
+        .map_err(|error| Flaw::Input(format!("{field} {error}.")))
 }
 
 /// A new cluster. What is empty is left to the hub.
@@ -352,16 +353,37 @@ fn release(world: &World) -> Result<(String, muster_contract::v1::release::Relea
     }
 }
 
+/// What the hub was told before, of that which it does not show.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    pull_secret: bool,
+    proxy: bool,
+}
+
+impl Known {
+    pub fn of(world: &World) -> Self {
+        Self {
+            pull_secret: world.pull_secret_is_known,
+            proxy: world.proxy_is_known,
+        }
+    }
+}
+
 /// What is to be changed about the hub's cluster; nothing when it is as wanted.
-pub fn difference(row: &Row, wish: &Wish, pull_secret_is_known: bool) -> Option<UpdateCluster> {
+pub fn difference(row: &Row, wish: &Wish, known: Known) -> Option<UpdateCluster> {
     let wanted = full(wish);
     let text = |now: &str, wish: &String| Some(wish.clone()).filter(|wish| wish != now);
     let now = &row.view;
+    // The hub shows all but passwords.
+    let address = |now: &str, wish: &String| {
+        let same = proxy::shown(now) == proxy::shown(wish) && (known.proxy || proxy::shown(wish) == *wish);
+        Some(wish.clone()).filter(|_| !same)
+    };
     let added = UpdateCluster {
-        pull_secret: wish.pull_secret.clone().filter(|_| !pull_secret_is_known),
+        pull_secret: wish.pull_secret.clone().filter(|_| !known.pull_secret),
         ssh_public_key: text(&now.ssh_public_key, &wish.ssh_key),
-        http_proxy: text(&now.http_proxy, &wish.http_proxy),
-        https_proxy: text(&now.https_proxy, &wish.https_proxy),
+        http_proxy: address(&now.http_proxy, &wish.http_proxy),
+        https_proxy: address(&now.https_proxy, &wish.https_proxy),
         no_proxy: text(&now.no_proxy, &wish.no_proxy),
         ignition_endpoint: wanted.ignition_endpoint.filter(|wish| !same_endpoint(now, wish)),
         tags: text(&now.tags, &wish.tags),

@@ -84,6 +84,7 @@ impl World {
                 self.told = Told {
                     pull_secret: true,
                     version: true,
+                    proxy: true,
                 };
                 self.row = Some(row(&wish));
             }
@@ -92,6 +93,7 @@ impl World {
                 self.told.pull_secret |= update.pull_secret.is_some();
                 self.told.version |= update.openshift_version.is_some();
                 if let Some(proxy) = update.proxy {
+                    self.told.proxy = true;
                     view.proxy = Some(proxy);
                 }
                 if let Some(networks) = update.static_network_config {
@@ -468,6 +470,31 @@ fn a_selector_that_makes_no_sense_is_told() {
     let (_, reason, message) = said(&world);
     assert_eq!(reason, reason::FAILED);
     assert!(message.starts_with("nmStateConfigLabelSelector"), "{message}");
+}
+
+#[test]
+fn a_password_that_the_hub_does_not_show_is_told_until_it_is_known() {
+    let mut settled = world()
+        .with(|infra_env| {
+            infra_env.spec.proxy = Some(crate::crd::infra_env::Proxy {
+                http_proxy: "http://u:new@p:1".into(),
+                ..Default::default()
+            });
+        })
+        .settled();
+    let shown = &mut settled.row.as_mut().unwrap().view.proxy;
+    shown.as_mut().unwrap().http_proxy = Some("http://u:***@p:1".into());
+    assert_eq!(
+        wish::difference(
+            &settled.row.as_ref().unwrap().view,
+            &wish::wish(&settled).unwrap(),
+            settled.told
+        ),
+        None
+    );
+    settled.told.proxy = false;
+    let told = updated(&settled).proxy.unwrap();
+    assert_eq!(told.http_proxy.as_deref(), Some("http://u:new@p:1"));
 }
 
 #[test]

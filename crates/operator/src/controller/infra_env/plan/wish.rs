@@ -1,6 +1,7 @@
 //! What the hub is to have, and what that changes about what it has.
 
 use super::{Cluster, Flaw, IronicWish, Told, World, network};
+use crate::controller::infra_env::secret_proxy;
 use crate::controller::preprovisioning_image::ironic;
 use crate::crd::infra_env::InfraEnvSpec;
 use crate::crd::keys::data;
@@ -12,6 +13,7 @@ use muster_contract::v2::infra_env::{
     CpuArchitecture, CreateInfraEnv, ImageType, InfraEnvView, KernelArgument, KernelArgumentOperation, Proxy,
     StaticNetworkConfig, UpdateInfraEnv,
 };
+use muster_domain::input::proxy;
 use serde_json::{Value, json};
 use std::str::FromStr;
 
@@ -122,7 +124,7 @@ fn kernel_arguments(spec: &InfraEnvSpec) -> Result<Vec<KernelArgument>, Flaw> {
 
 fn parse<T: FromStr<Err = String>>(field: &str, word: &str) -> Result<T, Flaw> {
     word.parse()
-        .map_err(|error| Flaw::Input(format!("{field}: {error}")))
+        .map_err(|error| Flaw::Input(format!("{field} {error}.")))
 }
 
 /// All three, also when empty: what was taken out of the object is taken out of the hub.
@@ -196,8 +198,12 @@ fn ignition(world: &World) -> Result<String, Flaw> {
     };
     let mut config = match own.as_str() {
         "" => json!({ "ignition": { "version": "3.1.0" } }),
-        text => serde_json::from_str(text)
-            .map_err(|error| Flaw::Input(format!("ignitionConfigOverride: {error}")))?,
+        text => serde_json::from_str(text).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            Flaw::Input(format!(
+                "ignitionConfigOverride is not JSON (line {line}, column {column})."
+            ))
+        })?,
     };
     add_file(&mut config, REGISTRIES_CONF, registries)
         .ok_or_else(|| Flaw::Input("ignitionConfigOverride: storage.files is not a list".into()))?;
@@ -240,7 +246,7 @@ pub fn difference(now: &InfraEnvView, wish: &CreateInfraEnv, told: Told) -> Opti
         proxy: wish
             .proxy
             .clone()
-            .filter(|wish| !same_proxy(now.proxy.as_ref(), wish)),
+            .filter(|wish| !(same_proxy(now.proxy.as_ref(), wish) && (told.proxy || !has_password(wish)))),
         additional_ntp_sources: text(&now.additional_ntp_sources, &wish.additional_ntp_sources),
         ntp_sources: text(&now.ntp_sources, &wish.ntp_sources),
         static_network_config: wish
@@ -280,7 +286,14 @@ fn same_proxy(now: Option<&Proxy>, wish: &Proxy) -> bool {
             text(&proxy.no_proxy),
         ]
     };
-    words(&now.cloned().unwrap_or_default()) == words(wish)
+    let shown = |[http, https, no]: [String; 3]| [proxy::shown(&http), proxy::shown(&https), no];
+    // The hub shows all but passwords.
+    shown(words(&now.cloned().unwrap_or_default())) == shown(words(wish))
+}
+
+fn has_password(proxy: &Proxy) -> bool {
+    let text = |url: &Option<String>| url.clone().unwrap_or_default();
+    secret_proxy(&text(&proxy.http_proxy), &text(&proxy.https_proxy)).is_some()
 }
 
 /// The hub keeps them sorted and with MACs in lower case.

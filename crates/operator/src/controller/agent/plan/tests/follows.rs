@@ -224,6 +224,26 @@ fn a_cluster_that_does_not_answer_shows_and_is_asked_again() {
     );
 }
 
+#[test]
+fn a_node_that_is_watched_is_hardly_looked_at_by_itself_and_one_that_may_not_be_is_and_that_is_told() {
+    use crate::runtime::joining::Heard;
+    let looks_after = |heard: Heard| {
+        let mut world = joining("Rebooting", spoke(None, Vec::new()));
+        world.heard = heard;
+        plan(&world)
+    };
+    let minutes = |count: u64| Then::After(Duration::from_secs(60 * count));
+    assert_eq!(looks_after(Heard::Not).then, minutes(1));
+    assert_eq!(looks_after(Heard::AtOnce).then, minutes(10));
+    let refused = looks_after(Heard::Refused("nodes is forbidden".into()));
+    assert_eq!(refused.then, minutes(1));
+    let told = refused.steps.iter().any(|step| {
+        let Step::Tell(news) = step else { return false };
+        news.reason == "NodeNotWatched" && news.note.ends_with("nodes is forbidden")
+    });
+    assert!(told, "{refused:?}");
+}
+
 /// A node whose host failed because the stage took too long, or for another reason.
 fn late(stage: &'static str, timed_out: bool, ready: bool) -> World {
     let csrs = vec![approved(client()), approved(serving())];

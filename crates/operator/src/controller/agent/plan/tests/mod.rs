@@ -4,6 +4,8 @@ mod certificates;
 mod clean;
 mod doubts;
 mod follows;
+mod holds;
+mod keeps;
 mod lend;
 mod matrix;
 mod reclaims;
@@ -15,6 +17,7 @@ use crate::controller::agent::world::Target;
 use crate::crd::InfraEnv;
 use crate::crd::keys::{annotation, finalizer, label};
 use crate::crd::reference::ClusterRef;
+use crate::runtime::merge;
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use muster_contract::v2::host::{HostProgressView, HostView};
@@ -154,6 +157,7 @@ fn world(agent: Option<Agent>, row: Option<HostDetail>) -> World {
         stale: Vec::new(),
         tenant,
         claim: None,
+        machines: Vec::new(),
         target: wanted.map_or(Target::NotWanted, target),
         deployment: None,
         install: None,
@@ -165,6 +169,7 @@ fn world(agent: Option<Agent>, row: Option<HostDetail>) -> World {
         has_metal: false,
         metal_joined: false,
         spoke: None,
+        heard: Default::default(),
         reclaim_image: None,
         trust: Default::default(),
         away: None,
@@ -229,29 +234,12 @@ fn after(agent: &Agent, plan: &Plan) -> Agent {
     let mut value = serde_json::to_value(agent).unwrap();
     for step in &plan.steps {
         match step {
-            Step::Patch(patch) => merge(&mut value, patch),
-            Step::Status(status) => merge(&mut value, &json!({ "status": status })),
+            Step::Patch(patch) => merge::apply(&mut value, patch),
+            Step::Status(status) => merge::apply(&mut value, &json!({ "status": status })),
             _ => {}
         }
     }
     serde_json::from_value(value).unwrap()
-}
-
-fn merge(value: &mut Value, patch: &Value) {
-    let Value::Object(fields) = patch else {
-        *value = patch.clone();
-        return;
-    };
-    if !value.is_object() {
-        *value = json!({});
-    }
-    for (name, field) in fields {
-        if field.is_null() {
-            value.as_object_mut().unwrap().remove(name);
-        } else {
-            merge(&mut value[name], field);
-        }
-    }
 }
 
 /// Looks until a plan changes nothing about the object; the hub stays as it is.

@@ -63,6 +63,7 @@ fn an_agent_made_anew_is_still_that_of_its_machine() {
     world.claim = Some(Claim {
         machine: Key::new("hcp", "m1"),
         cluster: wanting("blue").spec.cluster_deployment_name.unwrap(),
+        keepsake: None,
     });
     let made = |world: &World| match &plan(world).steps[..] {
         [Step::Create(agent)] => (**agent).clone(),
@@ -414,6 +415,7 @@ fn a_host_of_a_machine_that_booted_another_image_is_still_the_machines() {
     let claim = |cluster: Option<ClusterRef>| Claim {
         machine: Key::new("hcp", "m1"),
         cluster: cluster.unwrap(),
+        keepsake: None,
     };
     moved.claim = Some(claim(cluster.clone()));
     let kept = after(&agent, &plan(&moved));

@@ -120,7 +120,7 @@ fn what_the_hub_decided_for_hosts_of_running_clusters_stays() {
 }
 
 #[test]
-fn settings_wait_for_their_time_and_arguments_do_not() {
+fn settings_wait_for_their_time() {
     let mut agent = wanting("blue");
     (agent.spec.hostname, agent.spec.installer_args) = ("chosen".into(), "[\"-a\"]".into());
     for status in [
@@ -133,7 +133,7 @@ fn settings_wait_for_their_time_and_arguments_do_not() {
         "reclaiming",
     ] {
         let calls = told(&agent, lent(status, BLUE)).unwrap();
-        assert_eq!(calls, [Call::InstallerArgs(vec!["-a".into()])], "{status}");
+        assert_eq!(calls, [], "{status}");
     }
     for status in [
         "discovering",

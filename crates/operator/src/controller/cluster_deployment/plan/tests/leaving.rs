@@ -29,11 +29,23 @@ fn lend(world: &mut World, agent: &Agent, pool: Option<InfraEnv>) {
 /// Nothing is done but to say who is waited for.
 fn waits_for(plan: &Plan, agent: &Agent) {
     assert_eq!(plan.then, Then::After(LATER));
-    let [Step::Tell(news)] = plan.steps.as_slice() else {
+    let news = told(plan);
+    assert!(news.note.contains(&agent.name_any()), "{}", news.note);
+}
+
+/// The event, and the condition that says the same.
+fn told(plan: &Plan) -> &News {
+    let [Step::Status(status), Step::Tell(news)] = plan.steps.as_slice() else {
         panic!("{plan:?}")
     };
     assert_eq!(news.reason, "DeletionDelayed");
-    assert!(news.note.contains(&agent.name_any()), "{}", news.note);
+    let text = status.to_string();
+    assert!(
+        text.contains("SpecSynced") && text.contains("DeletionDelayed"),
+        "{text}"
+    );
+    assert!(text.contains(&news.note), "{text}");
+    news
 }
 
 /// The hub has its host here, and its Agent says something else.
@@ -80,9 +92,7 @@ fn an_agent_that_cannot_get_to_another_cluster_is_freed_after_a_minute() {
     let agent = stray(&mut world, &refused, Some("red"), Some(pool(None)));
     let early = plan(&world);
     waits_for(&early, &agent);
-    let [Step::Tell(news)] = early.steps.as_slice() else {
-        panic!("{early:?}")
-    };
+    let news = told(&early);
     assert!(news.note.contains("clusters/red"), "{}", news.note);
     world.now = now() + SignedDuration::from_mins(1);
     assert_eq!(plan(&world).steps, [Step::UnbindAgent(Key::of(&agent))]);
@@ -279,10 +289,7 @@ fn a_hub_that_is_away_or_refuses_delays_the_deletion_and_loses_nothing() {
     for world in [blind, refused] {
         let plan = plan(&world);
         assert_eq!(plan.then, Then::After(SOON));
-        assert!(
-            matches!(plan.steps.as_slice(), [Step::Tell(news)] if news.warning),
-            "{plan:?}"
-        );
+        assert!(told(&plan).warning, "{plan:?}");
     }
 }
 

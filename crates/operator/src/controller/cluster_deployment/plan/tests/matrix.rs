@@ -160,7 +160,9 @@ fn failing_checks_are_told_in_their_own_words_and_pending_ones_too() {
     let install = shown(&world, &plan);
     let validated = find_install(&install.status.as_ref().unwrap().conditions, type_::VALIDATED).unwrap();
     assert!(
-        validated.message.ends_with("no name,no time"),
+        validated
+            .message
+            .ends_with("no name ; Waiting for the check ntp (no time)"),
         "{}",
         validated.message
     );

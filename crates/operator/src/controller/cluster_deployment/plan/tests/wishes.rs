@@ -144,10 +144,36 @@ fn everything_that_is_said_reaches_the_hub() {
 }
 
 #[test]
+fn a_password_that_the_hub_does_not_show_is_told_until_it_is_known() {
+    let told = |shown: &str, known: bool| {
+        let mut world = with_row(
+            json!({ "proxy": { "httpProxy": "http://u:new@p:1" } }),
+            "insufficient",
+        );
+        world.proxy_is_known = known;
+        world.row.as_mut().unwrap().view.http_proxy = shown.into();
+        change_of(world).and_then(|update| update.http_proxy)
+    };
+    assert_eq!(told("http://u:***@p:1", true), None);
+    for (shown, known) in [
+        ("http://u:***@p:1", false),
+        ("http://u:***@other:1", true),
+        ("", true),
+    ] {
+        assert_eq!(
+            told(shown, known).as_deref(),
+            Some("http://u:new@p:1"),
+            "{shown} {known}"
+        );
+    }
+}
+
+#[test]
 fn a_cluster_that_is_as_wanted_is_not_asked_for_again_and_hub_defaults_are_not_fought() {
     assert_eq!(change(json!({})), None);
     let told = World {
         pull_secret_is_known: false,
+        proxy_is_known: false,
         ..with_row(json!({}), "insufficient")
     };
     let change = change_of(told).unwrap();

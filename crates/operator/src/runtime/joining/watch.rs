@@ -1,0 +1,162 @@
+//! The watches themselves: of nodes, by their metadata alone, and of requests for certificates.
+
+use super::{Order, Phase, Watched};
+use crate::error::chain;
+use crate::key::Key;
+use crate::runtime::Context;
+use futures_util::stream::{BoxStream, FuturesUnordered};
+use futures_util::{StreamExt, stream};
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::Api;
+use kube::core::PartialObjectMeta;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Client, ResourceExt};
+use std::time::Duration;
+
+/// Whose node asks for the certificate.
+pub type NodeOf = fn(&CertificateSigningRequest) -> Option<String>;
+
+/// The time until a watch that was cut off begins anew; twice as long each time it was cut off before it had begun.
+const SOON: Duration = Duration::from_secs(1);
+const LATER: Duration = Duration::from_secs(60);
+
+/// Rights may be given later.
+const REFUSED: Duration = Duration::from_secs(600);
+
+/// Servers end watches after so many seconds, so that one whose connection is dead is noticed soon.
+const LONGEST: u32 = 60;
+
+/// Carries out what is asked of it until it is dropped, and all watches with it.
+pub async fn run(ctx: &Context, node_of: NodeOf) {
+    let placed = ctx.joining.take_orders();
+    let Some(mut placed) = placed else {
+        return std::future::pending().await;
+    };
+    let mut watches = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            Some(order) = placed.recv() => watches.push(until_stopped(ctx, order, node_of)),
+            Some(()) = watches.next() => {}
+            else => return std::future::pending().await,
+        }
+    }
+}
+
+async fn until_stopped(ctx: &Context, order: Order, node_of: NodeOf) {
+    let Order { watched, stop } = order;
+    tokio::select! {
+        // Nobody sends anything: that the sender goes is the end.
+        _ = stop => {}
+        () = again_and_again(ctx, &watched, node_of) => {}
+    }
+}
+
+async fn again_and_again(ctx: &Context, watched: &Watched, node_of: NodeOf) {
+    let mut pause = SOON;
+    loop {
+        let cut = watch(ctx, watched, node_of).await;
+        let cluster = &watched.cluster;
+        if let Some(why) = refusal(&cut.error) {
+            tracing::warn!(%cluster, why, "nodes and certificate requests of this cluster may not be watched: hosts that join it are looked at now and then");
+            turn(ctx, watched, Phase::Refused(why));
+            tokio::time::sleep(REFUSED).await;
+            continue;
+        }
+        tracing::debug!(%cluster, error = %chain(&cut.error), "a watch of a cluster was cut off");
+        turn(ctx, watched, Phase::Begins);
+        pause = if cut.had_begun {
+            SOON
+        } else {
+            (pause * 2).min(LATER)
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
+
+struct Cut {
+    error: watcher::Error,
+    had_begun: bool,
+}
+
+enum News {
+    /// All there is was listed: from now on nothing is missed.
+    Listed,
+    /// Something happened to the node of this name.
+    Of(String),
+    Nothing,
+}
+
+/// Until one of the two is cut off. Only a new list tells that a watch goes on, so both begin anew then.
+async fn watch(ctx: &Context, watched: &Watched, node_of: NodeOf) -> Cut {
+    let [nodes, requests] = [nodes(&watched.client), requests(&watched.client, node_of)];
+    let mut both = stream::select(nodes, requests);
+    let mut lists = 0;
+    while let Some(news) = both.next().await {
+        match news {
+            Ok(News::Listed) => lists += 1,
+            Ok(News::Of(node)) => wake(ctx, ctx.joining.called(&watched.cluster, watched.number, &node)),
+            Ok(News::Nothing) => continue,
+            Err(error) => {
+                return Cut {
+                    error,
+                    had_begun: lists >= BOTH,
+                };
+            }
+        }
+        if lists == BOTH {
+            turn(ctx, watched, Phase::Watches);
+        }
+    }
+    // Watches never end by themselves.
+    std::future::pending().await
+}
+
+const BOTH: u32 = 2;
+
+type Told = BoxStream<'static, watcher::Result<News>>;
+
+/// What else is in a node is many times larger, and read when it is looked at.
+fn nodes(client: &Client) -> Told {
+    let nodes: Api<PartialObjectMeta<Node>> = Api::all(client.clone());
+    let events = watcher(nodes, watcher::Config::default().timeout(LONGEST));
+    events
+        .map(|event| event.map(|event| told(event, |node| Some(node.name_any()))))
+        .boxed()
+}
+
+fn requests(client: &Client, node_of: NodeOf) -> Told {
+    let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
+    let events = watcher(requests, watcher::Config::default().timeout(LONGEST));
+    events
+        .map(move |event| event.map(|event| told(event, node_of)))
+        .boxed()
+}
+
+fn told<K>(event: Event<K>, node_of: impl Fn(&K) -> Option<String>) -> News {
+    match event {
+        Event::InitDone => News::Listed,
+        // Whoever joins looks when all is listed.
+        Event::Init | Event::InitApply(_) => News::Nothing,
+        Event::Apply(object) | Event::Delete(object) => node_of(&object).map_or(News::Nothing, News::Of),
+    }
+}
+
+fn turn(ctx: &Context, watched: &Watched, phase: Phase) {
+    wake(ctx, ctx.joining.turn(&watched.cluster, watched.number, phase));
+}
+
+fn wake(ctx: &Context, agents: Vec<Key>) {
+    agents.into_iter().for_each(|agent| ctx.queues.agent.wake(agent));
+}
+
+/// Why it may not be watched at all. What else goes wrong may be better soon.
+fn refusal(error: &watcher::Error) -> Option<String> {
+    let (watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause)) = error else {
+        return None;
+    };
+    match cause {
+        kube::Error::Api(status) if matches!(status.code, 403..=405) => Some(status.message.clone()),
+        _ => None,
+    }
+}
