@@ -107,7 +107,8 @@ pub fn follow(world: &World, agent: &Agent, row: &HostDetail) -> Following {
                 Heard::AtOnce => Then::After(world.retry * SELDOM),
                 Heard::Not | Heard::Refused(_) => again,
             });
-            following.steps.extend(unheard(world));
+            // Told once, so it does not wait for what may fail.
+            following.steps.splice(0..0, unheard(world));
             following
         }
         Some(Err(NoSpoke::NoKubeconfig)) => Following {
