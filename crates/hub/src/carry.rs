@@ -22,9 +22,13 @@ pub async fn through<T: Send + 'static>(work: impl Future<Output = T> + Send + '
     }
 }
 
+/// Put on requests that run on a thread of their own: nothing ends those in the middle.
+#[derive(Debug, Clone, Copy)]
+pub struct RunsApart;
+
 /// Requests that read may end at any moment. Polls, which read and now and then write, see to that themselves.
 pub async fn changes(request: Request, next: Next) -> Response {
-    if request.method().is_safe() {
+    if request.method().is_safe() || request.extensions().get::<RunsApart>().is_some() {
         return next.run(request).await;
     }
     through(next.run(request)).await

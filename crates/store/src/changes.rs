@@ -55,27 +55,25 @@ pub struct ChangesRange {
 
 impl Store {
     pub async fn changes_after(&self, seq: i64, limit: u32) -> Result<Vec<Change>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "select seq, at, kind, id, infra_env_id, cluster_id, op, revision, status from changes
              where seq > $1 order by seq limit $2",
         )
         .bind(seq)
-        .bind(i64::from(limit))
-        .fetch_all(self.readers())
-        .await?;
+        .bind(i64::from(limit));
+        let rows = self.inner.readers.rows(query).await?;
         rows.iter().map(change).collect()
     }
 
     /// The number of the last change; 0 before the first.
     pub async fn changes_last(&self) -> Result<i64, StoreError> {
-        Ok(sqlx::query_scalar("select change_seq from counters where id = 1")
-            .fetch_one(self.readers())
-            .await?)
+        let query = sqlx::query("select change_seq from counters where id = 1");
+        self.inner.readers.only_row(query).await?.int(0)
     }
 
     pub async fn changes_range(&self) -> Result<ChangesRange, StoreError> {
         let text = "select change_seq, (select min(seq) from changes) from counters where id = 1";
-        let row = sqlx::query(text).fetch_one(self.readers()).await?;
+        let row = self.inner.readers.only_row(sqlx::query(text)).await?;
         let last = row.int(0)?;
         Ok(ChangesRange {
             pruned: row.maybe_int(1)?.map_or(last, |first| first - 1),

@@ -31,11 +31,10 @@ impl Store {
     /// When a host was last heard of by any hub on this database.
     pub async fn checkin_find(&self, of: HostKey) -> Result<Option<(Timestamp, i64)>, StoreError> {
         let text = "select at, clock from host_checkins where infra_env_id = $1 and host_id = $2";
-        let row = sqlx::query(text)
+        let query = sqlx::query(text)
             .bind(of.infra_env.to_string())
-            .bind(of.host.to_string())
-            .fetch_optional(self.readers())
-            .await?;
+            .bind(of.host.to_string());
+        let row = self.inner.readers.row(query).await?;
         row.map(|row| Ok((row.time(0)?, row.int(1)?))).transpose()
     }
 

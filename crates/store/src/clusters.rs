@@ -13,10 +13,8 @@ use std::collections::HashMap;
 
 impl Store {
     pub async fn cluster_find(&self, id: ClusterId) -> Result<Option<Cluster>, StoreError> {
-        let row = sqlx::query("select doc, revision from clusters where id = $1")
-            .bind(id.to_string())
-            .fetch_optional(self.readers())
-            .await?;
+        let query = sqlx::query("select doc, revision from clusters where id = $1").bind(id.to_string());
+        let row = self.inner.readers.row(query).await?;
         row.map(|row| cluster(&row)).transpose()
     }
 

@@ -16,7 +16,11 @@ pub struct Counts {
 
 impl Store {
     pub async fn counts(&self) -> Result<Counts, StoreError> {
-        let mut tx = self.snapshot().await?;
+        self.inner.readers.in_time(self.counted()).await
+    }
+
+    async fn counted(&self) -> Result<Counts, StoreError> {
+        let mut tx = self.inner.readers.snapshot().await?;
         let rows = sqlx::query("select status, count(*) from hosts group by status")
             .fetch_all(&mut *tx)
             .await?;

@@ -164,7 +164,11 @@ fn escaped(part: &str) -> String {
 
 impl Store {
     pub async fn events_list(&self, query: &EventQuery) -> Result<EventsPage, StoreError> {
-        let mut tx = self.snapshot().await?;
+        self.inner.readers.in_time(self.events_listed(query)).await
+    }
+
+    async fn events_listed(&self, query: &EventQuery) -> Result<EventsPage, StoreError> {
+        let mut tx = self.inner.readers.snapshot().await?;
         let counts = severity_counts(&mut tx, query).await?;
         let wanted = if query.severities.is_empty() {
             &Severity::ALL[..]

@@ -26,37 +26,35 @@ pub struct FileStat {
 impl Store {
     /// The files whose path begins like this, by path.
     pub async fn file_list(&self, cluster: ClusterId, prefix: &str) -> Result<Vec<FileStat>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "select path, size, written_at from files where cluster_id = $1 and path >= $2 and path < $3
              order by path",
         )
         .bind(cluster.to_string())
         .bind(prefix.to_owned())
-        .bind(format!("{prefix}{LAST}"))
-        .fetch_all(self.readers())
-        .await?;
+        .bind(format!("{prefix}{LAST}"));
+        let rows = self.inner.readers.rows(query).await?;
         rows.iter().map(stat).collect()
     }
 
     pub async fn file_stat(&self, cluster: ClusterId, path: &str) -> Result<Option<FileStat>, StoreError> {
-        let row = sqlx::query("select path, size, written_at from files where cluster_id = $1 and path = $2")
-            .bind(cluster.to_string())
-            .bind(path.to_owned())
-            .fetch_optional(self.readers())
-            .await?;
+        let query =
+            sqlx::query("select path, size, written_at from files where cluster_id = $1 and path = $2")
+                .bind(cluster.to_string())
+                .bind(path.to_owned());
+        let row = self.inner.readers.row(query).await?;
         row.as_ref().map(stat).transpose()
     }
 
     /// The whole content, as it was at one moment.
     pub async fn file_read(&self, cluster: ClusterId, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "select c.body from files f left join file_chunks c on c.content = f.content
              where f.cluster_id = $1 and f.path = $2 order by c.number",
         )
         .bind(cluster.to_string())
-        .bind(path.to_owned())
-        .fetch_all(self.readers())
-        .await?;
+        .bind(path.to_owned());
+        let rows = self.inner.readers.rows(query).await?;
         if rows.is_empty() {
             return Ok(None);
         }
@@ -70,13 +68,12 @@ impl Store {
 
     /// For files that should not be in memory whole.
     pub async fn file_open(&self, cluster: ClusterId, path: &str) -> Result<Option<FileReader>, StoreError> {
-        let row = sqlx::query(
+        let query = sqlx::query(
             "select path, size, written_at, content from files where cluster_id = $1 and path = $2",
         )
         .bind(cluster.to_string())
-        .bind(path.to_owned())
-        .fetch_optional(self.readers())
-        .await?;
+        .bind(path.to_owned());
+        let row = self.inner.readers.row(query).await?;
         row.map(|row| {
             Ok(FileReader {
                 store: self.clone(),
@@ -120,11 +117,10 @@ impl FileReader {
         if self.given >= self.stat.size {
             return Ok(None);
         }
-        let row = sqlx::query("select body from file_chunks where content = $1 and number = $2")
+        let query = sqlx::query("select body from file_chunks where content = $1 and number = $2")
             .bind(self.content.clone())
-            .bind(self.number)
-            .fetch_optional(self.store.readers())
-            .await?;
+            .bind(self.number);
+        let row = self.store.inner.readers.row(query).await?;
         let Some(row) = row else {
             return Err(StoreError::Stale {
                 kind: "file",

@@ -75,9 +75,9 @@ impl Home {
         Ok(())
     }
 
-    /// Puts another file in its place. Nobody has either of them open.
+    /// Puts another file in its place. Nobody has either of them open: the last one to close it takes the log away.
     pub fn replace(&mut self, by: &Path) -> Result<(), StoreError> {
-        if size(&beside(&self.path, "-wal")) > 0 {
+        if beside(&self.path, "-wal").exists() {
             return Err(StoreError::not_ours("somebody else has the database open".into()));
         }
         fs::rename(by, &self.path).map_err(|error| at(&self.path, error))?;
@@ -119,6 +119,16 @@ impl Home {
                     tracing::error!(%error, file = %log.display(), "remove this file before a backup is restored");
                 }
             }
+        }
+    }
+
+    /// Whoever removed all there was must not make a new hub by that, when this one is started again.
+    pub fn keep_marker(&self) {
+        if let Some(id) = self.expected
+            && !self.marker.exists()
+            && let Err(error) = write_marker(&self.marker, id)
+        {
+            tracing::warn!(%error, file = %self.marker.display(), "this file could not be written again");
         }
     }
 

@@ -79,21 +79,18 @@ pub(crate) fn pair(key: HostKey) -> [Value; 2] {
 impl Store {
     pub async fn host_find(&self, key: HostKey) -> Result<Option<Host>, StoreError> {
         let text = "select h.doc, h.revision from hosts h where h.infra_env_id = $1 and h.host_id = $2";
-        let row = sqlx::query(text)
+        let query = sqlx::query(text)
             .bind(key.infra_env.to_string())
-            .bind(key.host.to_string())
-            .fetch_optional(self.readers())
-            .await?;
+            .bind(key.host.to_string());
+        let row = self.inner.readers.row(query).await?;
         row.map(|row| host(&row)).transpose()
     }
 
     /// The same machine booted from several images is several hosts.
     pub async fn hosts_by_id(&self, id: HostId) -> Result<Vec<Host>, StoreError> {
         let text = "select h.doc, h.revision from hosts h where h.host_id = $1 order by h.infra_env_id";
-        let rows = sqlx::query(text)
-            .bind(id.to_string())
-            .fetch_all(self.readers())
-            .await?;
+        let query = sqlx::query(text).bind(id.to_string());
+        let rows = self.inner.readers.rows(query).await?;
         rows.iter().map(host).collect()
     }
 
@@ -107,8 +104,20 @@ impl Store {
         wanted: &[Report],
         known: impl Fn(HostKey, i64) -> Option<Host>,
     ) -> Result<Vec<(Host, BTreeMap<Report, String>)>, StoreError> {
+        let page = self.page(filter, after, limit, wanted, known);
+        self.inner.readers.in_time(page).await
+    }
+
+    async fn page(
+        &self,
+        filter: &HostFilter,
+        after: Option<HostKey>,
+        limit: u32,
+        wanted: &[Report],
+        known: impl Fn(HostKey, i64) -> Option<Host>,
+    ) -> Result<Vec<(Host, BTreeMap<Report, String>)>, StoreError> {
         // All queries see the same moment.
-        let mut tx = self.snapshot().await?;
+        let mut tx = self.inner.readers.snapshot().await?;
         let mut values = Vec::new();
         let conditions = filter.conditions(after, &mut values);
         values.push(Value::Int(limit.into()));

@@ -13,10 +13,8 @@ use std::collections::HashMap;
 
 impl Store {
     pub async fn infra_env_find(&self, id: InfraEnvId) -> Result<Option<InfraEnv>, StoreError> {
-        let row = sqlx::query("select doc, revision from infra_envs where id = $1")
-            .bind(id.to_string())
-            .fetch_optional(self.readers())
-            .await?;
+        let query = sqlx::query("select doc, revision from infra_envs where id = $1").bind(id.to_string());
+        let row = self.inner.readers.row(query).await?;
         row.map(|row| infra_env(&row)).transpose()
     }
 

@@ -21,11 +21,11 @@ mod infra_envs;
 mod line;
 mod outbox;
 mod pulse;
+mod read;
 mod references;
 mod reports;
 mod schema;
 mod shrink;
-mod snapshot;
 mod sql;
 mod together;
 mod tombstones;
@@ -49,6 +49,7 @@ pub use trouble::Trouble;
 pub use uploads::Upload;
 
 use database::Pools;
+use read::Readers;
 use sqlx::AnyPool;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, watch};
@@ -62,10 +63,8 @@ pub struct Store {
 }
 
 struct Inner {
-    dialect: database::Dialect,
-    is_in_memory: bool,
     is_file: bool,
-    readers: AnyPool,
+    readers: Readers,
     jobs: mpsc::Sender<Job>,
     reads: mpsc::Sender<together::Read>,
     lost: watch::Receiver<Option<StoreError>>,
@@ -77,8 +76,14 @@ impl Store {
     /// Connects, brings the schema up to date and starts the writer.
     pub async fn open(database: &Database) -> Result<Self, StoreError> {
         let Pools { mut writer, readers } = Pools::connect(database).await?;
-        schema::migrate(&mut writer).await?;
-        let (dialect, lost) = (writer.dialect, writer.loss());
+        let migrated = schema::migrate(&mut writer).await;
+        migrated.map_err(|error| match &writer.home {
+            Some(home) => home.explain(error),
+            None => error,
+        })?;
+        let lost = writer.loss();
+        let is_in_memory = *database == Database::Memory;
+        let readers = Readers::new(readers, writer.dialect, is_in_memory);
         let (jobs, queue) = mpsc::channel(writer::QUEUE);
         let pulse = Arc::new(pulse::Pulse::default());
         let writer = tokio::spawn(writer::run(writer, queue, pulse.clone()));
@@ -86,8 +91,6 @@ impl Store {
         tokio::spawn(together::run(readers.clone(), waiting));
         Ok(Self {
             inner: Arc::new(Inner {
-                dialect,
-                is_in_memory: *database == Database::Memory,
                 is_file: database.is_file(),
                 readers,
                 jobs,
@@ -111,9 +114,9 @@ impl Store {
             let is_lost = self.inner.lost.borrow().is_some();
             if is_lost {
                 // SQLite would tidy up what it takes for its own.
-                std::mem::forget(self.inner.readers.clone());
+                std::mem::forget(self.readers().clone());
             } else {
-                self.inner.readers.close().await;
+                self.readers().close().await;
             }
         }
     }
@@ -135,11 +138,28 @@ impl Store {
 
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        sqlx::query("select 1").execute(self.readers()).await?;
-        Ok(())
+        self.inner
+            .readers
+            .only_row(sqlx::query("select 1"))
+            .await
+            .map(drop)
     }
 
     fn readers(&self) -> &AnyPool {
-        &self.inner.readers
+        &self.inner.readers.pool
     }
+}
+
+/// PostgreSQL, where there is one.
+#[cfg(test)]
+pub(crate) fn test_server() -> Option<String> {
+    let server = std::env::var("MUSTER_TEST_POSTGRES").ok();
+    if server.is_none() {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "CI must have a PostgreSQL server"
+        );
+        println!("SKIPPED: MUSTER_TEST_POSTGRES is not set");
+    }
+    server
 }

@@ -137,7 +137,10 @@ impl Line {
         {
             tracing::error!(%error, "the hub cannot go on");
             self.lost.send_replace(Some(error.clone()));
-            self.home.iter().for_each(Home::set_log_aside);
+            if let Some(home) = &self.home {
+                home.set_log_aside();
+                home.keep_marker();
+            }
         }
         found
     }
@@ -239,6 +242,8 @@ impl Line {
 
     pub async fn close(self) {
         if self.lost.borrow().is_some() {
+            // Whoever removes a directory may have come to it only now.
+            self.home.iter().for_each(Home::keep_marker);
             // SQLite would tidy up what it takes for its own.
             std::mem::forget(self.way);
             return;
@@ -387,7 +392,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_hub_that_sleeps_in_its_turn_loses_it_and_is_told_so_when_it_wakes() {
-        let Ok(server) = std::env::var("MUSTER_TEST_POSTGRES") else {
+        let Some(server) = crate::test_server() else {
             return;
         };
         sqlx::any::install_default_drivers();

@@ -23,15 +23,14 @@ pub struct OutboxItem {
 impl Store {
     /// What is to be done by now, the longest waiting first.
     pub async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Vec<OutboxItem>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "select id, effect, due_at, attempts, last_error from outbox
              where due_at <= $1 or due_at > $3 order by due_at, id limit $2",
         )
         .bind(now.as_microsecond())
         .bind(i64::from(limit))
-        .bind((now + LONGEST).as_microsecond())
-        .fetch_all(self.readers())
-        .await?;
+        .bind((now + LONGEST).as_microsecond());
+        let rows = self.inner.readers.rows(query).await?;
         rows.iter()
             .map(|row| {
                 Ok(OutboxItem {
@@ -47,9 +46,8 @@ impl Store {
 
     /// When the next item is due, so that a worker knows how long to rest.
     pub async fn outbox_next(&self) -> Result<Option<Timestamp>, StoreError> {
-        let row = sqlx::query("select min(due_at) from outbox")
-            .fetch_one(self.readers())
-            .await?;
+        let query = sqlx::query("select min(due_at) from outbox");
+        let row = self.inner.readers.only_row(query).await?;
         row.maybe_time(0)
     }
 }

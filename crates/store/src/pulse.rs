@@ -5,6 +5,7 @@ use crate::{Store, StoreError};
 use sqlx::AnyConnection;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 /// A write that worked says nothing about what is later than this.
 const FRESH: Duration = Duration::from_secs(2);
@@ -71,17 +72,17 @@ impl Store {
         let written = tokio::time::timeout(limit, self.ask(Job::Probe));
         written.await.unwrap_or_else(|_| Err(StoreError::slow(limit)))
     }
-
-    /// Why the last write failed, if it did.
-    pub fn trouble(&self) -> Option<StoreError> {
-        let last = self.inner.pulse.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref()?.trouble.clone()
-    }
 }
 
-/// Takes room in the log and waits for the disk, as every change does.
+/// Takes room in the log and waits for the disk, as every change does: SQLite writes nothing where nothing differs.
 pub(crate) async fn probe(connection: &mut AnyConnection) -> Result<(), StoreError> {
     sqlx::query("update counters set change_seq = change_seq where id = 1")
+        .execute(&mut *connection)
+        .await?;
+    let text = "insert into meta (key, value) values ('probe', $1)
+                on conflict (key) do update set value = excluded.value";
+    sqlx::query(text)
+        .bind(Uuid::new_v4().to_string())
         .execute(connection)
         .await?;
     Ok(())

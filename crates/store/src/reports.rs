@@ -24,13 +24,12 @@ impl Store {
 
     pub async fn host_report(&self, key: HostKey, report: Report) -> Result<Option<String>, StoreError> {
         let text = "select body from host_reports where infra_env_id = $1 and host_id = $2 and kind = $3";
-        let body = sqlx::query_scalar(text)
+        let query = sqlx::query(text)
             .bind(key.infra_env.to_string())
             .bind(key.host.to_string())
-            .bind(report.word())
-            .fetch_optional(self.readers())
-            .await?;
-        Ok(body)
+            .bind(report.word());
+        let row = self.inner.readers.row(query).await?;
+        row.map(|row| Ok(row.text(0)?.to_owned())).transpose()
     }
 }
 

@@ -16,6 +16,8 @@ const SPARE: i64 = 4_096;
 
 /// Below this nobody misses the room.
 const WORTH_IT: i64 = 64 << 20;
+/// So little is copied in a moment, once, so that the file can shrink while the hub runs.
+const SOON_DONE: i64 = 256 << 20;
 /// Copying more than this takes too long at a start.
 const TOO_LONG: i64 = 2 << 30;
 
@@ -66,7 +68,8 @@ struct Room {
 impl Room {
     /// A file that can shrink while the hub runs needs no copy.
     fn is_worth_a_copy(self) -> bool {
-        !self.is_incremental && self.unused >= WORTH_IT && self.unused >= self.used / 4
+        let gives_back_much = self.unused >= WORTH_IT && self.unused >= self.used / 4;
+        !self.is_incremental && (self.used <= SOON_DONE || gives_back_much)
     }
 
     /// Twice, so that the hub finds room for its work.
@@ -75,7 +78,8 @@ impl Room {
     }
 }
 
-/// Files of older releases cannot shrink. One that is to a large part empty is copied, without its holes and so that it can.
+/// Files of older releases cannot shrink. One that is small, or to a large part empty, is copied, without its holes and so
+/// that it can.
 /// Whatever is in the way of that, the hub works on the file as it is.
 pub(crate) async fn renew(home: &mut Home, options: &AnyConnectOptions) {
     let draft = home::beside(&home.path, ".compact");
@@ -105,7 +109,9 @@ async fn try_renew(home: &mut Home, options: &AnyConnectOptions, draft: &Path) -
         );
         return Ok(connection.close().await?);
     }
-    tracing::info!("{unused} MiB of the database are unused: its {used} MiB are copied into a smaller file");
+    tracing::info!(
+        "the {used} MiB of the database are copied, so that it gives back what is unused ({unused} MiB now)"
+    );
     let _ = fs::remove_file(draft);
     home::create(draft)?;
     connection
@@ -149,11 +155,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_copied_only_when_that_gives_back_much_and_there_is_room() {
+    fn a_file_is_copied_only_when_that_is_soon_done_or_gives_back_much_and_there_is_room() {
         let room = Room {
             is_incremental: false,
             unused: 800 << 20,
-            used: 40 << 20,
+            used: 400 << 20,
             left: 1 << 30,
         };
         assert!(room.is_worth_a_copy() && room.can_be_copied());
@@ -171,6 +177,12 @@ mod tests {
             }
             .is_worth_a_copy()
         );
+        let small = Room {
+            unused: 0,
+            used: 1 << 20,
+            ..room
+        };
+        assert!(small.is_worth_a_copy());
         assert!(
             !Room {
                 used: 8 << 30,

@@ -3,11 +3,11 @@
 
 use crate::StoreError;
 use crate::hosts::{self, pair};
+use crate::read::Readers;
 use crate::reports;
 use crate::sql::{self, Columns};
 use muster_domain::host::Report;
 use muster_domain::id::HostKey;
-use sqlx::AnyPool;
 use std::collections::{BTreeMap, HashMap};
 use tokio::sync::{mpsc, oneshot};
 
@@ -25,10 +25,10 @@ pub(crate) struct Read {
 }
 
 /// Runs until nobody is left to ask.
-pub(crate) async fn run(readers: AnyPool, mut queue: mpsc::Receiver<Read>) {
+pub(crate) async fn run(readers: Readers, mut queue: mpsc::Receiver<Read>) {
     let mut reads = Vec::with_capacity(HOSTS);
     while queue.recv_many(&mut reads, HOSTS).await > 0 {
-        let found = fetch(&readers, &reads).await;
+        let found = readers.in_time(fetch(&readers, &reads)).await;
         for Read { key, reply } in reads.drain(..) {
             let answer = match &found {
                 // Several may have asked for the same host.
@@ -41,16 +41,17 @@ pub(crate) async fn run(readers: AnyPool, mut queue: mpsc::Receiver<Read>) {
     }
 }
 
-async fn fetch(readers: &AnyPool, reads: &[Read]) -> Result<HashMap<HostKey, Found>, StoreError> {
-    let mut connection = readers.acquire().await?;
+async fn fetch(readers: &Readers, reads: &[Read]) -> Result<HashMap<HostKey, Found>, StoreError> {
+    let mut reading = readers.reading().await?;
     // A cross join keeps SQLite from walking the reports instead of the keys.
     let rows = sql::fetch_rows(
-        &mut connection,
+        &mut reading,
         "select r.infra_env_id, r.host_id, r.kind, r.body from (",
         reads.iter().map(|read| pair(read.key)).collect(),
         ") k cross join host_reports r where r.infra_env_id = k.column1 and r.host_id = k.column2",
     )
     .await?;
+    reading.done();
     let mut found: HashMap<HostKey, Found> = HashMap::new();
     for row in &rows {
         let reports = found.entry(hosts::key(row)?).or_default();

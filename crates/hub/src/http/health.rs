@@ -47,7 +47,8 @@ async fn health(State(hub): State<Hub>) -> Response {
     failing(StatusCode::INTERNAL_SERVER_ERROR, troubles)
 }
 
-async fn writes(hub: &Hub) -> Option<HealthTrouble> {
+/// Why changes cannot be written, if they cannot.
+pub async fn writes(hub: &Hub) -> Option<HealthTrouble> {
     let error = hub.store.writable(PATIENCE).await.err()?;
     Some(of_store("writes", &error))
 }

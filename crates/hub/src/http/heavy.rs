@@ -1,6 +1,7 @@
 //! Large requests are read and judged on threads of their own, a few at a time: whoever sends megabytes keeps nobody
 //! else waiting, since the threads that serve everybody only pass such a request on.
 
+use crate::carry::RunsApart;
 use crate::http::body::{announced, whole};
 use crate::http::v1::input::shaped;
 use axum::body::{Body, HttpBody};
@@ -46,7 +47,8 @@ pub async fn apart(State(lanes): State<Lanes>, request: Request, next: Next) -> 
         Ok(bytes) => bytes,
         Err(refusal) => return shaped(parts.uri.path(), refusal).await,
     };
-    let request = Request::from_parts(parts, Body::from(bytes));
+    let mut request = Request::from_parts(parts, Body::from(bytes));
+    request.extensions_mut().insert(RunsApart);
     // Nobody closes it.
     let lane = lanes.0.acquire_owned().await.ok();
     let here = Handle::current();
@@ -82,7 +84,7 @@ fn is_large(request: &Request) -> bool {
 mod tests {
     use super::*;
     use axum::Router;
-    use axum::middleware::from_fn_with_state;
+    use axum::middleware::{from_fn, from_fn_with_state};
     use axum::routing::post;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
@@ -92,9 +94,11 @@ mod tests {
         Request::post("/x").body(Body::from(vec![b' '; size])).unwrap()
     }
 
+    /// As in the hub: what changes something is carried through, within this.
     fn router(lanes: usize, handler: axum::routing::MethodRouter) -> Router {
         Router::new()
             .route("/x", handler)
+            .layer(from_fn(crate::carry::changes))
             .layer(from_fn_with_state(Lanes::new(lanes), apart))
     }
 

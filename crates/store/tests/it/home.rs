@@ -152,6 +152,34 @@ async fn a_file_that_is_no_database_is_named_as_such() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_damaged_beyond_its_first_page_is_named_as_such() {
+    let files = Files::filled().await;
+    let page = 4096;
+    let mut content = fs::read(&files.file).unwrap();
+    assert!(content.len() > 3 * page);
+    content[page..].fill(0xAB);
+    fs::write(&files.file, content).unwrap();
+    let told = files.refusal().await;
+    assert!(
+        told.contains("is damaged") && told.contains("restore a backup"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn whoever_empties_the_directory_under_a_hub_gets_no_empty_hub_when_it_starts_again() {
+    let files = Files::filled().await;
+    let store = files.open().await;
+    for end in [".id", "-wal", "-shm", ".lock", ""] {
+        fs::remove_file(files.beside(end)).unwrap();
+    }
+    store.lost().await;
+    store.close().await;
+    let told = files.refusal().await;
+    assert!(told.contains("is gone"), "{told}");
+}
+
+#[tokio::test]
 async fn a_second_hub_on_one_file_is_refused_and_told_who_holds_it() {
     let files = Files::new();
     let store = files.open().await;

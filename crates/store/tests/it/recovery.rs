@@ -2,7 +2,8 @@
 
 use crate::place::Place;
 use crate::sample::*;
-use muster_store::{Store, StoreError, Trouble};
+use muster_store::{Database, Store, StoreError, Trouble};
+use std::time::Duration;
 
 crate::on_both!(
     after_a_write_that_the_database_gave_up_writes_go_on,
@@ -103,4 +104,20 @@ async fn a_server_that_hangs_up_in_the_middle_of_a_write_refuses_that_one_only()
     assert_eq!(place.count("hosts").await, 1);
     store.close().await;
     place.remove().await;
+}
+
+/// What says whether writes work must be one: nothing else is written to a hub at rest.
+#[tokio::test]
+async fn whoever_asks_whether_writes_work_makes_one() {
+    let place = Place::sqlite();
+    let store = place.open().await;
+    let Database::Sqlite(file) = &place.database else {
+        unreachable!()
+    };
+    let log = file.with_extension("db-wal");
+    let size = || std::fs::metadata(&log).unwrap().len();
+    let before = size();
+    store.writable(Duration::from_secs(10)).await.unwrap();
+    assert!(size() > before);
+    store.close().await;
 }

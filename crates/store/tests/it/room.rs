@@ -3,6 +3,7 @@
 use crate::place::Place;
 use crate::sample::*;
 use muster_store::{ClusterWrite, Commit, Database, EventQuery, FileWrite, Store};
+use sqlx::{AnyConnection, Connection};
 use std::path::Path;
 
 crate::on_both!(
@@ -125,26 +126,58 @@ async fn the_file_gives_back_what_was_deleted_while_the_hub_runs() {
     store.close().await;
 }
 
+/// As older releases made them.
+const CANNOT_SHRINK: &str = "pragma auto_vacuum = none; vacuum";
+
+#[tokio::test]
+async fn a_file_of_an_older_release_can_shrink_after_its_first_start() {
+    let place = Place::sqlite();
+    let store = place.open().await;
+    let kept = saved(&store, host()).await;
+    store.close().await;
+    place.tamper(CANNOT_SHRINK).await;
+
+    let store = place.open().await;
+    assert_eq!(store.host_find(kept.key()).await.unwrap(), Some(kept));
+    large_files_come_and_go(&store, 48 * MIB).await;
+    assert!(store.shrink(1).await.unwrap() > 0);
+    store.close().await;
+}
+
 #[tokio::test]
 async fn a_file_of_an_older_release_that_is_mostly_empty_is_made_small_at_the_start() {
     let place = Place::sqlite();
     place.open().await.close().await;
-    place.tamper("pragma auto_vacuum = none; vacuum").await;
-    let store = place.open().await;
-    let kept = saved(&store, host()).await;
-    large_files_come_and_go(&store, 80 * MIB).await;
-    assert_eq!(
-        store.shrink(usize::MAX).await.unwrap(),
-        0,
-        "it cannot shrink as it is"
-    );
-    store.close().await;
+    place.tamper(CANNOT_SHRINK).await;
+    place.tamper("create table t (x blob)").await;
+    place
+        .tamper("insert into t values (zeroblob(80 * 1024 * 1024))")
+        .await;
+    place.tamper("drop table t").await;
     assert!(size(file_of(&place)) > 80 * MIB);
 
     let store = place.open().await;
     assert!(size(file_of(&place)) < 8 * MIB, "{}", size(file_of(&place)));
-    assert_eq!(store.host_find(kept.key()).await.unwrap(), Some(kept));
-    large_files_come_and_go(&store, 48 * MIB).await;
-    assert!(store.shrink(1).await.unwrap() > 0, "from now on it can");
     store.close().await;
+}
+
+/// A hub of a release that took no lock, say, which rests.
+#[tokio::test]
+async fn a_file_that_somebody_has_open_is_not_exchanged_for_a_smaller_one() {
+    let place = Place::sqlite();
+    let store = place.open().await;
+    saved(&store, host()).await;
+    store.close().await;
+    place.tamper(CANNOT_SHRINK).await;
+    let url = format!("sqlite://{}", file_of(&place).display());
+    let mut other = AnyConnection::connect(&url).await.unwrap();
+    let count = "select count(*) from hosts";
+    sqlx::query(count).fetch_one(&mut other).await.unwrap();
+
+    let store = place.open().await;
+    let text = "insert into meta (key, value) values ('other', 'was here')";
+    sqlx::query(text).execute(&mut other).await.unwrap();
+    other.close().await.unwrap();
+    store.close().await;
+    assert_eq!(place.count("meta where key = 'other'").await, 1);
 }

@@ -1,7 +1,7 @@
 //! The state of the hub itself.
 
 use crate::Hub;
-use crate::http::problem;
+use crate::http::{health, problem};
 use crate::worker::feed;
 use axum::Router;
 use axum::extract::State;
@@ -24,6 +24,7 @@ pub fn routes() -> Router<Hub> {
 async fn status(State(hub): State<Hub>) -> Response {
     // Whoever follows the feed from there must not miss what lists do not show yet. Without a database: from further back.
     let newest_change = feed::catch_up(&hub).await.unwrap_or_else(|_| hub.followed_to());
+    let trouble = health::writes(&hub).await;
     let (hosts, clusters, infra_envs) = hub.index.counts();
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let workers = hub.workers.read().into_iter().map(|(name, worker)| WorkerStatus {
@@ -40,7 +41,7 @@ async fn status(State(hub): State<Hub>) -> Response {
         clusters: count(clusters),
         infra_envs: count(infra_envs),
         uptime_seconds: u64::try_from(hub.now().duration_since(hub.started_at).as_secs()).unwrap_or(0),
-        trouble: hub.store.trouble().map(|error| problem::store_text(&error)),
+        trouble: trouble.map(|trouble| trouble.cause),
         newest_change,
         workers: workers.collect(),
     };
