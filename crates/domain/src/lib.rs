@@ -11,6 +11,7 @@ pub mod infra_env;
 pub mod input;
 pub mod inventory;
 pub mod journal;
+mod networks;
 pub mod refusal;
 pub mod render;
 pub mod requirements;

@@ -7,6 +7,7 @@ use super::reports::{Connectivity, L3, Mtu, RemoteHost};
 use crate::cluster::network::families;
 use crate::host::Role;
 use crate::id::HostId;
+use crate::networks::Union;
 use std::net::IpAddr;
 
 const ALONE: &str = "The host need not reach other hosts before the installation.";
@@ -63,15 +64,14 @@ pub(super) fn mtu(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outcome {
         let Some(report) = &subject.reports.connectivity else {
             return Outcome::wait("for the host to try large packets");
         };
+        let networks = Union::of(cluster.machine_networks.iter().copied());
         let counts = |mtu: &&Mtu| {
             !cluster.manages_networks()
                 || cluster.machine_networks.is_empty()
-                || mtu.remote_ip_address.parse::<IpAddr>().is_ok_and(|ip| {
-                    cluster
-                        .machine_networks
-                        .iter()
-                        .any(|network| network.contains(&ip))
-                })
+                || mtu
+                    .remote_ip_address
+                    .parse::<IpAddr>()
+                    .is_ok_and(|ip| networks.holds(ip))
         };
         let lost = report
             .remote_hosts

@@ -4,23 +4,22 @@ use super::facts::{ClusterFacts, Subject};
 use super::finding::Outcome;
 use super::hardware::with_inventory;
 use super::reports::DiskSpeed;
+use crate::host::disks::{ByName, Judge};
 use crate::host::{self, disks};
 use crate::inventory::{Disk, Inventory};
 
 /// Why no disk can be used, largest first, if none can.
-pub(super) fn disk_gap(inventory: &Inventory, least_gb: i64, release: Option<&str>) -> Option<String> {
-    if inventory
-        .disks
-        .iter()
-        .any(|disk| disks::fits(inventory, disk, least_gb, release))
-    {
+pub(super) fn disk_gap(judge: &Judge<'_>, least_gb: i64, release: Option<&str>) -> Option<String> {
+    let all = &judge.inventory.disks;
+    if all.iter().any(|disk| judge.fits(disk, least_gb, release)) {
         return None;
     }
-    let largest = inventory.disks.iter().max_by_key(|disk| disk.size_bytes)?;
+    let largest = all.iter().max_by_key(|disk| disk.size_bytes)?;
     let gb = largest.size_bytes / disks::GB;
     let missing = (least_gb - gb).max(0);
     let why = match missing {
-        0 => disks::objections(inventory, largest, least_gb, release)
+        0 => judge
+            .objections(largest, least_gb, release)
             .into_iter()
             .chain(
                 largest
@@ -46,7 +45,7 @@ pub(super) fn least_disks(subject: &Subject<'_>) -> Outcome {
                 "The host reports no disks at all; check its controller and cabling, then reboot it.",
             );
         }
-        match disk_gap(inventory, subject.least_disk_gb(), subject.release()) {
+        match disk_gap(&Judge::of(inventory), subject.least_disk_gb(), subject.release()) {
             None => Outcome::pass("There is a disk to install to."),
             Some(gap) => Outcome::fail(format!(
                 "No disk can be installed to: {gap}; attach a suitable disk."
@@ -103,10 +102,8 @@ pub(super) fn installation_disk_not_skipped(subject: &Subject<'_>) -> Outcome {
 
 pub(super) fn skipped_disks_present(subject: &Subject<'_>) -> Outcome {
     with_inventory(subject, |inventory| {
-        let missing = subject
-            .skip_formatting
-            .iter()
-            .find(|id| disks::find(inventory, id).is_none());
+        let there = ByName::of(inventory);
+        let missing = subject.skip_formatting.iter().find(|id| there.find(id).is_none());
         match missing {
             None => Outcome::pass("Every disk that must not be formatted is there."),
             Some(id) => Outcome::fail(format!(
@@ -121,7 +118,8 @@ pub(super) fn vsphere_uuids(subject: &Subject<'_>, _: &ClusterFacts) -> Outcome 
         return Outcome::Silent;
     };
     let (least, release) = (subject.least_disk_gb(), subject.release());
-    let bare = |disk: &&Disk| disks::fits(inventory, disk, least, release) && !disk.has_uuid;
+    let judge = Judge::of(inventory);
+    let bare = |disk: &&Disk| !disk.has_uuid && judge.fits(disk, least, release);
     match inventory.disks.iter().find(bare) {
         None => Outcome::pass("The virtual disks show their UUIDs."),
         Some(disk) => Outcome::fail(format!(

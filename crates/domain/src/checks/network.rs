@@ -4,8 +4,10 @@ use super::facts::{ClusterFacts, Installation, Subject};
 use super::finding::Outcome;
 use super::hardware::with_inventory;
 use crate::cluster::network::{families, is_link_local};
-use crate::inventory::Inventory;
+use crate::networks::first_overlap;
 use ipnet::IpNet;
+use std::collections::HashMap;
+use std::net::IpAddr;
 
 pub(super) fn connected(subject: &Subject<'_>) -> Outcome {
     Outcome::judge(
@@ -34,12 +36,6 @@ pub(super) fn machine_cidr_defined(_: &Subject<'_>, cluster: &ClusterFacts) -> O
     )
 }
 
-fn has_address_in(inventory: &Inventory, network: &IpNet) -> bool {
-    inventory
-        .addresses()
-        .any(|address| network.contains(&address.addr()))
-}
-
 pub(super) fn belongs_to_machine_cidr(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outcome {
     if cluster.day_two {
         return Outcome::pass("The cluster runs already; any network that reaches it will do.");
@@ -52,9 +48,15 @@ pub(super) fn belongs_to_machine_cidr(subject: &Subject<'_>, cluster: &ClusterFa
         };
     }
     with_inventory(subject, |inventory| {
+        let mut own: Vec<IpAddr> = inventory.addresses().map(|address| address.addr()).collect();
+        own.sort_unstable();
+        let has_address_in = |network: &&IpNet| {
+            let first = own.partition_point(|ip| *ip < network.network());
+            own.get(first).is_some_and(|ip| network.contains(ip))
+        };
         let outside: Vec<String> = networks
             .iter()
-            .filter(|network| !has_address_in(inventory, network))
+            .filter(|network| !has_address_in(network))
             .map(IpNet::to_string)
             .collect();
         let fine = outside.is_empty()
@@ -115,30 +117,26 @@ pub(super) fn no_overlapping_subnets(subject: &Subject<'_>, cluster: &ClusterFac
     with_inventory(subject, |inventory| {
         let used = families(cluster);
         let counts = |network: &IpNet| !is_link_local(network) && used.include(network);
-        let networks: Vec<(&str, IpNet)> = inventory
-            .interfaces
-            .iter()
-            .flat_map(|interface| {
-                interface
-                    .addresses()
-                    .map(|address| (interface.name.as_str(), address.trunc()))
-            })
-            .filter(|(_, network)| counts(network))
-            .collect();
-        let clash = networks.iter().enumerate().find_map(|(at, (name, network))| {
-            let overlaps = |(other, second): &&(&str, IpNet)| {
-                other != name && (network.contains(second) || second.contains(network))
-            };
-            networks[at + 1..]
-                .iter()
-                .find(overlaps)
-                .map(|(other, second)| (name, network, other, second))
-        });
-        match clash {
+        let all = &inventory.interfaces;
+        let mut first_called: HashMap<&str, usize> = HashMap::new();
+        let mut networks: Vec<(usize, IpNet)> = Vec::new();
+        for (at, interface) in all.iter().enumerate() {
+            let owner = *first_called.entry(&interface.name).or_insert(at);
+            let own = interface
+                .addresses()
+                .map(|address| address.trunc())
+                .filter(counts);
+            networks.extend(own.map(|network| (owner, network)));
+        }
+        match first_overlap(&networks) {
             None => Outcome::pass("Each interface is in a network of its own."),
-            Some((name, network, other, second)) => Outcome::fail(format!(
-                "{name} ({network}) and {other} ({second}) are in overlapping networks; bond them or use only one."
-            )),
+            Some((one, two)) => {
+                let ((owner, network), (another, second)) = (networks[one], networks[two]);
+                let (name, other) = (&all[owner].name, &all[another].name);
+                Outcome::fail(format!(
+                    "{name} ({network}) and {other} ({second}) are in overlapping networks; bond them or use only one."
+                ))
+            }
         }
     })
 }

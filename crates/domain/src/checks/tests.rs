@@ -2,4 +2,5 @@
 
 mod fixture;
 mod sets;
+mod sizes;
 mod verdicts_by_check;

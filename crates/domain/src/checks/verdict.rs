@@ -1,6 +1,7 @@
 //! What a free host could become: one verdict per role, so that nobody is surprised after binding it.
 
 use super::{disks, hardware};
+use crate::host::disks::Judge;
 use crate::inventory::Inventory;
 use crate::requirements::{Profile, Requirements};
 
@@ -25,25 +26,27 @@ pub fn verdicts(
     requirements: &Requirements,
     release: Option<&str>,
 ) -> Vec<Verdict> {
+    let judge = inventory.map(Judge::of);
     ASKED
         .into_iter()
-        .map(|profile| verdict(inventory, requirements, release, profile))
+        .map(|profile| verdict(judge.as_ref(), requirements, release, profile))
         .collect()
 }
 
 fn verdict(
-    inventory: Option<&Inventory>,
+    judge: Option<&Judge<'_>>,
     requirements: &Requirements,
     release: Option<&str>,
     profile: Profile,
 ) -> Verdict {
-    let Some(inventory) = inventory else {
+    let Some(judge) = judge else {
         return Verdict {
             profile,
             fits: false,
             reasons: vec!["the host has not reported its inventory yet".into()],
         };
     };
+    let inventory = judge.inventory;
     let measured_as = if profile == Profile::Worker && inventory.is_edge() {
         Profile::EdgeWorker
     } else {
@@ -56,7 +59,7 @@ fn verdict(
             needed.disk_size_gb
         ))
     } else {
-        disks::disk_gap(inventory, needed.disk_size_gb, release)
+        disks::disk_gap(judge, needed.disk_size_gb, release)
     };
     let gaps = [
         hardware::cpu_gap(inventory, needed.cpu_cores),

@@ -4,6 +4,7 @@ use crate::checks::facts::{ClusterFacts, Peer, least_group};
 use crate::checks::reports::{Connectivity, RemoteHost};
 use crate::cluster::Cluster;
 use crate::id::HostId;
+use crate::networks::Union;
 use ipnet::IpNet;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -37,13 +38,9 @@ impl Groups {
 
 /// The address under which a single node is the whole cluster: in the machine network, else its first.
 pub fn node_address(cluster: &Cluster, addresses: &[String]) -> Option<String> {
-    let networks: Vec<IpNet> = cluster
-        .machine_networks
-        .iter()
-        .filter_map(|network| network.parse().ok())
-        .collect();
+    let networks = Union::parse(&cluster.machine_networks);
     let addresses: Vec<IpNet> = addresses.iter().filter_map(|text| text.parse().ok()).collect();
-    let within = |address: &&IpNet| networks.iter().any(|network| network.contains(&address.addr()));
+    let within = |address: &&IpNet| networks.holds(address.addr());
     let chosen = addresses.iter().find(within).or(addresses.first())?;
     Some(chosen.addr().to_string())
 }
@@ -325,11 +322,6 @@ pub fn merge_collisions<'a>(
     all.into_iter()
         .map(|(ip, macs)| (ip, macs.into_iter().collect()))
         .collect()
-}
-
-/// Whether two networks share addresses.
-pub fn overlap(a: &IpNet, b: &IpNet) -> bool {
-    a.contains(b) || b.contains(a)
 }
 
 #[cfg(test)]

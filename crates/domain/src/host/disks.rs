@@ -1,8 +1,10 @@
 //! Which disks may be installed to, which one is, and which ones are wiped.
 
 use super::Tenant;
-use crate::inventory::{Disk, Inventory};
+use crate::inventory::{Disk, Interface, Inventory};
 use crate::requirements::at_least;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 pub const GB: i64 = 1_000_000_000;
@@ -59,24 +61,47 @@ pub fn label(disk: &Disk) -> String {
 }
 
 /// People and clients name disks in several ways.
+fn names(disk: &Disk) -> impl Iterator<Item = Cow<'_, str>> {
+    [&disk.by_id, &disk.id, &disk.by_path, &disk.path]
+        .into_iter()
+        .filter(|name| !name.is_empty())
+        .map(|name| Cow::from(name.as_str()))
+        .chain([Cow::from(device(disk))])
+}
+
+/// The first disk of that name.
 pub fn find<'a>(inventory: &'a Inventory, wanted: &str) -> Option<&'a Disk> {
-    let named = |disk: &&Disk| {
-        !wanted.is_empty()
-            && (identity(disk) == wanted
-                || disk.id == wanted
-                || disk.by_path == wanted
-                || disk.path == wanted
-                || device(disk) == wanted)
-    };
+    let named = |disk: &&Disk| names(disk).any(|name| name == wanted);
     inventory.disks.iter().find(named)
+}
+
+/// The disks of an inventory under all their names, for those who look for many.
+pub struct ByName<'a>(HashMap<Cow<'a, str>, &'a Disk>);
+
+impl<'a> ByName<'a> {
+    pub fn of(inventory: &'a Inventory) -> Self {
+        let mut disks = HashMap::new();
+        for disk in &inventory.disks {
+            for name in names(disk) {
+                disks.entry(name).or_insert(disk);
+            }
+        }
+        Self(disks)
+    }
+
+    /// The same disk that [`find`] finds.
+    pub fn find(&self, wanted: &str) -> Option<&'a Disk> {
+        self.0.get(wanted).copied()
+    }
 }
 
 /// Decides anew which disks may be installed to. `release` is the cluster's version, unknown for free hosts.
 pub fn judge(inventory: &mut Inventory, least_gb: i64, release: Option<&str>) {
+    let judge = Judge::of(inventory);
     let verdicts: Vec<Vec<String>> = inventory
         .disks
         .iter()
-        .map(|disk| objections(inventory, disk, least_gb, release))
+        .map(|disk| judge.objections(disk, least_gb, release))
         .collect();
     for (disk, ours) in inventory.disks.iter_mut().zip(verdicts) {
         let eligibility = &mut disk.installation_eligibility;
@@ -90,37 +115,104 @@ fn is_ours(reason: &str) -> bool {
     OURS.iter().any(|start| reason.starts_with(start))
 }
 
-/// Whether a disk could be installed to for a role that needs `least_gb`, whatever was decided for it before.
-pub fn fits(inventory: &Inventory, disk: &Disk, least_gb: i64, release: Option<&str>) -> bool {
-    disk.installation_eligibility
-        .not_eligible_reasons
-        .iter()
-        .all(|reason| is_ours(reason))
-        && objections(inventory, disk, least_gb, release).is_empty()
+/// What else an inventory tells about its disks, gathered once: each disk would have to look through all of it.
+pub struct Judge<'a> {
+    pub inventory: &'a Inventory,
+    multipath: HashMap<&'a str, Paths<'a>>,
+    /// Of the addresses that iSCSI drives are reached from, those on an interface of the default route.
+    on_default_route: HashSet<IpAddr>,
 }
 
-/// What stands against a disk, apart from what its agent said, for a role that needs `least_gb`.
-pub fn objections(inventory: &Inventory, disk: &Disk, least_gb: i64, release: Option<&str>) -> Vec<String> {
-    let mut reasons = Vec::new();
-    if disk.size_bytes < least_gb * GB {
-        reasons.push(format!(
-            "{TOO_SMALL} it has {} GB, {least_gb} GB are needed.",
-            disk.size_bytes / GB
-        ));
+/// What kind the paths of a multipath device are.
+#[derive(Clone, Copy)]
+enum Paths<'a> {
+    /// The agent did not list them: nothing speaks against the device.
+    Unknown,
+    All(&'a str),
+    Mixed,
+}
+
+impl<'a> Paths<'a> {
+    fn and(self, kind: &'a str) -> Self {
+        match self {
+            Self::Unknown => Self::All(kind),
+            Self::All(first) if first == kind => self,
+            Self::All(_) | Self::Mixed => Self::Mixed,
+        }
     }
-    reasons.extend(wrong_kind(inventory, disk, release));
-    if matches!(disk.drive_type.as_str(), "FC" | "iSCSI") && is_path(inventory, disk) {
-        reasons.push(format!("{PATH_OF_MULTIPATH} choose that device instead."));
+
+    fn agree(self) -> bool {
+        match self {
+            Self::Unknown | Self::All("FC" | "iSCSI") => true,
+            Self::All(_) | Self::Mixed => false,
+        }
     }
-    if disk.drive_type == "Multipath" && !paths_agree(inventory, disk) {
-        reasons.push(format!(
-            "{MIXED_PATHS} its paths must be all Fibre Channel or all iSCSI."
-        ));
+}
+
+impl<'a> Judge<'a> {
+    pub fn of(inventory: &'a Inventory) -> Self {
+        Self {
+            inventory,
+            multipath: multipath(inventory),
+            on_default_route: on_default_route(inventory),
+        }
     }
-    if disk.drive_type == "iSCSI" {
-        reasons.extend(iscsi(inventory, disk));
+
+    /// Whether a disk could be installed to for a role that needs `least_gb`, whatever was decided for it before.
+    pub fn fits(&self, disk: &Disk, least_gb: i64, release: Option<&str>) -> bool {
+        disk.installation_eligibility
+            .not_eligible_reasons
+            .iter()
+            .all(|reason| is_ours(reason))
+            && self.objections(disk, least_gb, release).is_empty()
     }
-    reasons
+
+    /// What stands against a disk, apart from what its agent said, for a role that needs `least_gb`.
+    pub fn objections(&self, disk: &Disk, least_gb: i64, release: Option<&str>) -> Vec<String> {
+        let mut reasons = Vec::new();
+        if disk.size_bytes < least_gb * GB {
+            reasons.push(format!(
+                "{TOO_SMALL} it has {} GB, {least_gb} GB are needed.",
+                disk.size_bytes / GB
+            ));
+        }
+        reasons.extend(wrong_kind(self.inventory, disk, release));
+        if matches!(disk.drive_type.as_str(), "FC" | "iSCSI") && self.is_path(disk) {
+            reasons.push(format!("{PATH_OF_MULTIPATH} choose that device instead."));
+        }
+        if disk.drive_type == "Multipath" && !self.paths_agree(disk) {
+            reasons.push(format!(
+                "{MIXED_PATHS} its paths must be all Fibre Channel or all iSCSI."
+            ));
+        }
+        if disk.drive_type == "iSCSI" {
+            reasons.extend(self.iscsi(disk));
+        }
+        reasons
+    }
+
+    fn is_path(&self, disk: &Disk) -> bool {
+        holders(disk).any(|name| self.multipath.contains_key(name))
+    }
+
+    fn paths_agree(&self, multipath: &Disk) -> bool {
+        self.multipath
+            .get(multipath.name.as_str())
+            .is_none_or(|paths| paths.agree())
+    }
+
+    fn iscsi(&self, disk: &Disk) -> Option<String> {
+        let Some(address) = iscsi_address(disk) else {
+            return Some(format!(
+                "{ISCSI} the address the host reaches it from is unknown."
+            ));
+        };
+        self.on_default_route.contains(&address).then(|| {
+            format!(
+                "{ISCSI} it is reached through the interface of the default route; give it its own network."
+            )
+        })
+    }
 }
 
 fn wrong_kind(inventory: &Inventory, disk: &Disk, release: Option<&str>) -> Option<String> {
@@ -155,59 +247,43 @@ fn holders(disk: &Disk) -> impl Iterator<Item = &str> {
         .filter(|name| !name.is_empty())
 }
 
-fn is_path(inventory: &Inventory, disk: &Disk) -> bool {
-    let multipath = |name: &str| {
-        inventory
-            .disks
-            .iter()
-            .any(|other| other.drive_type == "Multipath" && other.name == name)
-    };
-    holders(disk).any(multipath)
-}
-
-fn paths_agree(inventory: &Inventory, multipath: &Disk) -> bool {
-    let paths = inventory
+/// Multipath devices by their names. Paths name the device that holds them.
+fn multipath(inventory: &Inventory) -> HashMap<&str, Paths<'_>> {
+    let devices = inventory
         .disks
         .iter()
-        .filter(|disk| holders(disk).any(|name| name == multipath.name));
-    let mut kinds = paths.map(|disk| disk.drive_type.as_str());
-    match kinds.next() {
-        Some(first @ ("FC" | "iSCSI")) => kinds.all(|kind| kind == first),
-        Some(_) => false,
-        // The agent did not list the paths: nothing speaks against the device.
-        None => true,
+        .filter(|disk| disk.drive_type == "Multipath");
+    let mut known: HashMap<&str, Paths<'_>> = devices
+        .map(|device| (device.name.as_str(), Paths::Unknown))
+        .collect();
+    for disk in &inventory.disks {
+        for holder in holders(disk) {
+            if let Some(paths) = known.get_mut(holder) {
+                *paths = paths.and(&disk.drive_type);
+            }
+        }
     }
+    known
 }
 
-fn iscsi(inventory: &Inventory, disk: &Disk) -> Option<String> {
-    let address = disk
-        .iscsi
-        .as_ref()
-        .and_then(|iscsi| iscsi.host_ip_address.parse::<IpAddr>().ok());
-    let Some(address) = address else {
-        return Some(format!(
-            "{ISCSI} the address the host reaches it from is unknown."
-        ));
-    };
-    default_route_addresses(inventory).contains(&address).then(|| {
-        format!("{ISCSI} it is reached through the interface of the default route; give it its own network.")
-    })
+fn iscsi_address(disk: &Disk) -> Option<IpAddr> {
+    disk.iscsi.as_ref()?.host_ip_address.parse().ok()
 }
 
-fn default_route_addresses(inventory: &Inventory) -> Vec<IpAddr> {
-    let routed = |name: &str| {
-        inventory
-            .routes
-            .iter()
-            .any(|route| route.is_default() && route.interface == name)
-    };
+fn on_default_route(inventory: &Inventory) -> HashSet<IpAddr> {
+    let drives = inventory.disks.iter().filter(|disk| disk.drive_type == "iSCSI");
+    let asked: HashSet<IpAddr> = drives.filter_map(iscsi_address).collect();
+    if asked.is_empty() {
+        return asked;
+    }
+    let defaults = inventory.routes.iter().filter(|route| route.is_default());
+    let routed: HashSet<&str> = defaults.map(|route| route.interface.as_str()).collect();
     let interfaces = inventory
         .interfaces
         .iter()
-        .filter(|interface| routed(&interface.name));
-    interfaces
-        .flat_map(|interface| interface.addresses().map(|net| net.addr()).collect::<Vec<_>>())
-        .collect()
+        .filter(|interface| routed.contains(interface.name.as_str()));
+    let addresses = interfaces.flat_map(Interface::addresses).map(|net| net.addr());
+    addresses.filter(|address| asked.contains(address)).collect()
 }
 
 /// Eligible disks, the most suitable first.
@@ -276,20 +352,28 @@ pub fn skip_list(
     changes: &[(String, bool)],
     inventory: &Inventory,
 ) -> Result<Vec<String>, String> {
-    let mut list = current.to_vec();
-    for (wanted, skip) in changes {
-        let id = match (find(inventory, wanted), skip) {
+    let disks = ByName::of(inventory);
+    // What is skipped anew goes to the end of the list.
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (place, id) in current.iter().enumerate() {
+        places.entry(id.clone()).or_insert(place);
+    }
+    for (place, (wanted, skip)) in (current.len()..).zip(changes) {
+        let id = match (disks.find(wanted), skip) {
             (Some(disk), _) => identity(disk),
             // A disk that is gone can always be taken off the list.
-            (None, false) if list.contains(wanted) => wanted.clone(),
+            (None, false) if places.contains_key(wanted) => wanted.clone(),
             (None, _) => return Err(wanted.clone()),
         };
-        list.retain(|held| *held != id);
         if *skip {
-            list.push(id);
+            places.insert(id, place);
+        } else {
+            places.remove(&id);
         }
     }
-    Ok(list)
+    let mut list: Vec<(String, usize)> = places.into_iter().collect();
+    list.sort_by_key(|(_, place)| *place);
+    Ok(list.into_iter().map(|(id, _)| id).collect())
 }
 
 #[cfg(test)]

@@ -6,10 +6,12 @@ use crate::cluster::{Cluster, IgnitionSource};
 use crate::id::{ClusterId, HostId, InfraEnvId};
 use crate::infra_env::InfraEnv;
 use crate::input::proxy;
+use crate::networks::Union;
 use crate::requirements::at_least;
 use ipnet::IpNet;
 use serde::Serialize;
 use serde_json::json;
+use std::collections::HashSet;
 
 /// How long the images' test may take on the host, in seconds: 16 minutes.
 pub const IMAGES_TIMEOUT_SECONDS: i64 = 960;
@@ -173,11 +175,15 @@ fn role(host: &Host) -> &'static str {
 
 /// Disks whose boot sectors are wiped: all that compete, without those a person wants left alone.
 pub fn disks_to_format(host: &Host) -> Vec<String> {
-    let wiped = host
-        .disks_to_format
-        .iter()
-        .filter(|disk| !host.tenant.skip_formatting.contains(disk));
-    wiped.cloned().collect()
+    let (wiped, _) = wiped_and_spared(host);
+    wiped.into_iter().map(str::to_owned).collect()
+}
+
+/// The disks that compete: those that are wiped, and those a person wants left alone.
+pub fn wiped_and_spared(host: &Host) -> (Vec<&str>, Vec<&str>) {
+    let spared: HashSet<&str> = host.tenant.skip_formatting.iter().map(String::as_str).collect();
+    let all = host.disks_to_format.iter().map(String::as_str);
+    all.partition(|disk| !spared.contains(disk))
 }
 
 fn installer_args(host: &Host, with: &Ingredients<'_>) -> Vec<String> {
@@ -206,18 +212,14 @@ fn network_args(host: &Host, with: &Ingredients<'_>, given: &[String]) -> Vec<St
 
 /// A host with several networks must ask for its address in the cluster's, before anything else is configured.
 fn dhcp_args(host: &Host, cluster: &Cluster) -> Vec<String> {
-    let nets: Vec<IpNet> = cluster
-        .machine_networks
-        .iter()
-        .filter_map(|net| net.parse().ok())
-        .collect();
+    let nets = Union::parse(&cluster.machine_networks);
     let mut args = Vec::new();
     for nic in &host.digest.nics {
         let inside: Vec<IpNet> = nic
             .addresses
             .iter()
             .filter_map(|text| text.parse::<IpNet>().ok())
-            .filter(|address| nets.iter().any(|net| net.contains(&address.addr())))
+            .filter(|address| nets.holds(address.addr()))
             .collect();
         let families = [(true, "dhcp"), (false, "dhcp6")];
         for (v4, word) in families {

@@ -50,7 +50,7 @@ pub fn judge(
 ) -> Verdict {
     let told = macs(inventory);
     let nothing_to_tell_by = known.macs.is_empty() || told.is_empty();
-    if nothing_to_tell_by || told.iter().any(|mac| known.macs.contains(mac)) {
+    if nothing_to_tell_by || told.iter().any(|mac| known.macs.binary_search(mac).is_ok()) {
         return Verdict::Same;
     }
     if now.duration_since(heard_at) < silence {
@@ -196,6 +196,22 @@ mod tests {
         let unknown = Machine::default();
         let first = inventory("x", &["02:00:00:00:00:0c"]);
         assert_eq!(judge(&unknown, &first, at(0), at(0), SILENCE), Verdict::Same);
+    }
+
+    #[test]
+    fn the_cards_of_two_machines_are_not_held_against_each_other() {
+        let cards =
+            |from: u32| -> Vec<String> { (from..from + 40_000).map(|n| format!("{n:012x}")).collect() };
+        let known = Machine {
+            macs: cards(1),
+            rival: None,
+        };
+        let judged = |told: Vec<String>| {
+            let told: Vec<&str> = told.iter().map(String::as_str).collect();
+            judge(&known, &inventory("x", &told), at(0), at(1), SILENCE)
+        };
+        assert_eq!(judged(cards(40_001)), Verdict::Rival);
+        assert_eq!(judged(cards(40_000)), Verdict::Same);
     }
 
     #[test]

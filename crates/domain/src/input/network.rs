@@ -4,6 +4,7 @@ use ipnet::IpNet;
 
 use super::address;
 use super::error::{Checked, Invalid};
+use crate::networks::first_overlap;
 
 /// A pod or service network, or one host's share, needs at least 2^7 addresses.
 const LEAST_HOST_BITS: u8 = 7;
@@ -133,20 +134,4 @@ pub fn no_overlap(cluster: &[PodNetwork], service: &[IpNet], machine: &[IpNet]) 
             ))
         }
     }
-}
-
-/// Two that overlap, the earlier one first. Networks lie inside one another or apart, so in the order of their first
-/// addresses, the larger before the smaller, each must be compared with the last that was not inside another only.
-fn first_overlap(all: &[(String, IpNet)]) -> Option<(usize, usize)> {
-    let mut order: Vec<usize> = (0..all.len()).collect();
-    order.sort_by_key(|index| (all[*index].1.network(), all[*index].1.prefix_len(), *index));
-    let overlapping = order
-        .windows(2)
-        .find(|two| overlap(all[two[0]].1, all[two[1]].1))?;
-    let (one, other) = (overlapping[0], overlapping[1]);
-    Some((one.min(other), one.max(other)))
-}
-
-pub fn overlap(a: IpNet, b: IpNet) -> bool {
-    a.contains(&b) || b.contains(&a)
 }

@@ -5,6 +5,7 @@ use crate::cluster::{Cluster, Vip};
 use crate::host::{Host, Nic, Role};
 use crate::input::fencing::FencingCredentials;
 use crate::input::{Checked, Invalid, install_config, proxy};
+use crate::networks::Union;
 use serde_json::{Map, Value, json};
 
 const TRUST: &str = "additionalTrustBundle";
@@ -226,17 +227,13 @@ fn baremetal(cluster: &Cluster, hosts: &[Host]) -> Map<String, Value> {
 
 /// The card in the cluster's network, else the first.
 fn boot_nic<'a>(cluster: &Cluster, host: &'a Host) -> Option<&'a Nic> {
-    let nets: Vec<ipnet::IpNet> = cluster
-        .machine_networks
-        .iter()
-        .filter_map(|net| net.parse().ok())
-        .collect();
+    let nets = Union::parse(&cluster.machine_networks);
     let inside = |nic: &&Nic| {
         let mut addresses = nic
             .addresses
             .iter()
             .filter_map(|text| text.parse::<ipnet::IpNet>().ok());
-        addresses.any(|address| nets.iter().any(|net| net.contains(&address.addr())))
+        addresses.any(|address| nets.holds(address.addr()))
     };
     let nics = &host.digest.nics;
     nics.iter().find(inside).or(nics.first())

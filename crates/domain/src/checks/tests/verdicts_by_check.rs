@@ -504,6 +504,25 @@ fn networks_and_addresses() {
                 "one inside the other",
                 |w| second_nic(w, "192.168.0.9/16"),
             ),
+            (
+                NonOverlappingSubnets,
+                Some(Success),
+                "one inside the other on one interface",
+                |w| {
+                    let own = &mut w.machine().interfaces[0].ipv4_addresses;
+                    own.extend(["192.168.111.9/24".into(), "192.168.0.9/16".into()]);
+                },
+            ),
+            (
+                NonOverlappingSubnets,
+                Some(Failure),
+                "inside that of another interface, which has a smaller one besides",
+                |w| {
+                    second_nic(w, "192.168.0.9/16");
+                    let own = &mut w.machine().interfaces[0].ipv4_addresses;
+                    *own = vec!["192.0.0.1/8".into(), "192.100.0.1/16".into()];
+                },
+            ),
             (NonOverlappingSubnets, Some(Success), "apart", |w| {
                 second_nic(w, "10.5.0.9/16")
             }),

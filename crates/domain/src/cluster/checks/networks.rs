@@ -3,7 +3,7 @@
 use super::Subject;
 use crate::checks::facts::{ClusterFacts, PodNetwork};
 use crate::checks::finding::Outcome;
-use crate::cluster::network::overlap;
+use crate::networks::overlap;
 use ipnet::IpNet;
 
 pub(super) const NO_HOSTS: &str = "for a host to report its networks";

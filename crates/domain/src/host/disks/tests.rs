@@ -215,3 +215,98 @@ fn the_skip_list_follows_changes_and_names_unknown_disks() {
         Err("/dev/sdq".into())
     );
 }
+
+/// As many disks, network cards and routes as an inventory may have, with every drive beyond the network.
+fn crowded() -> Inventory {
+    let mut inventory = machine(Vec::new());
+    let drive = |n: usize| Disk {
+        iscsi: Some(Iscsi {
+            host_ip_address: format!("10.0.{}.{}", n / 256, n % 256),
+        }),
+        ..disk(&format!("sd{n}"), "iSCSI", 200)
+    };
+    let card = |n: usize| Interface {
+        name: format!("eth{n}"),
+        ipv4_addresses: vec![format!("10.{}.{}.{}/32", 1 + n / 65536, n / 256 % 256, n % 256)],
+        ..Interface::default()
+    };
+    let route = |n: usize| Route {
+        interface: format!("other{n}"),
+        destination: "0.0.0.0".into(),
+        gateway: "10.0.0.1".into(),
+        ..Route::default()
+    };
+    inventory.disks = (0..4096).map(drive).collect();
+    inventory.interfaces = (0..4096).map(card).collect();
+    inventory.routes = (0..16 * 1024).map(route).collect();
+    inventory
+}
+
+#[test]
+fn drives_cards_and_routes_are_not_multiplied() {
+    let mut inventory = crowded();
+    judge(&mut inventory, 100, None);
+    assert_eq!(eligible(&inventory).len(), 4096);
+    inventory.interfaces[4095].ipv4_addresses[0] = "10.0.0.7/24".into();
+    inventory.routes[16_383].interface = "eth4095".into();
+    judge(&mut inventory, 100, None);
+    assert_eq!(eligible(&inventory).len(), 4095);
+    assert!(!inventory.disks[7].installation_eligibility.eligible);
+}
+
+#[test]
+fn paths_and_multipath_devices_are_not_multiplied() {
+    let whole = |n: usize| disk(&format!("dm-{n}"), "Multipath", 200);
+    // As long as a text may be.
+    let many: String = (0..2300).map(|n| format!("x{n},")).collect();
+    let holders = |n: usize| format!("{many}{}", if n < 1024 { "dm-7" } else { "dm-8" });
+    let path = |n: usize| Disk {
+        holders: holders(n),
+        ..disk(&format!("sd{n}"), if n == 5 { "iSCSI" } else { "FC" }, 200)
+    };
+    let disks = (0..2048).map(whole).chain((0..2048).map(path)).collect();
+    let judged = judged(disks, None);
+    let fit: Vec<usize> = (0..4096).filter(|n| judged[*n]).collect();
+    let expected: Vec<usize> = (0..2048).filter(|n| *n != 7).collect();
+    assert_eq!(fit, expected);
+}
+
+#[test]
+fn a_long_skip_list_and_many_disks_are_not_multiplied() {
+    const MANY: usize = 40_000;
+    let disks = (0..MANY).map(|n| disk(&format!("sd{n}"), "SSD", 1)).collect();
+    let inventory = machine(disks);
+    let named = |n: usize| format!("/dev/sd{n}");
+    let all: Vec<(String, bool)> = (0..MANY).map(|n| (named(n), true)).collect();
+    let list = skip_list(&[], &all, &inventory).unwrap();
+    assert!(list.iter().eq(all.iter().map(|(name, _)| name)));
+    let none: Vec<(String, bool)> = (0..MANY).rev().map(|n| (named(n), false)).collect();
+    assert!(skip_list(&list, &none, &inventory).unwrap().is_empty());
+}
+
+#[test]
+fn a_disk_of_many_is_the_one_that_looking_for_it_finds() {
+    let mut inventory = machine(vec![
+        disk("sda", "SSD", 1),
+        disk("sdb", "SSD", 2),
+        disk("", "SSD", 3),
+    ]);
+    inventory.disks[0].by_id = "/dev/disk/by-id/y".into();
+    inventory.disks[1].id = "/dev/disk/by-id/y".into();
+    inventory.disks[1].path = "/dev/sda".into();
+    inventory.disks[1].by_path = "/dev/disk/by-path/x".into();
+    let by_name = ByName::of(&inventory);
+    for (name, size) in [
+        ("/dev/disk/by-id/y", Some(1)),
+        ("/dev/disk/by-path/x", Some(2)),
+        ("/dev/sda", Some(1)),
+        ("/dev/sdb", Some(2)),
+        ("/dev/", Some(3)),
+        ("sda", None),
+        ("", None),
+    ] {
+        let size = size.map(|gb| gb * GB);
+        assert_eq!(find(&inventory, name).map(|disk| disk.size_bytes), size, "{name}");
+        assert_eq!(by_name.find(name).map(|disk| disk.size_bytes), size, "{name}");
+    }
+}

@@ -161,6 +161,18 @@ fn disks_a_person_wants_kept_are_not_formatted() {
 }
 
 #[test]
+fn disks_that_compete_and_disks_that_are_kept_are_not_held_against_each_other() {
+    let mut host = fixture().host;
+    let disks = |from: u32| -> Vec<String> { (from..from + 40_000).map(|n| format!("/dev/sd{n}")).collect() };
+    host.disks_to_format = disks(0);
+    host.tenant.skip_formatting = disks(20_000);
+    assert_eq!(disks_to_format(&host), disks(0)[..20_000]);
+    let (wiped, spared) = wiped_and_spared(&host);
+    assert_eq!((wiped.len(), spared.len()), (20_000, 20_000));
+    assert_eq!(spared[0], "/dev/sd20000");
+}
+
+#[test]
 fn the_network_of_the_discovered_system_is_kept() {
     let mut fixture = fixture();
     fixture.cluster.machine_networks = vec!["192.168.111.0/24".into(), "fe80::/64".into()];

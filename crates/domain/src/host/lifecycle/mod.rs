@@ -142,9 +142,7 @@ impl<'a> Draft<'a> {
 
 /// Told once per installation: which disks lose their boot sectors, and which were spared.
 fn formatting(host: &Host) -> Vec<crate::journal::Entry> {
-    let wiped = install_order::disks_to_format(host);
-    let spared = host.disks_to_format.iter().filter(|disk| !wiped.contains(disk));
-    let spared: Vec<&str> = spared.map(String::as_str).collect();
+    let (wiped, spared) = install_order::wiped_and_spared(host);
     let entry = |event: &str, text: String| host.entry(event, Severity::Info, text);
     let mut told = Vec::new();
     if !wiped.is_empty() {

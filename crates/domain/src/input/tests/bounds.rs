@@ -66,7 +66,8 @@ fn reports_of_agents_lose_their_zeros_and_keep_the_rest() {
 
 #[test]
 fn overlaps_are_found_wherever_the_two_networks_stand() {
-    use crate::input::network::{no_overlap, overlap};
+    use crate::input::network::no_overlap;
+    use crate::networks::overlap;
     let mut state = 7_u32;
     let mut next = |most: u32| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -82,7 +83,7 @@ fn overlaps_are_found_wherever_the_two_networks_stand() {
                 text.parse::<ipnet::IpNet>().unwrap().trunc()
             })
             .collect();
-        let expected = (0..nets.len()).any(|a| (0..a).any(|b| overlap(nets[a], nets[b])));
+        let expected = (0..nets.len()).any(|a| (0..a).any(|b| overlap(&nets[a], &nets[b])));
         let found = no_overlap(&[], &[], &nets);
         assert_eq!(found.is_err(), expected, "{nets:?}");
         *if expected { &mut colliding } else { &mut apart } += 1;
