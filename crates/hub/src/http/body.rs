@@ -13,7 +13,11 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Enough for the largest body over a slow line; a connection must not be held for ever by a body that never ends.
-const BODY_TIME: Duration = Duration::from_secs(120);
+pub const BODY_TIME: Duration = Duration::from_secs(120);
+
+/// On requests whose body has another time.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyTime(pub Duration);
 
 /// A JSON body, with all its lists and texts within their bounds.
 pub struct Json<T>(pub T);
@@ -55,8 +59,12 @@ pub async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
     if announced(request.headers()).is_some_and(|length| length > BODY_LIMIT as u64) {
         return Err(too_large());
     }
-    let bytes = tokio::time::timeout(BODY_TIME, Bytes::from_request(request, state)).await;
-    bytes.map_err(|_| too_slow())?.map_err(unreadable)
+    let time = request
+        .extensions()
+        .get()
+        .map_or(BODY_TIME, |BodyTime(time)| *time);
+    let bytes = tokio::time::timeout(time, Bytes::from_request(request, state)).await;
+    bytes.map_err(|_| too_slow(time))?.map_err(unreadable)
 }
 
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Response> {
@@ -90,8 +98,8 @@ fn too_large() -> Response {
     problem::framework(StatusCode::PAYLOAD_TOO_LARGE, message)
 }
 
-fn too_slow() -> Response {
-    let message = format!("the body did not arrive within {} seconds", BODY_TIME.as_secs());
+fn too_slow(time: Duration) -> Response {
+    let message = format!("the body did not arrive within {} seconds", time.as_secs());
     problem::framework(StatusCode::REQUEST_TIMEOUT, message)
 }
 

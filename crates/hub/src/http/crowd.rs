@@ -1,6 +1,6 @@
 //! Who is connected, and who has to go when there is no room. Connections that wait for their client (a head that does
-//! not end, a body that does not come, a rest between two requests) give way to new ones; those that work are left
-//! alone. So slow and idle clients cannot keep others out, however many connections they open.
+//! not end, a body that does not come, an answer that is not taken, a rest between two requests) give way to new ones;
+//! those that work are left alone. So slow and idle clients cannot keep others out, however many connections they open.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -57,6 +57,8 @@ pub enum Wait {
     Request = 1,
     Head = 2,
     Body = 3,
+    /// That it takes what it was given of an answer.
+    Answer = 4,
 }
 
 const WORKING: u64 = 0;
@@ -308,17 +310,20 @@ mod tests {
     }
 
     #[test]
-    fn who_rests_goes_before_who_sends_a_head_and_that_one_before_who_sends_a_body() {
+    fn who_rests_goes_first_then_who_sends_a_head_or_a_body_and_who_takes_an_answer_last() {
         let crowd = Crowd::new(LIMITS);
         let mut held = seats(&crowd, 1, 4);
-        held[0].waits(Wait::Body);
+        held[0].waits(Wait::Answer);
+        held[1].waits(Wait::Body);
         held[2].waits(Wait::Request);
         let mut order = Vec::new();
-        for _ in 0..3 {
-            held.extend(crowd.enter(peer(1)));
+        while order.len() < 4 {
+            let newcomer = crowd.enter(peer(1)).unwrap();
             order.extend(gone(&held));
+            newcomer.works();
+            held.push(newcomer);
         }
-        assert_eq!(order, [2, 1, 3]);
+        assert_eq!(order, [2, 3, 1, 0]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Serves connections until told to stop, then lets running requests end.
 
+use crate::http::body::{BODY_TIME, BodyTime};
 use crate::http::crowd::{self, Crowd, Limits, Seat, Wait};
 use crate::http::guard::{self, Names};
 use crate::http::problem;
@@ -40,6 +41,8 @@ pub struct Serving {
     pub names: Names,
     pub limits: Limits,
     pub head_time: Duration,
+    /// For bodies that are taken in whole.
+    pub body_time: Duration,
 }
 
 impl Serving {
@@ -50,6 +53,7 @@ impl Serving {
             names: Names::default(),
             limits: Limits::of_process(crowd::PEER_WAITING),
             head_time: HEADER_TIMEOUT,
+            body_time: BODY_TIME,
         }
     }
 }
@@ -146,10 +150,12 @@ async fn attended(
     // Nothing more to come, or a peer that went away in the middle: its business.
     let Ok(Some(stream)) = begun else { return };
     let (coming, going) = (seat.clone(), seat.clone());
+    let body_time = BodyTime(serving.body_time);
     let router = ServiceBuilder::new()
         .map_request(move |request: axum::http::Request<Incoming>| {
             let mut request = watched(request, &coming);
             request.extensions_mut().insert(peer);
+            request.extensions_mut().insert(body_time);
             request
         })
         .map_response(move |response: Response| response.map(|body| Answer::new(body, going.clone())))

@@ -71,7 +71,13 @@ impl HttpBody for Answer {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        // It is asked for when there is room for it: what was given before has been taken.
+        self.seat.works();
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if frame.is_some() {
+            self.seat.waits(Wait::Answer);
+        }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use muster_hub::{Clock, Hub, Settings, http, worker};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -103,6 +104,21 @@ impl Door {
             .uri(path)
             .header(header::CONTENT_TYPE, kind);
         self.answer(request.body(body.into()).unwrap()).await
+    }
+
+    /// Waits until the answer is one of these.
+    pub async fn until(&self, path: &str, is_it: impl Fn(&Answer) -> bool) {
+        let asked = async {
+            while !is_it(&self.get(path).await) {
+                tokio::task::yield_now().await;
+            }
+        };
+        let in_time = tokio::time::timeout(Duration::from_secs(60), asked).await;
+        assert!(
+            in_time.is_ok(),
+            "{path} does not answer as it should: {}",
+            self.get(path).await.text
+        );
     }
 
     pub async fn get(&self, path: &str) -> Answer {

@@ -55,7 +55,8 @@ async fn while_its_server_is_frozen_a_hub_lives_says_what_is_wrong_and_then_work
 
     gate.is_open.send_replace(false);
     // A write that worked a moment ago still counts.
-    ready(&door, false).await;
+    door.until("/ready", |answer| answer.status != StatusCode::OK)
+        .await;
     assert_eq!(door.get("/livez").await.status, StatusCode::OK);
     for (path, status) in [
         ("/ready", StatusCode::SERVICE_UNAVAILABLE),
@@ -67,18 +68,8 @@ async fn while_its_server_is_frozen_a_hub_lives_says_what_is_wrong_and_then_work
     }
 
     gate.is_open.send_replace(true);
-    ready(&door, true).await;
+    door.until("/ready", |answer| answer.status == StatusCode::OK)
+        .await;
     door.infra_env("pool").await;
     assert_eq!(door.get("/health").await.status, StatusCode::OK);
-}
-
-/// Waits until readiness says so.
-async fn ready(door: &Door, yes: bool) {
-    let said = async {
-        while (door.get("/ready").await.status == StatusCode::OK) != yes {
-            tokio::task::yield_now().await;
-        }
-    };
-    let in_time = tokio::time::timeout(DEADLINE, said).await;
-    assert!(in_time.is_ok(), "/ready does not say {yes} within {DEADLINE:?}");
 }

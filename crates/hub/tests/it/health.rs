@@ -62,6 +62,9 @@ async fn a_hub_that_cannot_write_lives_is_not_ready_and_says_why_until_it_can() 
     }
     door.tamper("drop trigger fault", "drop trigger fault on counters")
         .await;
+    // Nothing else is written meanwhile.
+    door.until(&format!("{V1}/status"), |told| told.body["trouble"].is_null())
+        .await;
     for path in ["/livez", "/ready", "/readyz", "/health"] {
         let answer = door.get(path).await;
         assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text);

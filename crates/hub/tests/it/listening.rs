@@ -27,7 +27,7 @@ struct Listening {
 }
 
 /// With images, as the program does it.
-async fn listening(door: &Door, limits: Limits, head_time: Duration) -> Listening {
+async fn listening(door: &Door, limits: Limits, time: Duration) -> Listening {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let cache = tempfile::tempdir().unwrap();
@@ -40,7 +40,8 @@ async fn listening(door: &Door, limits: Limits, head_time: Duration) -> Listenin
         images: Some(images.clone()),
         names: Names::new(["http://hub.example.com:8090"], &["*.lab.example".to_owned()]).unwrap(),
         limits,
-        head_time,
+        head_time: time,
+        body_time: time,
         ..Serving::new(door.router.clone().merge(http::images::routes(&images)))
     };
     let (stop, stopped) = oneshot::channel::<()>();
@@ -190,6 +191,24 @@ async fn a_head_that_never_ends_is_given_up_however_it_is_dealt_out() {
             .await
             .unwrap();
         assert!(given_up, "{}", String::from_utf8_lossy(head));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_never_ends_is_given_up_however_it_is_dealt_out() {
+    let door = Door::open().await;
+    let hub = listening(&door, ROOMY, Duration::from_millis(400)).await;
+    // The second one is large enough for a lane of its own.
+    for length in [1000, 1_000_000] {
+        let mut stream = hub.connect();
+        let head = format!(
+            "POST {V2}/clusters HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let given_up = tokio::task::spawn_blocking(move || trickle(&mut stream, b" "))
+            .await
+            .unwrap();
+        assert!(given_up, "{length}");
     }
 }
 

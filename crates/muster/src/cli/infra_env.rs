@@ -381,7 +381,12 @@ async fn delete(hub: &HubClient, wanted: &str, with_hosts: bool, dry_run: bool, 
 async fn delete_hosts(hub: &HubClient, infra_env: &InfraEnvView) -> Result<(), ClientError> {
     let mut deleted = 0;
     loop {
-        let far = hub.delete_infra_env_with_hosts(infra_env.id).await?;
+        let far = match hub.delete_infra_env_with_hosts(infra_env.id).await {
+            Ok(far) => far,
+            // Somebody else runs the same command.
+            Err(ClientError::NotFound(_)) if deleted > 0 => return Ok(()),
+            Err(error) => return Err(error),
+        };
         deleted += far.deleted;
         if far.done {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Counters of the operator, and the small server that shows them together with its health.
 
-use super::Context;
 use super::work::Next;
+use super::{Context, listener};
 use crate::error::Error;
 use axum::Router;
 use axum::extract::State;
@@ -209,9 +209,7 @@ pub async fn serve(ctx: Arc<Context>, listener: TcpListener) {
         .route("/healthz", get(async || "ok"))
         .route("/readyz", get(ready))
         .with_state(ctx);
-    if let Err(error) = axum::serve(listener, router).await {
-        tracing::error!(%error, "metrics are not served any more");
-    }
+    listener::serve(listener, router).await;
 }
 
 async fn metrics(State(ctx): State<Arc<Context>>) -> String {

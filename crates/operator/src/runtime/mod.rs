@@ -9,6 +9,7 @@ pub mod hook;
 pub mod joining;
 pub mod lease;
 pub mod lineage;
+pub mod listener;
 pub mod looks;
 pub mod merge;
 pub mod metrics;
