@@ -88,7 +88,7 @@ impl Place {
         count
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         match &self.database {
             Database::Sqlite(path) => {
                 format!(

@@ -169,8 +169,7 @@ async fn a_file_that_somebody_has_open_is_not_exchanged_for_a_smaller_one() {
     saved(&store, host()).await;
     store.close().await;
     place.tamper(CANNOT_SHRINK).await;
-    let url = format!("sqlite://{}", file_of(&place).display());
-    let mut other = AnyConnection::connect(&url).await.unwrap();
+    let mut other = AnyConnection::connect(&place.url()).await.unwrap();
     let count = "select count(*) from hosts";
     sqlx::query(count).fetch_one(&mut other).await.unwrap();
 
