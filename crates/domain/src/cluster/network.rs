@@ -167,20 +167,18 @@ fn reached(
             let of_host = inside.entry(network).or_default().entry(host);
             of_host.or_default().insert(other);
         };
-        for ip in answers(
-            remote
-                .l2_connectivity
-                .iter()
-                .map(|path| (path.successful, &path.remote_ip_address)),
-        ) {
+        let neighbours = &remote.l2_connectivity;
+        let neighbours = neighbours
+            .iter()
+            .map(|path| (path.successful, &path.remote_ip_address));
+        let pings = &remote.l3_connectivity;
+        let pings = pings
+            .iter()
+            .map(|path| (path.successful, &path.remote_ip_address));
+        for ip in answers(neighbours) {
             around.each(ip).for_each(&mut reaches);
         }
-        for ip in answers(
-            remote
-                .l3_connectivity
-                .iter()
-                .map(|path| (path.successful, &path.remote_ip_address)),
-        ) {
+        for ip in answers(pings) {
             // One working path is enough: bond members and storage networks need not reach everything. Neighbour
             // discovery is often filtered for IPv6, so an answered ping inside the network counts as well there.
             if ip.is_ipv6() {
