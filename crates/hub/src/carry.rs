@@ -8,11 +8,17 @@ use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
 use std::panic::resume_unwind;
+use tokio::task::JoinHandle;
 use tracing::Instrument;
 
 /// Does the work apart from whoever waits for it.
 pub async fn through<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    match tokio::spawn(work.in_current_span()).await {
+    finished(tokio::spawn(work.in_current_span())).await
+}
+
+/// What a task made; its panic goes on here.
+pub async fn finished<T>(task: JoinHandle<T>) -> T {
+    match task.await {
         Ok(done) => done,
         Err(ended) => match ended.try_into_panic() {
             Ok(panic) => resume_unwind(panic),

@@ -19,6 +19,7 @@ pub mod room;
 pub mod serve;
 pub mod site;
 pub mod steps;
+pub mod threads;
 pub mod turn;
 pub mod usecase;
 pub mod worker;
@@ -56,6 +57,10 @@ pub struct Inner {
     pub started_at: Timestamp,
     /// Clusters whose newest changes are not reflected in their findings yet.
     pub behind: behind::Behind,
+    /// For looks at clusters.
+    pub look_threads: threads::Threads,
+    /// For what images are made of. Nobody's settings keep looks waiting.
+    pub image_threads: threads::Threads,
     /// What deadlines, limits and the feed failed at rests for a while.
     pub resting: worker::Resting,
     /// Ring when the outbox has work: for what is done at once, and for files, which take their time.
@@ -121,6 +126,8 @@ impl Hub {
             workers: worker::Board::default(),
             metrics: http::metrics::Metrics::default(),
             behind: behind::Behind::default(),
+            look_threads: threads::Threads::default(),
+            image_threads: threads::Threads::default(),
             resting: worker::Resting::default(),
             outbox_bell: Notify::new(),
             files_bell: Notify::new(),

@@ -1,7 +1,7 @@
 //! Networks of a cluster as its hosts see them: who reaches whom, which networks they share, who has whose address.
 
 use crate::checks::facts::{ClusterFacts, Peer, least_group};
-use crate::checks::reports::{Connectivity, RemoteHost};
+use crate::checks::reports::Connectivity;
 use crate::cluster::Cluster;
 use crate::id::HostId;
 use crate::networks::Union;
@@ -97,86 +97,147 @@ pub fn is_link_local(network: &IpNet) -> bool {
     }
 }
 
-/// The networks a host is in.
+/// Beyond any server. What more a host says it is in counts for nothing: every one is kept with its cluster.
+const MOST_NETWORKS: usize = 1024;
+
+/// The networks a host is in, the first ones if it tells of very many.
 pub fn networks_of(peer: &Peer<'_>) -> BTreeSet<IpNet> {
-    peer.addresses()
-        .map(|address| address.trunc())
-        .filter(|network| !is_link_local(network))
-        .collect()
+    let mut networks = BTreeSet::new();
+    let told = peer.addresses().map(|address| address.trunc());
+    for network in told.filter(|network| !is_link_local(network)) {
+        networks.insert(network);
+        if networks.len() == MOST_NETWORKS {
+            break;
+        }
+    }
+    networks
 }
 
-/// Computes all groups of a cluster at once, from what its hosts reported.
+/// The networks of all hosts with an inventory.
+fn known_networks(peers: &[Peer<'_>]) -> BTreeSet<IpNet> {
+    let known = peers.iter().filter(|peer| peer.has_inventory);
+    known.flat_map(networks_of).collect()
+}
+
+/// Whom each host reaches, of those that reported.
+type Reached = HashMap<HostId, HashSet<HostId>>;
+
+/// Computes all groups of a cluster at once, from what its hosts reported. Every path is looked at once, however many
+/// networks there are.
 pub fn majority_groups(peers: &[Peer<'_>]) -> Groups {
     let least = least_group(peers.iter().filter(|peer| peer.has_fencing).count());
-    let networks: BTreeSet<IpNet> = peers
+    let told: HashMap<HostId, &Connectivity> = peers
         .iter()
-        .filter(|peer| peer.has_inventory)
-        .flat_map(networks_of)
+        .filter_map(|peer| Some((peer.id, peer.connectivity?)))
         .collect();
-    let mut groups = Groups {
+    let networks = known_networks(peers);
+    let (inside, families) = reached(&told, &networks);
+    let nobody = Reached::new();
+    let found = |reached: Option<&Reached>| group(reached.unwrap_or(&nobody), least, told.len());
+    let in_networks = networks
+        .iter()
+        .map(|network| (network.to_string(), found(inside.get(network))));
+    let in_families = [IPV4, IPV6].map(|key| (key.to_owned(), found(families.get(key))));
+    Groups {
+        majority_groups: in_networks.chain(in_families).collect(),
         reporters: peers.iter().filter(|peer| peer.connectivity.is_some()).count(),
         l3_connected_addresses: connected_addresses(peers),
-        ..Groups::default()
-    };
-    for network in networks {
-        let group = group(peers, least, |remote| reaches_in(remote, &network));
-        groups.majority_groups.insert(network.to_string(), group);
     }
-    for (key, is_v4) in [(IPV4, true), (IPV6, false)] {
-        let group = group(peers, least, |remote| reaches_family(remote, is_v4));
-        groups.majority_groups.insert(key.into(), group);
-    }
-    groups
 }
 
-fn inside(text: &str, network: &IpNet) -> bool {
-    text.parse::<IpAddr>().is_ok_and(|ip| network.contains(&ip))
-}
-
-/// One working path is enough: bond members and storage networks need not reach everything. Neighbour discovery is
-/// often filtered for IPv6, so an answered ping inside the network counts as well there.
-fn reaches_in(remote: &RemoteHost, network: &IpNet) -> bool {
-    let l2 = remote
-        .l2_connectivity
+/// Who reaches whom in which network, and in which family.
+fn reached(
+    told: &HashMap<HostId, &Connectivity>,
+    networks: &BTreeSet<IpNet>,
+) -> (HashMap<IpNet, Reached>, HashMap<&'static str, Reached>) {
+    let around = Around::new(networks);
+    let (mut inside, mut families) = (HashMap::<_, Reached>::new(), HashMap::<_, Reached>::new());
+    let all = told
         .iter()
-        .any(|path| path.successful && inside(&path.remote_ip_address, network));
-    let ping = || {
-        remote
-            .l3_connectivity
+        .flat_map(|(host, report)| report.remote_hosts.iter().map(|remote| (*host, remote)));
+    for (host, remote) in all {
+        // Nobody is in a group who said nothing.
+        let Some(other) = remote.host_id.parse().ok().filter(|id| told.contains_key(id)) else {
+            continue;
+        };
+        let mut reaches = |network| {
+            let of_host = inside.entry(network).or_default().entry(host);
+            of_host.or_default().insert(other);
+        };
+        let neighbours = &remote.l2_connectivity;
+        let neighbours = neighbours
             .iter()
-            .any(|path| path.successful && inside(&path.remote_ip_address, network))
-    };
-    l2 || matches!(network, IpNet::V6(_)) && ping()
+            .map(|path| (path.successful, &path.remote_ip_address));
+        let pings = &remote.l3_connectivity;
+        let pings = pings
+            .iter()
+            .map(|path| (path.successful, &path.remote_ip_address));
+        for ip in answers(neighbours) {
+            around.each(ip).for_each(&mut reaches);
+        }
+        for ip in answers(pings) {
+            // One working path is enough: bond members and storage networks need not reach everything. Neighbour
+            // discovery is often filtered for IPv6, so an answered ping inside the network counts as well there.
+            if ip.is_ipv6() {
+                around.each(ip).for_each(&mut reaches);
+            }
+            let family = if ip.is_ipv4() { IPV4 } else { IPV6 };
+            families
+                .entry(family)
+                .or_default()
+                .entry(host)
+                .or_default()
+                .insert(other);
+        }
+    }
+    (inside, families)
 }
 
-fn reaches_family(remote: &RemoteHost, v4: bool) -> bool {
-    remote.l3_connectivity.iter().any(|path| {
-        path.successful
-            && path
-                .remote_ip_address
-                .parse::<IpAddr>()
-                .is_ok_and(|ip| ip.is_ipv4() == v4)
-    })
+/// The addresses of paths that work.
+fn answers<'a>(paths: impl Iterator<Item = (bool, &'a String)>) -> impl Iterator<Item = IpAddr> {
+    paths
+        .filter(|(successful, _)| *successful)
+        .filter_map(|(_, address)| address.parse().ok())
+}
+
+/// Finds the networks around an address without asking each of them: one question per length of prefix.
+struct Around<'a> {
+    networks: HashSet<&'a IpNet>,
+    v4: BTreeSet<u8>,
+    v6: BTreeSet<u8>,
+}
+
+impl<'a> Around<'a> {
+    fn new(networks: &'a BTreeSet<IpNet>) -> Self {
+        let lengths = |v4: bool| {
+            let family = networks.iter().filter(|network| network.addr().is_ipv4() == v4);
+            family.map(IpNet::prefix_len).collect()
+        };
+        Self {
+            networks: networks.iter().collect(),
+            v4: lengths(true),
+            v6: lengths(false),
+        }
+    }
+
+    fn each(&self, ip: IpAddr) -> impl Iterator<Item = IpNet> {
+        let lengths = if ip.is_ipv4() { &self.v4 } else { &self.v6 };
+        lengths
+            .iter()
+            .filter_map(move |length| Some(IpNet::new(ip, *length).ok()?.trunc()))
+            .filter(|network| self.networks.contains(network))
+    }
 }
 
 /// The largest set of hosts found in which everybody reaches everybody, if it is most of those that reported.
-fn group(peers: &[Peer<'_>], least: usize, reaches: impl Fn(&RemoteHost) -> bool) -> Vec<HostId> {
-    let told: HashMap<HostId, HashSet<HostId>> = peers
-        .iter()
-        .filter_map(|peer| Some((peer.id, reached(peer.connectivity?, &reaches))))
-        .collect();
-    let mutual = |a: &HostId, b: &HostId| told[a].contains(b) && told[b].contains(a);
+fn group(told: &Reached, least: usize, reporters: usize) -> Vec<HostId> {
+    let reaches = |a: &HostId, b: &HostId| told.get(a).is_some_and(|reached| reached.contains(b));
+    let mutual = |a: &HostId, b: &HostId| reaches(a, b) && reaches(b, a);
+    // Who has no link with anybody is in no group of two.
     let mut hosts: Vec<(usize, HostId)> = told
-        .keys()
-        .map(|host| {
-            (
-                told[host]
-                    .iter()
-                    .filter(|other| told.contains_key(other) && mutual(host, other))
-                    .count(),
-                *host,
-            )
-        })
+        .iter()
+        .map(|(host, reached)| (reached.iter().filter(|other| reaches(other, host)).count(), *host))
+        .filter(|(links, _)| *links > 0)
         .collect();
     // Best connected first, ids as tie-break: the same reports always make the same group.
     hosts.sort_by_key(|(links, host)| (std::cmp::Reverse(*links), *host));
@@ -186,20 +247,11 @@ fn group(peers: &[Peer<'_>], least: usize, reaches: impl Fn(&RemoteHost) -> bool
             members.push(*host);
         }
     }
-    if members.len() < least || members.len() * 2 <= told.len() {
+    if members.len() < least || members.len() * 2 <= reporters {
         return Vec::new();
     }
     members.sort_unstable();
     members
-}
-
-fn reached(report: &Connectivity, reaches: &impl Fn(&RemoteHost) -> bool) -> HashSet<HostId> {
-    report
-        .remote_hosts
-        .iter()
-        .filter(|remote| reaches(remote))
-        .filter_map(|remote| remote.host_id.parse().ok())
-        .collect()
 }
 
 /// Per host, the addresses most other reporting hosts can ping.
@@ -262,20 +314,22 @@ pub fn host_networks(peers: &[Peer<'_>]) -> Vec<HostNetwork> {
 
 /// The narrowest network of the hosts that holds an address.
 pub fn network_around(ip: IpAddr, peers: &[Peer<'_>]) -> Option<IpNet> {
-    let networks = peers
-        .iter()
-        .filter(|peer| peer.has_inventory)
-        .flat_map(networks_of);
-    networks
-        .filter(|network| network.contains(&ip))
-        .max_by_key(|network| (network.prefix_len(), *network))
+    narrowest(ip, &known_networks(peers))
+}
+
+fn narrowest(ip: IpAddr, networks: &BTreeSet<IpNet>) -> Option<IpNet> {
+    let around = networks.iter().filter(|network| network.contains(&ip));
+    around
+        .max_by_key(|network| (network.prefix_len(), **network))
+        .copied()
 }
 
 /// Machine networks that follow from the virtual addresses, one per family in the order of the addresses.
 /// Empty until a host is in such a network.
 pub fn machine_networks(vips: impl Iterator<Item = IpAddr>, peers: &[Peer<'_>]) -> Vec<IpNet> {
+    let known = known_networks(peers);
     let mut networks: Vec<IpNet> = Vec::new();
-    for network in vips.filter_map(|ip| network_around(ip, peers)) {
+    for network in vips.filter_map(|ip| narrowest(ip, &known)) {
         let same_family = |known: &IpNet| matches!(known, IpNet::V4(_)) == matches!(network, IpNet::V4(_));
         if !networks.iter().any(same_family) {
             networks.push(network);

@@ -8,6 +8,9 @@ use super::error::{Checked, Invalid};
 /// stops texts that could never fit (compression of configs rarely beats 8:1).
 pub const TEXT_MAX: usize = 2 * 1024 * 1024;
 
+/// Far more than an image with so little room can use.
+pub const ENTRIES_MAX: usize = 4096;
+
 /// Minor versions of spec 3 that the discovery image's Ignition reads.
 const MINORS: std::ops::RangeInclusive<u32> = 0..=5;
 
@@ -45,6 +48,7 @@ pub fn ignition(field: &str, text: &str) -> Checked<Value> {
             format!("use 3.{}.0 to 3.{}.0", MINORS.start(), MINORS.end()),
         ));
     }
+    lists(field, &value)?;
     sections(field, &value)?;
     Ok(value)
 }
@@ -61,6 +65,20 @@ fn told_version(version: &str) -> String {
 fn is_supported(version: &str) -> bool {
     let parts: Vec<&str> = version.split('.').collect();
     matches!(parts.as_slice(), ["3", minor, "0"] if minor.parse().is_ok_and(|minor| MINORS.contains(&minor)))
+}
+
+/// Bounds every list, wherever it is.
+fn lists(field: &str, value: &Value) -> Checked {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+        Value::Object(fields) => fields.values().try_for_each(|value| lists(field, value)),
+        Value::Array(items) if items.len() > ENTRIES_MAX => Err(Invalid::rule(
+            field,
+            format!("has a list of {} entries", items.len()),
+            format!("give at most {ENTRIES_MAX} in each list"),
+        )),
+        Value::Array(items) => items.iter().try_for_each(|value| lists(field, value)),
+    }
 }
 
 /// The lists we merge by key must be lists of objects that have their key.

@@ -62,23 +62,28 @@ impl FromHub {
         found.ok_or_else(|| SourceError::missing("there is no such InfraEnv"))
     }
 
-    fn made(&self, ask: &Ask) -> Result<(Payload, SystemTime), SourceError> {
-        let infra_env = self.infra_env(&ask.id)?;
-        let image_type = match ask.form {
-            Form::Full => ImageType::FullIso,
-            Form::Minimal => ImageType::MinimalIso,
-        };
-        let ignition = ignition_of(&self.hub()?, &infra_env, image_type).map_err(|error| unmade(&error))?;
-        let payload = Payload {
-            ignition: ignition.into(),
-            ramdisk: match ask.form {
-                Form::Full => None,
-                Form::Minimal => initrd_of(&infra_env).map(Into::into),
-            },
-            kernel_arguments: kargs::appended(infra_env.kernel_arguments.as_deref()),
-        };
-        Ok((payload, infra_env.updated_at.into()))
+    async fn made(&self, ask: &Ask) -> Result<(Payload, SystemTime), SourceError> {
+        let (hub, infra_env, form) = (self.hub()?, self.infra_env(&ask.id)?, ask.form);
+        let changed = infra_env.updated_at.into();
+        let there = hub.clone();
+        let made = hub.image_threads.run(move || payload(&there, &infra_env, form));
+        Ok((made.await.map_err(|error| unmade(&error))?, changed))
     }
+}
+
+fn payload(hub: &Hub, infra_env: &InfraEnv, form: Form) -> Result<Payload, Error> {
+    let image_type = match form {
+        Form::Full => ImageType::FullIso,
+        Form::Minimal => ImageType::MinimalIso,
+    };
+    Ok(Payload {
+        ignition: ignition_of(hub, infra_env, image_type)?.into(),
+        ramdisk: match form {
+            Form::Full => None,
+            Form::Minimal => initrd_of(infra_env).map(Into::into),
+        },
+        kernel_arguments: kargs::appended(infra_env.kernel_arguments.as_deref()),
+    })
 }
 
 fn unmade(error: &Error) -> SourceError {
@@ -98,7 +103,7 @@ impl PayloadSource for FromHub {
     }
 
     fn payload<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<(Payload, SystemTime), SourceError>> {
-        Box::pin(async { self.made(ask) })
+        Box::pin(self.made(ask))
     }
 
     /// The name is the InfraEnv's id: short enough for every BMC, and the rest follows from the InfraEnv.

@@ -61,6 +61,15 @@ struct Member {
 }
 
 impl Member {
+    fn of((host, stored): (Host, Stored)) -> Self {
+        Self {
+            name: host.name(),
+            reports: measure::parse(&stored),
+            host,
+            stored,
+        }
+    }
+
     fn peer(&self) -> Peer<'_> {
         Peer::of(&self.host, &self.name, &self.reports)
     }
@@ -70,24 +79,38 @@ async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cl
     if !cluster.phase.is_checked() {
         return count_only(hub, &cluster, ask).await;
     }
-    let mut members = members(hub, cluster.id).await?;
+    let rows = rows(hub, cluster.id).await?;
     // Read after the row, whose revision every change of files bumps: an old answer is not committed.
     let has_manifests = !hub.store.file_list(cluster.id, MANIFESTS).await?.is_empty();
-    let mut next = Cluster::clone(&cluster);
-    let room = Arc::new(arrange(hub, &mut next, &mut members));
+    let (there, mut next) = (hub.clone(), Cluster::clone(&cluster));
+    let arranged = hub.look_threads.run(move || {
+        let mut members: Vec<_> = rows.into_iter().map(Member::of).collect();
+        let room = arrange(&there, &mut next, &mut members);
+        (next, members, Arc::new(room))
+    });
+    let (next, mut members, room) = arranged.await;
     hub.rooms.put(cluster.id, room.clone());
-    for some in members.chunks_mut(TOGETHER) {
-        let looks = join_all(some.iter().map(|member| look_at_host(hub, member, &room, ask))).await;
-        for (member, host) in some.iter_mut().zip(looks) {
-            let host = host?;
+    let mut looked_at = Vec::with_capacity(members.len());
+    while !members.is_empty() {
+        let some = members.drain(..members.len().min(TOGETHER)).collect();
+        let looks = judged(hub, some, &room)
+            .await
+            .into_iter()
+            .map(async |(member, judged)| {
+                let host = settle_host(hub, &member, judged?, &room, ask).await?;
+                Ok::<_, Error>((member, host))
+            });
+        for looked in join_all(looks).await {
+            let (mut member, host) = looked?;
             // What is known of it may decide its next phase, too, and nobody has to report that again.
             if host.phase != member.host.phase {
                 hub.mark_dirty(cluster.id);
             }
             member.host = host;
+            looked_at.push(member);
         }
     }
-    settle_cluster(hub, &cluster, next, &members, (&room, has_manifests)).await
+    settle_cluster(hub, &cluster, next, looked_at, (room, has_manifests)).await
 }
 
 /// Once hosts are being written their findings are frozen: what is left is to let hosts follow the cluster, and to
@@ -118,7 +141,8 @@ fn follow_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
     Ok(scene.plain(scene.next(&event)?))
 }
 
-async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
+/// The cluster's hosts with their reports.
+async fn rows(hub: &Hub, id: ClusterId) -> Result<Vec<(Host, Stored)>, Error> {
     let filter = HostFilter {
         cluster: Some(id),
         ..HostFilter::default()
@@ -130,14 +154,7 @@ async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
         .iter()
         .any(|slot| rules::is_measured(&slot.row()));
     let wanted: &[Report] = if is_measured { &Report::ALL } else { &[] };
-    let rows = hub.hosts_page(&filter, None, ALL_HOSTS, wanted).await?;
-    let members = rows.into_iter().map(|(host, stored)| Member {
-        name: host.name(),
-        reports: measure::parse(&stored),
-        host,
-        stored,
-    });
-    Ok(members.collect())
+    hub.hosts_page(&filter, None, ALL_HOSTS, wanted).await
 }
 
 /// Derives what follows from the hosts taken together, and suggests their roles.
@@ -235,13 +252,29 @@ fn free_address_networks(peers: &[Peer<'_>]) -> Vec<String> {
     all.iter().map(ToString::to_string).collect()
 }
 
-/// Commits only when something about the host really became different.
-async fn look_at_host(hub: &Hub, member: &Member, room: &Room, ask: &Ask) -> Result<Host, Error> {
+/// How a host is found.
+enum Judged {
+    /// Nothing about it became different.
+    Same(Box<Host>),
+    Different,
+}
+
+async fn judged(hub: &Hub, members: Vec<Member>, room: &Arc<Room>) -> Vec<(Member, Result<Judged, Error>)> {
+    let (there, room) = (hub.clone(), room.clone());
+    let judging = hub.look_threads.run(move || {
+        let judged = members.into_iter().map(|member| {
+            let judged = judge(&there, &member, &room);
+            (member, judged)
+        });
+        judged.collect()
+    });
+    judging.await
+}
+
+fn judge(hub: &Hub, member: &Member, room: &Room) -> Result<Judged, Error> {
     if !rules::is_judged(&member.host) {
-        return Ok(member.host.clone());
+        return Ok(Judged::Same(Box::new(member.host.clone())));
     }
-    // A look at a thousand hosts must not keep one poll waiting.
-    tokio::task::yield_now().await;
     let before = hub.index.host(member.host.key());
     let scene = Scene {
         hub,
@@ -251,11 +284,27 @@ async fn look_at_host(hub: &Hub, member: &Member, room: &Room, ask: &Ask) -> Res
         infra_env: None,
         now: hub.now(),
     };
-    let suggested = member.host.suggested_role;
-    let turn = host_turn(&scene, room, suggested)?;
-    if turn.changes_nothing(&scene.host) {
-        return Ok(scene.host);
+    let turn = host_turn(&scene, room, member.host.suggested_role)?;
+    Ok(match turn.changes_nothing(&scene.host) {
+        true => Judged::Same(Box::new(scene.host)),
+        false => Judged::Different,
+    })
+}
+
+/// Commits only when something about the host really became different.
+async fn settle_host(
+    hub: &Hub,
+    member: &Member,
+    judged: Judged,
+    room: &Room,
+    ask: &Ask,
+) -> Result<Host, Error> {
+    if let Judged::Same(host) = judged {
+        return Ok(*host);
     }
+    // A look at a thousand hosts must not keep one poll waiting.
+    tokio::task::yield_now().await;
+    let suggested = member.host.suggested_role;
     let id = member.host.cluster;
     let key = member.host.key();
     let done = hub
@@ -289,10 +338,26 @@ fn host_turn(scene: &Scene<'_>, room: &Room, suggested: Option<Role>) -> Result<
 async fn settle_cluster(
     hub: &Hub,
     before: &Cluster,
-    mut next: Cluster,
-    members: &[Member],
-    (room, has_manifests): (&Room, bool),
+    next: Cluster,
+    members: Vec<Member>,
+    (room, has_manifests): (Arc<Room>, bool),
 ) -> Result<Arc<Cluster>, Error> {
+    let there = hub.clone();
+    let found = hub
+        .look_threads
+        .run(move || settled(&there, next, members, &room, has_manifests));
+    let (decision, hosts) = found.await?;
+    count(hub, before, decision.cluster, decision.journal, &hosts).await
+}
+
+/// The cluster as its own checks leave it, and its hosts.
+fn settled(
+    hub: &Hub,
+    mut next: Cluster,
+    members: Vec<Member>,
+    room: &Room,
+    has_manifests: bool,
+) -> Result<(cluster::Decision, Vec<Host>), Error> {
     let peers: Vec<_> = members.iter().map(Member::peer).collect();
     let subject = cluster::checks::Subject {
         facts: &room.facts,
@@ -310,11 +375,12 @@ async fn settle_cluster(
         gates: report.gates(),
         complaints: report.complaints(),
     };
-    let decision = lifecycle::next(&next, &event, hub.cluster_around())?;
-    journal.extend(decision.journal);
+    let mut decision = lifecycle::next(&next, &event, hub.cluster_around())?;
+    journal.append(&mut decision.journal);
+    decision.journal = journal;
     drop(peers);
-    let hosts: Vec<_> = members.iter().map(|member| member.host.clone()).collect();
-    count(hub, before, decision.cluster, journal, &hosts).await
+    let hosts = members.into_iter().map(|member| member.host).collect();
+    Ok((decision, hosts))
 }
 
 /// The last part of a look: what the hosts' states mean for the cluster, and the commit if anything became different.

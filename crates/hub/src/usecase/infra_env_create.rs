@@ -33,11 +33,13 @@ pub async fn infra_env_create_as(
     wish: &CreateInfraEnv,
     ask: &Ask,
 ) -> Result<Arc<InfraEnv>, Error> {
-    let made = new_infra_env(hub, id, wish, ask).and_then(|infra_env| {
-        fits_the_image(hub, &infra_env)?;
-        Ok(infra_env)
+    let (there, wanted, asked) = (hub.clone(), wish.clone(), ask.clone());
+    let made = hub.image_threads.run(move || {
+        let infra_env = new_infra_env(&there, id, &wanted, &asked)?;
+        fits_the_image(&there, &infra_env)?;
+        Ok::<_, Error>(infra_env)
     });
-    let infra_env = match made {
+    let infra_env = match made.await {
         Ok(infra_env) => infra_env,
         Err(error) => {
             tell_failure(hub, id, wish, &error, ask).await?;

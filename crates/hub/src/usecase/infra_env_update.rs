@@ -24,8 +24,9 @@ pub async fn infra_env_update(
     wish: &UpdateInfraEnv,
     ask: &Ask,
 ) -> Result<Arc<InfraEnv>, Error> {
-    change(hub, id, ask, |infra_env| {
-        apply(hub, infra_env, wish)?;
+    let wish = wish.clone();
+    change(hub, id, ask, move |hub, infra_env| {
+        apply(hub, infra_env, &wish)?;
         agrees(infra_env)?;
         fits_the_image(hub, infra_env)
     })
@@ -44,8 +45,9 @@ pub async fn infra_env_change(
     for cluster in [wanted, now].into_iter().flatten().filter(|_| wanted.is_some()) {
         hub.meet_cluster(cluster).await?;
     }
-    change(hub, id, ask, |infra_env| {
-        for setting in &wish.clear {
+    let clear = wish.clear.clone();
+    change(hub, id, ask, move |hub, infra_env| {
+        for setting in &clear {
             match setting {
                 InfraEnvSetting::SshAuthorizedKey => infra_env.ssh_authorized_key.clear(),
             }
@@ -65,7 +67,7 @@ fn join(hub: &Hub, infra_env: &mut InfraEnv, wanted: ClusterId) -> Result<(), Er
 /// Links signed with the old key stop working.
 pub async fn infra_env_new_key(hub: &Hub, id: InfraEnvId, ask: &Ask) -> Result<(), Error> {
     let key = token_key();
-    change(hub, id, ask, |infra_env| {
+    change(hub, id, ask, move |_, infra_env| {
         infra_env.image_token_key.clone_from(&key);
         Ok(())
     })
@@ -78,8 +80,9 @@ async fn change(
     hub: &Hub,
     id: InfraEnvId,
     ask: &Ask,
-    apply: impl Fn(&mut InfraEnv) -> Result<(), Error>,
+    apply: impl Fn(&Hub, &mut InfraEnv) -> Result<(), Error> + Send + Sync + 'static,
 ) -> Result<Arc<InfraEnv>, Error> {
+    let apply = Arc::new(apply);
     let mut last = None;
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
@@ -89,14 +92,11 @@ async fn change(
             .index
             .infra_env(id)
             .ok_or_else(|| Error::missing("infra-env", id))?;
-        let mut next = InfraEnv::clone(&before);
-        apply(&mut next)?;
-        if next == *before {
+        let (there, now, apply) = (hub.clone(), before.clone(), apply.clone());
+        let changed = hub.image_threads.run(move || changed(&there, &now, &*apply));
+        let Some(next) = changed.await? else {
             return Ok(before);
-        }
-        next.updated_at = hub.now();
-        let (from, to) = (edition_name(hub, &before), edition_name(hub, &next));
-        next.edition = before.next_edition(&from, &to, next.updated_at);
+        };
         let journal = vec![image_news(&next)];
         match infra_env_commit(hub, next, journal, ask).await {
             Err(error) if error.is_stale() => last = Some(error),
@@ -104,6 +104,23 @@ async fn change(
         }
     }
     Err(last.unwrap_or_else(|| Error::missing("infra-env", id)))
+}
+
+/// `None` if it stays as it is.
+fn changed(
+    hub: &Hub,
+    before: &InfraEnv,
+    apply: &impl Fn(&Hub, &mut InfraEnv) -> Result<(), Error>,
+) -> Result<Option<InfraEnv>, Error> {
+    let mut next = before.clone();
+    apply(hub, &mut next)?;
+    if next == *before {
+        return Ok(None);
+    }
+    next.updated_at = hub.now();
+    let (from, to) = (edition_name(hub, before), edition_name(hub, &next));
+    next.edition = before.next_edition(&from, &to, next.updated_at);
+    Ok(Some(next))
 }
 
 pub async fn refresh(hub: &Hub, id: InfraEnvId) -> Result<(), Error> {

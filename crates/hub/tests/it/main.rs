@@ -41,6 +41,7 @@ mod replicas;
 mod rest;
 mod restored;
 mod simulation;
+mod threads;
 mod v1;
 mod workers;
 mod world;

@@ -1,7 +1,7 @@
 //! Groups, shared networks, derived networks and collisions.
 
 use super::*;
-use crate::checks::reports::{L2, L3};
+use crate::checks::reports::{L2, L3, RemoteHost};
 use crate::host::{Digest, Nic, Role};
 use uuid::Uuid;
 
@@ -190,4 +190,77 @@ fn one_hosts_clean_report_does_not_erase_anothers_collision() {
     assert_eq!(bad["10.0.0.5"], ["aa", "bb"]);
     assert!(good.is_empty());
     assert_eq!(merge_collisions([&bad, &good].into_iter()), bad);
+}
+
+#[test]
+fn an_address_counts_for_every_network_around_it() {
+    let digests: Vec<Digest> = (1..=3)
+        .map(|n| {
+            digest(&[
+                &format!("10.0.0.{n}/24"),
+                &format!("10.0.0.{n}/8"),
+                "10.0.0.128/25",
+            ])
+        })
+        .collect();
+    let reports = [[2, 3], [1, 3], [1, 2]].map(|hosts| reaching(&hosts, v4, true));
+    let peers: Vec<Peer<'_>> = (0..3)
+        .map(|at| peer(at as u128 + 1, &digests[at], Some(&reports[at])))
+        .collect();
+    let groups = majority_groups(&peers);
+    assert_eq!(members(&groups, "10.0.0.0/24"), [1, 2, 3]);
+    assert_eq!(members(&groups, "10.0.0.0/8"), [1, 2, 3]);
+    assert!(members(&groups, "10.0.0.128/25").is_empty());
+}
+
+#[test]
+fn a_host_that_says_it_is_in_very_many_networks_is_in_the_first_of_them() {
+    let addresses: Vec<String> = (0..200_000_u32)
+        .map(|n| format!("{}/32", std::net::Ipv4Addr::from(0x0a00_0000 + n)))
+        .collect();
+    let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
+    let digest = digest(&addresses);
+    let networks = networks_of(&peer(1, &digest, None));
+    assert_eq!(networks.len(), MOST_NETWORKS);
+    assert_eq!(networks.last().unwrap().to_string(), "10.0.3.255/32");
+}
+
+/// Each network compared with each path would take minutes.
+#[test]
+fn thousands_of_networks_and_a_hundred_thousand_paths_make_one_walk() {
+    let digests: Vec<Digest> = (1..=3_u128)
+        .map(|host| {
+            let subnets = (0..1000).map(|n| format!("10.{}.{}.{host}/24", n / 256, n % 256));
+            let own = (0..24).map(|n| format!("172.{host}.{n}.1/30"));
+            let all: Vec<String> = subnets.chain(own).collect();
+            digest(&all.iter().map(String::as_str).collect::<Vec<_>>())
+        })
+        .collect();
+    let reports: Vec<Connectivity> = (1..=3_u128)
+        .map(|host| {
+            let remotes = (1..=3_u128)
+                .filter(|other| *other != host)
+                .map(|other| RemoteHost {
+                    host_id: id(other).to_string(),
+                    l2_connectivity: (0..100_000)
+                        .map(|n| L2 {
+                            remote_ip_address: format!("10.{}.{}.{other}", n / 256, n % 256),
+                            successful: true,
+                            ..L2::default()
+                        })
+                        .collect(),
+                    ..RemoteHost::default()
+                });
+            Connectivity {
+                remote_hosts: remotes.collect(),
+            }
+        })
+        .collect();
+    let peers: Vec<Peer<'_>> = (0..3)
+        .map(|at| peer(at as u128 + 1, &digests[at], Some(&reports[at])))
+        .collect();
+    let groups = majority_groups(&peers);
+    assert_eq!(groups.majority_groups.len(), 1000 + 3 * 24 + 2);
+    assert_eq!(members(&groups, "10.3.231.0/24"), [1, 2, 3]);
+    assert!(members(&groups, "172.1.0.0/30").is_empty());
 }

@@ -6,6 +6,7 @@ use crate::input::Shape::Schema;
 use crate::input::kernel_arguments::KernelArgument;
 use crate::input::static_network::{MacInterface, StaticNetwork};
 use crate::input::*;
+use serde_json::{Value, json};
 
 #[test]
 fn pull_secrets_are_refused_without_being_repeated() {
@@ -223,6 +224,27 @@ fn ignition_overrides() {
         ),
     ] {
         assert_eq!(ignition::ignition("config", config).is_ok(), right, "{config}");
+    }
+}
+
+#[test]
+fn every_list_of_an_ignition_override_has_a_bound() {
+    let count = ignition::ENTRIES_MAX;
+    let places: [fn(Value) -> Value; 3] = [
+        |items| json!({ "storage": { "files": items } }),
+        |items| json!({ "systemd": { "units": [{ "name": "a", "dropins": items }] } }),
+        |items| json!({ "anything": [items] }),
+    ];
+    for place in places {
+        let refused = |count| {
+            let items: Vec<_> = (0..count).map(|n| json!({ "path": format!("/{n}") })).collect();
+            let mut config = place(items.into());
+            config["ignition"] = json!({ "version": "3.1.0" });
+            ignition::ignition("config", &config.to_string()).err()
+        };
+        assert_eq!(refused(count), None);
+        let no = refused(count + 1).unwrap();
+        assert_eq!(no.fix, "give at most 4096 in each list");
     }
 }
 

@@ -65,14 +65,18 @@ async fn files(
     let infra_env = find(&hub, id)?;
     let kind = query.discovery_iso_type.map_or(infra_env.image_type, image_type);
     let (name, content) = match query.file_name {
-        InfraEnvFile::DiscoveryIgn => ("discovery.ign".to_owned(), ignition_of(&hub, &infra_env, kind)?),
+        InfraEnvFile::DiscoveryIgn => {
+            let (there, of) = (hub.clone(), infra_env.clone());
+            let config = hub.image_threads.run(move || ignition_of(&there, &of, kind));
+            ("discovery.ign".to_owned(), config.await?)
+        }
         InfraEnvFile::IpxeScript => (format!("{id}-ipxe-script"), script(&hub, &infra_env, &query)?),
         InfraEnvFile::StaticNetworkConfig => {
-            let networks = networks_of(&infra_env);
-            (
-                format!("{id}-static-network-config"),
-                static_network::listing(&networks),
-            )
+            let of = infra_env.clone();
+            let listing = hub
+                .image_threads
+                .run(move || static_network::listing(&networks_of(&of)));
+            (format!("{id}-static-network-config"), listing.await)
         }
     };
     Ok(attachment(&name, content.into_bytes(), infra_env.updated_at))
@@ -204,7 +208,8 @@ async fn image_url(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Respons
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn initrd(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let infra_env = find(&hub, id)?;
-    let Some(archive) = initrd_of(&infra_env) else {
+    let of = infra_env.clone();
+    let Some(archive) = hub.image_threads.run(move || initrd_of(&of)).await else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     Ok(attachment("minimal-initrd", archive, infra_env.updated_at))
