@@ -115,9 +115,14 @@ impl InfraEnv {
         }
     }
 
+    /// Whether hosts that boot its image are given time servers.
+    pub fn has_time_sources(&self) -> bool {
+        !self.additional_ntp_sources.is_empty() || !self.ntp_sources.is_empty()
+    }
+
     /// An InfraEnv that names no time sources has those of the site.
     pub fn fill_time_sources(&mut self, of_the_site: &str) {
-        if self.additional_ntp_sources.is_empty() && self.ntp_sources.is_empty() {
+        if !self.has_time_sources() {
             self.additional_ntp_sources = of_the_site.into();
         }
     }

@@ -1,6 +1,7 @@
 //! Which clusters are behind their changes: something happened since the last look at them began.
 
 use crate::Hub;
+use crate::error::Error;
 use crate::worker::pass::Rests;
 use jiff::Timestamp;
 use muster_domain::ClusterId;
@@ -107,6 +108,7 @@ pub struct Look<'a> {
     hub: &'a Hub,
     cluster: ClusterId,
     began: Instant,
+    is_at_rest: bool,
 }
 
 impl<'a> Look<'a> {
@@ -120,6 +122,7 @@ impl<'a> Look<'a> {
             hub,
             cluster,
             began: Instant::now(),
+            is_at_rest: false,
         })
     }
 
@@ -134,16 +137,26 @@ impl<'a> Look<'a> {
         drop(all);
         std::mem::forget(self);
     }
+
+    pub fn failed(mut self, error: &Error) {
+        let (hub, cluster) = (self.hub, self.cluster);
+        hub.behind.rests.failed(cluster, hub.now(), error);
+        self.is_at_rest = true;
+    }
 }
 
 impl Drop for Look<'_> {
     fn drop(&mut self) {
         let behind = &self.hub.behind;
-        behind.rests.failed(self.cluster, self.hub.now());
+        if !self.is_at_rest {
+            behind.rests.broke(self.cluster, self.hub.now());
+        }
         if let Some(state) = behind.lock().get_mut(&self.cluster) {
             state.is_looked_at = false;
             // Nothing is forgotten: it is looked at again.
             state.is_marked = true;
         }
+        // Who looked may not be the worker, which has to hear when that rest is over.
+        behind.bell.notify_one();
     }
 }

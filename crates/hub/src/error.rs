@@ -35,6 +35,11 @@ impl Error {
         }
     }
 
+    /// The database is away, and a later try may work.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Unavailable(_)))
+    }
+
     pub fn is_stale(&self) -> bool {
         matches!(self, Self::Store(StoreError::Stale { .. }))
     }

@@ -117,6 +117,15 @@ impl Live {
             .is_ok()
     }
 
+    /// The last asking was never heard.
+    pub fn not_asked_to_upgrade(&self) {
+        let once_less = |asked: u8| (asked <= UPGRADE_ATTEMPTS).then_some(asked.saturating_sub(1));
+        // Whoever was given up meanwhile stays so.
+        let _asked = self
+            .upgrades
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, once_less);
+    }
+
     /// True once, after the last attempt.
     pub fn give_up_upgrading(&self) -> bool {
         self.upgrades
@@ -127,6 +136,16 @@ impl Live {
                 Ordering::Relaxed,
             )
             .is_ok()
+    }
+
+    /// The checks do not know of it yet.
+    pub fn may_give_up_upgrading(&self) {
+        let _asked = self.upgrades.compare_exchange(
+            UPGRADE_GIVEN_UP,
+            UPGRADE_ATTEMPTS,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
     }
 
     pub fn agent_stays(&self) -> bool {

@@ -49,8 +49,7 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
         .as_deref()
         .map(|cluster| hub.wanted_images(cluster))
         .unwrap_or_default();
-    let ntp_configured = infra_env
-        .is_some_and(|pool| !pool.additional_ntp_sources.is_empty() || !pool.ntp_sources.is_empty())
+    let ntp_configured = infra_env.is_some_and(|pool| pool.has_time_sources())
         || cluster.is_some_and(|cluster| {
             !cluster.additional_ntp_source.is_empty() || !cluster.ntp_sources.is_empty()
         });

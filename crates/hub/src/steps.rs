@@ -344,6 +344,17 @@ fn view(step: Step, args: Vec<String>) -> StepView {
     }
 }
 
+/// The answer never reached the agent: nothing in it counts as handed out.
+pub fn take_back(slot: &Slot, steps: &StepsView) {
+    let handed = steps.instructions.iter().flatten();
+    for step in handed.filter_map(|step| Step::from_word(step.step_type.word())) {
+        slot.live.outstanding.answered(step);
+    }
+    if is_upgrade(steps) {
+        slot.live.not_asked_to_upgrade();
+    }
+}
+
 pub fn is_upgrade(steps: &StepsView) -> bool {
     holds(steps, StepType::UpgradeAgent)
 }

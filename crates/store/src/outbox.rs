@@ -6,6 +6,7 @@ use crate::{Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 use muster_domain::host::Effect;
 use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
 use std::collections::BTreeMap;
 
 /// Nothing is put off for so long: a clock that was ahead wrote it, and it shall not wait until the time comes again.
@@ -21,7 +22,8 @@ pub struct OutboxItem {
 }
 
 impl Store {
-    /// What is to be done by now, the longest waiting first.
+    /// What is to be done by now, the longest waiting first. An order that cannot be read, perhaps of a newer release, stays
+    /// where it is and keeps nobody else's waiting.
     pub async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Vec<OutboxItem>, StoreError> {
         let query = sqlx::query(
             "select id, effect, due_at, attempts, last_error from outbox
@@ -31,17 +33,12 @@ impl Store {
         .bind(i64::from(limit))
         .bind((now + LONGEST).as_microsecond());
         let rows = self.inner.readers.rows(query).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(OutboxItem {
-                    id: row.int(0)?,
-                    effect: sql::read_document("effect", row.text(1)?)?,
-                    due_at: row.time(2)?,
-                    attempts: row.int(3)?,
-                    last_error: row.text(4)?.to_owned(),
-                })
-            })
-            .collect()
+        let read = |row| {
+            item(row)
+                .inspect_err(|error| tracing::warn!(%error, "an order is left undone"))
+                .ok()
+        };
+        Ok(rows.iter().filter_map(read).collect())
     }
 
     /// When the next item is due, so that a worker knows how long to rest.
@@ -50,6 +47,16 @@ impl Store {
         let row = self.inner.readers.only_row(query).await?;
         row.maybe_time(0)
     }
+}
+
+fn item(row: &AnyRow) -> Result<OutboxItem, StoreError> {
+    Ok(OutboxItem {
+        id: row.int(0)?,
+        effect: sql::read_document("effect", row.text(1)?)?,
+        due_at: row.time(2)?,
+        attempts: row.int(3)?,
+        last_error: row.text(4)?.to_owned(),
+    })
 }
 
 /// Two effects with the same key are one: the later wish replaces the earlier.

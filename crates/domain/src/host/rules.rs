@@ -140,15 +140,17 @@ pub fn is_writing(host: &Host) -> bool {
 /// A late inventory of a host that is told to register again says nothing about what it registers as; one that
 /// arrives while the last tests run must not change what they are about.
 pub fn takes_inventory(host: &Host) -> bool {
-    matches!(host.phase, Phase::Discovery | Phase::InProgress)
+    !is_coming_back(host) && matches!(host.phase, Phase::Discovery | Phase::InProgress)
 }
 
-/// Other reports are kept as long as the host belongs to whom they were made for.
+/// Other reports are kept as long as the host belongs to whom they were made for. One that got lost on its way back may
+/// still answer what the last borrower's agent was asked.
 pub fn takes_reports(host: &Host) -> bool {
-    match part(host.phase) {
+    let has_registered = match part(host.phase) {
         Part::Binding | Part::Returning => false,
         Part::Discovery | Part::Preparing | Part::Writing | Part::Installed | Part::Stopped => true,
-    }
+    };
+    has_registered && !is_coming_back(host)
 }
 
 /// The tests of disk and images are made for a cluster; a late answer says nothing about a host that left it.

@@ -40,9 +40,7 @@ pub async fn cluster_create_as(
     cluster.id = id;
     let text = format!("Cluster {} was created.", cluster.name);
     let entry = cluster.entry("cluster_registration_succeeded", Severity::Info, text);
-    let row = cluster_commit(hub, cluster, vec![entry], ask.request_id).await?;
-    hub.mark_dirty(row.id);
-    Ok(row)
+    cluster_commit(hub, cluster, vec![entry], ask.request_id).await
 }
 
 fn new_cluster(hub: &Hub, wish: &CreateCluster, ask: &Ask) -> Result<Cluster, Error> {

@@ -425,6 +425,8 @@ pub async fn cluster_commit(
     let done = hub.store.commit(commit).await?;
     cluster.revision = done.clusters.first().copied().unwrap_or(cluster.revision + 1);
     let row = hub.keep_cluster(cluster);
+    // The feed takes it for known: nobody else would have it looked at.
+    hub.mark_dirty(row.id);
     hub.announce(done.seq);
     Ok(row)
 }

@@ -3,7 +3,7 @@
 use crate::Hub;
 use crate::error::Error;
 use crate::turn::Ask;
-use crate::usecase::cluster_look::{cluster_commit, cluster_look};
+use crate::usecase::cluster_look::cluster_commit;
 use muster_contract::v2::cluster_request::UpdateCluster;
 use muster_contract::v2::cluster_setting as wire;
 use muster_contract::v2::network as wire_network;
@@ -44,7 +44,13 @@ pub async fn cluster_update(
         Ok(proxy_news(cluster, &proxy).into_iter().collect())
     })
     .await?;
-    Ok(cluster_look(hub, id).await?.unwrap_or(changed))
+    Ok(looked_at(hub, changed).await)
+}
+
+/// As it is with what follows from its change. That is made, whatever becomes of the look.
+async fn looked_at(hub: &Hub, changed: Arc<Cluster>) -> Arc<Cluster> {
+    hub.caught_up(changed.id).await;
+    hub.index.cluster(changed.id).unwrap_or(changed)
 }
 
 /// Proxies may carry a password: that they changed is told, not what they are.
@@ -65,7 +71,7 @@ pub async fn cluster_add_hosts(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Ar
     })
     .await?;
     // Its hosts are judged by other measures from now on.
-    Ok(cluster_look(hub, id).await?.unwrap_or(changed))
+    Ok(looked_at(hub, changed).await)
 }
 
 /// Agents tried the virtual addresses: what they found is kept with the addresses.
@@ -75,10 +81,10 @@ pub async fn vips_verified(
     verified: &[VipVerification],
     ask: &Ask,
 ) -> Result<(), Error> {
-    let Some(before) = hub.index.cluster(id) else {
+    if hub.index.cluster(id).is_none() {
         return Ok(());
-    };
-    let after = cluster_change(hub, id, ask, |cluster| {
+    }
+    cluster_change(hub, id, ask, |cluster| {
         for found in verified {
             let put = |vips: &mut Vec<Vip>| {
                 vips.iter_mut()
@@ -93,11 +99,8 @@ pub async fn vips_verified(
         }
         Ok(Vec::new())
     })
-    .await?;
-    if after.revision != before.revision {
-        hub.mark_dirty(id);
-    }
-    Ok(())
+    .await
+    .map(drop)
 }
 
 /// Reads, changes and commits; again on fresh data as long as somebody else is faster.
@@ -515,7 +518,7 @@ pub async fn cluster_ignore(
         Ok(vec![cluster.entry("validations_ignored", Severity::Info, text)])
     })
     .await?;
-    Ok(cluster_look(hub, id).await?.unwrap_or(changed))
+    Ok(looked_at(hub, changed).await)
 }
 
 /// Changes to the install config are kept for the installation.

@@ -11,6 +11,7 @@ use crate::usecase::host_report::upgrade_started;
 use muster_contract::v2::step::StepsView;
 use muster_domain::HostKey;
 use muster_domain::host::{Event, Host};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub async fn host_poll(
@@ -36,8 +37,19 @@ pub async fn host_poll(
         return told(hub, steps::of(hub, &slot, &row, now), &slot, ask).await;
     }
     let (its_hub, its_ask, version) = (hub.clone(), ask.clone(), agent_version.map(str::to_owned));
-    let row =
-        carry::through(async move { checked_in(&its_hub, key, version.as_deref(), &its_ask).await }).await?;
+    let its_slot = slot.clone();
+    let row = carry::through(async move {
+        let row = checked_in(&its_hub, key, version.as_deref(), &its_ask).await;
+        if row.is_err() {
+            // Its checks did not run: the next poll finds the same reasons for them.
+            its_slot.live.skew.store(was_skew, Ordering::Relaxed);
+            if agent_stays {
+                its_slot.live.may_give_up_upgrading();
+            }
+        }
+        row
+    })
+    .await?;
     told(hub, steps::of(hub, &slot, &row, now), &slot, ask).await
 }
 
@@ -50,22 +62,25 @@ fn stranger(hub: &Hub, key: HostKey) -> Result<StepsView, Error> {
     Ok(steps::start_over())
 }
 
-/// That an agent is told to replace itself, and by what a host is installed, is worth a line of history.
-async fn told(hub: &Hub, steps: StepsView, slot: &Slot, ask: &Ask) -> Result<StepsView, Error> {
-    let (key, is_upgrade) = (slot.row().key(), steps::is_upgrade(&steps));
+/// That an agent is told to replace itself, and by what a host is installed, is worth a line of history. An agent that is
+/// not answered because there is none gets the same steps at its next poll.
+async fn told(hub: &Hub, steps: StepsView, slot: &Arc<Slot>, ask: &Ask) -> Result<StepsView, Error> {
+    let is_upgrade = steps::is_upgrade(&steps);
     let is_first = steps::is_install(&steps) && slot.row().installer_version != hub.settings.images.installer;
     if is_upgrade || is_first {
-        let (hub, ask) = (hub.clone(), ask.clone());
-        carry::through(async move {
-            if is_upgrade {
-                upgrade_started(&hub, key, &ask).await?;
+        let (hub, ask, slot) = (hub.clone(), ask.clone(), slot.clone());
+        return carry::through(async move {
+            let key = slot.row().key();
+            let noted = match is_upgrade {
+                true => upgrade_started(&hub, key, &ask).await,
+                false => installer_chosen(&hub, key, &ask).await,
+            };
+            if noted.is_err() {
+                steps::take_back(&slot, &steps);
             }
-            if is_first {
-                installer_chosen(&hub, key, &ask).await?;
-            }
-            Ok::<_, Error>(())
+            noted.map(|()| steps)
         })
-        .await?;
+        .await;
     }
     Ok(steps)
 }
@@ -86,7 +101,7 @@ async fn checked_in(
     key: HostKey,
     agent_version: Option<&str>,
     ask: &Ask,
-) -> Result<std::sync::Arc<Host>, Error> {
+) -> Result<Arc<Host>, Error> {
     hub.host_turn(key, Need::Reports, ask, |scene| {
         let mut decision = scene.next(&Event::CheckedIn)?;
         if let Some(version) = agent_version.filter(|version| !version.is_empty()) {

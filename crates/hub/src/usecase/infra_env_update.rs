@@ -2,13 +2,14 @@
 
 use crate::Hub;
 use crate::error::Error;
-use crate::turn::Ask;
+use crate::turn::{Ask, Need, Scene, Stored};
 use crate::usecase::infra_env_create::{
     agrees, cluster_of, fits_the_image, image_news, image_type, infra_env_commit, kernel_text, keys,
     override_text, put_proxy, token_key,
 };
 use crate::usecase::infra_env_edition::edition_name;
 use crate::usecase::infra_env_network::network_text;
+use futures_util::stream::{self, StreamExt};
 use muster_contract::v1::infra_env::{ChangeInfraEnv, InfraEnvSetting};
 use muster_contract::v2::infra_env::UpdateInfraEnv;
 use muster_domain::infra_env::InfraEnv;
@@ -17,6 +18,8 @@ use muster_domain::{ClusterId, InfraEnvId};
 use std::sync::Arc;
 
 const ATTEMPTS: usize = 16;
+/// Hosts judged at a time: they share a wait for the disk.
+const TOGETHER: usize = 64;
 
 pub async fn infra_env_update(
     hub: &Hub,
@@ -24,13 +27,38 @@ pub async fn infra_env_update(
     wish: &UpdateInfraEnv,
     ask: &Ask,
 ) -> Result<Arc<InfraEnv>, Error> {
+    let had_time_sources = hub.index.infra_env(id).map(|pool| pool.has_time_sources());
     let wish = wish.clone();
-    change(hub, id, ask, move |hub, infra_env| {
+    let changed = change(hub, id, ask, move |hub, infra_env| {
         apply(hub, infra_env, &wish)?;
         agrees(infra_env)?;
         fits_the_image(hub, infra_env)
     })
-    .await
+    .await?;
+    if had_time_sources != Some(changed.has_time_sources()) {
+        judge_free_hosts(hub, id);
+    }
+    Ok(changed)
+}
+
+/// Nobody else would judge them anew before they report something. There may be thousands: no answer waits for that.
+fn judge_free_hosts(hub: &Hub, id: InfraEnvId) {
+    let hub = hub.clone();
+    tokio::spawn(async move {
+        let hub = &hub;
+        let judge = async |key| {
+            if !hub.index.slot(key).is_some_and(|slot| slot.row().is_free()) {
+                return;
+            }
+            let measured = |scene: &Scene<'_>| scene.measured(scene.unchanged(), Stored::new());
+            match hub.host_turn(key, Need::Reports, &Ask::hub(), measured).await {
+                Ok(_) | Err(Error::Missing { .. }) => {}
+                Err(error) => tracing::warn!(host = %key, %error, "a free host is shown as it was"),
+            }
+        };
+        let hosts = stream::iter(hub.index.hosts_of_infra_env(id));
+        hosts.for_each_concurrent(TOGETHER, judge).await;
+    });
 }
 
 /// Changes what an update cannot change.

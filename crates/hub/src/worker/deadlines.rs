@@ -82,8 +82,8 @@ async fn turn(hub: &Hub, key: HostKey) -> Result<bool, Error> {
             hub.resting.hosts.worked(&key);
             hub.remind(&slot);
         }
-        Err(_) => {
-            let again = hub.resting.hosts.failed(key, hub.now());
+        Err(error) => {
+            let again = hub.resting.hosts.failed(key, hub.now(), error);
             hub.agenda.add(again.as_microsecond(), key);
         }
     }

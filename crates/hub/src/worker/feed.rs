@@ -5,7 +5,7 @@ use super::pass::{Failed, Pass};
 use crate::Hub;
 use crate::error::Error;
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
-use muster_store::{Change, ChangeKind, ChangeOp, StoreError};
+use muster_store::{Change, ChangeKind, ChangeOp};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub async fn have(hub: &Hub, changes: &[Change]) -> Result<(), Error> {
         return Ok(());
     }
     match pass(hub, missed).await.map_err(Error::from) {
-        Err(error @ Error::Store(StoreError::Unavailable(_))) => Err(error),
+        Err(error) if error.is_unavailable() => Err(error),
         Err(error) => {
             tracing::warn!(%error, "the feed goes on without a row that cannot be read");
             Ok(())
@@ -84,6 +84,9 @@ async fn pass(hub: &Hub, missed: Vec<Subject>) -> Result<i64, Failed> {
     let _turn = hub.feed_turn.lock().await;
     let mut pass = Pass::default();
     for subject in missed {
+        if pass.is_hopeless() {
+            break;
+        }
         let done = follow(hub, subject, None).await;
         settle(hub, subject, done, &mut pass);
     }
@@ -115,7 +118,7 @@ async fn pass(hub: &Hub, missed: Vec<Subject>) -> Result<i64, Failed> {
 fn settle(hub: &Hub, subject: Subject, done: Result<bool, Error>, pass: &mut Pass) {
     match &done {
         Ok(_) => hub.resting.changes.worked(&subject),
-        Err(_) => drop(hub.resting.changes.failed(subject, hub.now())),
+        Err(error) => drop(hub.resting.changes.failed(subject, hub.now(), error)),
     }
     pass.note(subject, done);
 }

@@ -47,8 +47,8 @@ pub async fn once(hub: &Hub) -> Result<usize, Failed> {
         let done = due(hub, id).await;
         match &done {
             Ok(_) => hub.resting.limits.worked(&id),
-            Err(_) => {
-                let again = hub.resting.limits.failed(id, hub.now());
+            Err(error) => {
+                let again = hub.resting.limits.failed(id, hub.now(), error);
                 hub.cluster_agenda.add(again.as_microsecond(), id);
             }
         }

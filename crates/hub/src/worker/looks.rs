@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Nobody should wait longer than this for a look that could begin.
 const LONGEST_REST: Duration = Duration::from_secs(1);
+/// A cluster whose rest is over may be in somebody else's hands.
+const SHORTEST_RETRY: Duration = Duration::from_millis(100);
 
 pub async fn run(hub: Hub) {
     loop {
@@ -25,10 +27,10 @@ pub async fn run(hub: Hub) {
             (started.elapsed() * 7).min(LONGEST_REST)
         };
         tokio::time::sleep(rest).await;
-        let retry = hub.behind.rests.next(hub.now());
+        let retry = hub.behind.rests.next(hub.now()).unwrap_or(PULSE);
         tokio::select! {
             () = hub.behind.bell.notified() => {}
-            () = tokio::time::sleep(retry.unwrap_or(PULSE).min(PULSE)) => {}
+            () = tokio::time::sleep(retry.clamp(SHORTEST_RETRY, PULSE)) => {}
         }
     }
 }
@@ -68,11 +70,15 @@ pub async fn catch_up(hub: &Hub, id: ClusterId) -> Result<bool, Error> {
     let Some(look) = Look::begin(hub, id) else {
         return Ok(false);
     };
-    match cluster_look(hub, id).await? {
-        Some(_) => look.worked(),
-        None => {
+    match cluster_look(hub, id).await {
+        Ok(Some(_)) => look.worked(),
+        Ok(None) => {
             look.worked();
             hub.behind.forget(id);
+        }
+        Err(error) => {
+            look.failed(&error);
+            return Err(error);
         }
     }
     Ok(true)

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Nothing rests longer than this.
 const LONGEST: SignedDuration = SignedDuration::from_mins(5);
-/// When so many failed and none worked, it is not their fault: the database is away, and the rest need not wait for it.
+/// When the database was not there for so many in a row, the rest need not wait for it as well.
 const HOPELESS: usize = 3;
 
 /// What failed, and when it is tried again: after 1, 2, 4 … seconds.
@@ -41,13 +41,23 @@ impl<K: Ord> Rests<K> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It rests; says until when.
-    pub fn failed(&self, key: K, now: Timestamp) -> Timestamp {
+    /// It rests; says until when. That the database is away is not its fault: it is tried again as soon as that may be over.
+    pub fn failed(&self, key: K, now: Timestamp, error: &Error) -> Timestamp {
+        self.rest(key, now, !error.is_unavailable())
+    }
+
+    /// The same for work that ended without an error to tell.
+    pub fn broke(&self, key: K, now: Timestamp) -> Timestamp {
+        self.rest(key, now, true)
+    }
+
+    fn rest(&self, key: K, now: Timestamp, counts: bool) -> Timestamp {
         let mut all = self.lock();
         let failures = all.get(&key).map_or(0, |rest| rest.failures);
-        let pause = SignedDuration::from_secs(1 << failures.min(9)).min(LONGEST);
+        let doublings = if counts { failures.min(9) } else { 0 };
+        let pause = SignedDuration::from_secs(1 << doublings).min(LONGEST);
         let until = now.checked_add(pause).unwrap_or(now);
-        let failures = failures.saturating_add(1);
+        let failures = failures.saturating_add(u32::from(counts));
         all.insert(key, Rest { failures, until });
         until
     }
@@ -93,11 +103,19 @@ impl<K: Ord> Rests<K> {
 pub struct Pass {
     done: usize,
     failed: Option<Failed>,
+    /// For how many in a row the database was not there.
+    in_vain: usize,
 }
 
 impl Pass {
     /// `Ok(true)` is work that was done, `Ok(false)` that there was none.
     pub fn note(&mut self, what: impl fmt::Display, result: Result<bool, Error>) {
+        match &result {
+            Err(error) if error.is_unavailable() => self.in_vain += 1,
+            // It says nothing about the database: nobody had to ask it.
+            Ok(false) => {}
+            Ok(true) | Err(_) => self.in_vain = 0,
+        }
         match (result, &mut self.failed) {
             (Ok(did), _) => self.done += usize::from(did),
             (Err(error), None) => {
@@ -105,20 +123,22 @@ impl Pass {
                 let others = 0;
                 self.failed = Some(Failed { what, others, error });
             }
-            (Err(error), Some(failed)) => {
-                tracing::warn!(%what, %error, "a worker failed here as well");
+            (Err(mut error), Some(failed)) => {
                 failed.others += 1;
+                let mut what = what.to_string();
+                // That the database is away is what whoever asked must know first.
+                if error.is_unavailable() && !failed.error.is_unavailable() {
+                    std::mem::swap(&mut error, &mut failed.error);
+                    std::mem::swap(&mut what, &mut failed.what);
+                }
+                tracing::warn!(%what, %error, "a worker failed here as well");
             }
         }
     }
 
     /// Going on would only mean to wait for the same again.
     pub fn is_hopeless(&self) -> bool {
-        self.done == 0
-            && self
-                .failed
-                .as_ref()
-                .is_some_and(|failed| failed.others + 1 >= HOPELESS)
+        self.in_vain >= HOPELESS
     }
 
     /// How much was done, or what of it failed.
@@ -161,59 +181,91 @@ impl From<Failed> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_store::StoreError;
 
     fn noon() -> Timestamp {
         Timestamp::from_second(1_800_000_000).unwrap()
     }
 
-    fn broken() -> Result<bool, Error> {
-        Err(Error::BadReport("it is broken".into()))
+    fn broken() -> Error {
+        Error::BadReport("it is broken".into())
+    }
+
+    fn away() -> Error {
+        StoreError::closed().into()
     }
 
     #[test]
     fn who_fails_rests_longer_each_time_and_not_for_ever() {
         let rests = Rests::default();
-        let pauses = (0..12).map(|_| rests.failed("a", noon()).duration_since(noon()).as_secs());
-        let pauses: Vec<_> = pauses.collect();
+        let fail = || {
+            rests
+                .failed("a", noon(), &broken())
+                .duration_since(noon())
+                .as_secs()
+        };
+        let pauses: Vec<_> = (0..12).map(|_| fail()).collect();
         assert_eq!(pauses[..5], [1, 2, 4, 8, 16]);
         assert_eq!(pauses[9..], [300, 300, 300]);
         assert!(rests.is_resting(&"a", noon()) && !rests.is_resting(&"b", noon()));
         assert_eq!(rests.next(noon()), Some(Duration::from_secs(300)));
         assert_eq!(rests.over(noon() + LONGEST), ["a"]);
         rests.worked(&"a");
-        assert_eq!(rests.failed("a", noon()).duration_since(noon()).as_secs(), 1);
+        assert_eq!(fail(), 1);
+    }
+
+    #[test]
+    fn a_database_that_is_away_makes_nobody_rest_longer() {
+        let rests = Rests::default();
+        let fail = |error| rests.failed("a", noon(), &error).duration_since(noon()).as_secs();
+        assert_eq!([fail(broken()), fail(broken())], [1, 2]);
+        assert_eq!([fail(away()), fail(away()), fail(away())], [1, 1, 1]);
+        assert_eq!(fail(broken()), 4, "what it failed at by itself is not forgotten");
     }
 
     #[test]
     fn a_clock_that_is_set_back_makes_nobody_rest_longer() {
         let rests = Rests::default();
-        rests.failed("a", noon());
+        rests.broke("a", noon());
         assert!(!rests.is_resting(&"a", noon() - SignedDuration::from_hours(2)));
     }
 
     #[test]
-    fn a_pass_goes_on_after_a_failure_and_names_the_first() {
+    fn a_pass_goes_on_after_failures_however_many_and_names_the_first() {
         let mut pass = Pass::default();
-        pass.note("one", broken());
-        pass.note("two", Ok(true));
-        for _ in 0..9 {
-            pass.note("three", broken());
+        for what in ["one", "two", "three", "four"] {
+            pass.note(what, Err(broken()));
+            assert!(!pass.is_hopeless(), "{what}");
         }
-        assert!(!pass.is_hopeless(), "one worked");
         assert_eq!(
             pass.end().unwrap_err().to_string(),
-            "one: it is broken (and 9 more)"
+            "one: it is broken (and 3 more)"
         );
     }
 
     #[test]
-    fn a_pass_in_which_everything_fails_is_given_up() {
+    fn a_pass_is_given_up_when_the_database_goes_away_in_the_middle_of_it() {
         let mut pass = Pass::default();
-        pass.note("nothing", Ok(false));
-        pass.note("one", broken());
-        pass.note("two", broken());
-        assert!(!pass.is_hopeless());
-        pass.note("three", broken());
+        pass.note("one", Ok(true));
+        pass.note("two", Err(away()));
+        pass.note("three", Err(away()));
+        pass.note("four", Err(broken()));
+        pass.note("five", Err(away()));
+        pass.note("six", Err(away()));
+        assert!(!pass.is_hopeless(), "it answered in between");
+        pass.note("nothing to do", Ok(false));
+        pass.note("seven", Err(away()));
         assert!(pass.is_hopeless());
+        assert!(Error::from(pass.end().unwrap_err()).is_unavailable());
+    }
+
+    #[test]
+    fn a_database_that_is_away_is_told_before_what_is_broken() {
+        let mut pass = Pass::default();
+        pass.note("one", Err(broken()));
+        pass.note("two", Err(away()));
+        let failed = pass.end().unwrap_err();
+        assert!(failed.to_string().starts_with("two: "), "{failed}");
+        assert!(Error::from(failed).is_unavailable());
     }
 }

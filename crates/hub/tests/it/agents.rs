@@ -61,8 +61,12 @@ async fn events(door: &Door, pool: Uuid, name: &str) -> usize {
 }
 
 async fn wanting() -> (Door, Clock) {
+    wanting_at(Place::new().await).await
+}
+
+async fn wanting_at(place: Place) -> (Door, Clock) {
     let clock = Clock::manual(Timestamp::from_second(1_800_000_000).unwrap());
-    let door = Door::with(Place::new().await, clock.clone(), |settings| {
+    let door = Door::with(place, clock.clone(), |settings| {
         settings.checks.wanted_agent = Some(WANTED.into());
     })
     .await;
@@ -90,6 +94,51 @@ async fn an_agent_that_cannot_be_replaced_is_left_alone_and_its_host_can_be_used
     assert_eq!(finding(&seen, "compatible-agent"), "success", "{seen}");
     let cluster = door.cluster("alpha").await;
     assert_eq!(door.bind(pool, id, cluster).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn steps_of_an_answer_that_failed_are_handed_out_with_the_next() {
+    let (door, _) = wanting_at(Place::on_disk().await).await;
+    let pool = door.infra_env("pool").await;
+    let id = Uuid::from_u128(1);
+    register(&door, pool, id, "mirror.example.com/agent:old").await;
+    door.break_writes().await;
+    let answer = door
+        .get(&format!("{V2}/infra-envs/{pool}/hosts/{id}/instructions"))
+        .await;
+    assert!(answer.status.is_server_error(), "{}", answer.text);
+    door.mend_writes().await;
+    // It was never asked: it is asked as often as any other.
+    let failed = json!({ "agent_image": WANTED, "result": "failure" });
+    for _ in 0..3 {
+        assert_eq!(steps(&door, pool, id).await, ["upgrade-agent"]);
+        reply(&door, pool, id, "upgrade-agent", 0, failed.clone()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_is_found_wrong_while_nothing_can_be_written_is_told_by_the_next_poll() {
+    let clock = Clock::manual(Timestamp::from_second(1_800_000_000).unwrap());
+    let door = Door::at(Place::on_disk().await, clock.clone()).await;
+    let pool = door.infra_env("pool").await;
+    let id = door.worker(pool, 1).await;
+    let poll = async |ahead: i64| {
+        let time = clock.now().as_second() + ahead;
+        let path = format!("{V2}/infra-envs/{pool}/hosts/{id}/instructions?timestamp={time}");
+        door.get(&path).await.status
+    };
+    assert_eq!(poll(0).await, StatusCode::OK);
+    door.break_writes().await;
+    assert!(poll(7200).await.is_server_error());
+    door.mend_writes().await;
+    assert_eq!(poll(7200).await, StatusCode::OK);
+    assert_eq!(
+        finding(
+            &host(&door, pool, id).await,
+            "time-synced-between-host-and-service"
+        ),
+        "failure"
+    );
 }
 
 #[tokio::test]

@@ -1,11 +1,13 @@
 //! Whoever changed something reads what follows from it, though no worker has run since.
 
-use crate::door::{Answer, Door, V1, V2};
+use crate::door::{Answer, Door, V1, V2, inventory};
 use crate::place::Place;
+use crate::world::World;
 use axum::http::{Method, StatusCode};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use muster_hub::Clock;
 use serde_json::{Value, json};
+use std::time::Duration;
 use uuid::Uuid;
 
 struct Lent {
@@ -18,8 +20,12 @@ struct Lent {
 impl Lent {
     /// A cluster and a free host, everything looked at.
     async fn new() -> Self {
+        Self::at(Place::new().await).await
+    }
+
+    async fn at(place: Place) -> Self {
         let clock = Clock::manual(Timestamp::from_second(1_800_000_000).unwrap());
-        let door = Door::at(Place::new().await, clock).await;
+        let door = Door::at(place, clock).await;
         let (pool, cluster) = (door.infra_env("pool").await, door.cluster("alpha").await);
         let host = door.worker(pool, 1).await;
         door.settle().await;
@@ -147,4 +153,133 @@ async fn another_hub_on_the_same_database_shows_what_follows_as_well() {
         assert_eq!(there.body[field], here.body[field], "{field}");
     }
     assert_eq!(there.body["hosts"][0]["status"], here.body["hosts"][0]["status"]);
+}
+
+#[tokio::test]
+async fn reads_after_each_other_change_show_what_follows_from_it_as_well() {
+    let lent = Lent::new().await;
+    lent.change(true).await;
+    lent.door.settle().await;
+    let cluster = format!("{V2}/clusters/{}", lent.cluster);
+    let manifests = format!("{cluster}/manifests");
+    let ignition = format!("{V1}/clusters/{}/ignition/worker", lent.cluster);
+    let manifest = json!({ "folder": "manifests", "file_name": "a.yaml", "content": "YTogMQo=" });
+    let other = json!({ "folder": "manifests", "file_name": "a.yaml", "updated_content": "YTogMgo=" });
+    let deeds = [
+        (Method::PATCH, lent.path(), Some(json!({ "host_role": "worker" }))),
+        (
+            Method::PATCH,
+            cluster.clone(),
+            Some(json!({ "network_type": "Calico" })),
+        ),
+        (Method::POST, manifests.clone(), Some(manifest)),
+        (Method::PATCH, manifests.clone(), Some(other)),
+        (
+            Method::DELETE,
+            format!("{manifests}?folder=manifests&file_name=a.yaml"),
+            None,
+        ),
+        (
+            Method::PUT,
+            ignition.clone(),
+            Some(json!({ "ignition": { "version": "3.2.0" } })),
+        ),
+        (Method::DELETE, ignition, None),
+        (
+            Method::PUT,
+            format!("{cluster}/ignored-validations"),
+            Some(json!({ "host_validation_ids": r#"["all"]"# })),
+        ),
+        (Method::DELETE, lent.path(), None),
+    ];
+    for (method, path, body) in deeds {
+        let done = lent.door.ask(method.clone(), &path, body.as_ref()).await;
+        assert!(done.status.is_success(), "{method} {path}: {}", done.text);
+        let reads = ["cluster", "clusters", "hosts of the cluster", "why the cluster"];
+        let mut at_once = Vec::new();
+        for what in reads {
+            at_once.push(lent.read(what).await.text);
+        }
+        lent.door.settle().await;
+        for (what, before) in reads.into_iter().zip(at_once) {
+            assert_eq!(before, lent.read(what).await.text, "{what} after {method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn reads_in_the_middle_of_an_installation_show_what_was_just_told() {
+    let three = [0, 1, 2];
+    let mut world = World::with_machines(500, 3, &[]).await;
+    let cluster = world.ready_cluster("alpha", &three).await;
+    world.install(cluster).await;
+    world.until_stage(1, "Installing", 60).await;
+    let progress = format!("{}/progress", world.host_path(1));
+    let path = format!("{V2}/clusters/{cluster}");
+    let told = json!({ "current_stage": "Writing image to disk" });
+    let (status, body) = world.call("PUT", &progress, Some(told)).await;
+    assert_eq!(status, 200, "{body}");
+    let (_, at_once) = world.call("GET", &path, None).await;
+    world.settle().await;
+    assert_eq!(at_once, world.call("GET", &path, None).await.1);
+
+    world.until_cluster(cluster, "installed", 120).await;
+    assert_eq!(world.act(cluster, "allow-add-hosts").await.0, 202);
+    let (_, at_once) = world.call("GET", &path, None).await;
+    world.settle().await;
+    assert_eq!(at_once, world.call("GET", &path, None).await.1);
+}
+
+#[tokio::test]
+async fn a_change_is_made_though_what_follows_from_it_cannot_be_found_out_and_is_looked_at_later() {
+    let lent = Lent::at(Place::on_disk().await).await;
+    lent.change(true).await;
+    lent.door.settle().await;
+    let rename = async |from: &str, to: &str| {
+        let text = format!("alter table {from} rename to {to}");
+        lent.door.tamper(&text, &text).await;
+    };
+    rename("host_reports", "away").await;
+    let path = format!("{V2}/clusters/{}/ignored-validations", lent.cluster);
+    let wish = json!({ "host_validation_ids": r#"["all"]"# });
+    let answer = lent.door.ask(Method::PUT, &path, Some(&wish)).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    assert_eq!(lent.door.hub.looks_waiting(), 1);
+    rename("away", "host_reports").await;
+    lent.door.hub.clock.advance(SignedDuration::from_secs(2));
+    lent.door.settle().await;
+    assert_eq!(lent.door.hub.looks_waiting(), 0);
+}
+
+#[tokio::test]
+async fn free_hosts_are_judged_anew_when_their_pool_gets_its_first_time_server() {
+    let door = Door::open().await;
+    let pool = door.infra_env("pool").await;
+    let host = Uuid::from_u128(1);
+    door.register(pool, host).await;
+    let path = format!("{V2}/infra-envs/{pool}/hosts/{host}");
+    let body = json!({ "step_type": "inventory", "step_id": "inventory-1", "exit_code": 0,
+        "output": inventory(1).to_string(), "error": "" });
+    assert_eq!(
+        door.post(&format!("{path}/instructions"), body).await.status,
+        StatusCode::NO_CONTENT
+    );
+    let is_checked = async || {
+        let found = door.get(&path).await.body["validations_info"].to_string();
+        found.contains("ntp-synced")
+    };
+    assert!(!is_checked().await);
+    let wish = json!({ "additional_ntp_sources": "clock.example.com" });
+    let changed = door
+        .ask(Method::PATCH, &format!("{V2}/infra-envs/{pool}"), Some(&wish))
+        .await;
+    assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.text);
+    let judged = async {
+        while !is_checked().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), judged)
+        .await
+        .unwrap();
 }

@@ -200,6 +200,23 @@ impl Door {
         self.place.tamper(sqlite, postgres).await;
     }
 
+    /// From now on every commit fails; each counts its changes here.
+    pub async fn break_writes(&self) {
+        self.tamper(
+            "create trigger fault before update on counters begin select raise(rollback, 'injected'); end",
+            "create function fault() returns trigger language plpgsql as $$
+             begin raise exception 'injected' using errcode = '53100'; end $$;
+             create constraint trigger fault after update on counters deferrable initially deferred
+             for each row execute function fault()",
+        )
+        .await;
+    }
+
+    pub async fn mend_writes(&self) {
+        self.tamper("drop trigger fault", "drop trigger fault on counters")
+            .await;
+    }
+
     /// Does what the workers would do now.
     pub async fn settle(&self) {
         worker::settle(&self.hub).await.unwrap();

@@ -1,7 +1,8 @@
 //! The feed is never ahead of what the same hub shows: whoever is woken by it reads once, and is not told again.
 
 use crate::door::{Door, V1, V2};
-use muster_hub::worker;
+use crate::place::Place;
+use muster_hub::{Clock, worker};
 
 async fn clusters_listed(door: &Door) -> String {
     door.get(&format!("{V2}/clusters")).await.text
@@ -43,4 +44,22 @@ async fn what_never_got_through_to_memory_is_taken_over_by_the_hub_itself() {
     let cluster = door.cluster("alpha").await.to_string();
     worker::feed::catch_up(&late.hub).await.unwrap();
     assert!(clusters_listed(&late).await.contains(&cluster));
+}
+
+#[tokio::test]
+async fn rows_that_nobody_can_read_do_not_end_the_feed_for_what_comes_after_them() {
+    let door = Door::at(Place::on_disk().await, Clock::System).await;
+    let late = door.blind().await;
+    let pool = door.infra_env("pool").await;
+    worker::feed::catch_up(&late.hub).await.unwrap();
+    for number in 1..=4 {
+        door.worker(pool, number).await;
+    }
+    let rubbish = "update hosts set doc = 'rubbish'";
+    door.tamper(rubbish, rubbish).await;
+    let cluster = door.cluster("alpha").await.to_string();
+    worker::feed::catch_up(&late.hub).await.unwrap_err();
+    assert!(clusters_listed(&late).await.contains(&cluster));
+    let told = late.get(&format!("{V1}/changes")).await;
+    assert!(told.text.contains(&cluster), "{}", told.text);
 }

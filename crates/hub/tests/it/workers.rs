@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
 use muster_hub::worker::{deadlines, looks};
 use muster_hub::{Clock, Hub};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// So many that it matters in which order they come.
@@ -62,6 +63,31 @@ async fn a_cluster_whose_look_fails_keeps_no_other_waiting_and_is_tried_again_la
 }
 
 #[tokio::test]
+async fn a_cluster_whose_reader_failed_to_look_at_it_is_looked_at_by_the_worker() {
+    let door = open().await;
+    let hub = &door.hub;
+    let id = ClusterId(door.cluster("alpha").await);
+    door.settle().await;
+    break_cluster(hub, id);
+    let worker = tokio::spawn(looks::run(hub.clone()));
+    // Taken before the worker wakes up, which therefore finds nothing to do.
+    hub.mark_dirty(id);
+    looks::catch_up(hub, id).await.unwrap_err();
+    mend_cluster(hub, id).await;
+    hub.clock.advance(SignedDuration::from_secs(2));
+    let looked_at = async {
+        while hub.looks_waiting() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    // By itself the worker stirs once a minute.
+    tokio::time::timeout(Duration::from_secs(30), looked_at)
+        .await
+        .unwrap();
+    worker.abort();
+}
+
+#[tokio::test]
 async fn a_worker_shows_which_cluster_it_fails_at() {
     let door = open().await;
     let id = ClusterId(door.cluster("alpha").await);
@@ -78,7 +104,7 @@ async fn a_worker_shows_which_cluster_it_fails_at() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(30), shown)
+    tokio::time::timeout(Duration::from_secs(30), shown)
         .await
         .unwrap();
     worker.abort();

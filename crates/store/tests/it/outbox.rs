@@ -13,6 +13,7 @@ crate::on_both!(
     a_failed_effect_comes_back_later,
     an_effect_of_a_clock_that_was_ahead_is_due_when_the_clock_is_right_again,
     a_wish_renewed_while_being_worked_on_is_kept,
+    an_effect_that_cannot_be_read_keeps_no_other_waiting,
 );
 
 fn finish(host: HostKey) -> Effect {
@@ -108,4 +109,14 @@ async fn a_wish_renewed_while_being_worked_on_is_kept(place: &Place) {
         .await
         .unwrap();
     assert_eq!(effects(&store, at(1)).await, [new]);
+}
+
+async fn an_effect_that_cannot_be_read_keeps_no_other_waiting(place: &Place) {
+    let store = place.open().await;
+    wish(&store, at(0), &[finish(key())]).await;
+    place.tamper("update outbox set effect = 'rubbish'").await;
+    let good = finish(key());
+    wish(&store, at(1), std::slice::from_ref(&good)).await;
+    assert_eq!(effects(&store, at(1)).await, [good]);
+    assert_eq!(place.count("outbox").await, 2, "it is not lost");
 }

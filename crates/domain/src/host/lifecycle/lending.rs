@@ -10,7 +10,7 @@ use crate::journal::Severity;
 use crate::refusal::Refused;
 
 /// Reports that speak of the cluster or were made on its behalf.
-const TENANT_REPORTS: [Report; 9] = [
+pub(super) const TENANT_REPORTS: [Report; 9] = [
     Report::Inventory,
     Report::Connectivity,
     Report::NtpSources,
@@ -127,7 +127,7 @@ pub(super) fn unbind(host: &Host, around: &Around<'_>) -> Result<Decision, Refus
         | Phase::PrepareFailed
         | Phase::Installing
         | Phase::InProgress
-        | Phase::BootFix => return Err(installing(host)),
+        | Phase::BootFix => return Err(installing(host, around)),
         Phase::Resetting => return Err(resetting(host)),
         Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => {
             return Err(not_lent(host));
@@ -177,7 +177,7 @@ pub(super) fn reclaim(host: &Host, around: &Around<'_>) -> Result<Decision, Refu
         | Phase::PrepareFailed
         | Phase::Installing
         | Phase::InProgress
-        | Phase::BootFix => return Err(installing(host)),
+        | Phase::BootFix => return Err(installing(host, around)),
         Phase::Resetting => return Err(resetting(host)),
         Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => {
             return Err(not_lent(host));
@@ -405,11 +405,17 @@ fn not_lent(host: &Host) -> Refused {
     )
 }
 
-fn installing(host: &Host) -> Refused {
+fn installing(host: &Host, around: &Around<'_>) -> Refused {
+    // A cluster that runs has no installation of its own that could be cancelled.
+    let joins = around.cluster.as_ref().is_some_and(|cluster| cluster.adds_hosts);
     Refused::conflict(
         "host-is-installing",
         format!("{} is being installed ({}).", host.name(), host.status().word()),
-        "Cancel the installation of its cluster first.",
+        if joins {
+            "Reset the host or delete it: either stops its installation."
+        } else {
+            "Cancel the installation of its cluster first."
+        },
     )
 }
 

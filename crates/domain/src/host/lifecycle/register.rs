@@ -65,10 +65,12 @@ fn fresh_start(host: &Host, agent_version: &str, around: &Around<'_>, why: &'sta
     draft.host.logs = Logs::default();
     draft.host.gates = Gates::default();
     draft.host.digest = super::super::Digest::default();
-    draft.forget.extend(STALE_AFTER_BOOT);
     if rules::is_coming_back(host) {
-        // Whatever was written on it on its way, nothing of it reaches the next borrower.
+        // Whatever was written on it or reported on its way, nothing of it reaches the next borrower.
         lending::clear(&mut draft.host);
+        draft.forget.extend(lending::TENANT_REPORTS);
+    } else {
+        draft.forget.extend(STALE_AFTER_BOOT);
     }
     if let Some(returned) = draft.host.returning.take() {
         let mut receipt = draft

@@ -199,11 +199,7 @@ async fn update(
     ask: Ask,
     Json(wish): Json<UpdateCluster>,
 ) -> Result<Response, Problem> {
-    let mut cluster = cluster_update(&hub, ClusterId(id), &wish, &ask).await?;
-    // What follows from the change is part of its answer.
-    if hub.caught_up(cluster.id).await {
-        cluster = find(&hub, id)?;
-    }
+    let cluster = cluster_update(&hub, ClusterId(id), &wish, &ask).await?;
     let members = members(&hub, cluster.id).await?;
     Ok(json(
         StatusCode::CREATED,

@@ -4,6 +4,7 @@ use super::{THREE, boot_home};
 use crate::world::{V1, V2, World};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use muster_domain::host::Phase;
 use serde_json::{Value, json};
 use std::io::Read;
 use uuid::Uuid;
@@ -552,9 +553,21 @@ async fn write_on(world: &mut World, machine: usize) -> Vec<(String, u16)> {
     answers
 }
 
-/// Nobody gets anything onto a host in this state.
-async fn keeps_shut(world: &mut World, machine: usize, state: &str) {
+/// The phases in which somebody tried to write on a host.
+type Tried = Vec<Phase>;
+
+/// The first only data of older releases has, and the second ends in the moment in which it begins.
+const PASSED_BY: [Phase; 2] = [Phase::Resetting, Phase::PrepareFailed];
+
+fn is_in(world: &World, machine: usize, state: &str, tried: &mut Tried) {
     assert_eq!(world.host_status(machine), state);
+    let host = world.hub.index.host(world.key(machine)).expect("registered");
+    tried.push(host.phase);
+}
+
+/// Nobody gets anything onto a host in this state.
+async fn keeps_shut(world: &mut World, machine: usize, state: &str, tried: &mut Tried) {
+    is_in(world, machine, state, tried);
     let before = stored(world, machine).await;
     let answers = write_on(world, machine).await;
     // Whoever takes away what is not there, or chooses what is chosen, changes nothing.
@@ -566,8 +579,8 @@ async fn keeps_shut(world: &mut World, machine: usize, state: &str) {
 }
 
 /// Whoever gets it next may write on it, and all of that goes when it comes back.
-async fn takes_settings(world: &mut World, machine: usize, state: &str) {
-    assert_eq!(world.host_status(machine), state);
+async fn takes_settings(world: &mut World, machine: usize, state: &str, tried: &mut Tried) {
+    is_in(world, machine, state, tried);
     let answers = write_on(world, machine).await;
     assert!(
         answers[..3].iter().all(|(_, status)| *status < 300),
@@ -578,56 +591,149 @@ async fn takes_settings(world: &mut World, machine: usize, state: &str) {
 
 #[tokio::test]
 async fn nothing_is_left_of_what_was_written_in_any_state_of_a_host_by_any_way() {
+    let mut tried = Tried::new();
+    lent_and_returned(&mut tried).await;
+    stopped_and_failed(&mut tried).await;
+    for phase in Phase::ALL {
+        assert_ne!(
+            tried.contains(&phase),
+            PASSED_BY.contains(&phase),
+            "{phase:?} was tried: {tried:?}"
+        );
+    }
+}
+
+async fn lent_and_returned(tried: &mut Tried) {
+    let four = [0, 1, 2, 3];
     let mut world = World::empty(408).await;
-    pool(&mut world, &THREE).await;
+    pool(&mut world, &four).await;
     let cluster = tenant(&mut world).await;
-    keeps_what_is_right(&mut world, cluster).await;
+    keeps_what_is_right(&mut world, cluster, tried).await;
 
     // Installed, and taken back by each way.
     world.install(cluster).await;
     world.until_host(1, "preparing-for-installation", 10).await;
-    keeps_shut(&mut world, 1, "preparing-for-installation").await;
+    keeps_shut(&mut world, 1, "preparing-for-installation", tried).await;
     world.until_stage(1, "Writing image to disk", 60).await;
-    keeps_shut(&mut world, 1, "installing-in-progress").await;
+    keeps_shut(&mut world, 1, "installing-in-progress", tried).await;
     world.until_cluster(cluster, "installed", 120).await;
     world.run_for(jiff::SignedDuration::from_mins(10)).await;
-    keeps_shut(&mut world, 1, "installed").await;
-    assert_eq!(world.unbind(0).await, 200);
-    keeps_shut(&mut world, 0, "unbinding-pending-user-action").await;
+    keeps_shut(&mut world, 1, "installed", tried).await;
+
+    assert_eq!(world.act(cluster, "allow-add-hosts").await.0, 202);
+    assert_eq!(world.bind_to(3, cluster).await.0, 200);
+    world.until_host(3, "known", 15).await;
+    plant_as(&mut world, 3, "worker").await;
+    world.until_host(3, "known", 15).await;
+    assert_eq!(world.host_act(3, "install").await.0, 202);
+    world.until_host(3, "added-to-existing-cluster", 60).await;
+    keeps_shut(&mut world, 3, "added-to-existing-cluster", tried).await;
+
+    for machine in [0, 3] {
+        assert_eq!(world.unbind(machine).await, 200);
+        keeps_shut(&mut world, machine, "unbinding-pending-user-action", tried).await;
+    }
     for machine in [1, 2] {
         assert_eq!(world.reclaim(machine).await.0, 202);
-        keeps_shut(&mut world, machine, "reclaiming").await;
+        keeps_shut(&mut world, machine, "reclaiming", tried).await;
         world.start_reclaim(machine);
     }
     world.until_host(1, "reclaiming-rebooting", 30).await;
-    keeps_shut(&mut world, 1, "reclaiming-rebooting").await;
+    keeps_shut(&mut world, 1, "reclaiming-rebooting", tried).await;
     world.until_host(1, "known-unbound", 30).await;
-    boot_home(&mut world, &[0, 2]).await;
+    boot_home(&mut world, &[0, 2, 3]).await;
+    nothing_is_left(&mut world, &four).await;
+    the_next_tenant_finds_nothing(&mut world, &THREE).await;
+}
+
+/// Installations that end before they are done.
+async fn stopped_and_failed(tried: &mut Tried) {
+    let mut world = World::empty(409).await;
+    pool(&mut world, &THREE).await;
+    let cluster = tenant(&mut world).await;
+    // One that is still tested keeps the others waiting.
+    world.lost.push((Some(2), "instructions"));
+    world.install(cluster).await;
+    world.until_host(0, "preparing-successful", 10).await;
+    keeps_shut(&mut world, 0, "preparing-successful", tried).await;
+    world.lost = vec![(None, "instructions")];
+    world.run_for(jiff::SignedDuration::from_secs(30)).await;
+    world.lost.clear();
+    world.until_host(0, "installing", 20).await;
+    keeps_shut(&mut world, 0, "installing", tried).await;
+
+    world.until_stage(1, "Writing image to disk", 60).await;
+    world.cancel(cluster).await;
+    keeps_shut(&mut world, 1, "cancelled", tried).await;
+    // Logs of the cancelled installation arrive.
+    world.run_for(jiff::SignedDuration::from_mins(5)).await;
+    world.reset(cluster).await;
+    keeps_shut(&mut world, 1, "resetting-pending-user-action", tried).await;
+    world.until_cluster(cluster, "ready", 15).await;
+
+    world.install(cluster).await;
+    let is_first = |machine: &usize| {
+        world
+            .hub
+            .index
+            .host(world.key(*machine))
+            .expect("registered")
+            .bootstrap
+    };
+    let (first, others): (Vec<_>, Vec<_>) = THREE.into_iter().partition(is_first);
+    world.until_stage(others[0], "Rebooting", 60).await;
+    world.boot_discovery(others[0]);
+    world
+        .until_host(others[0], "installing-pending-user-action", 10)
+        .await;
+    keeps_shut(&mut world, others[0], "installing-pending-user-action", tried).await;
+    world.boot_discovery(first[0]);
+    world.until_host(first[0], "error", 10).await;
+    keeps_shut(&mut world, first[0], "error", tried).await;
+
+    world.delete_cluster(cluster).await;
+    world.settle().await;
+    world.heard = Some(Vec::new());
+    boot_home(&mut world, &THREE).await;
     nothing_is_left(&mut world, &THREE).await;
     the_next_tenant_finds_nothing(&mut world, &THREE).await;
 }
 
+/// What the last borrower's agent may still be on its way with.
+async fn late_answer(world: &mut World, machine: usize) {
+    let output = json!({ "is_success": true, "url": "https://canary-endpoint.example.com:22623/config",
+        "ignition": r#"{"canary":true}"# });
+    let reply = json!({ "step_type": "api-vip-connectivity-check", "step_id": "api-vip-connectivity-check-1",
+        "exit_code": 0, "output": output.to_string(), "error": "" });
+    let path = format!("{}/instructions", world.host_path(machine));
+    let (status, body) = world.call("POST", &path, Some(reply)).await;
+    assert_eq!(status, 204, "{body}");
+    clean("its row", &stored(world, machine).await);
+}
+
 /// The first machine goes to and fro without an installation, and gets lost on the way.
-async fn keeps_what_is_right(world: &mut World, cluster: Uuid) {
+async fn keeps_what_is_right(world: &mut World, cluster: Uuid, tried: &mut Tried) {
     assert_eq!(world.unbind(0).await, 200);
-    keeps_shut(world, 0, "unbinding").await;
+    keeps_shut(world, 0, "unbinding", tried).await;
+    late_answer(world, 0).await;
     world.power_off(0);
     world.run_for(jiff::SignedDuration::from_mins(4)).await;
-    keeps_shut(world, 0, "disconnected-unbound").await;
+    keeps_shut(world, 0, "disconnected-unbound", tried).await;
+    late_answer(world, 0).await;
     world.power_on(0);
     world.until_host(0, "known-unbound", 10).await;
     nothing_is_left(world, &[0]).await;
     // Between two loans: the settings of the next one.
-    takes_settings(world, 0, "known-unbound").await;
+    takes_settings(world, 0, "known-unbound", tried).await;
     world.power_off(0);
     world.run_for(jiff::SignedDuration::from_mins(4)).await;
-    takes_settings(world, 0, "disconnected-unbound").await;
+    takes_settings(world, 0, "disconnected-unbound", tried).await;
     world.power_on(0);
     world.until_host(0, "known-unbound", 10).await;
     assert_eq!(world.bind_to(0, cluster).await.0, 200);
-    takes_settings(world, 0, "binding").await;
+    takes_settings(world, 0, "binding", tried).await;
     world.until_host(0, "known", 15).await;
-    takes_settings(world, 0, "known").await;
+    takes_settings(world, 0, "known", tried).await;
     assert_eq!(world.unbind(0).await, 200);
     clean("its row, at once", &stored(world, 0).await);
     world.until_host(0, "known-unbound", 10).await;

@@ -1,6 +1,6 @@
 //! What each event does in each phase, row by row.
 
-use super::super::super::{Kind, Media, Role, Status, rules, steps};
+use super::super::super::{Kind, Media, Report, Return, Role, Route, Status, rules, steps};
 use super::*;
 use crate::refusal::Class;
 
@@ -226,6 +226,83 @@ fn nobody_writes_on_a_host_that_is_on_its_way_back_and_what_was_written_goes_whe
         assert_eq!(back.host.role, Role::AutoAssign);
         assert!(rules::editable(&back.host).is_ok());
         assert!(back.journal.iter().any(|entry| entry.name == "host_returned"));
+    }
+}
+
+#[test]
+fn a_late_report_of_the_last_borrower_is_not_kept_and_goes_when_the_host_registers() {
+    for host in on_their_way_back() {
+        let takes = [
+            rules::takes_inventory(&host),
+            rules::takes_reports(&host),
+            rules::takes_tests(&host),
+        ];
+        assert_eq!(takes, [false; 3], "{:?} {:?}", host.phase, host.status());
+        let back = step(&host, registered()).unwrap();
+        // As a hub without that rule would have left them.
+        for report in [
+            Report::ApiVipConnectivity,
+            Report::TangConnectivity,
+            Report::Connectivity,
+        ] {
+            assert!(back.forget.contains(&report), "{:?} {report:?}", host.phase);
+        }
+        assert!(rules::takes_inventory(&back.host) && rules::takes_reports(&back.host));
+    }
+    let rebooted = step(&free(), registered()).unwrap();
+    assert!(
+        !rebooted.forget.contains(&Report::Connectivity),
+        "another boot is no return"
+    );
+}
+
+#[test]
+fn settings_are_for_hosts_in_discovery_and_no_others_whoever_has_them() {
+    for phase in Phase::ALL {
+        for cluster in [None, Some(ALPHA)] {
+            for comes_back in [false, true] {
+                let mut host = lent(phase);
+                host.cluster = cluster;
+                host.returning = comes_back.then(|| Return::of(&host, Route::AgentRestart, noon()));
+                let is_discovered = matches!(phase, Phase::Discovery | Phase::Binding);
+                let is_lost = cluster.is_none() && comes_back;
+                assert_eq!(
+                    rules::editable(&host).is_ok(),
+                    is_discovered && !is_lost,
+                    "{phase:?}, lent to {cluster:?}, on its way back: {comes_back}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn whoever_may_not_take_a_host_in_the_middle_of_its_installation_is_told_what_ends_it() {
+    let joined = Around {
+        cluster: Some(Standing {
+            adds_hosts: true,
+            ..standing(cluster::Phase::AddingHosts)
+        }),
+        ..at(noon())
+    };
+    let with_cluster = in_cluster(noon(), cluster::Phase::Installing);
+    for event in [Event::Unbind, Event::Reclaim, Event::Move { to: BETA }] {
+        for phase in Phase::ALL {
+            let host = lent(phase);
+            if !rules::is_being_installed(&host) {
+                continue;
+            }
+            for (around, way_out) in [(&with_cluster, Event::Cancel), (&joined, Event::Reset)] {
+                let refused = next(&host, &event, around).unwrap_err();
+                let way = format!("{way_out:?}");
+                assert!(
+                    refused.next_action.starts_with(&way),
+                    "{phase:?} {event:?}: {refused:?}"
+                );
+                let out = next(&host, &way_out, around).unwrap().host;
+                assert!(!rules::is_being_installed(&out), "{phase:?} {event:?}");
+            }
+        }
     }
 }
 
