@@ -329,7 +329,7 @@ async fn bad_input_is_told_with_the_hubs_words_and_mended_by_a_change() {
         .await;
     let status = status(&infra_env);
     let (_, _, message) = condition(&status.conditions, IMAGE_CREATED).unwrap();
-    assert!(message.contains("ssh_authorized_key"), "{message}");
+    assert!(message.contains("`sshAuthorizedKey`"), "{message}");
     let patch = json!({"spec": {"sshAuthorizedKey": null}});
     world.patch::<InfraEnv>(&world.pool, "lab", patch).await.unwrap();
     available(&world, "lab").await;
