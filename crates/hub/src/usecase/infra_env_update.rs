@@ -14,7 +14,7 @@ use muster_contract::v1::infra_env::{ChangeInfraEnv, InfraEnvSetting};
 use muster_contract::v2::infra_env::UpdateInfraEnv;
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::input::{pull_secret, trust_bundle};
-use muster_domain::{ClusterId, InfraEnvId};
+use muster_domain::{ClusterId, HostKey, InfraEnvId};
 use std::sync::Arc;
 
 const ATTEMPTS: usize = 16;
@@ -45,20 +45,22 @@ pub async fn infra_env_update(
 fn judge_free_hosts(hub: &Hub, id: InfraEnvId) {
     let hub = hub.clone();
     tokio::spawn(async move {
-        let hub = &hub;
-        let judge = async |key| {
-            if !hub.index.slot(key).is_some_and(|slot| slot.row().is_free()) {
-                return;
-            }
-            let measured = |scene: &Scene<'_>| scene.measured(scene.unchanged(), Stored::new());
-            match hub.host_turn(key, Need::Reports, &Ask::hub(), measured).await {
-                Ok(_) | Err(Error::Missing { .. }) => {}
-                Err(error) => tracing::warn!(host = %key, %error, "a free host is shown as it was"),
-            }
-        };
         let hosts = stream::iter(hub.index.hosts_of_infra_env(id));
-        hosts.for_each_concurrent(TOGETHER, judge).await;
+        hosts
+            .for_each_concurrent(TOGETHER, |key| judge_free(&hub, key))
+            .await;
     });
+}
+
+async fn judge_free(hub: &Hub, key: HostKey) {
+    if hub.index.slot(key).is_none_or(|slot| !slot.row().is_free()) {
+        return;
+    }
+    let measured = |scene: &Scene<'_>| scene.measured(scene.unchanged(), Stored::new());
+    match hub.host_turn(key, Need::Reports, &Ask::hub(), measured).await {
+        Ok(_) | Err(Error::Missing { .. }) => {}
+        Err(error) => tracing::warn!(host = %key, %error, "a free host is shown as it was judged before"),
+    }
 }
 
 /// Changes what an update cannot change.

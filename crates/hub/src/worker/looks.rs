@@ -67,6 +67,10 @@ fn named(hub: &Hub, id: ClusterId) -> String {
 pub async fn catch_up(hub: &Hub, id: ClusterId) -> Result<bool, Error> {
     let gate = hub.behind.gate(id);
     let _turn = gate.lock().await;
+    // Whoever had the turn before failed at it a moment ago: those who queue need not try that one after the other.
+    if hub.behind.rests.is_resting(&id, hub.now()) {
+        return Ok(false);
+    }
     let Some(look) = Look::begin(hub, id) else {
         return Ok(false);
     };

@@ -188,7 +188,7 @@ async fn reads_after_each_other_change_show_what_follows_from_it_as_well() {
         (
             Method::PUT,
             format!("{cluster}/ignored-validations"),
-            Some(json!({ "host_validation_ids": r#"["all"]"# })),
+            Some(json!({ "host-validation-ids": r#"["all"]"# })),
         ),
         (Method::DELETE, lent.path(), None),
     ];
@@ -241,7 +241,7 @@ async fn a_change_is_made_though_what_follows_from_it_cannot_be_found_out_and_is
     };
     rename("host_reports", "away").await;
     let path = format!("{V2}/clusters/{}/ignored-validations", lent.cluster);
-    let wish = json!({ "host_validation_ids": r#"["all"]"# });
+    let wish = json!({ "host-validation-ids": r#"["all"]"# });
     let answer = lent.door.ask(Method::PUT, &path, Some(&wish)).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
     assert_eq!(lent.door.hub.looks_waiting(), 1);
