@@ -78,7 +78,10 @@ async fn a_clock_that_jumps_two_hours_ahead_and_back_changes_nothing() {
         clock.set(offset);
         let jumped = Instant::now();
         let jumps = async || (strays(&served).await - offset).abs() <= ABOUT;
-        trial.claims.soon(jumped, AGAIN, "the hub's clock jumps", jumps).await;
+        trial
+            .claims
+            .soon(jumped, AGAIN, "the hub's clock jumps", jumps)
+            .await;
         trial.recovers(&served, &trouble).await;
         lasts(A_WHILE).await;
         trial.all_is_well(jumped);

@@ -9,6 +9,7 @@ use crate::runtime::secret::Found;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use kube::ResourceExt;
+use muster_domain::render::ignition::PROXY_ENVIRONMENT;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -336,14 +337,10 @@ fn unit(ironic: &Ironic, infra_env: &InfraEnv) -> String {
         "Restart=on-failure".into(),
         "RestartSec=5".into(),
     ];
-    let proxy = infra_env.spec.proxy.clone().unwrap_or_default();
-    let proxies = [
-        ("HTTP_PROXY", proxy.http_proxy),
-        ("HTTPS_PROXY", proxy.https_proxy),
-        ("NO_PROXY", proxy.no_proxy),
-    ];
-    let set = proxies.into_iter().filter(|(_, value)| !value.is_empty());
-    lines.extend(set.map(|(name, value)| format!("Environment=\"{name}={}\"", in_unit(&value))));
+    // The hub shows this unit to whoever reads the InfraEnv; the file, with the proxy's password, only to machines.
+    if infra_env.spec.proxy.is_some() {
+        lines.push(format!("EnvironmentFile=-{PROXY_ENVIRONMENT}"));
+    }
     lines.extend([
         "ExecStartPre=-/usr/bin/podman rm --force --ignore ironic-agent".into(),
         format!("ExecStartPre=/usr/bin/podman pull --authfile /root/.docker/config.json {image}"),
