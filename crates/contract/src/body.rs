@@ -2,11 +2,13 @@
 //! object (derived decoders would also take a list with the fields in order), and no field is given twice (two readers
 //! of such a body would disagree about what it says).
 
+use muster_domain::input::bounds::place;
 use serde::Deserialize;
 use serde::de::{
     self, DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Expected, IntoDeserializer, MapAccess,
     SeqAccess, Unexpected, Visitor,
 };
+use serde_json::error::Category;
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -25,7 +27,14 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyError> {
 
 /// The first half of [`decode`]: what JSON itself says, before it is of any type.
 pub fn parse(bytes: &[u8]) -> Result<Value, BodyError> {
-    let Unique(value) = serde_json::from_slice(bytes).map_err(BodyError::custom)?;
+    let read = serde_json::from_slice(bytes);
+    let Unique(value) = read.map_err(|error| match error.classify() {
+        // Our own words.
+        Category::Data => BodyError::custom(error),
+        Category::Io | Category::Syntax | Category::Eof => {
+            BodyError::custom(format_args!("cannot be read as JSON: {}", place(&error)))
+        }
+    })?;
     Ok(value)
 }
 
@@ -75,25 +84,30 @@ impl std::error::Error for BodyError {}
 /// In words of our own, and never with the value: it may be a secret at the wrong place, and errors end up in logs.
 impl serde::de::Error for BodyError {
     fn custom<T: fmt::Display>(message: T) -> Self {
+        let message = message.to_string();
         Self {
             path: String::new(),
-            message: message.to_string(),
+            message: match message.starts_with("UUID parsing failed") {
+                true => "is not a UUID".into(),
+                false => message,
+            },
         }
     }
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::custom(format_args!("is {} and must be {wanted}", named(found)))
+        Self::custom(format_args!("is {} and must be {}", named(found), plain(wanted)))
     }
 
     fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
         Self::custom(format_args!(
-            "is {} that does not fit: give {wanted}",
-            named(found)
+            "is {} that does not fit: give {}",
+            named(found),
+            plain(wanted)
         ))
     }
 
     fn invalid_length(length: usize, wanted: &dyn Expected) -> Self {
-        Self::custom(format_args!("has {length} entries: give {wanted}"))
+        Self::custom(format_args!("has {length} entries: give {}", plain(wanted)))
     }
 
     fn unknown_variant(_: &str, known: &'static [&'static str]) -> Self {
@@ -129,6 +143,21 @@ fn one_of(words: &[&str]) -> String {
         [] => "another value".into(),
         [one] => one.clone(),
         [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+/// Decoders of others name types as Rust does.
+fn plain(wanted: &dyn Expected) -> String {
+    let wanted = wanted.to_string();
+    match wanted.as_str() {
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number".into(),
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of 0 or more".into(),
+        "f32" | "f64" => "a number".into(),
+        "a boolean" => "true or false".into(),
+        "a string" => "a text".into(),
+        "a sequence" => "a list".into(),
+        "a map" => "an object".into(),
+        _ => wanted,
     }
 }
 
@@ -509,8 +538,36 @@ mod tests {
             refusal::<CreateCluster>(r#"{"name":"a","openshift_version":4.2}"#)
                 .starts_with("openshift_version")
         );
-        assert!(refusal::<CreateCluster>(r#"{"name":"a""#).starts_with("body: EOF"));
+        assert_eq!(
+            refusal::<CreateCluster>(r#"{"name":"a""#),
+            "body: cannot be read as JSON: it goes wrong at line 1, column 11"
+        );
         assert!(refusal::<CreateCluster>("{}").contains("`name` is missing"));
+    }
+
+    #[test]
+    fn what_is_wanted_is_told_in_words_of_people() {
+        for (body, told) in [
+            (
+                r#"{"control_plane_count":"x9"}"#,
+                "control_plane_count in body: is a text and must be a whole number",
+            ),
+            (
+                r#"{"user_managed_networking":3}"#,
+                "user_managed_networking in body: is a number and must be true or false",
+            ),
+            (
+                r#"{"api_vips":{}}"#,
+                "api_vips in body: is an object and must be a list",
+            ),
+            (r#"{"name":7}"#, "name in body: is a number and must be a text"),
+        ] {
+            assert_eq!(refusal::<CreateCluster>(body), told);
+        }
+        assert_eq!(
+            refusal::<BindHost>(r#"{"cluster_id":"6e1f"}"#),
+            "cluster_id in body: is not a UUID"
+        );
     }
 
     #[test]

@@ -69,6 +69,16 @@ impl Trouble {
             Self::Internal(text) | Self::Conflict(text) | Self::Input(text) => text,
         }
     }
+
+    /// The same, with what it is about before it.
+    pub fn about(self, what: &str) -> Self {
+        let named = |text: String| format!("{what}: {text}");
+        match self {
+            Self::Internal(text) => Self::Internal(named(text)),
+            Self::Conflict(text) => Self::Conflict(named(text)),
+            Self::Input(text) => Self::Input(named(text)),
+        }
+    }
 }
 
 impl From<ClientError> for Trouble {

@@ -15,6 +15,7 @@ pub use install::Pieces;
 pub use muster::Feed;
 
 use crate::{v1, v2};
+use muster_domain::input::bounds::place;
 use reqwest::{Method, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -135,7 +136,7 @@ impl HubClient {
 
 async fn read<T: DeserializeOwned>(response: Response) -> Result<T> {
     let body = response.bytes().await.map_err(ClientError::lost)?;
-    serde_json::from_slice(&body).map_err(|error| ClientError::Decode(error.to_string()))
+    serde_json::from_slice(&body).map_err(|error| ClientError::Decode(place(&error)))
 }
 
 fn v2(path: impl std::fmt::Display) -> String {

@@ -18,6 +18,9 @@ const EXECUTABLE: u32 = 0o755;
 const READABLE: u32 = 0o644;
 const SECRET: u32 = 0o600;
 
+/// Proxy settings for units that people or programs add to the config: nothing that is shown need repeat a password.
+pub const PROXY_ENVIRONMENT: &str = "/etc/muster/proxy.env";
+
 /// Everything the config is made of. Texts that are not set are empty.
 #[derive(Clone)]
 pub struct Discovery<'a> {
@@ -176,6 +179,7 @@ fn files(input: &Discovery<'_>) -> Vec<Value> {
         when("/etc/containers/policy.json", READABLE, policy);
     }
     when("/etc/profile.d/proxy.sh", READABLE, &profile(input.proxy));
+    when(PROXY_ENVIRONMENT, SECRET, &units::environment_file(input.proxy));
     if time_sources(input).is_some() {
         when(
             "/usr/local/bin/add-ntp-sources.sh",

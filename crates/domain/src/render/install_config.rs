@@ -31,7 +31,8 @@ pub fn install_config(cluster: &Cluster, hosts: &[Host], trusted: &[&str]) -> Ch
     })
 }
 
-/// The creator's own authorities come first; none is listed twice.
+/// The creator's own authorities come first; none is listed twice. Who may use them beside nodes, is left to the creator
+/// (`additionalTrustBundlePolicy` in the overrides).
 fn trust(config: &mut Value, trusted: &[&str]) {
     let own = config[TRUST].as_str().unwrap_or_default().trim().to_owned();
     let mut all = Vec::new();

@@ -15,6 +15,19 @@ pub fn systemd(value: &str) -> String {
     text
 }
 
+/// Inside double quotes of a file that `EnvironmentFile=` names: nothing is expanded, these four are escaped.
+pub fn environment_file(value: &str) -> String {
+    let mut text = String::with_capacity(value.len() + 2);
+    for c in value.chars() {
+        match c {
+            '\\' | '"' | '`' | '$' => text.extend(['\\', c]),
+            c if c.is_control() => {}
+            c => text.push(c),
+        }
+    }
+    text
+}
+
 /// As one word of a shell command.
 pub fn shell(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))

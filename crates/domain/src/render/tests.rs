@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::cpio::{Entry, Kind, cpio};
-use super::ignition::{AGENT_START_TIMEOUT_SECONDS, Discovery, Mirror, discovery};
+use super::ignition::{AGENT_START_TIMEOUT_SECONDS, Discovery, Mirror, PROXY_ENVIRONMENT, discovery};
 use super::initrd::{MinimalInitrd, minimal_initrd};
 use super::ipxe::{Boot, boot_script, chain_script};
 use super::static_network::{HostNetwork, files, from_json};
@@ -116,6 +116,27 @@ fn secrets_are_for_root_only_and_proxy_settings_for_all() {
     };
     assert_eq!(mode("/root/.docker/config.json"), 0o600);
     assert_eq!(mode("/etc/profile.d/proxy.sh"), 420);
+    assert_eq!(mode(PROXY_ENVIRONMENT), 0o600);
+}
+
+#[test]
+fn units_read_proxy_settings_as_they_were_given() {
+    let proxy = Proxy {
+        http: r#"http://u:%24$p`"\'q@proxy.example.com"#.into(),
+        https: String::new(),
+        no: "a, b\n".into(),
+    };
+    let config = config(&plain(&proxy));
+    let files = config["storage"]["files"].as_array().unwrap();
+    let file = files
+        .iter()
+        .find(|file| file["path"] == PROXY_ENVIRONMENT)
+        .unwrap();
+    let http = r#""http://u:%24\$p\`\"\\'q@proxy.example.com""#;
+    assert_eq!(
+        content(file),
+        format!("HTTP_PROXY={http}\nhttp_proxy={http}\nNO_PROXY=\"a, b\"\nno_proxy=\"a, b\"\n")
+    );
 }
 
 #[test]

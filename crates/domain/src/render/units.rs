@@ -56,17 +56,34 @@ pub fn agent(input: &Discovery<'_>) -> String {
 /// `Environment=` lines for a proxy, in both spellings programs look for.
 pub fn environment(proxy: &Proxy) -> String {
     let mut text = String::new();
-    let variables = [
+    for (name, value) in variables(proxy) {
+        let _ = writeln!(text, "Environment=\"{name}={}\"", environment_value(value));
+    }
+    text
+}
+
+/// The same for `EnvironmentFile=`.
+pub fn environment_file(proxy: &Proxy) -> String {
+    let mut text = String::new();
+    for (name, value) in variables(proxy) {
+        let _ = writeln!(text, "{name}=\"{}\"", quote::environment_file(value));
+    }
+    text
+}
+
+fn variables(proxy: &Proxy) -> impl Iterator<Item = (String, &str)> {
+    let all = [
         ("HTTP_PROXY", &proxy.http),
         ("HTTPS_PROXY", &proxy.https),
         ("NO_PROXY", &proxy.no),
     ];
-    for (name, value) in variables.into_iter().filter(|(_, value)| !value.is_empty()) {
-        let value = environment_value(value);
-        let _ = writeln!(text, "Environment=\"{name}={value}\"");
-        let _ = writeln!(text, "Environment=\"{}={value}\"", name.to_ascii_lowercase());
-    }
-    text
+    let set = all.into_iter().filter(|(_, value)| !value.is_empty());
+    set.flat_map(|(name, value)| {
+        [
+            (name.to_owned(), value.as_str()),
+            (name.to_ascii_lowercase(), value.as_str()),
+        ]
+    })
 }
 
 /// Unlike command lines, `Environment=` does not expand `$`.

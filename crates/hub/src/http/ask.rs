@@ -43,8 +43,8 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Ids<T> 
         Path::<T>::from_request_parts(parts, state)
             .await
             .map(|Path(ids)| Self(ids))
-            .map_err(|rejection| {
-                let message = format!("an id in {path} is not a UUID: {}", rejection.body_text());
+            .map_err(|_| {
+                let message = format!("an id in {path} is not a UUID");
                 problem::framework(StatusCode::BAD_REQUEST, message)
             })
     }

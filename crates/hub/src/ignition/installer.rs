@@ -48,6 +48,7 @@ pub async fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
         cluster,
         program: &program,
         place: &place,
+        secrets: redact::secrets(&config),
     };
     let made = run.all(&config, &manifests).await.map(|mut made| {
         made.extend(
@@ -132,6 +133,8 @@ struct Run<'a> {
     cluster: &'a Cluster,
     program: &'a Path,
     place: &'a Workplace,
+    /// What the program knows and must not repeat.
+    secrets: Vec<String>,
 }
 
 impl Run<'_> {
@@ -219,7 +222,7 @@ impl Run<'_> {
 
     /// Its complaint as it may be shown: no secrets, no path of ours, and only the end.
     fn told(&self, complaint: &str) -> String {
-        let text = redact::redact(complaint, &redact::secrets(self.cluster));
+        let text = redact::redact(complaint, &self.secrets);
         let text = text.replace(&*self.place.path().to_string_lossy(), ".");
         match program::tail(&text) {
             "" => "it did not say why.".into(),

@@ -1,39 +1,67 @@
-//! Takes a cluster's secrets out of what a foreign program printed.
+//! Takes secrets out of what a foreign program printed: those of the config that it was given.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use muster_domain::cluster::Cluster;
 use serde_json::Value;
 
 /// Shorter ones would also strike out ordinary words.
 const SHORTEST: usize = 4;
 const STRUCK: &str = "***";
 
-/// Everything in the cluster that must not be repeated, longest first so that no part of one is left.
-pub fn secrets(cluster: &Cluster) -> Vec<String> {
-    let mut secrets = vec![cluster.pull_secret.clone()];
-    if let Ok(parsed) = serde_json::from_str::<Value>(&cluster.pull_secret) {
-        // As another program may print it: written anew, or as a string inside of JSON.
-        secrets.push(parsed.to_string());
-        let registries = parsed["auths"].as_object();
-        for registry in registries.into_iter().flat_map(|map| map.values()) {
-            for key in ["auth", "password", "identitytoken", "registrytoken"] {
-                secrets.extend(registry[key].as_str().map(str::to_owned));
-            }
-            secrets.extend(registry["auth"].as_str().and_then(decoded).into_iter().flatten());
-        }
-    }
-    for proxy in [&cluster.proxy.http, &cluster.proxy.https] {
-        secrets.extend(userinfo(proxy));
-    }
+/// What the key of a secret has in its name.
+const NAMES: [&str; 4] = ["password", "secret", "token", "auth"];
+
+/// Everything in the install config that must not be repeated, longest first so that no part of one is left.
+pub fn secrets(install_config: &str) -> Vec<String> {
+    let config: Value = serde_norway::from_str(install_config).unwrap_or_default();
+    let mut secrets = Vec::new();
+    collect("", &config, &mut secrets);
     for secret in secrets.clone() {
         let quoted = Value::String(secret).to_string();
-        secrets.push(quoted.trim_matches('"').to_owned());
+        let quoted = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        let quoted = quoted.unwrap_or_default().to_owned();
+        // Programs in Go write these three so that they are harmless in HTML.
+        let harmless = [('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e")];
+        secrets.push(
+            harmless
+                .iter()
+                .fold(quoted.clone(), |text, (c, written)| text.replace(*c, written)),
+        );
+        secrets.push(quoted);
     }
     secrets.retain(|secret| secret.trim().len() >= SHORTEST);
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     secrets.dedup();
     secrets
+}
+
+/// `key` is the one that the value is under, lists aside.
+fn collect(key: &str, value: &Value, secrets: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .for_each(|(key, value)| collect(key, value, secrets)),
+        Value::Array(items) => items.iter().for_each(|item| collect(key, item, secrets)),
+        Value::String(text) => {
+            if text.contains("://") {
+                secrets.extend(userinfo(text));
+            }
+            let key = key.to_ascii_lowercase();
+            if !NAMES.iter().any(|name| key.contains(name)) {
+                return;
+            }
+            secrets.push(text.clone());
+            secrets.extend(decoded(text).into_iter().flatten());
+            if let Ok(parsed @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
+                // As another program may print it: written anew, or as a string inside of JSON.
+                secrets.push(parsed.to_string());
+                collect("", &parsed, secrets);
+            }
+        }
+        // A password of digits, which YAML reads as a number.
+        Value::Number(number) => collect(key, &Value::String(number.to_string()), secrets),
+        Value::Null | Value::Bool(_) => {}
+    }
 }
 
 /// `user:password` and the password alone.
@@ -68,30 +96,15 @@ pub fn redact(text: &str, secrets: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn cluster(pull_secret: &str, proxy: &str) -> Cluster {
-        let hub_time = jiff::Timestamp::UNIX_EPOCH;
-        let mut cluster: Cluster = serde_json::from_value(serde_json::json!({
-            "id": muster_domain::ClusterId(uuid::Uuid::nil()), "kind": "Cluster", "phase": "draft",
-            "since": hub_time, "status_info": "", "status_updated_at": hub_time, "created_at": hub_time,
-            "updated_at": hub_time, "name": "c", "openshift_version": "", "ocp_release_image": "",
-            "base_dns_domain": "", "control_plane_count": 3, "high_availability_mode": "Full",
-            "cluster_networks": [], "service_networks": [], "machine_networks": [], "api_vips": [],
-            "ingress_vips": [], "vip_dhcp_allocation": false, "user_managed_networking": false, "platform": {},
-            "network_type": "", "pull_secret": pull_secret, "ssh_public_key": "", "additional_ntp_source": "",
-            "hyperthreading": "all", "schedulable_masters": false, "cpu_architecture": "x86_64",
-            "disk_encryption": {}, "load_balancer": "", "org_soft_timeouts_enabled": false
-        }))
-        .unwrap();
-        cluster.proxy.http = proxy.into();
-        cluster
-    }
+    use serde_json::json;
 
     #[test]
     fn no_form_of_a_secret_is_left() {
         // alice:correct-horse
         let secret = r#"{"auths": {"quay.io": {"auth": "YWxpY2U6Y29ycmVjdC1ob3JzZQ==", "email": "a@b.c"}}}"#;
-        let secrets = secrets(&cluster(secret, "http://bob:hunter22@proxy.example.com:3128"));
+        let proxy = "http://bob:hunter22@proxy.example.com:3128";
+        let config = json!({ "pullSecret": secret, "proxy": { "httpProxy": proxy } });
+        let secrets = secrets(&config.to_string());
         let said = format!(
             "bad pullSecret {secret} or {} or {:?}; auth YWxpY2U6Y29ycmVjdC1ob3JzZQ== of alice:correct-horse, \
              password correct-horse, via http://bob:hunter22@proxy.example.com:3128 to quay.io",
@@ -110,6 +123,46 @@ mod tests {
 
     #[test]
     fn without_secrets_nothing_is_struck_out() {
-        assert_eq!(redact("a plain text", &secrets(&cluster("", ""))), "a plain text");
+        let plain = json!({ "pullSecret": "", "metadata": { "name": "plain" } }).to_string();
+        for config in ["", &plain, "- [", "plain"] {
+            assert_eq!(redact("a plain text", &secrets(config)), "a plain text");
+        }
+    }
+
+    #[test]
+    fn what_people_changed_in_the_config_is_struck_out_too() {
+        let bmc = json!({ "address": "redfish://10.0.0.1/redfish", "username": "admin", "password": "m3tal&<tubes>" });
+        let fence =
+            json!([{ "address": "https://fencer:p0sts@bmc.example.com", "password": "wire-\"fence" }]);
+        let config = serde_norway::to_string(&json!({
+            "metadata": { "name": "blue" },
+            "platform": { "baremetal": { "hosts": [{ "name": "one", "bmc": bmc }] } },
+            "controlPlane": { "fencing": { "credentials": fence } },
+            "proxy": { "httpsProxy": "http://carol:t0psecret@proxy.example.com" },
+            "pullSecret": { "auths": { "quay.io": { "auth": "YWxpY2U6Y29ycmVjdC1ob3JzZQ==" } } },
+            "bootstrapToken": 1234567,
+        }));
+        let config = config.unwrap();
+        let secrets = secrets(&config);
+        let said = format!(
+            "invalid: {config} or m3tal\\u0026\\u003ctubes\\u003e, {:?}, correct-horse, 1234567 for blue at \
+             proxy.example.com",
+            "wire-\"fence"
+        );
+        let told = redact(&said, &secrets);
+        for leak in [
+            "m3tal",
+            "tubes",
+            "p0sts",
+            "fence\"",
+            "wire-",
+            "t0psecret",
+            "YWxp",
+            "correct",
+            "1234567",
+        ] {
+            assert!(!told.contains(leak), "{leak}: {told}");
+        }
+        assert!(told.contains("for blue at proxy.example.com"), "{told}");
     }
 }

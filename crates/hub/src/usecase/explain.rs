@@ -37,7 +37,13 @@ pub async fn host(
         .map(String::as_str)
         .unwrap_or_default();
     let open = Open::of(stored, |id| checks::blocks(id, host.cluster.is_some()));
-    let blockers: Vec<_> = open.in_order().map(|check| blocker(&subject, check)).collect();
+    let blockers: Vec<_> = open
+        .in_order()
+        .map(|check| {
+            let remedy = CheckId::parse(&check.id).map(remedy);
+            blocker(&subject, check, remedy.unwrap_or("See what the check says."))
+        })
+        .collect();
     Ok(ExplainView {
         why: why(host, &open, scene.now),
         next_action: late(host)
@@ -286,11 +292,11 @@ impl Open {
     }
 }
 
-fn blocker(subject: &str, check: &Stored) -> Blocker {
-    let next_action = match CheckId::parse(&check.id) {
-        _ if check.status == checks::Status::Pending => "Wait for what the check says.",
-        Some(id) => remedy(id),
-        None => "See what the check says.",
+/// What is only waited for needs nothing put right.
+fn blocker(subject: &str, check: &Stored, remedy: &str) -> Blocker {
+    let next_action = match check.status {
+        checks::Status::Pending => "Wait for what the check says.",
+        _ => remedy,
     };
     Blocker {
         code: Cow::Owned(check.id.clone()),
@@ -373,14 +379,9 @@ pub async fn cluster(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<ExplainView,
     let open = Open::of(&cluster.validations, cluster_checks::blocks);
     let mut blockers: Vec<_> = open
         .in_order()
-        .map(|check| Blocker {
-            next_action: cluster_checks::CheckId::parse(&check.id)
-                .map(cluster_remedy)
-                .unwrap_or_default()
-                .into(),
-            code: Cow::Owned(check.id.clone()),
-            subject: subject.clone(),
-            reason: check.message.clone(),
+        .map(|check| {
+            let remedy = cluster_checks::CheckId::parse(&check.id).map(cluster_remedy);
+            blocker(&subject, check, remedy.unwrap_or_default())
         })
         .collect();
     let hosts: Vec<_> = hub

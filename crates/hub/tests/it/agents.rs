@@ -345,6 +345,28 @@ async fn the_reason_of_every_refusal_reaches_the_agent() {
 }
 
 #[tokio::test]
+async fn what_a_cluster_only_waits_for_is_no_order_to_change_it() {
+    let door = Door::open().await;
+    let cluster = door.cluster("alpha").await;
+    let vips =
+        json!({ "api_vips": [{ "ip": "192.168.7.100" }], "ingress_vips": [{ "ip": "192.168.7.101" }] });
+    let path = format!("{V2}/clusters/{cluster}");
+    let changed = door.ask(Method::PATCH, &path, Some(&vips)).await;
+    assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.text);
+    let told = door.get(&format!("{V1}/clusters/{cluster}/explain")).await.body;
+    let action = |code: &str| {
+        let all = told["blockers"].as_array().unwrap();
+        let one = all.iter().find(|one| one["code"] == code);
+        one.unwrap_or_else(|| panic!("{told}"))["next_action"].clone()
+    };
+    assert_eq!(action("api-vips-valid"), "Wait for what the check says.");
+    assert_eq!(
+        action("sufficient-masters-count"),
+        "Bind more hosts, or change their roles."
+    );
+}
+
+#[tokio::test]
 async fn a_host_that_only_waits_says_by_name_for_what() {
     let door = Door::open().await;
     let pool = door.infra_env("pool").await;

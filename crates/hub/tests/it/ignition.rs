@@ -146,6 +146,27 @@ async fn what_the_program_complains_about_is_told_without_secrets() {
         !told.contains("dXNlcjpw") && !told.contains("user:password"),
         "{told}"
     );
+
+    // What people changed in the install config has passwords too.
+    let program = Program::new("#!/bin/sh\ncat $4/install-config.yaml >&2\nexit 7\n");
+    let door = program.door().await;
+    let id = door.cluster("prod").await;
+    let bmc = json!({ "address": "redfish://10.0.0.1", "username": "admin", "password": "c4nary-bmc" });
+    let overrides = json!({
+        "platform": { "baremetal": { "hosts": [{ "name": "one", "role": "master", "bmc": bmc }] } },
+        "proxy": { "httpProxy": "http://user:c4nary-proxy@proxy.example.com" },
+        "pullSecret": json!({ "auths": { "quay.io": { "auth": "c4nary-pull" } } }).to_string(),
+    });
+    alter(&door.hub, id, |cluster| {
+        cluster.install_config_overrides = overrides.to_string()
+    })
+    .await;
+    let told = made(&door, id).await.unwrap_err();
+    assert!(
+        told.contains("redfish://10.0.0.1") && told.contains("@proxy.example.com"),
+        "{told}"
+    );
+    assert!(!told.contains("c4nary"), "{told}");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ const NAMES: &[(&str, &str)] = &[
     ("additional_ntp_source", "ntpSources"),
     ("additional_ntp_sources", "additionalNTPSources"),
     ("additional_trust_bundle", "additionalTrustBundle"),
+    ("api_vip_dnsname", "baseDomain"),
     ("api_vips", "apiVIPs"),
     ("base_dns_domain", "baseDomain"),
     ("ca_certificate", "caCertificateReference"),
@@ -20,6 +21,8 @@ const NAMES: &[(&str, &str)] = &[
     ("disks_selected_config", "installation_disk_id"),
     ("enable_on", "enableOn"),
     ("fencing_credentials", "fencingCredentialsSecretRef"),
+    // Of a ConfigMap with manifests.
+    ("file_name", "key"),
     ("high_availability_mode", "controlPlaneAgents"),
     ("host_name", "hostname"),
     ("host_prefix", "hostPrefix"),
@@ -48,6 +51,7 @@ const NAMES: &[(&str, &str)] = &[
     ("node_labels", "nodeLabels"),
     ("ntp_sources", "ntpSources"),
     ("ocp_release_image", "imageSetRef"),
+    ("openshift_cluster_id", "clusterID"),
     ("openshift_version", "osImageVersion"),
     ("platform_name", "platformName"),
     ("pull_secret", "pullSecretRef"),
@@ -62,6 +66,13 @@ const NAMES: &[(&str, &str)] = &[
     ("user_managed_networking", "userManagedNetworking"),
 ];
 
+/// These are words like others unless they are quoted as a field.
+const QUOTED: &[(&str, &str)] = &[
+    ("args", "installerArgs"),
+    ("config", "ignitionConfigOverrides"),
+    ("content", "value"),
+];
+
 /// A text of the hub as people read it beside their objects.
 pub fn in_kubernetes(text: &str) -> String {
     let mut told = String::with_capacity(text.len());
@@ -72,6 +83,14 @@ pub fn in_kubernetes(text: &str) -> String {
         let (word, after) = from.split_at(length);
         told.push_str(before);
         rest = after;
+        if told.ends_with('`')
+            && after.starts_with(['`', '.'])
+            && let Some((_, name)) = QUOTED.iter().find(|(rest, _)| *rest == word)
+        {
+            told.push_str(name);
+            rest = place(after, &mut told);
+            continue;
+        }
         match NAMES.binary_search_by_key(&word, |(rest, _)| rest) {
             Ok(found) => {
                 told.push_str(NAMES[found].1);
@@ -135,6 +154,18 @@ mod tests {
             ),
             ("set base_dns_domain.", "set baseDomain."),
             (
+                "`args` has the flag `--x`: leave args out",
+                "`installerArgs` has the flag `--x`: leave args out",
+            ),
+            ("`args.1` is bad", "`installerArgs[1]` is bad"),
+            (
+                "`config` is not JSON, a config is",
+                "`ignitionConfigOverrides` is not JSON, a config is",
+            ),
+            ("`file_name` cannot be \"a.txt\"", "`key` cannot be \"a.txt\""),
+            ("`content` is not base64", "`value` is not base64"),
+            ("`api_vip_dnsname` is no name", "`baseDomain` is no name"),
+            (
                 "my_api_vips /etc/api_vips-x api.2 näme",
                 "my_api_vips /etc/api_vips-x api.2 näme",
             ),
@@ -154,8 +185,12 @@ mod tests {
         let crds: String = files
             .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
             .collect();
-        // An annotation, and a key of a Secret.
-        let elsewhere = ["install_config_overrides", "certificate_verification"];
+        // An annotation, a key of a Secret, and keys of ConfigMaps.
+        let elsewhere = [
+            "install_config_overrides",
+            "certificate_verification",
+            "file_name",
+        ];
         for (_, name) in NAMES.iter().filter(|(rest, _)| !elsewhere.contains(rest)) {
             assert!(crds.contains(&format!(" {name}:")), "{name}");
         }
@@ -176,18 +211,24 @@ mod tests {
     fn every_field_that_the_hub_may_refuse_has_a_name_here() {
         let text = std::fs::read_to_string(of_repository("docs/openapi.json")).unwrap();
         let document: Value = serde_json::from_str(&text).unwrap();
+        // They are the same in both.
+        let same = ["hyperthreading", "name", "platform", "proxy", "tags", "folder"];
         for request in [
             "CreateCluster",
             "UpdateCluster",
+            "ImportCluster",
             "CreateInfraEnv",
             "UpdateInfraEnv",
             "UpdateHost",
+            "SetInstallerArgs",
+            "SetHostIgnition",
+            "CreateManifest",
         ] {
             let fields = document["components"]["schemas"][request]["properties"]
                 .as_object()
                 .unwrap_or_else(|| panic!("{request} has no properties"));
-            for field in fields.keys().filter(|field| field.contains('_')) {
-                let known = NAMES.iter().any(|(rest, _)| rest == field);
+            for field in fields.keys().filter(|field| !same.contains(&field.as_str())) {
+                let known = NAMES.iter().chain(QUOTED).any(|(rest, _)| rest == field);
                 assert!(known || NEVER_SET.contains(&field.as_str()), "{request}.{field}");
             }
         }

@@ -180,8 +180,10 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
     type Answer = Result<(), ClientError>;
     let did = |deed, answer: Answer| looks::logged(key, deed, answer);
     let settings = |deed, answer: Answer| did(deed, answer).map_err(|error| Setback::Hub(error.into()));
-    let manifests =
-        |deed, answer: Answer| did(deed, answer).map_err(|error| Setback::Manifests(error.into()));
+    let manifests = |deed, file: &str, answer: Answer| {
+        let origin = || plan::manifest::origin(&world.config_maps, file);
+        did(deed, answer).map_err(|error| Setback::Manifests(Trouble::from(error).about(&origin())))
+    };
     let verb = |deed, answer: Answer| did(deed, answer).map_err(not_now);
     match step {
         Step::Create(wish) => {
@@ -218,14 +220,18 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
                 content: BASE64_STANDARD.encode(content),
             };
             let done = hub.create_manifest(id, &body).await;
-            manifests("put manifest", done.map(drop))?;
+            manifests("put manifest", file, done.map(drop))?;
         }
         Step::DeleteManifest(folder, file) => {
             let query = ManifestQuery {
                 folder: Some(*folder),
                 file_name: file.clone(),
             };
-            manifests("delete manifest", gone(hub.delete_manifest(id, &query).await))?;
+            manifests(
+                "delete manifest",
+                file,
+                gone(hub.delete_manifest(id, &query).await),
+            )?;
         }
         Step::Install => verb("install cluster", hub.install_cluster(id).await.map(drop))?,
         Step::InstallHost { infra_env, host } => {

@@ -9,6 +9,8 @@ use crate::runtime::secret::Found;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use kube::ResourceExt;
+use muster_domain::input::bounds::place;
+use muster_domain::render::ignition::PROXY_ENVIRONMENT;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -242,7 +244,7 @@ pub fn finds(ignition: &str, ironic: &Ironic) -> bool {
 pub fn add_to(ignition: &str, ironic: &Ironic, infra_env: &InfraEnv) -> Result<String, String> {
     let mut config = match ignition {
         "" => json!({ "ignition": { "version": "3.1.0" } }),
-        text => serde_json::from_str(text).map_err(|error| error.to_string())?,
+        text => serde_json::from_str(text).map_err(|error| place(&error))?,
     };
     let source = format!("data:;base64,{}", BASE64_STANDARD.encode(agent_config(ironic)));
     let file = json!({ "path": CONFIG, "mode": 0o644, "overwrite": true, "contents": { "source": source } });
@@ -270,10 +272,10 @@ pub fn carry_over(from: &str, ignition: &str) -> Option<String> {
         (["systemd", "units"], "name", UNIT),
         (["systemd", "units"], "name", DISCOVERY),
     ];
-    for (place, key, name) in parts {
-        let mut items = before[place[0]][place[1]].as_array().into_iter().flatten();
+    for (list, key, name) in parts {
+        let mut items = before[list[0]][list[1]].as_array().into_iter().flatten();
         if let Some(item) = items.find(|item| item[key] == name) {
-            push(&mut config, place, key, item.clone())?;
+            push(&mut config, list, key, item.clone())?;
         }
     }
     Some(config.to_string())
@@ -336,14 +338,10 @@ fn unit(ironic: &Ironic, infra_env: &InfraEnv) -> String {
         "Restart=on-failure".into(),
         "RestartSec=5".into(),
     ];
-    let proxy = infra_env.spec.proxy.clone().unwrap_or_default();
-    let proxies = [
-        ("HTTP_PROXY", proxy.http_proxy),
-        ("HTTPS_PROXY", proxy.https_proxy),
-        ("NO_PROXY", proxy.no_proxy),
-    ];
-    let set = proxies.into_iter().filter(|(_, value)| !value.is_empty());
-    lines.extend(set.map(|(name, value)| format!("Environment=\"{name}={}\"", in_unit(&value))));
+    // The hub shows this unit to whoever reads the InfraEnv; the file, with the proxy's password, only to machines.
+    if infra_env.spec.proxy.is_some() {
+        lines.push(format!("EnvironmentFile=-{PROXY_ENVIRONMENT}"));
+    }
     lines.extend([
         "ExecStartPre=-/usr/bin/podman rm --force --ignore ironic-agent".into(),
         format!("ExecStartPre=/usr/bin/podman pull --authfile /root/.docker/config.json {image}"),

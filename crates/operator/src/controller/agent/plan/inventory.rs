@@ -6,6 +6,7 @@ use crate::crd::agent::{
 use crate::crd::keys::{label, label_value};
 use muster_contract::v1::host::HostDetail;
 use muster_contract::v2::agent::inventory as wire;
+use muster_domain::input::bounds::place;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -15,7 +16,7 @@ pub fn parse(row: &HostDetail) -> Result<Option<wire::Inventory>, String> {
         "" => Ok(None),
         text => serde_json::from_str(text)
             .map(Some)
-            .map_err(|error| format!("The inventory cannot be read: {error}.")),
+            .map_err(|error| format!("The inventory cannot be read: {}.", place(&error))),
     }
 }
 

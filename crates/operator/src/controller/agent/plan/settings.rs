@@ -14,6 +14,7 @@ use muster_contract::v2::host::{
     CertificateVerification, DiskRole, DiskSelection, FencingCredentials, HostRoleChoice, KeyValue,
     UpdateHost,
 };
+use muster_domain::input::bounds::place;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -133,7 +134,7 @@ fn list(field: &str, text: &str) -> Wish<Vec<String>> {
     match text {
         "" => Ok(Vec::new()),
         text => serde_json::from_str(text)
-            .map_err(|error| Sync::Input(format!("{field} is no JSON list of texts: {error}."))),
+            .map_err(|error| Sync::Input(format!("{field} is no JSON list of texts: {}.", place(&error)))),
     }
 }
 

@@ -60,6 +60,15 @@ pub fn wanted<'a>(
     Ok(files)
 }
 
+/// Where people find a file that the hub does not take.
+pub fn origin(config_maps: &BTreeMap<String, Found>, file: &str) -> String {
+    let holds = |(_, found): &(&String, &Found)| found.values.contains_key(file);
+    match config_maps.iter().find(holds) {
+        Some((name, _)) => format!("ConfigMap {name:?}, key {file:?}"),
+        None => format!("manifest {file:?}"),
+    }
+}
+
 /// What makes the hub's manifests those that are wanted; nothing when they were not looked at.
 pub fn steps(row: &Row, wanted: &BTreeMap<&str, &str>) -> Vec<Step> {
     let Some(kept) = &row.manifests else {
@@ -140,10 +149,12 @@ fn mirrors(world: &World, install: &AgentClusterInstall) -> Result<Map<String, V
     let text =
         text.ok_or_else(|| wrong(format!("ConfigMap {name} has no key {:?}", data::REGISTRIES_CONF)))?;
     let registries: Registries = toml::from_str(text).map_err(|error| {
+        // The reader's own words repeat the value.
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = 1 + before.unwrap_or_default().matches('\n').count();
         wrong(format!(
-            "{:?} is no TOML: {}",
-            data::REGISTRIES_CONF,
-            error.message()
+            "{:?} is no list of registries in TOML (line {line})",
+            data::REGISTRIES_CONF
         ))
     })?;
     let source = |registry: &Registry| {

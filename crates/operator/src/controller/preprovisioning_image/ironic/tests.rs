@@ -150,6 +150,23 @@ fn an_image_gets_ironics_agent_once_and_leaves_discovery_to_it() {
     }
     assert!(add_to(r#"{"systemd":{"units":{}}}"#, &ironic, &infra_env(None)).is_err());
     assert!(!is_in("not json"));
+    let wrong = add_to("not json", &ironic, &infra_env(None));
+    assert_eq!(wrong.unwrap_err(), "it goes wrong at line 1, column 2");
+}
+
+#[test]
+fn the_agent_has_the_proxy_and_what_the_hub_shows_has_no_password() {
+    let ironic = found(&seen(&["192.0.2.1"], None));
+    let mut behind = infra_env(None);
+    behind.spec.proxy = Some(crate::crd::infra_env::Proxy {
+        http_proxy: "http://user:s3cr3t@proxy.example.com:3128".into(),
+        https_proxy: "http://user:s3cr3t@proxy.example.com:3129".into(),
+        no_proxy: ".example.com".into(),
+    });
+    let file = "EnvironmentFile=-/etc/muster/proxy.env\\n";
+    let with = add_to("", &ironic, &behind).unwrap();
+    assert!(with.contains(file) && !with.contains("s3cr3t"), "{with}");
+    assert!(!add_to("", &ironic, &infra_env(None)).unwrap().contains(file));
 }
 
 #[test]

@@ -163,6 +163,14 @@ fn mistakes_are_the_objects() {
     for flaw in flaws {
         assert!(matches!(flaw, Err(Sync::Input(_))), "{flaw:?}");
     }
+    let Err(Sync::Input(text)) = change(|spec| spec.installer_args = "\"--append-karg=s3cr3t\"".into())
+    else {
+        panic!("it is no list");
+    };
+    assert_eq!(
+        text,
+        "installerArgs is no JSON list of texts: it goes wrong at line 1, column 23."
+    );
     let mut broken = agent();
     broken.spec.role = "king".into();
     let plan = plan(&world(Some(broken), Some(row("known-unbound"))));

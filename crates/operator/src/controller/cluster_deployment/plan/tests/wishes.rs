@@ -334,14 +334,28 @@ fn overrides_of_people_and_mirrors_are_put_together() {
     );
     world.row.as_mut().unwrap().view.install_config_overrides = text;
     assert_eq!(overrides(&world), None);
-    world.mirrors = Some(found(&[("registries.conf", "what = [")]));
-    let plan = super::super::plan(&world);
-    says(
-        &shown(&world, &plan),
-        type_::SPEC_SYNCED,
-        Truth::False,
-        "InputError",
-    );
+    for (broken, line) in [
+        ("what = [", 1),
+        ("[[registry]]\nlocation = \"a\"\nmirror = \"s3cr3t\"", 3),
+    ] {
+        world.mirrors = Some(found(&[("registries.conf", broken)]));
+        let plan = super::super::plan(&world);
+        let shown = shown(&world, &plan);
+        says(&shown, type_::SPEC_SYNCED, Truth::False, "InputError");
+        let told = format!("\"registries.conf\" is no list of registries in TOML (line {line})");
+        assert!(
+            format!("{:?}", shown.status).contains(&format!("{told:?}")[1..50]),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_not_taken_is_told_with_its_config_map() {
+    let config_maps = [("more".to_owned(), found(&[("readme.txt", "hello")]))].into();
+    let origin = |file| super::super::manifest::origin(&config_maps, file);
+    assert_eq!(origin("readme.txt"), r#"ConfigMap "more", key "readme.txt""#);
+    assert_eq!(origin("gone.yaml"), r#"manifest "gone.yaml""#);
 }
 
 #[test]
