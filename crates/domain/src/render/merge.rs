@@ -170,7 +170,7 @@ mod tests {
     /// The list inside must not be gone through for each of them.
     #[test]
     fn entries_about_the_same_unit_are_merged_in_one_walk() {
-        let unit = |n: u32| json!({ "name": "a.service", "dropins": [{ "name": format!("{n}.conf") }], "mask": n % 2 == 0 });
+        let unit = |n: u32| json!({ "name": "a.service", "dropins": [{ "name": format!("{n}.conf") }], "mask": n.is_multiple_of(2) });
         let mut base = json!({ "systemd": { "units": [unit(0)] } });
         merge(
             &mut base,
