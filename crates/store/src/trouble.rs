@@ -12,6 +12,10 @@ pub enum Trouble {
     Slow,
     /// No connection to the server.
     Away,
+    /// The server takes neither the user nor the password, or not from here.
+    Refused,
+    /// The server has no database of that name.
+    Missing,
     /// The server has no connection left.
     Crowded,
     /// The disk failed under a read or a write.
@@ -30,6 +34,8 @@ impl Trouble {
             Self::Busy => "is held by another program",
             Self::Slow => "does not answer in time",
             Self::Away => "cannot be reached",
+            Self::Refused => "does not let the hub's user in",
+            Self::Missing => "does not exist on its server",
             Self::Crowded => "has no connection left for the hub",
             Self::Disk => "reports an error of its disk, which may be full or failing",
             Self::Closed => "is closed, because the hub stops",
@@ -44,6 +50,10 @@ impl Trouble {
             Self::ReadOnly => "Make it writable, then ask again.",
             Self::Crowded => "Raise the server's limit of connections, then ask again.",
             Self::Disk => "Look at that disk, then ask again.",
+            Self::Refused => {
+                "Set user and password as the server has them, and let it take connections from the hub."
+            }
+            Self::Missing => "Create it, or name the right one.",
             Self::Away => "Look whether its server runs, and ask again in a moment.",
             Self::Busy | Self::Slow | Self::Closed | Self::Other => "Ask again in a moment.",
         }
@@ -70,7 +80,9 @@ impl Trouble {
                 ("25006", _) => Self::ReadOnly,
                 ("25P03" | "25P04" | "57014", _) => Self::Slow,
                 ("55P03", _) | (_, "40") => Self::Busy,
-                (_, "08" | "57" | "28" | "3D") => Self::Away,
+                (_, "08" | "57") => Self::Away,
+                (_, "28") => Self::Refused,
+                (_, "3D") => Self::Missing,
                 (_, "58") => Self::Disk,
                 _ => Self::Other,
             };
@@ -100,6 +112,8 @@ mod tests {
             ("517", Trouble::Busy),
             ("55P03", Trouble::Busy),
             ("57P01", Trouble::Away),
+            ("28P01", Trouble::Refused),
+            ("3D000", Trouble::Missing),
             ("25P03", Trouble::Slow),
         ] {
             assert_eq!(Trouble::coded(code), trouble, "{code}");
