@@ -56,5 +56,6 @@ mod metal_leaves;
 mod own_server;
 mod preprovisioning_image;
 mod runtime;
+mod secrets;
 mod served;
 mod world;
