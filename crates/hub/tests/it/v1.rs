@@ -157,7 +157,7 @@ async fn a_plan_without_its_ids_or_of_what_does_not_exist_is_a_problem() {
         (answer.status, answer.body["code"].as_str()),
         (StatusCode::BAD_REQUEST, Some("invalid"))
     );
-    let told = format!("an id in {V1}/clusters/not-an-id/explain is not a UUID");
+    let told = "an id in /clusters/not-an-id/explain is not a UUID";
     assert_eq!(answer.body["detail"], told);
 }
 
