@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
 use kube::Resource;
 use kube::api::ListParams;
 use kube::core::NamespaceResourceScope;
-use muster_operator::crd::condition::reason;
+use muster_operator::crd::infra_env::{IMAGE_CREATED, reason};
 use muster_operator::crd::keys::annotation;
 use muster_operator::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
 use serde::Serialize;
@@ -149,7 +149,7 @@ async fn what_is_refused_is_named_and_not_told() {
     let world = World::start().await;
     let failed = |infra_env: &InfraEnv| {
         let status = infra_env.status.clone().unwrap_or_default();
-        condition(&status.conditions, "ImageCreated").is_some_and(|(_, why, _)| why == reason::FAILED)
+        condition(&status.conditions, IMAGE_CREATED).is_some_and(|(_, why, _)| why == reason::FAILED)
     };
     let word = |what: &str| format!("{SECRET}-{what}");
     world
@@ -164,8 +164,9 @@ async fn what_is_refused_is_named_and_not_told() {
         })
         .await;
     world.infra_env("pull", |_| ()).await;
-    let broken =
-        json!({ "stringData": { ".dockerconfigjson": format!(r#"{{"auths": {}}}"#, word("pull")) } });
+    // The API server sees to it that it is JSON.
+    let no_login = json!({ "auths": { "registry.example.com": { "auth": word("pull") } } }).to_string();
+    let broken = json!({ "stringData": { ".dockerconfigjson": no_login } });
     world
         .patch::<Secret>(&world.pool, "pull-pull", broken.clone())
         .await
