@@ -239,15 +239,23 @@ async fn toy_03_an_agent_that_comes_or_goes_is_not_bound_and_not_free_either() {
     world.agent_when(&host, "waiting for somebody", waits).await;
 
     let other = world.pool_of("other", |_| ()).await;
-    world.fleet(other, 1, |config| config.first_index = 1);
+    let remote = world.fleet(other, 1, |config| config.first_index = 1);
     let second = machine(other, 1).id().to_string();
     world.agent_in(&second, "known-unbound").await;
     let (moves, second_task) = listen(&world, &second).await;
     world.describe("red", one_host()).await;
-    world.want(&second, Some("red")).await.unwrap();
-    world.agent_in(&second, "known").await;
-    world.want(&second, None).await.unwrap();
-    world.agent_in(&second, "known-unbound").await;
+    // A machine that is off stays where it is until somebody sees it there.
+    for (cluster, on_the_way, there) in [
+        (Some("red"), "Binding", "known"),
+        (None, "Unbinding", "known-unbound"),
+    ] {
+        assert!(remote.power(1, Power::Off));
+        world.want(&second, cluster).await.unwrap();
+        let told = |agent: &Agent| lent::says(agent, "Bound") == word("False", on_the_way);
+        world.agent_when(&second, on_the_way, told).await;
+        assert!(remote.boot_discovery(1));
+        world.agent_in(&second, there).await;
+    }
     task.abort();
     second_task.abort();
 
