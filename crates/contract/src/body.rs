@@ -45,8 +45,9 @@ pub fn typed<T: DeserializeOwned>(value: Value) -> Result<T, BodyError> {
 
 /// Reads the parameters of a query, in which every value is a text.
 pub fn decode_query<T: DeserializeOwned>(parameters: Vec<(String, String)>) -> Result<T, BodyError> {
-    T::deserialize(de::value::MapAccessDeserializer::new(Parameters {
-        left: parameters.into_iter(),
+    let fields = parameters.into_iter().map(|(name, value)| (name, Text(value)));
+    T::deserialize(de::value::MapAccessDeserializer::new(Fields {
+        fields,
         value: None,
     }))
 }
@@ -274,7 +275,7 @@ impl<'de> Deserializer<'de> for Strict {
                 at: 0,
             }),
             Value::Object(fields) => visitor.visit_map(Fields {
-                fields: fields.into_iter(),
+                fields: fields.into_iter().map(|(name, value)| (name, Strict(value))),
                 value: None,
             }),
         }
@@ -357,12 +358,17 @@ impl<'de> SeqAccess<'de> for Items {
     }
 }
 
-struct Fields {
-    fields: <Map<String, Value> as IntoIterator>::IntoIter,
-    value: Option<(String, Value)>,
+/// Names with their values, of a body or a query.
+struct Fields<I, D> {
+    fields: I,
+    value: Option<(String, D)>,
 }
 
-impl<'de> MapAccess<'de> for Fields {
+impl<'de, I, D> MapAccess<'de> for Fields<I, D>
+where
+    I: Iterator<Item = (String, D)>,
+    D: Deserializer<'de, Error = BodyError>,
+{
     type Error = BodyError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, BodyError> {
@@ -379,34 +385,7 @@ impl<'de> MapAccess<'de> for Fields {
             .value
             .take()
             .ok_or_else(|| BodyError::custom("a value without a name"))?;
-        seed.deserialize(Strict(value))
-            .map_err(|error| error.inside(&name))
-    }
-}
-
-struct Parameters {
-    left: std::vec::IntoIter<(String, String)>,
-    value: Option<(String, String)>,
-}
-
-impl<'de> MapAccess<'de> for Parameters {
-    type Error = BodyError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, BodyError> {
-        let Some((name, value)) = self.left.next() else {
-            return Ok(None);
-        };
-        let key = seed.deserialize(IntoDeserializer::<BodyError>::into_deserializer(name.as_str()))?;
-        self.value = Some((name, value));
-        Ok(Some(key))
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, BodyError> {
-        let (name, value) = self
-            .value
-            .take()
-            .ok_or_else(|| BodyError::custom("a value without a name"))?;
-        seed.deserialize(Text(value)).map_err(|error| error.inside(&name))
+        seed.deserialize(value).map_err(|error| error.inside(&name))
     }
 }
 
