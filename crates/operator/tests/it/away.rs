@@ -65,7 +65,11 @@ async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_
             says(agent, "SpecSynced") == word("True", "SyncOK")
         })
         .await;
-    assert_eq!(figure(world.operator(), "muster_operator_hub_up").await, 1.0);
+    world
+        .until("the operator follows the hub again", async || {
+            figure(world.operator(), "muster_operator_hub_up").await == 1.0
+        })
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -122,10 +122,20 @@ impl Shared {
             .await
     }
 
-    /// As the Go type writes it: one PUT of the whole object, guarded by its version.
+    /// As the Go type writes it: one PUT of the whole object, guarded by its version, and again when that was too old.
     async fn claim(&self, cluster: &str) -> Agent {
         let agents: Api<Agent> = self.world.api(&self.world.pool);
-        let mut agent = self.selectable().await;
+        loop {
+            let claimed = self.claimed(self.selectable().await, cluster);
+            match agents.replace(&self.name, &PostParams::default(), &claimed).await {
+                Ok(agent) => return agent,
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    fn claimed(&self, mut agent: Agent, cluster: &str) -> Agent {
         agent
             .labels_mut()
             .insert(label::AGENT_MACHINE.into(), "m1".into());
@@ -140,11 +150,7 @@ impl Shared {
         wire["spec"] = spec.into_iter().filter(|(field, _)| known(field)).collect();
         wire["spec"]["clusterDeploymentName"] = json!({ "name": cluster, "namespace": self.world.clusters });
         wire["spec"]["machineConfigPool"] = json!("ignition");
-        let agent: Agent = serde_json::from_value(wire).unwrap();
-        agents
-            .replace(&self.name, &PostParams::default(), &agent)
-            .await
-            .unwrap()
+        serde_json::from_value(wire).unwrap()
     }
 }
 

@@ -228,6 +228,8 @@ async fn a_machine_that_is_taken_out_before_it_is_a_node_is_forgotten_by_its_clu
     site.told("kube-system/root-ca").await;
     site.when("known there", is_known).await;
     assert!(!site.is_forgotten().await);
+    // As long as its agent runs it needs nobody to come back.
+    site.joining.rebooted().await;
     site.annotate(json!({ annotation::BMAC_CLUSTER_REFERENCE: "" }))
         .await;
     let name = &site.joining.name;

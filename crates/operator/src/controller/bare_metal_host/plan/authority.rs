@@ -2,7 +2,7 @@
 //! ignition from.
 //!
 //! It is written into the ignition overrides of the BareMetalHost, beside what people wrote there, and taken out again
-//! when the host is back in the pool. From there the Agent gets it as it gets everything else.
+//! when the host is back in the pool.
 
 use super::{Draft, Go};
 use crate::controller::bare_metal_host::world::World;
@@ -111,7 +111,6 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
             return Go::On;
         }
     }
-    // The Agent gets it at the next look.
     Go::Stop
 }
 
@@ -159,6 +158,11 @@ fn write(draft: &mut Draft, noted: Option<String>, before: &str, text: String) {
         None => annotations.remove(annotation::BMAC_AUTHORITY),
     };
     if !text.is_empty() {
+        // The Agent gets it together with its cluster: once its host is being installed nobody can add it.
+        let agent = draft.agent.as_mut();
+        if let Some(agent) = agent.filter(|agent| agent.metadata.deletion_timestamp.is_none()) {
+            agent.spec.ignition_config_overrides = text.clone();
+        }
         annotations.insert(annotation::BMAC_IGNITION_OVERRIDES.into(), text);
         return;
     }

@@ -99,6 +99,31 @@ fn a_host_that_joins_trusts_the_authority_of_its_cluster() {
 }
 
 #[test]
+fn an_agent_trusts_it_no_later_than_it_belongs_to_the_cluster() {
+    let mut world = joining("known-unbound");
+    let mut agent = (**world.agent.as_ref().unwrap()).clone();
+    agent.spec.cluster_deployment_name = None;
+    world.agent = Some(Arc::new(agent));
+    let lent = [(annotation::BMAC_CLUSTER_REFERENCE, "clusters/blue")];
+    world.host = Arc::new(annotated((*world.host).clone(), &lent));
+    world.authority = found(CERTIFICATE);
+    let steps = plan(&world).steps;
+    let patches: Vec<&Value> = steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::PatchAgent(patch) => Some(&patch["spec"]),
+            _ => None,
+        })
+        .collect();
+    let [spec] = patches[..] else {
+        panic!("{steps:?}");
+    };
+    assert_eq!(spec["clusterDeploymentName"]["name"], "blue");
+    let config: Value = serde_json::from_str(spec["ignitionConfigOverrides"].as_str().unwrap()).unwrap();
+    assert_eq!(sources(&config).len(), 1);
+}
+
+#[test]
 fn what_people_wrote_stays_beside_it() {
     let own = r#"{"ignition":{"version":"3.2.0","security":{"tls":{"certificateAuthorities":[{"source":"https://mine"}]}}},
         "storage":{"files":[{"path":"/etc/mine","contents":{"source":"data:,x"}}]},"future":[1]}"#;
