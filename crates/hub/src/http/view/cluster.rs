@@ -157,7 +157,12 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         ignored_host_validations: cluster.ignored_host_validations.clone(),
         ignored_cluster_validations: cluster.ignored_cluster_validations.clone(),
         install_config_overrides: cluster.install_config_overrides.clone(),
-        feature_usage: features(cluster).to_string(),
+        // Computed with the first change of an imported cluster.
+        feature_usage: if ours || cluster.revision > 1 {
+            features(cluster).to_string()
+        } else {
+            String::new()
+        },
         imported: cluster.imported,
         // Clients read it as something the organisation may use, not as what this cluster does.
         org_soft_timeouts_enabled: cluster.org_soft_timeouts_enabled,
