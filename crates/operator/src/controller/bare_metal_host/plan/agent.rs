@@ -5,10 +5,12 @@ use crate::controller::bare_metal_host::world::World;
 use crate::crd::agent::kind;
 use crate::crd::keys::{annotation, label, label_value};
 use crate::crd::reference::ClusterRef;
-use crate::crd::{Agent, BareMetalHost};
+use crate::crd::{Agent, BareMetalHost, ClusterDeployment};
+use crate::key::Key;
 use crate::runtime::looks::Then;
 use kube::ResourceExt;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A cluster in a namespace that is not watched is asked for now and then.
@@ -151,6 +153,18 @@ fn cluster(world: &World, agent: &mut Agent, draft: &mut Draft) {
         return;
     }
     agent.spec.cluster_deployment_name = wanted;
+}
+
+/// The cluster that an Agent without one gets from its BareMetalHost.
+pub fn next_cluster(world: &World) -> Option<(Key, &Arc<ClusterDeployment>)> {
+    let agent = world.agent.as_deref()?;
+    let infra_env = world.infra_env.as_ref();
+    let early = infra_env.is_some_and(|infra_env| infra_env.spec.cluster_ref.is_some());
+    if early || agent.spec.cluster_deployment_name.is_some() || !takes_hosts(world) {
+        return None;
+    }
+    let reference = cluster_named(&world.host)?.ok()?;
+    Some((Key::from(&reference), world.deployment.as_ref()?))
 }
 
 /// It is there, and is not about to go.

@@ -4,7 +4,7 @@
 //! It is written into the ignition overrides of the BareMetalHost, beside what people wrote there, and taken out again
 //! when the host is back in the pool.
 
-use super::{Draft, Go};
+use super::{Draft, Go, agent};
 use crate::controller::bare_metal_host::world::World;
 use crate::crd::keys::annotation;
 use crate::key::Key;
@@ -38,12 +38,15 @@ pub struct Found {
     pub bundle: Option<String>,
 }
 
-/// The cluster to ask, while the host waits to be installed into it.
+/// The cluster to ask, while the host waits to be installed into it: the Agent's, else the one it is about to get.
 pub fn question(world: &World) -> Option<Key> {
-    let tenant = world.tenant.as_ref()?;
+    let (cluster, deployment) = match &world.tenant {
+        Some(tenant) => (tenant.key.clone(), &tenant.deployment),
+        None => agent::next_cluster(world)?,
+    };
     let agent = world.agent.as_deref()?;
-    let asks = world.is_looked_after() && tenant.deployment.spec.installed && waits(agent.state());
-    asks.then(|| tenant.key.clone())
+    let asks = world.is_looked_after() && deployment.spec.installed && waits(agent.state());
+    asks.then_some(cluster)
 }
 
 /// Later it has fetched its ignition.
@@ -70,7 +73,7 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
         Some(answer) => match source(answer) {
             Ok(source) => Some(source),
             Err(why) => {
-                let cluster = world.tenant.as_ref().map(|tenant| tenant.key.to_string());
+                let cluster = question(world).map(|cluster| cluster.to_string());
                 draft.trouble(
                     world,
                     format!(

@@ -106,6 +106,8 @@ fn an_agent_trusts_it_no_later_than_it_belongs_to_the_cluster() {
     world.agent = Some(Arc::new(agent));
     let lent = [(annotation::BMAC_CLUSTER_REFERENCE, "clusters/blue")];
     world.host = Arc::new(annotated((*world.host).clone(), &lent));
+    world.deployment = world.tenant.take().map(|tenant| tenant.deployment);
+    assert_eq!(authority::question(&world), Some(Key::new("clusters", "blue")));
     world.authority = found(CERTIFICATE);
     let steps = plan(&world).steps;
     let patches: Vec<&Value> = steps
