@@ -26,7 +26,7 @@ const LARGEST_ANSWER: u64 = 256 << 20;
 pub enum CallError {
     #[error("{status}: {reason}")]
     Refused { status: u16, reason: String },
-    #[error("the hub cannot be reached: {0}")]
+    #[error("cannot reach the hub: {0}")]
     Lost(String),
     #[error("the hub's answer cannot be read: {0}")]
     Unreadable(String),

@@ -137,7 +137,7 @@ fn report(agent: &Agent) {
                     status: status @ 400..=499,
                     reason,
                 }) if !matches!(status, 408 | 429) => {
-                    note!("muster-system: the hub does not want to hear of {stage}: {reason}");
+                    note!("muster-system: the hub refuses the report of {stage}: {reason}");
                     break;
                 }
                 Err(error) => note!("muster-system: {stage} is not reported: {error}"),

@@ -37,7 +37,7 @@ pub fn run(context: &Context, order: &InstallArgs) {
         Err(Ended::Failed(error)) => {
             let reason = format!("{error:#}");
             if let Err(error) = stage(context, HostStage::Failed, Some(reason)) {
-                note!("the failure cannot be told: {error}");
+                note!("cannot report the failure to the hub: {error}");
             }
         }
     }

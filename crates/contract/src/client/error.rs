@@ -5,7 +5,7 @@ use crate::v2::error::{ErrorBody, InfraErrorBody};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
-    #[error("the hub cannot be reached: {0}")]
+    #[error("cannot reach the hub: {0}")]
     Unreachable(String),
     #[error("refused: {reason}{}", hint(.reason, .next_action))]
     Refused {

@@ -210,7 +210,7 @@ pub fn told<'a>(findings: impl Iterator<Item = Said<'a>>) -> String {
         }
     }
     let waiting = waiting.iter().map(|(what, ids)| awaited(what, ids));
-    let besides = besides.iter().map(|message| format!("Not in the way: {message}"));
+    let besides = besides.iter().map(|message| format!("Not blocking: {message}"));
     let all = failing.iter().map(|message| (*message).to_owned());
     let all: Vec<String> = all.chain(waiting).chain(besides).collect();
     let mut text = all.join(" ; ");
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(
             told(findings.into_iter()),
             "No CPU ; No route ; Waiting for the checks a, b (for godot) ; Waiting for the check c (until noon) ; \
-             Not in the way: No time"
+             Not blocking: No time"
         );
         assert_eq!(told([].into_iter()), "");
         let long = "ä".repeat(2000);
