@@ -6,7 +6,7 @@ use crate::hourly::Hourly;
 use crate::outstanding::Outstanding;
 use jiff::Timestamp;
 use muster_domain::cluster::Cluster;
-use muster_domain::host::Host;
+use muster_domain::host::{Host, Status};
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
 use std::collections::{BTreeSet, HashMap};
@@ -273,10 +273,10 @@ impl Index {
     }
 
     /// How many hosts are in each status, for metrics.
-    pub fn hosts_by_status(&self) -> HashMap<&'static str, u64> {
+    pub fn hosts_by_status(&self) -> HashMap<Status, u64> {
         let mut counts = HashMap::new();
         for slot in read(&self.hosts).values() {
-            *counts.entry(slot.row().status().word()).or_default() += 1;
+            *counts.entry(slot.row().status()).or_default() += 1;
         }
         counts
     }

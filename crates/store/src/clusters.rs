@@ -5,7 +5,7 @@ use crate::commit::ClusterWrite;
 use crate::sql::{self, Columns, Value};
 use crate::{Store, StoreError};
 use futures_util::TryStreamExt;
-use muster_domain::cluster::{Cluster, lifecycle};
+use muster_domain::cluster::Cluster;
 use muster_domain::id::ClusterId;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -71,7 +71,7 @@ impl ClusterBatch {
             ClusterWrite::Put { cluster } => self.puts.push([
                 Value::text(cluster.id),
                 Value::Int(revision),
-                Value::text(lifecycle::status(cluster)),
+                Value::text(cluster.status().word()),
                 Value::foreign(&cluster.name),
                 Value::time(cluster.created_at),
                 Value::Text(sql::document("cluster", cluster)?),

@@ -84,6 +84,11 @@ pub const SUITES: &[Suite] = &[
         kind: Kind::Own(|_| lint()),
     },
     Suite {
+        name: "vocabulary",
+        about: "the words that everyone shares, and that they stand nowhere as text",
+        kind: Kind::Package("muster-vocabulary"),
+    },
+    Suite {
         name: "domain",
         about: "decisions: tables and laws",
         kind: Kind::Package("muster-domain"),

@@ -198,7 +198,7 @@ fn pools(text: &mut String, hub: &Hub) {
     let counts = hub.index.hosts_by_status();
     head(text, "muster_hosts", "gauge", "Hosts by status.");
     for status in Status::ALL {
-        let count = counts.get(status.word()).copied().unwrap_or(0);
+        let count = counts.get(status).copied().unwrap_or(0);
         let _ = writeln!(text, "muster_hosts{{status=\"{}\"}} {count}", status.word());
     }
     single(text, "muster_clusters", "gauge", "Clusters.", clusters);

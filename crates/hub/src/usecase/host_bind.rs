@@ -126,7 +126,7 @@ pub fn target(scene: &Scene<'_>, to: ClusterId) -> Result<Arc<Cluster>, Error> {
         cluster.fits_settings_of(&scene.host)?;
     }
     if !cluster.accepts_hosts() {
-        let status = muster_domain::cluster::lifecycle::status(&cluster);
+        let status = cluster.status();
         return Err(Refused::conflict(
             "cluster-takes-no-hosts",
             format!("Cluster {} is {status} and takes no hosts now.", cluster.name),

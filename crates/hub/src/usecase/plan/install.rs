@@ -11,7 +11,7 @@ use crate::usecase::cluster_stop::{self, Stop};
 use crate::usecase::cluster_whole::Whole;
 use crate::usecase::host_install::{install_turn, reclaim_turn, reset_turn};
 use muster_contract::v1::plan::{PlanView, Verb};
-use muster_domain::cluster::{Cluster, IgnitionSource, lifecycle};
+use muster_domain::cluster::{Cluster, IgnitionSource};
 use muster_domain::host::{Host, Kind, Phase, Status, install_order};
 use muster_domain::{ClusterId, HostKey};
 
@@ -155,8 +155,8 @@ fn whole_step<'a>(
     draft.step_about(
         format!("cluster/{}", before.name),
         action.into(),
-        Some(lifecycle::status(before)),
-        Some(lifecycle::status(&whole.cluster.cluster)),
+        Some(before.status().word()),
+        Some(whole.cluster.cluster.status().word()),
     )
 }
 

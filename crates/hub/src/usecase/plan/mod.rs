@@ -13,8 +13,8 @@ use crate::usecase::{host_bind, infra_env_delete, infra_env_delete_hosts};
 use draft::{Draft, lost};
 use muster_contract::v1::plan::{PlanRequest, PlanView, Verb};
 use muster_domain::checks::verdict::{Verdict, verdicts};
-use muster_domain::cluster::{Cluster, lifecycle};
-use muster_domain::host::{Event, Phase, Report, Role, rules};
+use muster_domain::cluster::Cluster;
+use muster_domain::host::{Event, Phase, Report, Role, Status, rules};
 use muster_domain::input::Invalid;
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
@@ -113,7 +113,7 @@ fn lend_steps(draft: &mut Draft, scene: &Scene<'_>, turn: Turn, cluster: &Arc<Cl
                 &after,
                 format!("bind to cluster {name}"),
                 Some(&arrived),
-                Some("binding"),
+                Some(Status::Binding.word()),
             )
             .note =
             Some("By itself, as soon as the host is free and ready, also after a restart of the hub.".into());
@@ -143,7 +143,7 @@ fn lend_steps(draft: &mut Draft, scene: &Scene<'_>, turn: Turn, cluster: &Arc<Cl
             &after,
             "report its hardware to the cluster".into(),
             None,
-            Some("known"),
+            Some(Status::Known.word()),
         )
         .note = Some(note.into());
 }
@@ -192,7 +192,7 @@ pub fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
         .ok_or_else(|| Error::missing("cluster", id))?;
     let mut draft = Draft::new(Verb::DeleteCluster);
     let subject = format!("cluster/{}", cluster.name);
-    let status = lifecycle::status(&cluster);
+    let status = cluster.status().word();
     match fates(hub, &cluster) {
         Err(Error::Refused(refused)) => draft.block(&subject, &refused),
         Err(error) => return Err(error),

@@ -6,7 +6,6 @@ mod promises;
 use crate::world::{V2, World};
 use jiff::SignedDuration;
 use muster_domain::HostKey;
-use muster_domain::cluster::lifecycle;
 use promises::Promises;
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -51,7 +50,7 @@ fn statuses(world: &World) -> Statuses {
         clusters: index
             .clusters()
             .iter()
-            .map(|cluster| (cluster.id.0, lifecycle::status(cluster)))
+            .map(|cluster| (cluster.id.0, cluster.status().word()))
             .collect(),
     }
 }

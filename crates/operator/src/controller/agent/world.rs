@@ -288,7 +288,7 @@ impl World {
             Ok(cluster) => {
                 self.target = Target::Found {
                     id,
-                    status: cluster.status.into_owned(),
+                    status: cluster.status.to_string(),
                     architecture: cluster.cpu_architecture.into_owned(),
                 };
             }

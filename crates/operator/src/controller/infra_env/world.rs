@@ -216,7 +216,7 @@ impl World {
             let member = |host: HostView| Member {
                 id: host.id,
                 name: host.requested_hostname,
-                status: host.status.into_owned(),
+                status: host.status.to_string(),
             };
             self.hosts = hosts.into_iter().map(member).collect();
             return Ok(());

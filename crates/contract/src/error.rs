@@ -42,7 +42,8 @@ struct Told {
 }
 
 impl ClientError {
-    pub(super) fn lost(error: reqwest::Error) -> Self {
+    #[cfg(feature = "client")]
+    pub(crate) fn lost(error: reqwest::Error) -> Self {
         if error.is_builder() {
             return Self::BadInput(error.to_string());
         }
