@@ -193,14 +193,6 @@ impl<T: Words> From<&str> for Word<T> {
     }
 }
 
-impl<T: Words> std::ops::Deref for Word<T> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        self.as_str()
-    }
-}
-
 impl<T: Words> PartialEq<str> for Word<T> {
     fn eq(&self, other: &str) -> bool {
         self.as_str() == other

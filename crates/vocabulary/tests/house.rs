@@ -58,6 +58,48 @@ const OTHERS: &[(&str, &str, &str)] = &[
         "installed",
         "what a verb has done",
     ),
+    (
+        "operator/src/controller/agent/plan/csr.rs",
+        "Failed",
+        "a condition of Kubernetes",
+    ),
+    (
+        "operator/src/controller/bare_metal_host/plan/boot.rs",
+        "disabled",
+        "a setting of Metal3",
+    ),
+    (
+        "operator/src/controller/bare_metal_host/plan/drain.rs",
+        "Failed",
+        "a phase of Kubernetes",
+    ),
+    (
+        "operator/src/controller/bare_metal_host/plan/machine.rs",
+        "disabled",
+        "a setting of Metal3",
+    ),
+    (
+        "operator/src/controller/cluster_deployment/plan/credential.rs",
+        "installed",
+        "a field",
+    ),
+    (
+        "operator/src/crd/agent_cluster_install/mod.rs",
+        "Failed",
+        "a condition",
+    ),
+    (
+        "operator/src/crd/agent_service_config.rs",
+        "disabled",
+        "a setting",
+    ),
+    (
+        "operator/src/crd/metal3.rs",
+        "disabled",
+        "an option of the derive, and a setting of Metal3",
+    ),
+    ("operator/src/crd/metal3.rs", "ready", "a state of Metal3"),
+    ("operator/src/crd/rules.rs", "arbiter", "a field"),
 ];
 
 fn words_of<T: Words>() -> impl Iterator<Item = &'static str> {

@@ -14,6 +14,7 @@ use muster_contract::v2::agent::args::InstallArgs;
 use muster_contract::v2::agent::inventory::Disk;
 use muster_vocabulary::{ClusterKind, InstallRole, Role, Stage, Word};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::Read;
 use std::sync::Arc;
