@@ -85,6 +85,11 @@ pub fn ensure_buildah() -> Result<()> {
     ensure_program("buildah", "--version", "buildah")
 }
 
+/// A DHCP server for both families.
+pub fn ensure_dnsmasq() -> Result<()> {
+    ensure_program("dnsmasq", "--version", "dnsmasq-base")
+}
+
 pub fn ensure_openssl() -> Result<()> {
     ensure_program("openssl", "version", "openssl")
 }

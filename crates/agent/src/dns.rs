@@ -1,6 +1,8 @@
 //! A small resolver: hosts file, then the servers of resolv.conf. It works in static binaries and tells aliases.
 
-use std::fmt::Write as _;
+use hickory_proto::op::{Header, Message, MessageType, OpCode, Query, ResponseCode};
+use hickory_proto::rr::{Name, RData, RecordType};
+use hickory_proto::serialize::binary::{BinDecodable, BinDecoder};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -9,9 +11,6 @@ use std::time::Duration;
 /// Servers that are there answer much faster; those that are not should not hold up a check for long.
 const PATIENCE: Duration = Duration::from_secs(3);
 const TRIES: usize = 2;
-const A: u16 = 1;
-const CNAME: u16 = 5;
-const AAAA: u16 = 28;
 
 /// What a name stands for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,7 +72,7 @@ impl Resolver {
 
     fn ask_all(&self, servers: &[IpAddr], name: &str) -> Lookup {
         let mut found = Lookup::default();
-        for kind in [A, AAAA] {
+        for kind in [RecordType::A, RecordType::AAAA] {
             for _ in 0..TRIES {
                 // An answer that says "no such name" is an answer too.
                 let answered = servers
@@ -87,7 +86,7 @@ impl Resolver {
         found
     }
 
-    fn ask(&self, server: IpAddr, name: &str, kind: u16, into: &mut Lookup) -> io::Result<()> {
+    fn ask(&self, server: IpAddr, name: &str, kind: RecordType, into: &mut Lookup) -> io::Result<()> {
         let id = (crate::clock::chance() * 65535.0) as u16;
         let question = question(id, name, kind)?;
         let server = SocketAddr::new(server, self.port);
@@ -166,22 +165,17 @@ fn candidates(name: &str, search: &[String]) -> Vec<String> {
     names
 }
 
-fn question(id: u16, name: &str, kind: u16) -> io::Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(64);
-    out.extend_from_slice(&id.to_be_bytes());
-    // One question, recursion wanted.
-    out.extend_from_slice(&[1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
-    for label in name.trim_end_matches('.').split('.') {
-        let length = u8::try_from(label.len())
-            .ok()
-            .filter(|length| (1..64).contains(length));
-        out.push(length.ok_or_else(|| io::Error::other("not a domain name"))?);
-        out.extend_from_slice(label.as_bytes());
-    }
-    out.push(0);
-    out.extend_from_slice(&kind.to_be_bytes());
-    out.extend_from_slice(&1u16.to_be_bytes());
-    Ok(out)
+fn question(id: u16, name: &str, kind: RecordType) -> io::Result<Vec<u8>> {
+    // As bytes: what is not ASCII is sent as it is.
+    let labels = name.trim_end_matches('.').split('.').map(str::as_bytes);
+    let name = Name::from_labels(labels)
+        .ok()
+        .filter(|name| !name.is_root())
+        .ok_or_else(|| io::Error::other("not a domain name"))?;
+    let mut message = Message::new(id, MessageType::Query, OpCode::Query);
+    message.metadata.recursion_desired = true;
+    message.add_query(Query::query(name, kind));
+    message.to_vec().map_err(io::Error::other)
 }
 
 fn over_udp(server: SocketAddr, question: &[u8], id: u16) -> io::Result<Vec<u8>> {
@@ -217,61 +211,33 @@ fn over_tcp(server: SocketAddr, question: &[u8]) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-/// Reads all records of an answer; nothing when it is not a well-formed one.
+/// Reads the records of an answer; nothing when it is not a well-formed one. What comes after them is of no interest.
 fn read_answer(bytes: &[u8], into: &mut Lookup) -> Option<()> {
-    let (questions, answers) = (number(bytes, 4)?, number(bytes.get(..12)?, 6)?);
-    let refused = bytes.get(3)? & 0x0f;
-    // 3 is "no such name"; others mean that this server cannot tell.
-    if refused != 0 && refused != 3 {
-        return None;
+    let mut decoder = BinDecoder::new(bytes);
+    let header = Header::read(&mut decoder).ok()?;
+    match header.metadata.response_code {
+        ResponseCode::NoError | ResponseCode::NXDomain => {}
+        // This server cannot tell.
+        _ => return None,
     }
-    let mut at = 12;
-    for _ in 0..questions {
-        at = name_at(bytes, at)?.1 + 4;
-    }
-    for _ in 0..answers {
-        let (_, end) = name_at(bytes, at)?;
-        let (kind, length) = (number(bytes, end)?, usize::from(number(bytes, end + 8)?));
-        let start = end + 10;
-        let data = bytes.get(start..start + length)?;
-        match kind {
-            A => into.v4.push(Ipv4Addr::from(<[u8; 4]>::try_from(data).ok()?)),
-            AAAA => into.v6.push(Ipv6Addr::from(<[u8; 16]>::try_from(data).ok()?)),
-            CNAME => {
-                let alias = name_at(bytes, start)?.0;
+    let count = |count: u16| usize::from(count);
+    Message::read_queries(&mut decoder, count(header.counts.queries)).ok()?;
+    let (records, _, _) =
+        Message::read_records(&mut decoder, count(header.counts.answers), false, OpCode::Query).ok()?;
+    for record in records {
+        match record.data {
+            RData::A(ip) => into.v4.push(ip.0),
+            RData::AAAA(ip) => into.v6.push(ip.0),
+            RData::CNAME(name) => {
+                let alias = name.0.to_ascii();
                 if !into.aliases.contains(&alias) {
                     into.aliases.push(alias);
                 }
             }
             _ => {}
         }
-        at = start + length;
     }
     Some(())
-}
-
-/// The name at a position, and where what follows it starts.
-fn name_at(bytes: &[u8], start: usize) -> Option<(String, usize)> {
-    let (mut name, mut at, mut end) = (String::new(), start, None);
-    // Pointers may form a ring.
-    for _ in 0..128 {
-        let length = usize::from(*bytes.get(at)?);
-        if length & 0xc0 == 0xc0 {
-            end.get_or_insert(at + 2);
-            at = usize::from(number(bytes, at)? & 0x3fff);
-        } else if length == 0 {
-            return Some((name, end.unwrap_or(at + 1)));
-        } else {
-            let label = bytes.get(at + 1..at + 1 + length)?;
-            write!(name, "{}.", String::from_utf8_lossy(label)).ok()?;
-            at += 1 + length;
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -280,7 +246,7 @@ mod tests {
 
     #[test]
     fn answers_with_an_alias_are_read_whole() {
-        let mut answer = question(7, "api.example.com", A).unwrap();
+        let mut answer = question(7, "api.example.com", RecordType::A).unwrap();
         answer[7] = 2;
         // api.example.com is an alias of lb.example.com, which is 192.0.2.9.
         answer.extend_from_slice(&[0xc0, 12, 0, 5, 0, 1, 0, 0, 0, 60, 0, 5, 2, b'l', b'b', 0xc0, 16]);
@@ -315,9 +281,10 @@ mod tests {
             for _ in 0..2 {
                 let (length, from) = server.recv_from(&mut buffer).unwrap();
                 let mut answer = buffer[..length].to_vec();
-                let kind = number(&answer, length - 4).unwrap();
+                // The kind stands before the class, and that is the end.
+                let kind = answer[length - 3];
                 answer[2] = 0x81;
-                if kind == A {
+                if kind == 1 {
                     answer[7] = 1;
                     answer.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 1]);
                 } else {

@@ -1,4 +1,7 @@
 //! Archives written while they are sent, so that nothing large is ever in memory whole.
+//!
+//! The crate `tar` makes the headers. What is between them is streamed here: it would want a writer that waits, and the
+//! lengths that an answer tells ahead.
 
 use axum::body::Bytes;
 use futures_util::{Stream, stream};
@@ -116,64 +119,29 @@ impl Writing {
 
 /// The header of a file, with another before it when the name is long.
 fn head(name: &str, size: u64, changed_at: Timestamp) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(BLOCK);
+    let mut long = tar::Builder::new(Vec::new());
     if name.len() > NAME {
-        let record = record("path", name);
-        bytes.extend_from_slice(&block("name-of-the-next", record.len() as u64, changed_at, b'x'));
-        bytes.extend_from_slice(record.as_bytes());
-        bytes.resize(bytes.len() + padding(record.len() as u64), 0);
+        long.append_pax_extensions([("path", name.as_bytes())])
+            .expect("writing to memory does not fail");
     }
-    bytes.extend_from_slice(&block(name, size, changed_at, b'0'));
-    bytes
-}
-
-/// `25 path=…\n`: the number counts itself.
-fn record(key: &str, value: &str) -> String {
-    let rest = key.len() + value.len() + 3;
-    let mut length = rest + 1;
-    while length != rest + length.to_string().len() {
-        length = rest + length.to_string().len();
-    }
-    format!("{length} {key}={value}\n")
-}
-
-fn block(name: &str, size: u64, changed_at: Timestamp, kind: u8) -> [u8; BLOCK] {
-    let mut block = [0; BLOCK];
-    let name = &name.as_bytes()[..name.len().min(NAME)];
-    let time = u64::try_from(changed_at.as_second()).unwrap_or(0);
-    put(&mut block, 0, name);
-    put(&mut block, 100, b"0000600\0");
-    put(&mut block, 108, b"0000000\0");
-    put(&mut block, 116, b"0000000\0");
-    put(&mut block, 124, format!("{size:011o}\0").as_bytes());
-    put(&mut block, 136, format!("{time:011o}\0").as_bytes());
-    block[156] = kind;
-    put(&mut block, 257, b"ustar\x0000");
-    // The checksum counts its own place as blanks.
-    put(&mut block, 148, b"        ");
-    let sum: u32 = block.iter().copied().map(u32::from).sum();
-    put(&mut block, 148, format!("{sum:06o}\0 ").as_bytes());
-    block
-}
-
-fn put(block: &mut [u8; BLOCK], at: usize, bytes: &[u8]) {
-    block[at..at + bytes.len()].copy_from_slice(bytes);
+    let mut header = tar::Header::new_ustar();
+    // As it is: the crate's way to set a path looks at it as one on this machine.
+    let short = &name.as_bytes()[..name.len().min(NAME)];
+    header.as_old_mut().name[..short.len()].copy_from_slice(short);
+    header.set_entry_type(tar::EntryType::Regular);
+    header.set_mode(0o600);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_size(size);
+    header.set_mtime(u64::try_from(changed_at.as_second()).unwrap_or(0));
+    header.set_cksum();
+    [&long.get_ref()[..], header.as_bytes()].concat()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use futures_util::TryStreamExt;
-
-    #[test]
-    fn a_record_counts_its_own_length() {
-        assert_eq!(record("path", "abc"), "12 path=abc\n");
-        for length in 1..300 {
-            let text = record("path", &"x".repeat(length));
-            let (told, _) = text.split_once(' ').unwrap();
-            assert_eq!(told.parse::<usize>().unwrap(), text.len());
-        }
-    }
 
     #[tokio::test]
     async fn tar_reads_what_is_written() {

@@ -5,7 +5,9 @@
 
 mod connection;
 pub mod dhcp;
+mod ipv6;
 mod modules;
+pub mod names;
 pub mod network;
 mod stack;
 

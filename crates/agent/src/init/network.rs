@@ -1,28 +1,30 @@
-//! Gives the machine its addresses: as set for it in the image, and by DHCP on every other card with a link.
+//! Gives the machine its addresses: as set for it in the image, and by DHCP and routers on every other card with a link.
 //!
 //! Settings stand in `/etc/assisted/network/hostN`: `mac_interface.ini` says which MAC has which name in the files beside
 //! it. An installed system has them in NetworkManager's folder instead, where they are kept here too.
 
 use super::connection::{self, Connection, Controller, Kind, Label};
-use super::{dhcp, stack};
+use super::names::{Names, ResolvConf, Source};
+use super::{dhcp, ipv6, stack};
 use crate::clock::{Clock, Real};
 use crate::collect::Machine;
 use crate::note;
 use crate::probe::arp::parse_mac;
 use crate::sys::netlink;
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write as _;
-use std::net::IpAddr;
+use std::convert::Infallible;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub const SETTINGS: &str = "etc/assisted/network";
 pub const KEPT: &str = "etc/NetworkManager/system-connections";
-const NAMES: &str = "etc/resolv.conf";
 /// Links need a moment after their cards are switched on, and cables are plugged in later.
 const LINK_LOOK: Duration = Duration::from_millis(200);
-/// A network without a DHCP server may get one.
+/// An interface that cannot be asked is not tried without pause.
 const RETRY: Duration = Duration::from_secs(5);
+/// A network that gives addresses of both families gives IPv6 first, because nobody need be asked for it. Hubs are often
+/// reached by IPv4 only.
+const IPV4_COMES: Duration = Duration::from_secs(5);
 
 /// All cards with hardware behind them.
 fn cards(machine: &Machine) -> Vec<String> {
@@ -156,14 +158,50 @@ fn renamed(text: &str, pairs: &[(String, String)]) -> String {
 /// Whether any interface has what it needs.
 #[derive(Debug, Default)]
 struct Ready {
-    is_ready: Mutex<bool>,
+    state: Mutex<Readiness>,
     changed: Condvar,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+enum Readiness {
+    #[default]
+    No,
+    /// By IPv6 alone, since then.
+    Ipv6(Instant),
+    Yes,
 }
 
 impl Ready {
     fn tell(&self) {
-        *self.is_ready.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Readiness::Yes;
         self.changed.notify_all();
+    }
+
+    fn tell_ipv6(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Readiness::No = *state {
+            *state = Readiness::Ipv6(Instant::now());
+            self.changed.notify_all();
+        }
+    }
+
+    /// False when the time is over before.
+    fn wait(&self, most: Duration) -> bool {
+        let end = Instant::now() + most;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let until = match *state {
+                Readiness::Yes => return true,
+                Readiness::Ipv6(since) => end.min(since + IPV4_COMES),
+                Readiness::No => end,
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return matches!(*state, Readiness::Ipv6(_));
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 }
 
@@ -176,6 +214,7 @@ pub struct Network {
     /// The interfaces that have what is set for them.
     done: HashSet<String>,
     ready: Arc<Ready>,
+    resolv_conf: Arc<ResolvConf>,
 }
 
 impl Network {
@@ -186,6 +225,7 @@ impl Network {
             attended: HashSet::new(),
             done: HashSet::new(),
             ready: Arc::default(),
+            resolv_conf: Arc::new(ResolvConf::new(machine)),
         }
     }
 
@@ -211,20 +251,25 @@ impl Network {
         }
         for card in new {
             if !stack::is_mentioned(&self.wanted, &card) {
-                self.ask(card);
+                self.ask(&card, true);
+                self.ask_ipv6(&card);
             }
         }
     }
 
     fn configure(&self, connection: &Connection) {
-        match self.apply(connection) {
-            Ok(()) if connection.dhcp => self.ask(connection.interface.clone()),
-            Ok(()) if connection.addresses.is_empty() => {}
-            Ok(()) => {
-                note!("{} has the addresses set for it", connection.interface);
-                self.ready.tell();
-            }
-            Err(error) => note!("{} is not set up: {error:#}", connection.interface),
+        let name = &connection.interface;
+        if let Err(error) = self.apply(connection) {
+            return note!("{name} is not set up: {error:#}");
+        }
+        if connection.dhcp {
+            self.ask(name, connection.mtu.is_none());
+        } else if !connection.addresses.is_empty() {
+            note!("{name} has the addresses set for it");
+            self.ready.tell();
+        }
+        if connection.auto6 {
+            self.ask_ipv6(name);
         }
     }
 
@@ -247,7 +292,11 @@ impl Network {
             netlink::add_route(name, route.to, route.prefix, route.gateway)
                 .with_context(|| format!("the route to {}/{} cannot be set", route.to, route.prefix))?;
         }
-        set_names(&self.machine, name, &connection.name_servers, &connection.search);
+        let names = Names {
+            servers: connection.name_servers.clone(),
+            search: connection.search.clone(),
+        };
+        self.resolv_conf.tell(name, Source::Settings, names);
         Ok(())
     }
 
@@ -267,16 +316,46 @@ impl Network {
         }
     }
 
-    fn ask(&self, interface: String) {
-        let (machine, ready) = (self.machine.clone(), self.ready.clone());
+    fn ask(&self, interface: &str, takes_mtu: bool) {
+        let (machine, ready, names) = self.shared();
+        self.keep_asking(interface, move |interface| {
+            dhcp::serve(&machine, &names, interface, takes_mtu, || ready.tell())
+        });
+    }
+
+    fn ask_ipv6(&self, interface: &str) {
+        let (machine, ready, names) = self.shared();
+        self.keep_asking(interface, move |interface| {
+            ipv6::serve(&machine, &names, interface, || ready.tell_ipv6())
+        });
+    }
+
+    fn shared(&self) -> (Machine, Arc<Ready>, Arc<ResolvConf>) {
+        (self.machine.clone(), self.ready.clone(), self.resolv_conf.clone())
+    }
+
+    /// In a thread, as soon as there is a link. A reason why it cannot be done is told once.
+    fn keep_asking(
+        &self,
+        interface: &str,
+        serve: impl Fn(&str) -> anyhow::Result<Infallible> + Send + 'static,
+    ) {
+        let (machine, interface) = (self.machine.clone(), interface.to_owned());
         std::thread::spawn(move || {
+            let mut told = String::new();
             loop {
                 while !machine.is_set(&format!("sys/class/net/{interface}/carrier")) {
                     Real.sleep(LINK_LOOK);
                 }
-                match dhcp::serve(&machine, &interface, || ready.tell()) {
+                match serve(&interface) {
                     Ok(never) => match never {},
-                    Err(error) => note!("{interface} has no address: {error:#}"),
+                    Err(error) => {
+                        let reason = format!("{error:#}");
+                        if reason != told {
+                            note!("{interface} is not asked for: {reason}");
+                            told = reason;
+                        }
+                    }
                 }
                 Real.sleep(RETRY);
             }
@@ -285,13 +364,7 @@ impl Network {
 
     /// Until an interface has an address, but not for ever: the agent tries again by itself.
     pub fn wait(&self, most: Duration) {
-        let guard = self.ready.is_ready.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_guard, result) = self
-            .ready
-            .changed
-            .wait_timeout_while(guard, most, |is_ready| !*is_ready)
-            .unwrap_or_else(PoisonError::into_inner);
-        if result.timed_out() {
+        if !self.ready.wait(most) {
             note!("no network yet");
         }
     }
@@ -324,52 +397,24 @@ fn keep(machine: &Machine, wanted: &[Connection]) {
     }
 }
 
-type Told = BTreeMap<String, (Vec<IpAddr>, Vec<String>)>;
-static TOLD: Mutex<Told> = Mutex::new(BTreeMap::new());
-
-/// What each interface tells of name servers goes into one file.
-pub fn set_names(machine: &Machine, interface: &str, servers: &[IpAddr], search: &[String]) {
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if servers.is_empty() && search.is_empty() {
-        told.remove(interface);
-    } else {
-        told.insert(interface.to_owned(), (servers.to_vec(), search.to_vec()));
-    }
-    let text = names_text(&told);
-    if text.is_empty() {
-        return;
-    }
-    if let Err(error) = std::fs::write(machine.path(NAMES), text) {
-        note!("/{NAMES} is not written: {error}");
-    }
-}
-
-fn names_text(told: &Told) -> String {
-    let mut text = String::new();
-    let mut search: Vec<&str> = told
-        .values()
-        .flat_map(|(_, search)| search)
-        .map(String::as_str)
-        .collect();
-    search.dedup();
-    if !search.is_empty() {
-        let _ = writeln!(text, "search {}", search.join(" "));
-    }
-    let mut seen = HashSet::new();
-    for server in told
-        .values()
-        .flat_map(|(servers, _)| servers)
-        .filter(|ip| seen.insert(**ip))
-    {
-        let _ = writeln!(text, "nameserver {server}");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::alone::alone;
+    use crate::sys::alone::{alone, skipped};
+
+    #[test]
+    fn ipv4_is_waited_for_a_little_longer_than_ipv6() {
+        let ready = Ready::default();
+        assert!(!ready.wait(Duration::ZERO));
+        ready.tell_ipv6();
+        assert!(
+            ready.wait(Duration::ZERO),
+            "the time is over, and there is a network"
+        );
+        ready.tell();
+        ready.tell_ipv6();
+        assert!(ready.wait(Duration::from_secs(3600)), "at once");
+    }
 
     #[test]
     fn names_change_as_whole_words_and_all_at_once() {
@@ -500,8 +545,7 @@ mod tests {
     fn answers_through(yaml: &'static str, kind: &'static str, ip: std::net::Ipv4Addr) {
         alone(move || {
             if let Err(error) = netlink::add_link("probe0", kind) {
-                eprintln!("not tried, this kernel has no {kind}: {error}");
-                return;
+                return skipped(&format!("this kernel has no {kind}: {error}"));
             }
             netlink::add_link("eth0", "veth").unwrap();
             netlink::link_up("veth0").unwrap();
@@ -539,26 +583,5 @@ mod tests {
         let yaml = "interfaces:\n- name: bond0\n  type: bond\n  mac-address: 02:00:00:00:00:42\n  link-aggregation: {mode: active-backup, port: [eth0]}\n  \
             ipv4: {enabled: true, address: [{ip: 192.0.2.1, prefix-length: 24}]}\n";
         answers_through(yaml, "bond", ADDRESS);
-    }
-
-    #[test]
-    fn name_servers_of_all_interfaces_are_in_one_file() {
-        let told = Told::from([
-            (
-                "eth0".to_owned(),
-                (vec!["192.0.2.53".parse().unwrap()], vec!["a.example".to_owned()]),
-            ),
-            (
-                "eth1".to_owned(),
-                (
-                    vec!["192.0.2.53".parse().unwrap(), "2001:db8::53".parse().unwrap()],
-                    Vec::new(),
-                ),
-            ),
-        ]);
-        assert_eq!(
-            names_text(&told),
-            "search a.example\nnameserver 192.0.2.53\nnameserver 2001:db8::53\n"
-        );
     }
 }

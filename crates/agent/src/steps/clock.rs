@@ -4,7 +4,9 @@
 //! with. Without any source named, the hub's own clock is compared: all its hosts have that in common.
 
 use super::{Context, json};
+use crate::collect::Machine;
 use crate::dns::Resolver;
+use crate::init::names;
 use crate::note;
 use crate::probe::sntp;
 use crate::sys;
@@ -28,11 +30,39 @@ pub fn synchronize(context: &Context, args: &NtpArgs) -> anyhow::Result<String> 
         names = configured(&context.machine.text("etc/chrony.conf"));
     }
     let ntp_sources = if names.is_empty() {
-        vec![hub_clock(context)]
+        told_or_hub(context)
     } else {
         ask_all(context, &names)
     };
     json(&NtpReply { ntp_sources })
+}
+
+/// Nobody named a source. What the network tells of time servers counts when it is right; otherwise the hub's clock does.
+fn told_or_hub(context: &Context) -> Vec<NtpSource> {
+    let told = told(&context.machine);
+    let answers = if told.is_empty() {
+        Vec::new()
+    } else {
+        ask_all(context, &told)
+    };
+    let is_in_step =
+        |source: &NtpSource| source.source_state == "synced" || source.source_state == "combined";
+    if answers.iter().any(is_in_step) {
+        answers
+    } else {
+        vec![hub_clock(context)]
+    }
+}
+
+/// Time servers of the networks of this machine.
+fn told(machine: &Machine) -> Vec<String> {
+    let files = machine.list(names::TIME_SERVERS).into_iter();
+    let mut all: Vec<String> = files
+        .flat_map(|file| configured(&machine.text(&format!("{}/{file}", names::TIME_SERVERS))))
+        .collect();
+    all.sort();
+    all.dedup();
+    all
 }
 
 fn configured(text: &str) -> Vec<String> {
@@ -163,6 +193,21 @@ mod tests {
             states,
             ["unreachable", "error", "not_combined", "synced", "combined"]
         );
+    }
+
+    #[test]
+    fn time_servers_of_all_networks_are_read_once() {
+        let root = tempfile::tempdir().unwrap();
+        let machine = Machine::at(root.path());
+        assert_eq!(told(&machine), [""; 0]);
+        for (interface, ips) in [
+            ("eth0", ["192.0.2.1", "192.0.2.2"]),
+            ("eth1", ["192.0.2.2", "192.0.2.3"]),
+        ] {
+            let ips = ips.map(|ip| ip.parse().unwrap());
+            names::tell_time_servers(&machine, interface, names::Source::Dhcp, &ips);
+        }
+        assert_eq!(told(&machine), ["192.0.2.1", "192.0.2.2", "192.0.2.3"]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
+use std::time::Duration;
 
 /// An address of an interface of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,28 +159,86 @@ pub fn forbid_fragments(socket: impl AsFd, is_v6: bool) -> io::Result<()> {
 /// A socket for DHCP clients: on one interface alone, so that every card can have its own at the same port.
 pub fn broadcast_socket(interface: &str, port: u16) -> io::Result<UdpSocket> {
     let fd = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
-    set_option(
-        fd.as_raw_fd(),
-        libc::SOL_SOCKET,
-        libc::SO_REUSEADDR,
-        &1i32.to_ne_bytes(),
-    )?;
+    set_flag(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
     bind_to_device(&fd, interface)?;
     // SAFETY: all zero is a valid address: any.
     let mut any: libc::sockaddr_in = unsafe { std::mem::zeroed() };
     any.sin_family = libc::AF_INET as libc::sa_family_t;
     any.sin_port = port.to_be();
-    // SAFETY: the address is whole and read for its size.
-    check(unsafe {
-        libc::bind(
-            fd.as_raw_fd(),
-            (&raw const any).cast(),
-            size_of::<libc::sockaddr_in>() as libc::socklen_t,
-        )
-    })?;
+    bind(&fd, &any)?;
     let socket = UdpSocket::from(fd);
     socket.set_broadcast(true)?;
     Ok(socket)
+}
+
+/// The same for IPv6.
+pub fn multicast_socket(interface: &str, port: u16) -> io::Result<UdpSocket> {
+    let fd = socket(libc::AF_INET6, libc::SOCK_DGRAM, 0)?;
+    set_flag(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+    set_flag(&fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)?;
+    bind_to_device(&fd, interface)?;
+    // SAFETY: all zero is a valid address: any.
+    let mut any: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
+    any.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+    any.sin6_port = port.to_be();
+    bind(&fd, &any)?;
+    Ok(UdpSocket::from(fd))
+}
+
+/// A socket that sends ICMPv6 on one interface and hears messages of one type.
+pub fn icmpv6_socket(interface: &str, hears: u8) -> io::Result<UdpSocket> {
+    /// Of the level ICMPv6; a bit for each type, set when it is kept away.
+    const FILTER: libc::c_int = 1;
+    /// RFC 4861: neighbours discard what may have passed a router.
+    const MOST_HOPS: libc::c_int = 255;
+    let fd = socket(libc::AF_INET6, libc::SOCK_RAW, libc::IPPROTO_ICMPV6)?;
+    let mut filter = [u32::MAX; 8];
+    filter[usize::from(hears / 32)] &= !(1 << (hears % 32));
+    let filter = filter.map(u32::to_ne_bytes).concat();
+    set_option(fd.as_raw_fd(), libc::IPPROTO_ICMPV6, FILTER, &filter)?;
+    set_flag(&fd, libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_HOPS, MOST_HOPS)?;
+    bind_to_device(&fd, interface)?;
+    Ok(UdpSocket::from(fd))
+}
+
+fn set_flag(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    set_option(fd.as_raw_fd(), level, name, &value.to_ne_bytes())
+}
+
+/// `T` is one of the kernel's socket addresses.
+fn bind<T>(fd: &OwnedFd, address: &T) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(size_of::<T>()).map_err(io::Error::other)?;
+    // SAFETY: the address is whole and read for its size.
+    check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const *address).cast(), length) }).map(drop)
+}
+
+/// Waits until one of them has something to read, and tells which have.
+pub fn wait_for_input<const N: usize>(sockets: [&UdpSocket; N], wait: Duration) -> io::Result<[bool; N]> {
+    let mut polls = sockets.map(|socket| libc::pollfd {
+        fd: socket.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    // Rounded up: who waits for less than a millisecond would not wait at all.
+    let wait = libc::c_int::try_from(wait.as_millis() + 1).unwrap_or(libc::c_int::MAX);
+    let count = libc::nfds_t::try_from(N).map_err(io::Error::other)?;
+    // SAFETY: the entries are written by the call, as many as there are.
+    check(unsafe { libc::poll(polls.as_mut_ptr(), count, wait) })?;
+    Ok(polls.map(|poll| poll.revents != 0))
+}
+
+/// Errors of a socket after which it can be read again: nothing came in time, or the cable was out.
+pub fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock
+            | io::ErrorKind::TimedOut
+            | io::ErrorKind::Interrupted
+            | io::ErrorKind::NetworkDown
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::ConnectionRefused
+    )
 }
 
 /// From now on standard input and output are this file.
@@ -261,7 +320,7 @@ pub fn set_hostname(name: &str) -> io::Result<()> {
     check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
 }
 
-pub fn set_clock(since_1970: std::time::Duration) -> io::Result<()> {
+pub fn set_clock(since_1970: Duration) -> io::Result<()> {
     let time = libc::timespec {
         tv_sec: since_1970.as_secs().try_into().map_err(io::Error::other)?,
         tv_nsec: libc::c_long::from(since_1970.subsec_nanos() as i32),

@@ -2,6 +2,8 @@
 //! root may make.
 
 use crate::world::*;
+use dhcproto::Decodable as _;
+use dhcproto::v4::MessageType;
 use muster_agent::sys::{broadcast_socket, netlink};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -16,9 +18,15 @@ const OTHER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[expect(unsafe_code, reason = "the standard library has no call for this")]
-fn leave_network() -> bool {
+pub fn leave_network() -> bool {
     // SAFETY: it concerns this thread only.
     unsafe { libc::unshare(libc::CLONE_NEWNET) == 0 }
+}
+
+/// Says loudly that a test is not run; where everything must be tested, it fails.
+pub fn skipped(why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "CI must run this test: {why}");
+    eprintln!("\nSKIPPED: {why}\n");
 }
 
 /// The other machine: it has 192.0.2.2, and gives addresses to who asks for them until it is told to end.
@@ -47,9 +55,9 @@ fn lease(server: &UdpSocket) {
         return;
     };
     let message = &packet[..length];
-    // Behind the cookie the kind of the message comes first.
-    let kind = match message[242] {
-        1 => 2,
+    let asked = dhcproto::v4::Message::from_bytes(message).unwrap();
+    let kind = match asked.opts().msg_type() {
+        Some(MessageType::Discover) => 2,
         _ => 5,
     };
     let mut answer = message[..240].to_vec();
@@ -69,8 +77,7 @@ fn beside_another(test: impl FnOnce(World) + Send + 'static) {
     let (end, its_end) = channel();
     let here = std::thread::spawn(move || {
         if !leave_network() {
-            eprintln!("not tried: this needs root");
-            return;
+            return skipped("this needs root");
         }
         let there = std::thread::spawn(move || other(&namespace, &plugged, &tell_ready, &its_end));
         netlink::link_up("lo").unwrap();

@@ -3,6 +3,7 @@
 
 mod cable;
 mod coreos;
+mod dhcp;
 mod faults;
 mod installation;
 mod protocol;

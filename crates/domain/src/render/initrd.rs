@@ -1,10 +1,25 @@
 //! Files added to the initrd of a minimal ISO or network boot: what is needed before the system can be fetched.
 
-use super::cpio::{Entry, Kind};
 use super::static_network::{self, HostNetwork};
 use super::units::{self, Stage};
 use crate::infra_env::Proxy;
 use crate::input::proxy;
+
+/// One thing in the archive. Who writes it adds the directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// With or without the leading slash.
+    pub path: String,
+    pub kind: Kind,
+    /// The bytes of a file, or the target of a link.
+    pub content: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    File { mode: u32 },
+    Link,
+}
 
 /// What decides over the initrd.
 #[derive(Clone, Debug)]

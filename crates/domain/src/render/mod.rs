@@ -1,6 +1,5 @@
 //! Texts and archives that boot a host into discovery or install it: Ignition, iPXE scripts, install config, kubeconfig.
 
-pub mod cpio;
 pub mod host_ignition;
 pub mod ignition;
 pub mod initrd;

@@ -3,7 +3,6 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use super::cpio::{Entry, Kind, cpio};
 use super::ignition::{AGENT_START_TIMEOUT_SECONDS, Discovery, Mirror, PROXY_ENVIRONMENT, discovery};
 use super::initrd::{MinimalInitrd, minimal_initrd};
 use super::ipxe::{Boot, boot_script, chain_script};
@@ -313,60 +312,4 @@ fn a_host_without_its_own_name_in_the_map_still_gets_a_line() {
     let networks: Vec<HostNetwork> = from_json(NETWORKS, |_| None);
     assert_eq!(files(&networks)[0].1, "52:54:00:aa:00:01=eth0\n");
     assert!(from_json("", |_| None).is_empty());
-}
-
-/// Reads back what the kernel would: (name, mode, content) until the trailer.
-fn unpack(archive: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
-    let (mut at, mut list) = (0, Vec::new());
-    loop {
-        assert_eq!(&archive[at..at + 6], b"070701");
-        let field = |n: usize| {
-            let hex = std::str::from_utf8(&archive[at + 6 + n * 8..at + 14 + n * 8]).unwrap();
-            usize::from_str_radix(hex, 16).unwrap()
-        };
-        let (mode, size, name_size) = (field(1), field(6), field(11));
-        let name = std::str::from_utf8(&archive[at + 110..at + 110 + name_size - 1])
-            .unwrap()
-            .to_owned();
-        let start = (at + 110 + name_size).next_multiple_of(4);
-        at = (start + size).next_multiple_of(4);
-        if name == "TRAILER!!!" {
-            assert_eq!(at, archive.len());
-            return list;
-        }
-        list.push((
-            name,
-            u32::try_from(mode).unwrap(),
-            archive[start..start + size].to_vec(),
-        ));
-    }
-}
-
-#[test]
-fn an_archive_can_be_read_back_and_has_directories_first_and_once() {
-    let entry = |path: &str, kind: Kind, content: &str| Entry {
-        path: path.into(),
-        kind,
-        content: content.into(),
-    };
-    let archive = cpio(&[
-        entry("/etc/a/one", Kind::File { mode: 0o600 }, "1"),
-        entry("/etc/a/two", Kind::File { mode: 0o755 }, "four"),
-        entry("config.ign", Kind::File { mode: 0o644 }, ""),
-        entry("/etc/b", Kind::Link, "/etc/a"),
-    ]);
-    let names: Vec<(String, u32)> = unpack(&archive)
-        .into_iter()
-        .map(|(name, mode, _)| (name, mode))
-        .collect();
-    let expected = [
-        ("etc", 0o040_755),
-        ("etc/a", 0o040_755),
-        ("etc/a/one", 0o100_600),
-        ("etc/a/two", 0o100_755),
-        ("config.ign", 0o100_644),
-        ("etc/b", 0o120_777),
-    ];
-    assert_eq!(names, expected.map(|(name, mode)| (name.to_owned(), mode)));
-    assert_eq!(unpack(&archive)[3].2, b"four");
 }

@@ -13,10 +13,10 @@ use muster_domain::input::kernel_arguments::{KernelArgument, kernel_arguments};
 use muster_domain::input::{
     Invalid, Shape, ignition, image, name, ntp, proxy, pull_secret, ssh_key, trust_bundle,
 };
-use muster_domain::render::cpio::{self, Entry as File, cpio};
 use muster_domain::render::ignition::{AGENT_START_TIMEOUT_SECONDS, Discovery, EMBED_AREA_BYTES, discovery};
-use muster_domain::render::initrd::{MinimalInitrd, minimal_initrd};
+use muster_domain::render::initrd::{Kind, MinimalInitrd, minimal_initrd};
 use muster_domain::{ClusterId, Entry, InfraEnvId, Severity};
+use muster_image::cpio;
 use muster_store::{Commit, InfraEnvWrite};
 use std::io::Write;
 use std::sync::Arc;
@@ -264,18 +264,21 @@ pub fn initrd_of(infra_env: &InfraEnv) -> Option<Vec<u8>> {
         proxy: &infra_env.proxy,
         network_discovery_delay_seconds: u32::try_from(delay).unwrap_or_default(),
     };
-    minimal_initrd(&input).map(|entries| gzipped(&cpio(&entries)))
+    let entries = minimal_initrd(&input)?;
+    let mut archive = cpio::Archive::default();
+    for entry in &entries {
+        match entry.kind {
+            Kind::File { mode } => archive.file_with(&entry.path, mode, &entry.content),
+            Kind::Link => archive.link(&entry.path, &entry.content),
+        }
+    }
+    Some(gzipped(&archive.finished()))
 }
 
 /// The config must fit the room that the ISO keeps for it.
 pub fn fits_the_image(hub: &Hub, infra_env: &InfraEnv) -> Result<(), Error> {
     let config = ignition_of(hub, infra_env, infra_env.image_type)?;
-    let file = File {
-        path: "config.ign".into(),
-        kind: cpio::Kind::File { mode: 0o644 },
-        content: config.into_bytes(),
-    };
-    let size = gzipped(&cpio(&[file])).len();
+    let size = gzipped(&cpio::archive("config.ign", config.as_bytes())).len();
     if size <= EMBED_AREA_BYTES {
         return Ok(());
     }

@@ -1,4 +1,6 @@
 //! What there is to watch, in Prometheus' text format: the same lines from the hub and from a service of its own.
+//!
+//! Written by hand, because a registry would want every number twice: here they are read from where they live.
 
 use super::Images;
 use crate::depot::Status;

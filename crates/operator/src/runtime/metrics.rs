@@ -1,4 +1,6 @@
 //! Counters of the operator, and the small server that shows them together with its health.
+//!
+//! The text is written by hand, because a registry would want every number twice: here they are read from where they live.
 
 use super::work::Next;
 use super::{Context, listener};

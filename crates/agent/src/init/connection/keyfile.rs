@@ -111,6 +111,7 @@ pub fn from_keyfile(text: &str) -> anyhow::Result<Connection> {
     }
     // A part of something larger has no addresses of its own.
     this.dhcp &= this.controller.is_none();
+    this.auto6 &= this.controller.is_none();
     Ok(this)
 }
 
@@ -139,6 +140,7 @@ impl Connection {
     fn read_family(&mut self, family: &str, keys: &BTreeMap<String, String>) -> anyhow::Result<()> {
         let method = keys.get("method").map_or("auto", String::as_str);
         self.dhcp |= family == "ipv4" && method == "auto";
+        self.auto6 |= family == "ipv6" && !matches!(method, "manual" | "disabled" | "link-local");
         for (key, value) in keys {
             let plain = key.trim_end_matches(|c: char| c.is_ascii_digit());
             match (key.as_str(), plain) {
@@ -236,11 +238,10 @@ impl Connection {
             .filter(|(ip, _)| ip.is_ipv4() == is_v4)
             .collect();
         let method = match (addresses.is_empty(), is_v4) {
+            (_, false) if self.auto6 => "auto",
             (false, _) => "manual",
             (true, true) if self.dhcp => "auto",
-            (true, true) => "disabled",
-            (true, false) if self.controller.is_some() => "disabled",
-            (true, false) => "auto",
+            (true, _) => "disabled",
         };
         let name = if is_v4 { "ipv4" } else { "ipv6" };
         let _ = writeln!(text, "\n[{name}]\nmethod={method}");

@@ -26,6 +26,8 @@ pub struct Connection {
     pub routes: Vec<Route>,
     /// Ask for an IPv4 address.
     pub dhcp: bool,
+    /// Do for IPv6 what routers say.
+    pub auto6: bool,
     pub name_servers: Vec<IpAddr>,
     pub search: Vec<String>,
 }

@@ -79,8 +79,9 @@ struct StpPart {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 struct Family {
-    enabled: bool,
+    enabled: Option<bool>,
     dhcp: bool,
+    autoconf: bool,
     address: Vec<Address>,
 }
 
@@ -181,6 +182,7 @@ fn join(list: &mut Vec<Connection>, port: &str, controller: Controller) {
         Some(one) => {
             one.controller = Some(controller);
             one.dhcp = false;
+            one.auto6 = false;
         }
         None => list.push(Connection {
             interface: port.to_owned(),
@@ -228,6 +230,11 @@ fn bridge(part: &BridgePart) -> Bridge {
     }
 }
 
+/// Who neither sets addresses nor forbids them leaves them to routers.
+fn is_automatic(ipv6: &Family) -> bool {
+    ipv6.enabled != Some(false) && (ipv6.dhcp || ipv6.autoconf || ipv6.address.is_empty())
+}
+
 fn connection(interface: &Interface) -> anyhow::Result<Connection> {
     let kind = match interface.kind.as_str() {
         "" | "ethernet" => Kind::Card,
@@ -250,7 +257,7 @@ fn connection(interface: &Interface) -> anyhow::Result<Connection> {
     };
     let mut addresses = Vec::new();
     for family in [&interface.ipv4, &interface.ipv6] {
-        for address in family.address.iter().filter(|_| family.enabled) {
+        for address in family.address.iter().filter(|_| family.enabled == Some(true)) {
             addresses.push(network(&format!("{}/{}", address.ip, address.prefix_length))?);
         }
     }
@@ -260,7 +267,8 @@ fn connection(interface: &Interface) -> anyhow::Result<Connection> {
         kind,
         mtu: interface.mtu,
         addresses,
-        dhcp: interface.ipv4.enabled && interface.ipv4.dhcp,
+        dhcp: interface.ipv4.enabled == Some(true) && interface.ipv4.dhcp,
+        auto6: is_automatic(&interface.ipv6),
         ..Connection::default()
     })
 }
