@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use rustix::process::Signal;
 
 use crate::process::{self, Service};
@@ -11,6 +11,11 @@ use crate::process::{self, Service};
 /// Serves this machine's time without touching its clock. Only root may use the port that agents ask.
 pub fn start(dir: &Path) -> Result<Option<Service>> {
     if !rustix::process::geteuid().is_root() {
+        ensure!(
+            std::env::var_os("CI").is_none(),
+            "CI must have a time server for the machines, whose port only root may use"
+        );
+        println!("SKIPPED what machines do with a time server: only root may use its port");
         return Ok(None);
     }
     let config = dir.join("chrony.conf");

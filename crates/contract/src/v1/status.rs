@@ -21,6 +21,18 @@ pub struct WorkerStatus {
     pub last_error: Option<String>,
 }
 
+/// A row of the database that the hub cannot read. It is left as it is, and everybody else is served.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SetAside {
+    /// `host`, `cluster`, `infra-env`, `report`, `order`, `check-in` or `tombstone`.
+    #[schema(value_type = String)]
+    pub kind: Cow<'static, str>,
+    /// Its key in the table; of a host and what hangs on it, InfraEnv and host.
+    pub id: String,
+    /// Why it cannot be read, without anything of its content.
+    pub reason: String,
+}
+
 /// The state of the hub.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
@@ -39,6 +51,12 @@ pub struct HubStatus {
     /// Where the feed of changes ends now: follow it from here to see only what is new.
     #[serde(default)]
     pub newest_change: i64,
+    /// How many rows of the database cannot be read.
+    #[serde(default)]
+    pub set_aside_count: usize,
+    /// The first hundred of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<SetAside>,
     pub workers: Vec<WorkerStatus>,
 }
 
@@ -51,6 +69,12 @@ pub struct Health {
     pub status: Cow<'static, str>,
     /// Empty when all is well.
     pub troubles: Vec<HealthTrouble>,
+    /// How many rows of the database cannot be read. That fails nothing: they are set aside.
+    #[serde(default)]
+    pub set_aside_count: usize,
+    /// The first hundred of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<SetAside>,
 }
 
 /// One thing that does not work.

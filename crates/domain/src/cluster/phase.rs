@@ -51,6 +51,19 @@ impl Phase {
         }
     }
 
+    /// Whether the count of its hosts moves it on.
+    pub fn follows_hosts(self) -> bool {
+        match self {
+            Self::Preparing | Self::Installing | Self::Finalizing | Self::BootFix => true,
+            Self::Draft
+            | Self::Installed
+            | Self::AddingHosts
+            | Self::Error
+            | Self::Cancelled
+            | Self::Unmonitored => false,
+        }
+    }
+
     /// Whether its hosts' findings still change anything: later they are frozen as they were.
     pub fn is_checked(self) -> bool {
         match self {

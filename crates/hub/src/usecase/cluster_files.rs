@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub fn find(hub: &Hub, id: ClusterId) -> Result<Arc<Cluster>, Error> {
+    hub.readable_cluster(id)?;
     hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))
 }
 
@@ -99,6 +100,7 @@ pub async fn files_make(hub: &Hub, id: ClusterId, attempt: u32) -> Result<(), Er
 
 /// What was made for an installation goes; what people gave, and logs, stay.
 pub async fn files_drop(hub: &Hub, id: ClusterId) -> Result<(), Error> {
+    hub.readable_cluster(id)?;
     let Some(cluster) = hub.index.cluster(id) else {
         return Ok(());
     };

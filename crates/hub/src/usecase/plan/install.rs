@@ -16,6 +16,7 @@ use muster_domain::host::{Host, Kind, Phase, Status, install_order};
 use muster_domain::{ClusterId, HostKey};
 
 pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
+    hub.readable_cluster(id)?;
     // The verb looks first, too: the last report may not have been looked at yet.
     let before = cluster_look(hub, id)
         .await?
@@ -100,6 +101,7 @@ fn write_over(draft: &mut Draft, host: &Host) {
 }
 
 pub fn stop(hub: &Hub, id: ClusterId, how: Stop) -> Result<PlanView, Error> {
+    hub.readable_cluster(id)?;
     let before = hub
         .index
         .cluster(id)

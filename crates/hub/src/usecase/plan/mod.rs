@@ -75,6 +75,7 @@ fn host_of(request: &PlanRequest) -> Result<HostKey, Error> {
 }
 
 pub async fn lend(hub: &Hub, verb: Verb, key: HostKey, to: ClusterId) -> Result<PlanView, Error> {
+    hub.readable_cluster(to)?;
     let cluster = hub
         .index
         .cluster(to)
@@ -186,6 +187,7 @@ async fn delete_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
 }
 
 pub fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
+    hub.readable_cluster(id)?;
     let cluster = hub
         .index
         .cluster(id)
@@ -225,6 +227,7 @@ pub fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
 }
 
 pub fn delete_infra_env(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
+    hub.readable_infra_env(id)?;
     let infra_env = hub
         .index
         .infra_env(id)
@@ -245,11 +248,16 @@ fn delete_pool(draft: &mut Draft, subject: String) {
 }
 
 pub fn delete_infra_env_with_hosts(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
+    hub.readable_infra_env(id)?;
     let infra_env = hub
         .index
         .infra_env(id)
         .ok_or_else(|| Error::missing("infra-env", id))?;
     let mut draft = Draft::new(Verb::DeleteInfraEnvWithHosts);
+    if let Err(refused) = hub.whole_infra_env(&infra_env) {
+        draft.block(&format!("infra-env/{}", infra_env.name), &refused);
+        return Ok(draft.view());
+    }
     let Fates { hosts, blockers } = infra_env_delete_hosts::fates(hub, id);
     for (host, refused) in blockers.iter().take(NAMED_BLOCKERS) {
         draft.block_each(&draft::subject(host), refused);
