@@ -22,5 +22,8 @@ fn say_skipped() {
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     let text = format!("\nSKIPPED {name}: a network of its own needs root\n");
     std::io::stderr().write_all(text.as_bytes()).ok();
-    assert!(std::env::var_os("CI").is_none(), "CI must run the tests that need root");
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "CI must run the tests that need root"
+    );
 }

@@ -26,7 +26,10 @@ fn leave_network() -> bool {
 fn say_skipped() {
     let text = "\nSKIPPED what two machines with a cable do: networks of their own need root\n";
     std::io::stderr().write_all(text.as_bytes()).unwrap();
-    assert!(std::env::var_os("CI").is_none(), "CI must run the tests that need root");
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "CI must run the tests that need root"
+    );
 }
 
 /// The other machine: it has 192.0.2.2, and gives addresses to who asks for them until it is told to end.
