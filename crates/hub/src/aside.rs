@@ -155,15 +155,30 @@ mod tests {
         let (infra_env, host) = (InfraEnvId(id), HostId(id));
         let of_host = Some(Named::Host(HostKey { infra_env, host }));
         for (path, expected) in [
-            ("/api/assisted-install/v2/clusters/ID", Some(Named::Cluster(ClusterId(id)))),
-            ("/api/muster/v1/clusters/ID/import", Some(Named::Cluster(ClusterId(id)))),
-            ("/api/assisted-install/v2/infra-envs/ID", Some(Named::InfraEnv(infra_env))),
+            (
+                "/api/assisted-install/v2/clusters/ID",
+                Some(Named::Cluster(ClusterId(id))),
+            ),
+            (
+                "/api/muster/v1/clusters/ID/import",
+                Some(Named::Cluster(ClusterId(id))),
+            ),
+            (
+                "/api/assisted-install/v2/infra-envs/ID",
+                Some(Named::InfraEnv(infra_env)),
+            ),
             (
                 "/api/assisted-install/v2/infra-envs/ID/downloads/image-url",
                 Some(Named::InfraEnv(infra_env)),
             ),
-            ("/api/assisted-install/v2/infra-envs/ID/hosts/ID/instructions", of_host),
-            ("/api/assisted-install/v2/infra-env/ID/hosts/ID/downloads/ignition", of_host),
+            (
+                "/api/assisted-install/v2/infra-envs/ID/hosts/ID/instructions",
+                of_host,
+            ),
+            (
+                "/api/assisted-install/v2/infra-env/ID/hosts/ID/downloads/ignition",
+                of_host,
+            ),
             // A registration names its host elsewhere, and a list is of those that can be read.
             ("/api/assisted-install/v2/infra-envs/ID/hosts", None),
             ("/api/assisted-install/v2/clusters", None),

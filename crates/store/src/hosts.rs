@@ -192,7 +192,9 @@ impl Store {
                     unknown.insert(place_of(&row)?, BTreeMap::new());
                     continue;
                 };
-                let bundle = row.maybe_text(3)?.map(|text| reports::unbundle(key, text, &self.inner.unreadable));
+                let bundle = row
+                    .maybe_text(3)?
+                    .map(|text| reports::unbundle(key, text, &self.inner.unreadable));
                 let Some(reports) = readable(bundle.transpose())? else {
                     continue;
                 };

@@ -62,7 +62,9 @@ impl Store {
         let rows = match find(CONTENT).await {
             Err(error) if error.is_undecodable() => find("").await?,
             rows => {
-                let orders = rows?.into_iter().map(|row| Ok((row.int(0)?, row.int(1)?, Some(row))));
+                let orders = rows?
+                    .into_iter()
+                    .map(|row| Ok((row.int(0)?, row.int(1)?, Some(row))));
                 return orders.collect();
             }
         };
@@ -71,7 +73,11 @@ impl Store {
         for row in rows {
             let (id, due_at) = (row.int(0)?, row.int(1)?);
             let text = format!("select id, due_at{CONTENT} from outbox where id = $1");
-            let row = self.inner.readers.row(sql::query(text, vec![Value::Int(id)])).await;
+            let row = self
+                .inner
+                .readers
+                .row(sql::query(text, vec![Value::Int(id)]))
+                .await;
             match row {
                 Ok(row) => orders.extend(row.map(|row| (id, due_at, Some(row)))),
                 Err(error) if error.is_undecodable() => orders.push((id, due_at, None)),
@@ -97,7 +103,10 @@ type Order = (i64, i64, Option<AnyRow>);
 
 fn item(id: i64, row: Option<&AnyRow>, unreadable: &Unreadable) -> Result<OutboxItem, StoreError> {
     let name = id.to_string();
-    match row.ok_or_else(|| DAMAGED.to_owned()).and_then(|row| content(id, row)) {
+    match row
+        .ok_or_else(|| DAMAGED.to_owned())
+        .and_then(|row| content(id, row))
+    {
         Ok(item) => {
             unreadable.forget(RowKind::Order, &name);
             Ok(item)

@@ -67,7 +67,13 @@ pub struct UnreadableRow {
 
 impl fmt::Display for UnreadableRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} cannot be read: {}", self.kind.word(), self.id, self.reason)
+        write!(
+            f,
+            "{} {} cannot be read: {}",
+            self.kind.word(),
+            self.id,
+            self.reason
+        )
     }
 }
 
@@ -112,7 +118,11 @@ impl Unreadable {
         }
         let mut rows = self.lock();
         if rows.remove(&(kind, id.to_owned())).is_some() {
-            tracing::info!(kind = kind.word(), id, "a row that was set aside is no trouble any more");
+            tracing::info!(
+                kind = kind.word(),
+                id,
+                "a row that was set aside is no trouble any more"
+            );
         }
         self.count.store(rows.len(), Ordering::Relaxed);
     }

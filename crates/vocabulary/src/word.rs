@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(read, Word::<Role>::from(Role::Master));
         assert_eq!(read, Word::<Role>::read("master"));
         assert_eq!(read, Role::Master);
-        assert_ne!(Word::<Role>::read("mistress"), Role::Master);
+        assert_ne!(Word::<Role>::read("masters"), Role::Master);
     }
 
     #[test]

@@ -246,7 +246,12 @@ fn pools(text: &mut String, hub: &Hub) {
 fn set_aside(text: &mut String, hub: &Hub) {
     let rows = hub.store.unreadable();
     let name = "muster_unreadable_rows";
-    head(text, name, "gauge", "Rows of the database that cannot be read and are set aside.");
+    head(
+        text,
+        name,
+        "gauge",
+        "Rows of the database that cannot be read and are set aside.",
+    );
     for kind in RowKind::ALL {
         let count = rows.iter().filter(|row| row.kind == kind).count();
         let _ = writeln!(text, "{name}{{kind=\"{}\"}} {count}", kind.word());

@@ -76,8 +76,7 @@ fn text(error: &Error) -> String {
 }
 
 /// What to do about a row that cannot be read.
-const MEND: &str =
-    "Mend the row and restart the hub, or start the program that wrote it; `muster status` names all such rows.";
+const MEND: &str = "Mend the row and restart the hub, or start the program that wrote it; `muster status` names all such rows.";
 
 fn set_aside(row: &UnreadableRow) -> String {
     format!(

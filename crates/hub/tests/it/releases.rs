@@ -67,7 +67,10 @@ async fn stored_host(store: &Store, host: &Host) -> StoredHost {
         cluster: host.cluster,
         moving_to: host.moving_to,
         revision: host.revision,
-        reports: reports.into_iter().map(|(report, text)| (report, text.len())).collect(),
+        reports: reports
+            .into_iter()
+            .map(|(report, text)| (report, text.len()))
+            .collect(),
     }
 }
 
@@ -89,12 +92,27 @@ fn fields(of: &Value, names: &[&str]) -> Value {
 }
 
 fn shown_host(host: &Value) -> Value {
-    let names = ["kind", "status", "status_info", "role", "cluster_id", "requested_hostname", "inventory"];
+    let names = [
+        "kind",
+        "status",
+        "status_info",
+        "role",
+        "cluster_id",
+        "requested_hostname",
+    ];
     fields(host, &names)
 }
 
 fn shown_cluster(cluster: &Value) -> Value {
-    let names = ["kind", "name", "status", "status_info", "openshift_version", "api_vips", "progress"];
+    let names = [
+        "kind",
+        "name",
+        "status",
+        "status_info",
+        "openshift_version",
+        "api_vips",
+        "progress",
+    ];
     fields(cluster, &names)
 }
 
@@ -120,14 +138,18 @@ fn shown_infra_env(infra_env: &Value) -> Value {
 fn missing_phases(expected: &Expected) -> Vec<String> {
     let hosts: BTreeSet<_> = expected.hosts.iter().map(|host| host.phase).collect();
     let clusters: BTreeSet<_> = expected.clusters.iter().map(|cluster| cluster.phase).collect();
-    let hosts = Phase::ALL.into_iter().filter(|phase| !hosts.contains(phase));
-    // Nothing leads there: see the cluster's own graph.
+    // Nothing leads to these two: see the diagrams of both.
+    let hosts = Phase::ALL
+        .into_iter()
+        .filter(|phase| *phase != Phase::Resetting && !hosts.contains(phase));
     let entered = |phase: &cluster::Phase| *phase != cluster::Phase::Unmonitored;
     let clusters = cluster::Phase::ALL
         .into_iter()
         .filter(|phase| entered(phase) && !clusters.contains(phase));
     let hosts = hosts.map(|phase| format!("a host in {phase:?}"));
-    hosts.chain(clusters.map(|phase| format!("a cluster in {phase:?}"))).collect()
+    hosts
+        .chain(clusters.map(|phase| format!("a cluster in {phase:?}")))
+        .collect()
 }
 
 /// Each is kept for ever.
@@ -186,7 +208,12 @@ impl Later {
             request = request.header("content-type", "application/json");
         }
         let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
-        let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        let response = self
+            .router
+            .clone()
+            .oneshot(request.body(body).unwrap())
+            .await
+            .unwrap();
         let status = response.status().as_u16();
         let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
         (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
@@ -210,7 +237,11 @@ fn every_phase_is_in_the_databases_of_every_release() {
         for database in ["sqlite", "postgres"] {
             let expected = expected(release, database);
             assert_eq!(expected.release, release);
-            assert_eq!(missing_phases(&expected), Vec::<String>::new(), "{release} {database}");
+            assert_eq!(
+                missing_phases(&expected),
+                Vec::<String>::new(),
+                "{release} {database}"
+            );
         }
     }
 }
@@ -219,8 +250,13 @@ fn every_phase_is_in_the_databases_of_every_release() {
 fn a_phase_that_is_in_no_database_is_noticed() {
     let mut expected = expected(RELEASES[0], "sqlite");
     expected.hosts.retain(|host| host.phase != Phase::Reclaiming);
-    expected.clusters.retain(|cluster| cluster.phase != cluster::Phase::Finalizing);
-    assert_eq!(missing_phases(&expected), ["a host in Reclaiming", "a cluster in Finalizing"]);
+    expected
+        .clusters
+        .retain(|cluster| cluster.phase != cluster::Phase::Finalizing);
+    assert_eq!(
+        missing_phases(&expected),
+        ["a host in Reclaiming", "a cluster in Finalizing"]
+    );
 }
 
 #[tokio::test]
@@ -236,7 +272,11 @@ async fn every_row_of_a_database_of_an_earlier_release_is_read() {
         for cluster in store.clusters_list().await.unwrap() {
             clusters.push(stored_cluster(store, &cluster).await);
         }
-        assert_eq!((&hosts, &clusters), (&expected.hosts, &expected.clusters), "{release}");
+        assert_eq!(
+            (&hosts, &clusters),
+            (&expected.hosts, &expected.clusters),
+            "{release}"
+        );
         let tombstones = store.tombstones_load().await.unwrap().len();
         let events = store.counts().await.unwrap().events;
         assert_eq!(
@@ -282,20 +322,36 @@ async fn a_hub_goes_on_where_an_earlier_release_stopped() {
             .into_iter()
             .find(|key| later.expected.shown_hosts[&key.to_string()]["status"] == "known-unbound")
             .expect("a free host");
-        let cluster = later.expected.clusters.iter().find(|cluster| cluster.name == "draft");
+        let cluster = later
+            .expected
+            .clusters
+            .iter()
+            .find(|cluster| cluster.name == "draft");
         let cluster = cluster.expect("a cluster that takes hosts").id;
         let path = format!("{V2}/infra-envs/{}/hosts/{}", free.infra_env, free.host);
         let status = async || later.get(&path).await["status"].clone();
         let bind = json!({ "cluster_id": cluster });
-        let (code, body) = later.ask("POST", &format!("{path}/actions/bind"), Some(bind)).await;
-        assert_eq!((code, status().await), (200, json!("binding")), "{release}: {body}");
+        let (code, body) = later
+            .ask("POST", &format!("{path}/actions/bind"), Some(bind))
+            .await;
+        assert_eq!(
+            (code, status().await),
+            (200, json!("binding")),
+            "{release}: {body}"
+        );
         let (code, body) = later.ask("POST", &format!("{path}/actions/unbind"), None).await;
-        assert_eq!((code, status().await), (200, json!("unbinding")), "{release}: {body}");
+        assert_eq!(
+            (code, status().await),
+            (200, json!("unbinding")),
+            "{release}: {body}"
+        );
         worker::settle(&later.hub).await.unwrap();
         assert_eq!(later.orders().await, 0, "{release}: what was ordered is done");
         for host in &later.expected.hosts {
             let HostKey { infra_env, host } = host.key;
-            let told = later.get(&format!("{V1}/infra-envs/{infra_env}/hosts/{host}/explain")).await;
+            let told = later
+                .get(&format!("{V1}/infra-envs/{infra_env}/hosts/{host}/explain"))
+                .await;
             assert_ne!(told["why"], "", "{release}: {told}");
         }
         let health = later.get("/health").await;

@@ -101,7 +101,13 @@ mod tests {
         }];
         status.set_aside_count = 7;
         let told = shown(&status);
-        for part in ["SET ASIDE", "host", "a/b", "its document is no JSON", "and 6 more"] {
+        for part in [
+            "SET ASIDE",
+            "host",
+            "a/b",
+            "its document is no JSON",
+            "and 6 more",
+        ] {
             assert!(told.contains(part), "{part} is not in\n{told}");
         }
     }

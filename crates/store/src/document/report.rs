@@ -19,9 +19,14 @@ pub(crate) fn report(kind: Report, version: i64, text: &str) -> Result<String, S
 fn brought_up(steps: &'static [Step], kind: Report, version: i64, text: &str) -> Result<String, String> {
     let steps = left(version, steps)?;
     // A report that is no JSON counts as none wherever it is parsed: there is nothing to bring up to date.
-    let old = (!steps.is_empty()).then(|| serde_json::from_str(text).ok()).flatten();
+    let old = (!steps.is_empty())
+        .then(|| serde_json::from_str(text).ok())
+        .flatten();
     Ok(match old {
-        Some(old) => steps.iter().fold(old, |report, step| step(kind, report)).to_string(),
+        Some(old) => steps
+            .iter()
+            .fold(old, |report, step| step(kind, report))
+            .to_string(),
         None => text.to_owned(),
     })
 }
@@ -52,8 +57,15 @@ mod tests {
     #[test]
     fn reports_are_brought_up_to_date_each_as_its_kind_needs_it() {
         let read = |kind, version, text| brought_up(LATER, kind, version, text);
-        assert_eq!(read(Report::NtpSources, 1, "[]").unwrap(), r#"{"ntp_sources":[]}"#);
-        assert_eq!(read(Report::NtpSources, 2, "[ ]").unwrap(), "[ ]", "as it was written");
+        assert_eq!(
+            read(Report::NtpSources, 1, "[]").unwrap(),
+            r#"{"ntp_sources":[]}"#
+        );
+        assert_eq!(
+            read(Report::NtpSources, 2, "[ ]").unwrap(),
+            "[ ]",
+            "as it was written"
+        );
         assert_eq!(read(Report::Inventory, 1, "[]").unwrap(), "[]");
         assert_eq!(read(Report::Inventory, 1, "rubbish").unwrap(), "rubbish");
     }
@@ -61,7 +73,10 @@ mod tests {
     #[test]
     fn a_report_of_a_newer_program_is_named_and_not_read() {
         let told = report(Report::Inventory, CURRENT + 1, "secret").unwrap_err();
-        assert!(told.contains("inventory") && told.contains("newer program"), "{told}");
+        assert!(
+            told.contains("inventory") && told.contains("newer program"),
+            "{told}"
+        );
         assert!(!told.contains("secret"), "{told}");
     }
 }

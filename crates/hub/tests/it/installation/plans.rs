@@ -276,7 +276,11 @@ async fn play(seed: u64, diary: &mut Diary) {
 #[tokio::test]
 async fn a_plan_equals_what_then_happens() {
     let is_sample = crate::place::is_postgres();
-    let schedules = if is_sample { SCHEDULES_ON_POSTGRES } else { SCHEDULES };
+    let schedules = if is_sample {
+        SCHEDULES_ON_POSTGRES
+    } else {
+        SCHEDULES
+    };
     let mut diary = Diary::default();
     for seed in 0..schedules {
         println!("seed {seed}");
@@ -284,7 +288,10 @@ async fn a_plan_equals_what_then_happens() {
     }
     let done = &diary.done;
     println!("{done:?}, {} orders", diary.promises.ordered);
-    assert!(u64::from(diary.promises.ordered) > schedules / 4, "installers were started");
+    assert!(
+        u64::from(diary.promises.ordered) > schedules / 4,
+        "installers were started"
+    );
     // A test that never gets to the interesting states proves nothing.
     for verb in [
         "bind",

@@ -119,7 +119,9 @@ async fn lived_in(place: Place) -> World {
     let reclaiming = single(&mut world, reclaimed, "reclaiming").await;
     let rebooting = single(&mut world, reclaimed + 1, "rebooting").await;
     let finalizes = single(&mut world, finalizes, "finalizes").await;
-    let all = [installed, fails, cancelled, reset, returns, reclaiming, rebooting, finalizes];
+    let all = [
+        installed, fails, cancelled, reset, returns, reclaiming, rebooting, finalizes,
+    ];
     let mut clusters: Vec<_> = all.iter().map(|one| one.cluster).collect();
     clusters.push(prod);
     install_all(&mut world, &clusters).await;
@@ -212,7 +214,9 @@ async fn lived_in(place: Place) -> World {
     assert_eq!(world.reclaim(reclaiming.machine).await.0, 202);
     assert_eq!(world.reclaim(rebooting.machine).await.0, 202);
     world.start_reclaim(rebooting.machine);
-    world.until_host(rebooting.machine, "reclaiming-rebooting", 10).await;
+    world
+        .until_host(rebooting.machine, "reclaiming-rebooting", 10)
+        .await;
     world.power_off(rebooting.machine);
     world.install(crowds[1]).await;
     // The next look at the cluster would take that away.
@@ -264,7 +268,9 @@ async fn stored(world: &World) -> Expected {
         expected.hosts.push(super::stored_host(store, &host).await);
     }
     for cluster in store.clusters_list().await.expect("readable") {
-        expected.clusters.push(super::stored_cluster(store, &cluster).await);
+        expected
+            .clusters
+            .push(super::stored_cluster(store, &cluster).await);
     }
     expected
 }
@@ -312,13 +318,24 @@ async fn copy_sqlite(file: &str, to: &Path) {
 
 /// Statements that any client can send.
 fn copy_postgres(url: &str, to: &Path) {
-    let words = ["--inserts", "--rows-per-insert=50", "--no-owner", "--no-privileges"];
-    let dump = Command::new("pg_dump").args(words).arg(url).output().expect("pg_dump");
+    let words = [
+        "--inserts",
+        "--rows-per-insert=50",
+        "--no-owner",
+        "--no-privileges",
+    ];
+    let dump = Command::new("pg_dump")
+        .args(words)
+        .arg(url)
+        .output()
+        .expect("pg_dump");
     assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
     let text = String::from_utf8(dump.stdout).expect("text");
     // Words to psql itself, and settings that only its own release knows.
     let foreign = ["\\restrict", "\\unrestrict", "SET transaction_timeout"];
-    let lines = text.lines().filter(|line| !foreign.iter().any(|word| line.starts_with(word)));
+    let lines = text
+        .lines()
+        .filter(|line| !foreign.iter().any(|word| line.starts_with(word)));
     let statements: String = lines.flat_map(|line| [line, "\n"]).collect();
     gzipped(statements.as_bytes(), to);
 }
@@ -332,7 +349,12 @@ async fn write_this_release() {
     let database = place.address_of_database();
     let mut world = lived_in(place).await;
     let mut expected = stored(&world).await;
-    assert_eq!(missing_phases(&expected), Vec::<String>::new(), "{}", world.describe());
+    assert_eq!(
+        missing_phases(&expected),
+        Vec::<String>::new(),
+        "{}",
+        world.describe()
+    );
     let name = if is_postgres() {
         copy_postgres(&database, &to.join("postgres.sql.gz"));
         "postgres.json"
