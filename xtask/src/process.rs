@@ -1,11 +1,13 @@
 //! Child processes: run one to its end, or keep one as a service that is stopped when its guard is dropped.
 
 use std::ffi::OsStr;
+use std::io::{PipeReader, Read, pipe};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -46,6 +48,80 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<()> {
         bail!("`{shown}` failed ({status})");
     }
     Ok(())
+}
+
+/// What of a command is listened to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    Errors,
+    /// Both outputs, in the order in which they were written.
+    All,
+}
+
+/// A piece of what a command wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Piece<'a> {
+    Line(&'a str),
+    /// What the next piece would overwrite on a terminal.
+    Passing(&'a str),
+}
+
+/// Like [`run`], for a command that is listened to: `hear` gets every piece at once, `meanwhile` is called until the end.
+pub fn run_heard(
+    mut command: Command,
+    heard: Heard,
+    limit: Duration,
+    hear: impl FnMut(Piece<'_>) + Send,
+    mut meanwhile: impl FnMut(),
+) -> Result<()> {
+    let shown = show(&command);
+    let (said, out) = pipe().context("making a pipe")?;
+    if heard == Heard::All {
+        command.stdout(out.try_clone()?);
+    }
+    command.stdin(Stdio::null()).stderr(out).process_group(0);
+    let child = command
+        .spawn()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    let mut group = Group { child };
+    // It holds the pipe's other end, and the pipe ends with its last holder.
+    drop(command);
+    let status = thread::scope(|scope| {
+        scope.spawn(|| listen(said, hear));
+        let ended = wait::until(&format!("`{shown}`"), limit, || {
+            meanwhile();
+            Ok(group.child.try_wait()?)
+        });
+        drop(group);
+        ended
+    })?;
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// To the end of what is said, or of our ability to hear it.
+fn listen(mut said: PipeReader, mut hear: impl FnMut(Piece<'_>)) {
+    let mut pending = Vec::new();
+    let mut piece = [0; 8192];
+    while let Ok(length @ 1..) = said.read(&mut piece) {
+        pending.extend_from_slice(&piece[..length]);
+        while let Some(end) = pending.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            let is_line = pending[end] == b'\n';
+            let text = String::from_utf8_lossy(&pending[..end]).into_owned();
+            pending.drain(..=end);
+            hear(if is_line {
+                Piece::Line(&text)
+            } else {
+                Piece::Passing(&text)
+            });
+        }
+    }
+    let rest = String::from_utf8_lossy(&pending);
+    if !rest.trim().is_empty() {
+        hear(Piece::Line(&rest));
+    }
 }
 
 /// Runs a command quietly and gives back what it printed; its error output becomes the error.
@@ -218,6 +294,35 @@ mod tests {
             Ok(is_gone(pid.trim()).then_some(()))
         });
         gone.unwrap();
+    }
+
+    #[test]
+    fn both_outputs_are_heard_in_order_and_what_is_written_over_is_told_apart() {
+        let mut script = Command::new("sh");
+        script.args(["-c", "printf 'one\\ntwo\\rthree\\n'; printf 'four' >&2"]);
+        let mut heard = Vec::new();
+        let hear = |piece: Piece<'_>| heard.push(format!("{piece:?}"));
+        run_heard(script, Heard::All, Duration::from_secs(10), hear, || {}).unwrap();
+        assert_eq!(
+            heard,
+            [
+                r#"Line("one")"#,
+                r#"Passing("two")"#,
+                r#"Line("three")"#,
+                r#"Line("four")"#
+            ]
+        );
+    }
+
+    #[test]
+    fn a_command_that_is_heard_and_fails_is_an_error_after_its_last_word() {
+        let mut script = Command::new("sh");
+        script.args(["-c", "echo why >&2; exit 3"]);
+        let mut heard = String::new();
+        let hear = |piece: Piece<'_>| heard += &format!("{piece:?}");
+        let error = run_heard(script, Heard::Errors, Duration::from_secs(10), hear, || {}).unwrap_err();
+        assert!(error.to_string().contains("failed"), "{error}");
+        assert_eq!(heard, r#"Line("why")"#);
     }
 
     #[test]
