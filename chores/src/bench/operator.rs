@@ -74,7 +74,7 @@ pub fn run(args: &OperatorBench) -> Result<()> {
     match profile {
         _ if args.no_build => {}
         Profile::Release => super::build()?,
-        Profile::Dev => drop(project::build(profile)?),
+        Profile::Quick | Profile::Dev => drop(project::build(profile)?),
     }
     let binary = project::binary(profile);
     let home = tempfile::Builder::new()

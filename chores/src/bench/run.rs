@@ -48,7 +48,7 @@ fn fleets(args: &HubBench) -> impl Iterator<Item = (u32, bool)> {
         Database::Both => &[false, true],
     };
     let hosts = args.hosts.iter();
-    hosts.flat_map(move |hosts| databases.iter().map(|is_postgres| (*hosts, *is_postgres)))
+    hosts.flat_map(move |hosts| databases.iter().map(move |is_postgres| (*hosts, *is_postgres)))
 }
 
 fn measured(args: &HubBench, commit: &str) -> Result<()> {

@@ -386,7 +386,6 @@ impl Walk<'_> {
     }
 
     /// How long after the answer to its bind a host has been judged under its cluster, when its agent loses no time.
-    #[expect(clippy::too_many_arguments, reason = "the shape of a walk, as `bound` has it")]
     fn judged(
         &self,
         stand: &Stand<'_>,
@@ -411,8 +410,8 @@ impl Walk<'_> {
         let bound = load::run(stand.address, POLLERS, amount, &binds)?.clean("bind one by one")?;
         let mut after = feed.after(&binds)?;
         let (p50, p99) = percentiles(&mut after);
-        sheet.add(&name("judged after bind, p50 ms"), p50, plain());
-        sheet.add(&name("judged after bind, p99 ms"), p99, plain());
+        sheet.add(&name("settle time after a bind, p50 ms"), p50, plain());
+        sheet.add(&name("settle time after a bind, p99 ms"), p99, plain());
         let hosts = bound.items as u32;
         stand.all(&name("unbind again"), hosts, Deed::Unbind)?;
         stand.all(&name("return again"), hosts, Deed::Arrive)?;
