@@ -1,7 +1,6 @@
 //! What stands in the place of `muster operator` in a program that was built without it: a refusal that says so.
 
 use crate::exit::{Failure, Outcome};
-use std::convert::Infallible;
 use std::ffi::OsString;
 use std::future::{Ready, ready};
 
@@ -12,24 +11,21 @@ pub struct OperatorArgs {
     _words: Vec<OsString>,
 }
 
-/// `serve --kube` has no settings here, and does not start.
+/// Without settings: `serve --kube` does not start.
 #[derive(Debug, Clone, clap::Args)]
 pub struct KubeArgs {}
-
-/// There is no way to reach a cluster.
-pub struct Connection(Infallible);
 
 pub fn run(_hub: &str, _args: OperatorArgs) -> Outcome {
     Err(absent())
 }
 
 impl KubeArgs {
-    pub fn connect(&self) -> Ready<Outcome<Connection>> {
+    pub fn connect(&self) -> Ready<Outcome> {
         ready(Err(absent()))
     }
 
-    pub fn run(self, connection: Connection, _hub: &str, _stop: impl Future<Output = ()>) -> Ready<Outcome> {
-        match connection.0 {}
+    pub fn run(self, _connection: (), _hub: &str, _stop: impl Future<Output = ()>) -> Ready<Outcome> {
+        ready(Err(absent()))
     }
 }
 
