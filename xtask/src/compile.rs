@@ -1,10 +1,10 @@
 //! Compiling with somebody waiting: what is being compiled, how far it is, and about how long it takes.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -90,15 +90,14 @@ pub fn run(mut cargo: Command, work: &Work) -> Result<()> {
         .env("CARGO_TERM_COLOR", "never")
         .env("CARGO_TERM_PROGRESS_WHEN", "always")
         .env("CARGO_TERM_PROGRESS_WIDTH", WIDTH);
-    let watch = Mutex::new(Watch::start());
-    let lock = || watch.lock().unwrap_or_else(PoisonError::into_inner);
+    let watch = RefCell::new(Watch::start());
     process::run_heard(
         cargo,
         Heard::Errors,
         project::BUILD_LIMIT,
-        |piece| lock().hear(piece),
+        |piece| watch.borrow_mut().hear(piece),
         || {
-            if let Some(line) = lock().due(Instant::now()) {
+            if let Some(line) = watch.borrow_mut().due(Instant::now()) {
                 eprintln!("{line}");
             }
         },
