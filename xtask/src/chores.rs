@@ -14,7 +14,6 @@ pub fn run(words: &[OsString]) -> Result<()> {
     // Until here nothing needs more than cargo.
     process::catch_signals()?;
     apt::ensure_compiler()?;
-    eprintln!("cargo xtask: building the chores; the first time this takes a few minutes");
     let mut build = project::cargo();
     // As with the tests: the whole workspace decides the features, so that dependencies are compiled once for both.
     build.args(["build", "--workspace", "--bin", "chores"]);

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -71,11 +71,13 @@ pub fn run_heard(
     mut command: Command,
     heard: Heard,
     limit: Duration,
-    hear: impl FnMut(Piece<'_>) + Send,
+    mut hear: impl FnMut(Piece<'_>),
     mut meanwhile: impl FnMut(),
 ) -> Result<()> {
     let shown = show(&command);
     let (said, out) = pipe().context("making a pipe")?;
+    // Something that the command leaves behind may keep its end open: nobody waits for that.
+    fcntl_setfl(&said, OFlags::NONBLOCK).context("preparing a pipe")?;
     if heard == Heard::All {
         command.stdout(out.try_clone()?);
     }
@@ -84,43 +86,56 @@ pub fn run_heard(
         .spawn()
         .with_context(|| format!("cannot start `{shown}`"))?;
     let mut group = Group { child };
-    // It holds the pipe's other end, and the pipe ends with its last holder.
-    drop(command);
-    let status = thread::scope(|scope| {
-        scope.spawn(|| listen(said, hear));
-        let ended = wait::until(&format!("`{shown}`"), limit, || {
-            meanwhile();
-            Ok(group.child.try_wait()?)
-        });
-        drop(group);
-        ended
+    let mut ear = Ear {
+        said,
+        pending: Vec::new(),
+    };
+    let status = wait::until(&format!("`{shown}`"), limit, || {
+        // Asked first: what was said before the end is there after it.
+        let ended = group.child.try_wait()?;
+        ear.listen(&mut hear);
+        meanwhile();
+        Ok(ended)
     })?;
+    ear.rest(&mut hear);
     if !status.success() {
         bail!("`{shown}` failed ({status})");
     }
     Ok(())
 }
 
-/// To the end of what is said, or of our ability to hear it.
-fn listen(mut said: PipeReader, mut hear: impl FnMut(Piece<'_>)) {
-    let mut pending = Vec::new();
-    let mut piece = [0; 8192];
-    while let Ok(length @ 1..) = said.read(&mut piece) {
-        pending.extend_from_slice(&piece[..length]);
-        while let Some(end) = pending.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
-            let is_line = pending[end] == b'\n';
-            let text = String::from_utf8_lossy(&pending[..end]).into_owned();
-            pending.drain(..=end);
-            hear(if is_line {
-                Piece::Line(&text)
-            } else {
-                Piece::Passing(&text)
-            });
+/// Takes what is said apart.
+struct Ear {
+    said: PipeReader,
+    /// The beginning of a piece.
+    pending: Vec<u8>,
+}
+
+impl Ear {
+    /// All that can be heard at the moment.
+    fn listen(&mut self, hear: &mut impl FnMut(Piece<'_>)) {
+        let mut bytes = [0; 8192];
+        while let Ok(length @ 1..) = self.said.read(&mut bytes) {
+            self.pending.extend_from_slice(&bytes[..length]);
+            while let Some(end) = self.pending.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+                let is_line = self.pending[end] == b'\n';
+                let text = String::from_utf8_lossy(&self.pending[..end]).into_owned();
+                self.pending.drain(..=end);
+                hear(if is_line {
+                    Piece::Line(&text)
+                } else {
+                    Piece::Passing(&text)
+                });
+            }
         }
     }
-    let rest = String::from_utf8_lossy(&pending);
-    if !rest.trim().is_empty() {
-        hear(Piece::Line(&rest));
+
+    /// What was said without an end.
+    fn rest(self, hear: &mut impl FnMut(Piece<'_>)) {
+        let rest = String::from_utf8_lossy(&self.pending);
+        if !rest.trim().is_empty() {
+            hear(Piece::Line(&rest));
+        }
     }
 }
 
@@ -312,6 +327,21 @@ mod tests {
                 r#"Line("four")"#
             ]
         );
+    }
+
+    #[test]
+    fn nobody_waits_for_what_a_command_leaves_behind() {
+        let mut script = Command::new("sh");
+        script.args(["-c", "sleep 600 & echo $!"]);
+        let mut left = String::new();
+        let hear = |piece: Piece<'_>| {
+            if let Piece::Line(pid) = piece {
+                left = pid.to_owned();
+            }
+        };
+        run_heard(script, Heard::All, Duration::from_secs(30), hear, || {}).unwrap();
+        assert!(!is_gone(&left));
+        signal(left.parse().unwrap(), Signal::KILL).unwrap();
     }
 
     #[test]
