@@ -165,7 +165,9 @@ pub(crate) fn test_server() -> Option<String> {
             std::env::var_os("CI").is_none(),
             "CI must have a PostgreSQL server"
         );
-        println!("SKIPPED: MUSTER_TEST_POSTGRES is not set");
+        // Past the test's captured output, where it is seen.
+        let text = "\nSKIPPED on PostgreSQL: MUSTER_TEST_POSTGRES is not set\n";
+        std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes()).ok();
     }
     server
 }
