@@ -2,12 +2,12 @@
 
 use super::input::V1;
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::http::ask::{HostPath, Ids};
 use crate::http::body::Json;
 use crate::http::problem::{ProblemV1, json};
 use crate::http::view::host::{Style, full};
-use crate::turn::Ask;
 use crate::usecase::host_change::host_change;
 use axum::Router;
 use axum::extract::State;

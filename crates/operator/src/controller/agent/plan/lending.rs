@@ -10,6 +10,7 @@ use crate::crd::Agent;
 use crate::crd::agent::DeprovisionInfo;
 use crate::key::Key;
 use muster_contract::v1::host::{ChangeHost, HostDetail, HostSetting};
+use muster_domain::cluster::joining;
 use muster_vocabulary::{ClusterStatus, HostStatus};
 use serde_json::json;
 use std::time::Duration;
@@ -160,15 +161,8 @@ fn refuses(world: &World) -> Option<String> {
         .as_ref()
         .map(|infra_env| infra_env.spec.cpu_architecture.as_str());
     let own = own.filter(|own| !own.is_empty()).unwrap_or("x86_64");
-    let plain = |name: &str| {
-        if name == "aarch64" {
-            "arm64".to_owned()
-        } else {
-            name.to_owned()
-        }
-    };
-    let differs = !matches!(architecture.as_str(), "" | "multi") && plain(architecture) != plain(own);
-    differs.then(|| format!("The cluster needs {architecture} hosts, and this one is {own}."))
+    (!joining::fits(architecture, own))
+        .then(|| format!("The cluster needs {architecture} hosts, and this one is {own}."))
 }
 
 /// Where the node of the host is to be removed once the host is back; written before the host goes.

@@ -1,18 +1,19 @@
-//! Hosts: one row each, found by key, listed by keyset, written in batches.
+//! Hosts: how one is stored, and how pages of them are read.
 
-use crate::batch::{RowKey, Standing, expect_rows};
-use crate::commit::HostWrite;
+use crate::changes::{Change, Scope};
+use crate::nouns::{ChangeKind, RowKey};
+use crate::row::{Reference, Row, Table};
 use crate::sql::{self, Columns, Value};
-use crate::unreadable::{Raw, Unreadable, readable};
-use crate::{RowKind, Store, StoreError, checkins, document, reports, tombstones};
+use crate::unreadable::{Raw, readable};
+use crate::{Store, StoreError, reports};
 use futures_util::TryStreamExt;
 use jiff::Timestamp;
 use muster_domain::host::{Host, Report, Status};
 use muster_domain::id::{ClusterId, HostId, HostKey, InfraEnvId};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use uuid::Uuid;
 
 /// Hosts that meet every condition given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,18 +87,6 @@ pub(crate) fn pair(key: HostKey) -> [Value; 2] {
 }
 
 impl Store {
-    pub async fn host_find(&self, key: HostKey) -> Result<Option<Host>, StoreError> {
-        let unreadable = &self.inner.unreadable;
-        match self.raw_host(&place(key)).await? {
-            Some(raw) => raw.read(unreadable).map(Some),
-            None => {
-                unreadable.forget(RowKind::Host, &key.to_string());
-                unreadable.forget(RowKind::Report, &key.to_string());
-                Ok(None)
-            }
-        }
-    }
-
     /// The same machine booted from several images is several hosts. Those that can be read, unless none can.
     pub async fn hosts_by_id(&self, id: HostId) -> Result<Vec<Host>, StoreError> {
         let (mut hosts, mut trouble) = (Vec::new(), None);
@@ -251,61 +240,6 @@ impl Store {
         Ok((page, next))
     }
 
-    /// Hosts, a piece at a time in the order of their keys, without their reports and without those that cannot be read.
-    /// Nothing comes after an empty piece.
-    pub async fn hosts_load(&self, after: Option<HostKey>, limit: u32) -> Result<Vec<Host>, StoreError> {
-        let mut after = after.map(place);
-        loop {
-            let (raw, next) = match self.raw_hosts(after.as_ref(), limit).await {
-                Err(error) if error.is_undecodable() => {
-                    self.raw_hosts_one_by_one(after.as_ref(), limit).await?
-                }
-                piece => piece?,
-            };
-            let hosts = parsed(raw, &self.inner.unreadable).await?;
-            match next {
-                Some(next) if hosts.is_empty() => after = Some(next),
-                Some(_) | None => return Ok(hosts),
-            }
-        }
-    }
-
-    async fn raw_hosts(
-        &self,
-        after: Option<&Place>,
-        limit: u32,
-    ) -> Result<(Vec<Raw>, Option<Place>), StoreError> {
-        let mut values = Vec::new();
-        let conditions = HostFilter::default().conditions(after, &mut values);
-        values.push(Value::Int(limit.into()));
-        let text = format!(
-            "select {COLUMNS} from hosts h {conditions}
-             order by h.infra_env_id, h.host_id limit ${}",
-            values.len()
-        );
-        let mut rows = sql::query(text, values).fetch(self.readers());
-        let mut raw = Vec::new();
-        let mut places = Places::new(limit);
-        while let Some(row) = rows.try_next().await? {
-            places.pass(&row)?;
-            raw.push(raw_of(&row)?);
-        }
-        Ok((raw, places.next()))
-    }
-
-    async fn raw_hosts_one_by_one(
-        &self,
-        after: Option<&Place>,
-        limit: u32,
-    ) -> Result<(Vec<Raw>, Option<Place>), StoreError> {
-        let (places, next) = self.places(&HostFilter::default(), after, limit).await?;
-        let mut raw = Vec::new();
-        for place in places {
-            raw.extend(self.raw_host(&place).await?);
-        }
-        Ok((raw, next))
-    }
-
     async fn raw_host(&self, place: &Place) -> Result<Option<Raw>, StoreError> {
         let text = format!("select {COLUMNS} from hosts h where h.infra_env_id = $1 and h.host_id = $2");
         let (infra_env, host) = place;
@@ -403,29 +337,6 @@ fn named((infra_env, host): &Place, columns: Option<(&AnyRow, usize)>) -> Raw {
     Raw { host: key(), ..raw }
 }
 
-/// Parsing is most of the work when a hub starts, so all cores share it.
-async fn parsed(mut raw: Vec<Raw>, unreadable: &Arc<Unreadable>) -> Result<Vec<Host>, StoreError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = raw.len().div_ceil(cores).max(1);
-    let mut shares = Vec::with_capacity(cores);
-    while !raw.is_empty() {
-        let rest = raw.split_off(share.min(raw.len()));
-        let part = std::mem::replace(&mut raw, rest);
-        let unreadable = unreadable.clone();
-        shares.push(tokio::task::spawn_blocking(move || {
-            part.iter()
-                .filter_map(|raw| readable(raw.read(&unreadable)).transpose())
-                .collect::<Result<Vec<_>, _>>()
-        }));
-    }
-    let mut hosts = Vec::new();
-    for share in shares {
-        let part = share.await.map_err(|_| StoreError::closed())?;
-        hosts.append(&mut part?);
-    }
-    Ok(hosts)
-}
-
 async fn documents(connection: &mut AnyConnection, places: Vec<Place>) -> Result<Vec<Raw>, StoreError> {
     let rows = sql::fetch_rows(
         connection,
@@ -440,34 +351,6 @@ async fn documents(connection: &mut AnyConnection, places: Vec<Place>) -> Result
     rows.iter().map(raw_of).collect()
 }
 
-pub(crate) async fn standings(
-    connection: &mut AnyConnection,
-    keys: &[HostKey],
-    standings: &mut HashMap<RowKey, Standing>,
-) -> Result<(), StoreError> {
-    // A cross join keeps SQLite from walking the hosts instead of the keys.
-    let rows = sql::fetch_rows(
-        connection,
-        "select h.infra_env_id, h.host_id, h.revision, h.cluster_id from (",
-        keys.iter().map(|key| pair(*key)).collect(),
-        ") k cross join hosts h where h.infra_env_id = k.column1 and h.host_id = k.column2",
-    )
-    .await?;
-    for row in rows {
-        let key = key(&row)?;
-        let cluster = row.maybe_parsed(3, "cluster id")?;
-        standings.insert(
-            RowKey::Host(key),
-            Standing {
-                revision: row.int(2)?,
-                cluster,
-                buried: 0,
-            },
-        );
-    }
-    Ok(())
-}
-
 /// From a row that starts with `infra_env_id, host_id`.
 pub(crate) fn key(row: &AnyRow) -> Result<HostKey, StoreError> {
     Ok(HostKey {
@@ -476,86 +359,107 @@ pub(crate) fn key(row: &AnyRow) -> Result<HostKey, StoreError> {
     })
 }
 
-/// Host rows to write together, with what hangs on them.
-#[derive(Default)]
-pub(crate) struct HostBatch {
-    puts: Vec<[Value; 8]>,
-    deletes: Vec<[Value; 3]>,
-    reports: reports::ReportBatch,
-    buried: Vec<[Value; 4]>,
-    risen: Vec<[Value; 2]>,
-}
+impl Row for Host {
+    type Key = HostKey;
 
-impl HostBatch {
-    pub fn add(&mut self, write: &HostWrite, revision: i64, at: Timestamp) -> Result<(), StoreError> {
-        match write {
-            HostWrite::Put { host, reports } => {
-                self.puts.push(row(host, revision)?);
-                self.reports.add(host.key(), reports);
-                if host.revision == 0 && revision > 1 {
-                    self.risen.push(pair(host.key()));
-                }
-            }
-            HostWrite::Delete { key, revision: seen } => {
-                let [infra_env, host] = pair(*key);
-                self.buried.push([
-                    infra_env.clone(),
-                    host.clone(),
-                    Value::Int(revision),
-                    Value::time(at),
-                ]);
-                self.deletes.push([infra_env, host, Value::Int(*seen)]);
-            }
-        }
-        Ok(())
+    const NOUN: ChangeKind = ChangeKind::Host;
+    const TABLE: Table = Table {
+        name: "hosts",
+        key: &["infra_env_id", "host_id"],
+        columns: &["cluster_id", "status"],
+        references: &[
+            Reference {
+                column: "infra_env_id",
+                row: |id| RowKey::InfraEnv(InfraEnvId(id)),
+            },
+            Reference {
+                column: "cluster_id",
+                row: |id| RowKey::Cluster(ClusterId(id)),
+            },
+        ],
+        dependents: &["host_reports", "host_checkins"],
+        tombstones: Some("tombstones"),
+    };
+
+    fn key(&self) -> HostKey {
+        Host::key(self)
     }
 
-    pub async fn write(self, connection: &mut AnyConnection) -> Result<(), StoreError> {
-        let Self {
-            puts,
-            deletes,
-            reports,
-            buried,
-            risen,
-        } = self;
-        let mut gone = Vec::with_capacity(deletes.len());
-        for [infra_env, host, seen] in deletes {
-            // One at a time: SQLite would walk all hosts for a list that names the revision too.
-            let text = "delete from hosts where infra_env_id = $1 and host_id = $2 and revision = $3";
-            let values = vec![infra_env.clone(), host.clone(), seen];
-            expect_rows("host", 1, sql::execute(connection, text, values).await?)?;
-            gone.push([infra_env, host]);
-        }
-        reports::forget(connection, gone.clone()).await?;
-        checkins::forget(connection, gone).await?;
-        let wanted = puts.len();
-        let met = sql::execute_rows(
-            connection,
-            "insert into hosts (infra_env_id, host_id, cluster_id, revision, status, created_at, version, doc)",
-            puts,
-            " on conflict (infra_env_id, host_id) do update set cluster_id = excluded.cluster_id,
-              revision = excluded.revision, status = excluded.status, version = excluded.version, doc = excluded.doc
-              where hosts.revision = excluded.revision - 1",
-        )
-        .await?;
-        expect_rows("host", wanted, met)?;
-        reports.write(connection).await?;
-        tombstones::bury(connection, buried).await?;
-        tombstones::raise(connection, risen).await
+    fn revision(&self) -> i64 {
+        self.revision
     }
-}
 
-fn row(host: &Host, revision: i64) -> Result<[Value; 8], StoreError> {
-    let [infra_env, id] = pair(host.key());
-    let [version, doc] = document::written(host)?;
-    Ok([
-        infra_env,
-        id,
-        Value::maybe_text(host.cluster),
-        Value::Int(revision),
-        Value::text(host.status().word()),
-        Value::time(host.created_at),
-        version,
-        doc,
-    ])
+    fn set_revision(&mut self, revision: i64) {
+        self.revision = revision;
+    }
+
+    fn created_at(&self) -> Timestamp {
+        self.created_at
+    }
+
+    fn push_key(key: HostKey, values: &mut Vec<Value>) {
+        values.extend(pair(key));
+    }
+
+    fn read_key(row: &AnyRow) -> Result<HostKey, StoreError> {
+        key(row)
+    }
+
+    fn push_columns(&self, values: &mut Vec<Value>) {
+        values.push(Value::maybe_text(self.cluster));
+        values.push(Value::text(Row::status(self)));
+    }
+
+    fn references(&self) -> Vec<RowKey> {
+        let pool = RowKey::InfraEnv(self.infra_env);
+        [pool]
+            .into_iter()
+            .chain(self.cluster.map(RowKey::Cluster))
+            .collect()
+    }
+
+    fn host_of(key: HostKey) -> Option<HostKey> {
+        Some(key)
+    }
+
+    fn concerns(&self) -> Option<ClusterId> {
+        self.cluster
+    }
+
+    fn feed_id(key: HostKey) -> Uuid {
+        key.host.0
+    }
+
+    fn key_of(change: &Change) -> Option<HostKey> {
+        Some(HostKey {
+            infra_env: change.infra_env?,
+            host: HostId(change.id),
+        })
+    }
+
+    fn scope(&self) -> Scope {
+        Scope {
+            infra_env: Some(self.infra_env),
+            cluster: self.cluster,
+        }
+    }
+
+    /// Who followed the cluster that had it hears of its end.
+    fn scope_of_deleted(key: HostKey, references: &[RowKey]) -> Scope {
+        let of = |row: &RowKey| {
+            if let RowKey::Cluster(id) = row {
+                Some(*id)
+            } else {
+                None
+            }
+        };
+        Scope {
+            infra_env: Some(key.infra_env),
+            cluster: references.iter().find_map(of),
+        }
+    }
+
+    fn status(&self) -> &'static str {
+        Host::status(self).word()
+    }
 }

@@ -1,4 +1,4 @@
-//! A cluster as its hosts' checks see it: computed once per look at the cluster, shared by all its hosts.
+//! Facts of a cluster that the checks of all its hosts share: put together once whenever the cluster is reconciled.
 
 use muster_domain::checks::{ClusterFacts, Neighbours};
 use muster_domain::{ClusterId, HostId};
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct SharedFacts {
     pub facts: ClusterFacts,
     pub neighbours: Neighbours,
     /// Each host as the others' connectivity check names it, rendered once for all of them.
@@ -15,11 +15,12 @@ pub struct Room {
     pub networks: Vec<String>,
 }
 
+/// Those of each cluster, as last put together.
 #[derive(Debug, Default)]
-pub struct Rooms(RwLock<HashMap<ClusterId, Arc<Room>>>);
+pub struct AllSharedFacts(RwLock<HashMap<ClusterId, Arc<SharedFacts>>>);
 
-impl Rooms {
-    pub fn find(&self, id: ClusterId) -> Option<Arc<Room>> {
+impl AllSharedFacts {
+    pub fn of(&self, id: ClusterId) -> Option<Arc<SharedFacts>> {
         self.0
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -27,14 +28,14 @@ impl Rooms {
             .cloned()
     }
 
-    pub fn put(&self, id: ClusterId, room: Arc<Room>) {
+    pub fn put(&self, id: ClusterId, shared: Arc<SharedFacts>) {
         self.0
             .write()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(id, room);
+            .insert(id, shared);
     }
 
-    pub fn drop_room(&self, id: ClusterId) {
+    pub fn drop_of(&self, id: ClusterId) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 }

@@ -1,60 +1,115 @@
-//! Looks at a cluster as a whole: networks, groups, roles, every host's findings, then the cluster's own, and counts
+//! Reconciles a cluster as a whole: networks, groups, roles, every host's findings, then the cluster's own, and counts
 //! how far its hosts are. Installations move by this: hosts follow the cluster, and the cluster follows its hosts.
 
+use crate::change::{Ask, Decision, Scope};
+use crate::cluster_change::OneCluster;
 use crate::error::Error;
+use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
 use crate::ignition::MANIFESTS;
-use crate::room::Room;
-use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use crate::shared_facts::SharedFacts;
 use crate::{Hub, measure};
 use futures_util::future::join_all;
+use jiff::Timestamp;
 use muster_domain::checks::{self, ClusterFacts, Neighbours, Peer, Reports};
 use muster_domain::cluster::tally::Tally;
 use muster_domain::cluster::{self, Cluster, Phase, lifecycle, network, roles};
 use muster_domain::host::{Host, Report, Role, rules};
-use muster_domain::{ClusterId, HostId, Severity};
-use muster_store::{ClusterWrite, Commit, HostFilter};
+use muster_domain::{ClusterId, Entry, HostId, Severity};
+use muster_store::HostFilter;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Hosts of one cluster read at once; more than any cluster has.
 const ALL_HOSTS: u32 = 100_000;
-const ATTEMPTS: usize = 16;
 /// Hosts written at a time: they share a wait for the disk.
 const TOGETHER: usize = 64;
 
-/// The whole look; `None` when the cluster is gone.
-pub async fn cluster_look(hub: &Hub, id: ClusterId) -> Result<Option<Arc<Cluster>>, Error> {
+/// Gives the cluster as it is afterwards; `None` when it is gone.
+pub async fn cluster_reconcile(hub: &Hub, id: ClusterId) -> Result<Option<Arc<Cluster>>, Error> {
     let ask = Ask {
-        from_look: true,
+        from_reconcile: true,
         ..Ask::hub()
     };
-    let mut last = None;
-    for attempt in 0..ATTEMPTS {
-        if attempt > 0
-            && let Some(fresh) = hub.store.cluster_find(id).await?
-        {
-            hub.keep_cluster(fresh);
-        }
-        let Some(cluster) = hub.index.cluster(id) else {
-            return Ok(None);
-        };
-        let phase = cluster.phase;
-        // Without some of its hosts the count would be wrong, and end an installation.
-        if phase.follows_hosts() && !hub.unreadable_of_cluster(id).is_empty() {
-            return Ok(Some(cluster));
-        }
-        match look_once(hub, cluster, &ask).await {
-            Err(error) if error.is_stale() => last = Some(error),
-            // The hosts follow at once, not at somebody's next poll.
-            Ok(after) if after.phase != phase => {
-                hub.mark_dirty(id);
-                return Ok(Some(after));
-            }
-            done => return done.map(Some),
+    let scope = MeasuredCluster { id, ask: &ask };
+    let done = match hub.change(&scope, &ask, |measured| decide(hub, measured)).await {
+        Err(Error::Missing { kind: "cluster", .. }) => return Ok(None),
+        done => done?,
+    };
+    let before = &done.snapshot.before;
+    let after = done.row().unwrap_or_else(|| before.clone());
+    // The hosts follow at once, not at somebody's next poll.
+    if after.phase != before.phase {
+        hub.mark_dirty(id);
+    }
+    Ok(Some(after))
+}
+
+/// A cluster with the newest findings about all its hosts, each of which is brought up to date in a change of its own.
+struct MeasuredCluster<'a> {
+    id: ClusterId,
+    ask: &'a Ask,
+}
+
+/// What the hosts taken together make of their cluster.
+struct Measured {
+    before: Arc<Cluster>,
+    /// With its own findings.
+    next: Cluster,
+    journal: Vec<Entry>,
+    /// `None`: not all of them are known, and nothing follows from some.
+    hosts: Option<Vec<Host>>,
+    now: Timestamp,
+}
+
+impl Measured {
+    fn unknown(cluster: Arc<Cluster>, now: Timestamp) -> Self {
+        Self {
+            next: Cluster::clone(&cluster),
+            before: cluster,
+            journal: Vec::new(),
+            hosts: None,
+            now,
         }
     }
-    last.map_or(Ok(None), Err)
+}
+
+impl Scope for MeasuredCluster<'_> {
+    type Snapshot = Measured;
+
+    async fn read(&self, hub: &Hub, now: Timestamp, fresh: bool) -> Result<Measured, Error> {
+        let scope = OneCluster::new(self.id);
+        let cluster = scope.read(hub, now, fresh).await?.cluster;
+        // Without some of its hosts the count would be wrong, and end an installation.
+        let waits = cluster.phase.follows_hosts() && !hub.unreadable_of_cluster(self.id).is_empty();
+        if waits {
+            return Ok(Measured::unknown(cluster, now));
+        }
+        if cluster.phase.is_checked() {
+            measured(hub, cluster, now, self.ask).await
+        } else {
+            followed(hub, cluster, now, self.ask).await
+        }
+    }
+}
+
+/// What the hosts' states mean for the cluster; nothing if it stays as it is.
+fn decide(hub: &Hub, measured: &Measured) -> Result<Decision, Error> {
+    let mut written = Decision::because("the cluster was reconciled");
+    let Some(hosts) = &measured.hosts else {
+        return Ok(written);
+    };
+    let all: Vec<_> = hosts.iter().collect();
+    let event = lifecycle::Event::Counted {
+        tally: Tally::of(&all),
+    };
+    let mut decision = lifecycle::next(&measured.next, &event, hub.cluster_around())?;
+    if decision.cluster != *measured.before || !decision.effects.is_empty() {
+        decision.cluster.updated_at = measured.now;
+        written.journal.clone_from(&measured.journal);
+        written.put_cluster(decision);
+    }
+    Ok(written)
 }
 
 struct Member {
@@ -79,70 +134,84 @@ impl Member {
     }
 }
 
-async fn look_once(hub: &Hub, cluster: Arc<Cluster>, ask: &Ask) -> Result<Arc<Cluster>, Error> {
-    if !cluster.phase.is_checked() {
-        return count_only(hub, &cluster, ask).await;
-    }
+async fn measured(hub: &Hub, cluster: Arc<Cluster>, now: Timestamp, ask: &Ask) -> Result<Measured, Error> {
     let rows = rows(hub, cluster.id).await?;
-    // Read after the row, whose revision every change of files bumps: an old answer is not committed.
+    // Read after the row, whose revision every change of files raises: an old answer is not committed.
     let has_manifests = !hub.store.file_list(cluster.id, MANIFESTS).await?.is_empty();
     let (there, mut next) = (hub.clone(), Cluster::clone(&cluster));
     let arranged = hub.look_threads.run(move || {
         let mut members: Vec<_> = rows.into_iter().map(Member::of).collect();
-        let room = arrange(&there, &mut next, &mut members);
-        (next, members, Arc::new(room))
+        let shared = arrange(&there, &mut next, &mut members);
+        (next, members, Arc::new(shared))
     });
-    let (next, mut members, room) = arranged.await;
-    hub.rooms.put(cluster.id, room.clone());
-    let mut looked_at = Vec::with_capacity(members.len());
+    let (next, mut members, shared) = arranged.await;
+    hub.shared_facts.put(cluster.id, shared.clone());
+    let mut up_to_date = Vec::with_capacity(members.len());
     while !members.is_empty() {
         let some = members.drain(..members.len().min(TOGETHER)).collect();
-        let looks = judged(hub, some, &room)
+        let changes = judged(hub, some, &shared)
             .await
             .into_iter()
             .map(async |(member, judged)| {
-                let host = settle_host(hub, &member, judged?, &room, ask).await?;
+                let host = reconcile_host(hub, &member, judged?, &shared, ask).await?;
                 Ok::<_, Error>((member, host))
             });
-        for looked in join_all(looks).await {
-            let (mut member, host) = looked?;
+        for changed in join_all(changes).await {
+            let (mut member, host) = changed?;
             // What is known of it may decide its next phase, too, and nobody has to report that again.
             if host.phase != member.host.phase {
                 hub.mark_dirty(cluster.id);
             }
             member.host = host;
-            looked_at.push(member);
+            up_to_date.push(member);
         }
     }
-    settle_cluster(hub, &cluster, next, looked_at, (room, has_manifests)).await
+    let there = hub.clone();
+    let found = hub
+        .look_threads
+        .run(move || own_findings(&there, next, up_to_date, &shared, has_manifests));
+    let (decision, hosts) = found.await?;
+    Ok(Measured {
+        before: cluster,
+        next: decision.cluster,
+        journal: decision.journal,
+        hosts: Some(hosts),
+        now,
+    })
 }
 
 /// Once hosts are being written their findings are frozen: what is left is to let hosts follow the cluster, and to
 /// count them. That needs no report, however many there are.
-async fn count_only(hub: &Hub, cluster: &Cluster, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+async fn followed(hub: &Hub, cluster: Arc<Cluster>, now: Timestamp, ask: &Ask) -> Result<Measured, Error> {
     let mut hosts = Vec::new();
     for slot in hub.index.hosts_of_cluster(cluster.id) {
-        let host = slot.host();
-        let follows = hub.host_turn(host.key(), Need::Row, ask, follow_turn).await;
+        let key = slot.row().key();
+        let follows = hub.change_host(key, Need::Row, ask, decide_follow).await;
         match follows {
             Ok(after) => hosts.push(Host::clone(&after)),
             Err(Error::Missing { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    count(hub, cluster, Cluster::clone(cluster), Vec::new(), &hosts).await
+    Ok(Measured {
+        next: Cluster::clone(&cluster),
+        before: cluster,
+        journal: Vec::new(),
+        hosts: Some(hosts),
+        now,
+    })
 }
 
 /// The findings as they are, under the cluster as it is now.
-fn follow_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
-    if rules::part(scene.host.phase) == rules::Part::Discovery {
-        return Ok(scene.plain(scene.unchanged()));
+fn decide_follow(snapshot: &HostSnapshot) -> Result<HostChange, Error> {
+    if rules::part(snapshot.host.phase) == rules::Part::Discovery {
+        return Ok(snapshot.plain(snapshot.unchanged()));
     }
     let event = muster_domain::host::Event::Measured {
-        gates: scene.host.gates,
+        gates: snapshot.host.gates,
         complaints: String::new(),
     };
-    Ok(scene.plain(scene.next(&event)?))
+    Ok(snapshot.plain(snapshot.next(&event)?))
 }
 
 /// The cluster's hosts with their reports.
@@ -162,7 +231,7 @@ async fn rows(hub: &Hub, id: ClusterId) -> Result<Vec<(Host, Stored)>, Error> {
 }
 
 /// Derives what follows from the hosts taken together, and suggests their roles.
-fn arrange(hub: &Hub, cluster: &mut Cluster, members: &mut [Member]) -> Room {
+fn arrange(hub: &Hub, cluster: &mut Cluster, members: &mut [Member]) -> SharedFacts {
     let peers: Vec<_> = members.iter().map(Member::peer).collect();
     cluster.collisions = members
         .iter()
@@ -174,7 +243,7 @@ fn arrange(hub: &Hub, cluster: &mut Cluster, members: &mut [Member]) -> Room {
         })
         .filter(|(_, seen)| !seen.is_empty())
         .collect();
-    derive_machine_networks(cluster, &peers);
+    network::derive_machine_networks(cluster, &peers);
     let facts = ClusterFacts::of(cluster);
     let groups = network::majority_groups(&peers);
     cluster.connectivity_groups = groups.to_json();
@@ -184,7 +253,7 @@ fn arrange(hub: &Hub, cluster: &mut Cluster, members: &mut [Member]) -> Room {
         suggest_roles(members, &suggested);
     }
     let peers: Vec<_> = members.iter().map(Member::peer).collect();
-    Room {
+    SharedFacts {
         neighbours: Neighbours::new(&peers, groups),
         targets: targets(members),
         networks: free_address_networks(&peers),
@@ -198,26 +267,6 @@ fn suggest_roles(members: &mut [Member], suggested: &BTreeMap<HostId, Role>) {
             member.host.suggested_role = Some(*role);
         }
     }
-}
-
-/// Machine networks follow the virtual addresses until a person sets them.
-fn derive_machine_networks(cluster: &mut Cluster, peers: &[Peer<'_>]) {
-    if cluster.machine_networks_given || cluster.adds_hosts() {
-        return;
-    }
-    let networks = if cluster.single_node() {
-        peers
-            .iter()
-            .find_map(network::single_node_machine_network)
-            .into_iter()
-            .collect()
-    } else if cluster.user_managed_networking {
-        return;
-    } else {
-        let vips = cluster.api_vips.iter().chain(&cluster.ingress_vips);
-        network::machine_networks(vips.filter_map(|vip| vip.ip.parse().ok()), peers)
-    };
-    cluster.machine_networks = networks.iter().map(ToString::to_string).collect();
 }
 
 fn targets(members: &[Member]) -> Vec<(HostId, String)> {
@@ -263,11 +312,15 @@ enum Judged {
     Different,
 }
 
-async fn judged(hub: &Hub, members: Vec<Member>, room: &Arc<Room>) -> Vec<(Member, Result<Judged, Error>)> {
-    let (there, room) = (hub.clone(), room.clone());
+async fn judged(
+    hub: &Hub,
+    members: Vec<Member>,
+    shared: &Arc<SharedFacts>,
+) -> Vec<(Member, Result<Judged, Error>)> {
+    let (there, shared) = (hub.clone(), shared.clone());
     let judging = hub.look_threads.run(move || {
         let judged = members.into_iter().map(|member| {
-            let judged = judge(&there, &member, &room);
+            let judged = judge(&there, &member, &shared);
             (member, judged)
         });
         judged.collect()
@@ -275,32 +328,32 @@ async fn judged(hub: &Hub, members: Vec<Member>, room: &Arc<Room>) -> Vec<(Membe
     judging.await
 }
 
-fn judge(hub: &Hub, member: &Member, room: &Room) -> Result<Judged, Error> {
+fn judge(hub: &Hub, member: &Member, shared: &SharedFacts) -> Result<Judged, Error> {
     if !rules::is_judged(&member.host) {
         return Ok(Judged::Same(Box::new(member.host.clone())));
     }
     let before = hub.index.host(member.host.key());
-    let scene = Scene {
-        hub,
+    let snapshot = HostSnapshot {
+        hub: hub.clone(),
         host: before.unwrap_or_else(|| member.host.clone()),
         stored: member.stored.clone(),
         cluster: member.host.cluster.and_then(|id| hub.index.cluster(id)),
         infra_env: None,
         now: hub.now(),
     };
-    let turn = host_turn(&scene, room, member.host.suggested_role)?;
-    Ok(match turn.changes_nothing(&scene.host) {
-        true => Judged::Same(Box::new(scene.host)),
+    let change = decide_host(&snapshot, shared, member.host.suggested_role)?;
+    Ok(match change.changes_nothing(&snapshot.host) {
+        true => Judged::Same(Box::new(snapshot.host)),
         false => Judged::Different,
     })
 }
 
 /// Commits only when something about the host really became different.
-async fn settle_host(
+async fn reconcile_host(
     hub: &Hub,
     member: &Member,
     judged: Judged,
-    room: &Room,
+    shared: &SharedFacts,
     ask: &Ask,
 ) -> Result<Host, Error> {
     if let Judged::Same(host) = judged {
@@ -312,12 +365,12 @@ async fn settle_host(
     let id = member.host.cluster;
     let key = member.host.key();
     let done = hub
-        .host_turn(key, Need::Reports, ask, |scene| {
-            if scene.host.cluster != id {
+        .change_host(key, Need::Reports, ask, |snapshot| {
+            if snapshot.host.cluster != id {
                 // It left in the meantime; whoever took it away has looked at it.
-                return Ok(scene.plain(scene.next(&muster_domain::host::Event::CheckedIn)?));
+                return Ok(snapshot.plain(snapshot.next(&muster_domain::host::Event::CheckedIn)?));
             }
-            host_turn(scene, room, suggested)
+            decide_host(snapshot, shared, suggested)
         })
         .await;
     match done {
@@ -327,8 +380,12 @@ async fn settle_host(
     }
 }
 
-fn host_turn(scene: &Scene<'_>, room: &Room, suggested: Option<Role>) -> Result<Turn, Error> {
-    let mut host = scene.host.clone();
+fn decide_host(
+    snapshot: &HostSnapshot,
+    shared: &SharedFacts,
+    suggested: Option<Role>,
+) -> Result<HostChange, Error> {
+    let mut host = snapshot.host.clone();
     let mut journal = Vec::new();
     if host.suggested_role != suggested && suggested.is_some() {
         host.suggested_role = suggested;
@@ -336,35 +393,20 @@ fn host_turn(scene: &Scene<'_>, room: &Room, suggested: Option<Role>) -> Result<
         let text = format!("Host {}: suggested role is {role}.", host.name());
         journal.push(host.entry("host_role_updated", Severity::Info, text));
     }
-    scene.in_room(host, journal, room)
-}
-
-async fn settle_cluster(
-    hub: &Hub,
-    before: &Cluster,
-    next: Cluster,
-    members: Vec<Member>,
-    (room, has_manifests): (Arc<Room>, bool),
-) -> Result<Arc<Cluster>, Error> {
-    let there = hub.clone();
-    let found = hub
-        .look_threads
-        .run(move || settled(&there, next, members, &room, has_manifests));
-    let (decision, hosts) = found.await?;
-    count(hub, before, decision.cluster, decision.journal, &hosts).await
+    snapshot.measured_with(host, journal, shared)
 }
 
 /// The cluster as its own checks leave it, and its hosts.
-fn settled(
+fn own_findings(
     hub: &Hub,
     mut next: Cluster,
     members: Vec<Member>,
-    room: &Room,
+    shared: &SharedFacts,
     has_manifests: bool,
 ) -> Result<(cluster::Decision, Vec<Host>), Error> {
     let peers: Vec<_> = members.iter().map(Member::peer).collect();
     let subject = cluster::checks::Subject {
-        facts: &room.facts,
+        facts: &shared.facts,
         peers: &peers,
         has_manifests,
         settings: &hub.settings.checks,
@@ -385,54 +427,6 @@ fn settled(
     drop(peers);
     let hosts = members.into_iter().map(|member| member.host).collect();
     Ok((decision, hosts))
-}
-
-/// The last part of a look: what the hosts' states mean for the cluster, and the commit if anything became different.
-async fn count(
-    hub: &Hub,
-    before: &Cluster,
-    next: Cluster,
-    mut journal: Vec<muster_domain::Entry>,
-    hosts: &[Host],
-) -> Result<Arc<Cluster>, Error> {
-    let all: Vec<_> = hosts.iter().collect();
-    let event = lifecycle::Event::Counted {
-        tally: Tally::of(&all),
-    };
-    let mut decision = lifecycle::next(&next, &event, hub.cluster_around())?;
-    if &decision.cluster == before && decision.effects.is_empty() {
-        return Ok(Arc::new(decision.cluster));
-    }
-    journal.append(&mut decision.journal);
-    decision.journal = journal;
-    let ask = Ask {
-        from_look: true,
-        ..Ask::hub()
-    };
-    hub.cluster_commit(decision, Vec::new(), &ask).await
-}
-
-pub async fn cluster_commit(
-    hub: &Hub,
-    mut cluster: Cluster,
-    journal: Vec<muster_domain::Entry>,
-    request_id: Option<uuid::Uuid>,
-) -> Result<Arc<Cluster>, Error> {
-    let commit = Commit {
-        request_id,
-        clusters: vec![ClusterWrite::Put {
-            cluster: cluster.clone(),
-        }],
-        journal,
-        ..Commit::new(hub.now())
-    };
-    let done = hub.store.commit(commit).await?;
-    cluster.revision = done.clusters.first().copied().unwrap_or(cluster.revision + 1);
-    let row = hub.keep_cluster(cluster);
-    // The feed takes it for known: nobody else would have it looked at.
-    hub.mark_dirty(row.id);
-    hub.announce(done.seq);
-    Ok(row)
 }
 
 fn news(cluster: &Cluster, report: &cluster::checks::Report) -> Vec<muster_domain::Entry> {
