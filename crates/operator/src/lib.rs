@@ -17,16 +17,15 @@ pub use error::Error;
 pub use key::Key;
 pub use options::{Election, MetalBoot, Options};
 
-use controller::agent::plan::csr;
+use controller::agent::{self, plan::csr};
 use controller::{Controller, Group};
 use muster_contract::HubClient;
-use runtime::context::{Mirrors, Queues};
 use runtime::event::Recorder;
-use runtime::hook::Hooks;
+use runtime::joining::Joiners;
 use runtime::metrics::Metrics;
 use runtime::provider::Providers;
-use runtime::work::{self, Job};
-use runtime::{Context, feed, joining, lease, metrics};
+use runtime::registry::{Queues, Registry};
+use runtime::{Context, feed, joining, lease, metrics, work};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -49,11 +48,15 @@ pub async fn run(
         background.spawn(metrics::serve(ctx.clone(), listener));
     }
     let watching = ctx.clone();
-    background.spawn(async move { watching.watch().await });
+    background.spawn(async move { watching.caches.run(&watching).await });
     let following = ctx.clone();
     background.spawn(async move { feed::follow(&following).await });
     let hearing = ctx.clone();
-    background.spawn(async move { joining::run(&hearing, csr::node_of).await });
+    let joiners = Joiners {
+        node_of: csr::node_of,
+        wake: |ctx, agent| ctx.queue(&agent::CONTROLLER).wake(agent),
+    };
+    background.spawn(async move { joining::run(&hearing, joiners).await });
     let (stopping, stopped) = watch::channel(false);
     let work = async {
         let mut all = JoinSet::new();
@@ -80,14 +83,19 @@ pub async fn run(
 /// Asks nobody: a server that is away at the start is waited for like one that goes away later.
 fn context(options: &Options, connection: Connection, me: &str) -> Result<Context, Error> {
     let Connection { kube, requests } = connection;
-    let mut hooks = Hooks::default();
-    for controller in &options.controllers.0 {
-        controller.wire(&mut hooks);
-    }
-    let ctx = Context {
+    let running = options.controllers.0.as_slice();
+    let mut registry = Registry::new(&kube, &options.namespaces, options.retry);
+    // Others may read what a controller caches that is switched off.
+    let switched_off = controller::ALL.iter().filter(|one| !running.contains(one));
+    switched_off.for_each(|controller| registry.add(controller, false));
+    running
+        .iter()
+        .for_each(|controller| registry.add(controller, true));
+    let (caches, hooks) = registry.done();
+    Ok(Context {
         hub: HubClient::new(&options.hub_url)?,
-        mirrors: Mirrors::new(&kube, &options.namespaces, options.retry),
-        queues: Queues::default(),
+        caches,
+        queues: Queues::of(running),
         hooks,
         recorder: Recorder::new(kube.clone(), me),
         metrics: Metrics::new(requests),
@@ -105,12 +113,7 @@ fn context(options: &Options, connection: Connection, me: &str) -> Result<Contex
         clock: options.clock.clone(),
         retry: options.retry,
         kube,
-    };
-    let switched_off = Controller::ALL
-        .iter()
-        .filter(|one| !options.controllers.0.contains(one));
-    switched_off.for_each(|one| (one.job().queue)(&ctx).close());
-    Ok(ctx)
+    })
 }
 
 /// The namespace in which operators agree who acts.
@@ -133,14 +136,9 @@ async fn lead(
     me: String,
     mut stop: watch::Receiver<bool>,
 ) {
-    let jobs: Vec<Job> = options
-        .controllers
-        .0
-        .iter()
-        .filter(|one| one.group() == group)
-        .map(|one| one.job())
-        .collect();
-    if jobs.is_empty() {
+    let controllers = options.controllers.0.iter().copied();
+    let controllers: Vec<Controller> = controllers.filter(|one| one.group == group).collect();
+    if controllers.is_empty() {
         // The sender lives as long as this.
         let _ = stop.wait_for(|stop| *stop).await;
         return;
@@ -149,12 +147,12 @@ async fn lead(
     tokio::select! {
         biased;
         _ = stop.wait_for(|stop| *stop) => return,
-        () = ctx.mirrors.ready() => ctx.metrics.mirrors_are_ready(),
+        () = ctx.caches.ready() => ctx.metrics.mirrors_are_ready(),
     }
     let Election::On { namespace, terms } = options.election else {
         ctx.metrics.leads(true);
         ctx.start_over();
-        return work_all(ctx, &jobs, stop).await;
+        return work_all(ctx, &controllers, stop).await;
     };
     let namespace = namespace.unwrap_or_else(|| ctx.kube.default_namespace().to_owned());
     let election = lease::Election::new(ctx.kube.clone(), &namespace, group.lease(), &me, terms);
@@ -167,24 +165,24 @@ async fn lead(
         ctx.metrics.leads(true);
         ctx.start_over();
         let stopped = tokio::select! {
-            () = work_all(ctx.clone(), &jobs, stop.clone()) => true,
+            () = work_all(ctx.clone(), &controllers, stop.clone()) => true,
             () = election.keep() => false,
         };
         ctx.metrics.leads(false);
         if stopped {
             return election.release().await;
         }
-        jobs.iter().for_each(|job| (job.queue)(&ctx).abandon());
+        controllers.iter().for_each(|one| ctx.queue(one).abandon());
         if group == Group::Service {
             ctx.joining.leave_all();
         }
     }
 }
 
-async fn work_all(ctx: Arc<Context>, jobs: &[Job], stop: watch::Receiver<bool>) {
+async fn work_all(ctx: Arc<Context>, controllers: &[Controller], stop: watch::Receiver<bool>) {
     let mut all = JoinSet::new();
-    for job in jobs {
-        all.spawn(work::run(ctx.clone(), *job, stop.clone()));
+    for controller in controllers {
+        all.spawn(work::run(ctx.clone(), *controller, stop.clone()));
     }
     all.join_all().await;
 }

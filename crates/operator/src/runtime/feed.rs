@@ -63,7 +63,7 @@ async fn from_there(ctx: &Context, after: i64) {
 }
 
 fn tell(ctx: &Context, change: &Change) {
-    for hook in &ctx.hooks.hub {
+    for hook in &ctx.hooks.changed {
         hook(ctx, change);
     }
 }
@@ -71,7 +71,7 @@ fn tell(ctx: &Context, change: &Change) {
 async fn away(ctx: &Context, error: &ClientError) {
     tracing::debug!(%error, "the feed cannot be read; it is tried again");
     if ctx.metrics.hub_is_there(false) {
-        ctx.hooks.hub_away.iter().for_each(|hook| hook(ctx));
+        ctx.hooks.lost.iter().for_each(|hook| hook(ctx));
     }
     tokio::time::sleep(RETRY).await;
 }

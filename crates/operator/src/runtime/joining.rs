@@ -2,7 +2,7 @@
 
 mod watch;
 
-pub use watch::{NodeOf, run};
+pub use watch::{Joiners, run};
 
 use crate::key::Key;
 use kube::Client;

@@ -1,7 +1,8 @@
 //! From a machine to its cluster: the objects of Cluster API that stand between an AgentMachine and its ClusterDeployment.
 
 use super::Context;
-use super::mirror::parse;
+use super::mirror::{Choose, parse};
+use super::registry::Cached;
 use crate::crd::capi::{self, ControlPlane, ForeignRef};
 use crate::crd::keys::label;
 use crate::crd::reference::ClusterRef;
@@ -13,6 +14,33 @@ use kube::{Resource, ResourceExt};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+impl Cached for capi::Machine {
+    fn resource() -> ApiResource {
+        capi::machines()
+    }
+
+    fn version() -> Option<Choose> {
+        Some(capi::newest)
+    }
+}
+
+impl Cached for capi::Cluster {
+    fn resource() -> ApiResource {
+        capi::clusters()
+    }
+
+    fn version() -> Option<Choose> {
+        Some(capi::newest)
+    }
+}
+
+/// Those of HyperShift.
+impl Cached for ControlPlane {
+    fn resource() -> ApiResource {
+        capi::hosted_control_planes()
+    }
+}
 
 /// As much of the chain as there is.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +69,7 @@ impl Context {
         let find = |name: &str| Key::new(&namespace, name);
         let mut lineage = Lineage::default();
         if let Some(owner) = capi::owner(of, capi::MACHINE) {
-            lineage.machine = self.mirrors.machines.find(&find(&owner.name)).await?;
+            lineage.machine = self.cache::<capi::Machine>().find(&find(&owner.name)).await?;
         }
         let machine = lineage.machine.as_deref();
         let named = machine.and_then(|machine| machine.labels().get(label::CAPI_CLUSTER).cloned());
@@ -49,13 +77,13 @@ impl Context {
         let Some(name) = named.or_else(|| of.labels().get(label::CAPI_CLUSTER).cloned()) else {
             return Ok(lineage);
         };
-        lineage.cluster = self.mirrors.clusters.find(&find(&name)).await?;
+        lineage.cluster = self.cache::<capi::Cluster>().find(&find(&name)).await?;
         let infrastructure = lineage
             .cluster
             .as_ref()
             .and_then(|cluster| cluster.spec.infrastructure_ref.as_ref());
         if let Some(reference) = infrastructure.filter(|reference| is_agent_cluster(reference)) {
-            lineage.agent_cluster = self.mirrors.agent_clusters.find(&find(&reference.name)).await?;
+            lineage.agent_cluster = self.cache::<AgentCluster>().find(&find(&reference.name)).await?;
         }
         Ok(lineage)
     }
@@ -65,7 +93,7 @@ impl Context {
     pub async fn control_plane(&self, namespace: &str, reference: &ForeignRef) -> Result<Plane, Error> {
         if reference.is_hosted() {
             let key = Key::new(namespace, &reference.name);
-            let found = self.mirrors.control_planes.find(&key).await?;
+            let found = self.cache::<capi::ControlPlane>().find(&key).await?;
             return Ok(found.map_or(Plane::Absent, Plane::Found));
         }
         let question = (Key::new(namespace, &reference.name), reference.clone());

@@ -131,7 +131,7 @@ impl Metrics {
     }
 
     /// In the text format of Prometheus.
-    fn text(&self, queues: &[(&str, usize)], joined: usize) -> String {
+    fn text<'a>(&self, queues: impl Iterator<Item = (&'a str, usize)>, joined: usize) -> String {
         let mut text = String::new();
         let mut line = |words: std::fmt::Arguments<'_>| {
             // Writing to a string does not fail.
@@ -215,12 +215,13 @@ pub async fn serve(ctx: Arc<Context>, listener: TcpListener) {
 }
 
 async fn metrics(State(ctx): State<Arc<Context>>) -> String {
-    ctx.metrics.text(&ctx.queues.lengths(), ctx.joining.len())
+    let lengths = ctx.queues.all().map(|(name, queue)| (name, queue.len()));
+    ctx.metrics.text(lengths, ctx.joining.len())
 }
 
 /// Which objects are looked at right now, and which wait for what: where to look first when nothing happens.
 async fn queues(State(ctx): State<Arc<Context>>) -> String {
-    let lines = ctx.queues.all().into_iter().flat_map(|(name, queue)| {
+    let lines = ctx.queues.all().flat_map(|(name, queue)| {
         let lines = queue.lines().into_iter();
         lines.map(move |line| format!("{name}: {line}\n"))
     });

@@ -36,8 +36,32 @@ pub type Choose = fn(&[String]) -> &'static str;
 pub trait Kind: Resource + DeserializeOwned + Send + Sync + 'static {}
 impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Kind for K {}
 
-/// The values an object is found by.
-pub type IndexBy<K> = fn(&K) -> Vec<String>;
+/// How objects of a kind are found by something they contain.
+pub struct Index<K> {
+    pub name: &'static str,
+    /// The values an object is found by.
+    values: fn(&K) -> Vec<String>,
+}
+
+impl<K> Index<K> {
+    pub const fn new(name: &'static str, values: fn(&K) -> Vec<String>) -> Self {
+        Self { name, values }
+    }
+}
+
+// Whatever the kind is.
+impl<K> Clone for Index<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Index<K> {}
+
+/// For an index by namespace.
+pub fn namespace_of<K: Resource>(object: &K) -> Vec<String> {
+    object.meta().namespace.iter().cloned().collect()
+}
 
 /// Which objects of a kind are mirrored.
 #[derive(Debug, Clone)]
@@ -66,7 +90,7 @@ pub struct Mirror<K> {
     /// Absent: the version is known from the beginning.
     choose: Option<Choose>,
     scope: Scope,
-    indexes: Vec<(&'static str, IndexBy<K>)>,
+    indexes: Vec<Index<K>>,
     state: RwLock<State<K>>,
     /// How many watches have not brought their first list yet.
     waiting: watch::Sender<usize>,
@@ -117,9 +141,15 @@ impl<K: Kind> Mirror<K> {
         }
     }
 
-    pub fn index(mut self, name: &'static str, by: IndexBy<K>) -> Self {
-        self.indexes.push((name, by));
-        self
+    /// Before anything is cached. One that is there already is not added again.
+    pub fn add_index(&mut self, index: Index<K>) {
+        if !self.has(&index) {
+            self.indexes.push(index);
+        }
+    }
+
+    fn has(&self, index: &Index<K>) -> bool {
+        self.indexes.iter().any(|one| one.name == index.name)
     }
 
     /// The version is found out whenever a watch begins: the kind may be installed later, or in another version.
@@ -145,9 +175,9 @@ impl<K: Kind> Mirror<K> {
     }
 
     /// Those an index finds, in the order of their keys.
-    pub fn by(&self, index: &'static str, value: &str) -> Vec<Arc<K>> {
+    pub fn by(&self, index: Index<K>, value: &str) -> Vec<Arc<K>> {
         let state = self.read();
-        let keys = state.found.get(&(index, value.to_owned()));
+        let keys = state.found.get(&(index.name, value.to_owned()));
         let keys = keys.into_iter().flatten();
         keys.filter_map(|key| state.objects.get(key).cloned()).collect()
     }
@@ -383,16 +413,16 @@ impl<K: Kind> Mirror<K> {
     }
 
     fn file(&self, state: &mut State<K>, key: &Key, object: &K) {
-        for (name, by) in &self.indexes {
-            for value in by(object) {
+        for Index { name, values } in &self.indexes {
+            for value in values(object) {
                 state.found.entry((name, value)).or_default().insert(key.clone());
             }
         }
     }
 
     fn unfile(&self, state: &mut State<K>, key: &Key, object: &K) {
-        for (name, by) in &self.indexes {
-            for value in by(object) {
+        for Index { name, values } in &self.indexes {
+            for value in values(object) {
                 let place = (*name, value);
                 if let Some(keys) = state.found.get_mut(&place) {
                     keys.remove(key);

@@ -1,5 +1,6 @@
 //! The loop of a controller: take a key, look at the object, and look again when that is due.
 
+use super::registry::Controller;
 use super::{Context, Queue};
 use crate::error::{Error, chain};
 use crate::key::Key;
@@ -35,47 +36,39 @@ impl Next {
 
 pub type Reconcile = for<'a> fn(&'a Context, &'a Key) -> BoxFuture<'a, Result<Next, Error>>;
 
-/// A controller as the runtime sees it.
-#[derive(Clone, Copy)]
-pub struct Job {
-    pub name: &'static str,
-    pub queue: fn(&Context) -> &Queue,
-    pub reconcile: Reconcile,
-    /// How many objects are looked at at the same time.
-    pub width: usize,
-}
-
 /// Works until `stop` becomes true; looks that have begun are finished.
-pub async fn run(ctx: Arc<Context>, job: Job, stop: watch::Receiver<bool>) {
+pub async fn run(ctx: Arc<Context>, controller: Controller, stop: watch::Receiver<bool>) {
     let mut workers = JoinSet::new();
-    for _ in 0..job.width {
-        workers.spawn(worker(ctx.clone(), job, stop.clone()));
+    for _ in 0..controller.workers {
+        workers.spawn(worker(ctx.clone(), controller, stop.clone()));
     }
     while let Some(ended) = workers.join_next().await {
         if let Err(error) = ended {
-            tracing::error!(controller = job.name, %error, "a worker broke down");
+            tracing::error!(controller = controller.name, %error, "a worker broke down");
         }
     }
 }
 
-async fn worker(ctx: Arc<Context>, job: Job, mut stop: watch::Receiver<bool>) {
-    let queue = (job.queue)(&ctx);
+async fn worker(ctx: Arc<Context>, controller: Controller, mut stop: watch::Receiver<bool>) {
+    let queue = ctx.queue(&controller);
     loop {
         let key = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => return,
             key = queue.next() => key,
         };
-        look(&ctx, job, queue, key).await;
+        look(&ctx, controller, queue, key).await;
     }
 }
 
-async fn look(ctx: &Context, job: Job, queue: &Queue, key: Key) {
+async fn look(ctx: &Context, controller: Controller, queue: &Queue, key: Key) {
     let started = Instant::now();
     // A mistake in the code that one object brings to light must not keep the others waiting.
-    let outcome = AssertUnwindSafe((job.reconcile)(ctx, &key)).catch_unwind().await;
+    let outcome = AssertUnwindSafe((controller.reconcile)(ctx, &key))
+        .catch_unwind()
+        .await;
     let outcome = outcome.unwrap_or(Err(Error::Panic));
-    ctx.metrics.looked(job.name, started.elapsed(), &outcome);
+    ctx.metrics.looked(controller.name, started.elapsed(), &outcome);
     if !matches!(outcome, Err(Error::Conflict)) {
         queue.went_through(&key);
     }
@@ -85,7 +78,7 @@ async fn look(ctx: &Context, job: Job, queue: &Queue, key: Key) {
         Err(Error::Conflict) => Next::After(after_conflict(queue.conflicted(&key), ctx.retry)),
         Err(Error::Gone) => Next::Rest,
         Err(error) => {
-            tracing::warn!(controller = job.name, %key, error = %chain(&error), "a look failed; it is repeated");
+            tracing::warn!(controller = controller.name, %key, error = %chain(&error), "a look failed; it is repeated");
             Next::After(ctx.retry)
         }
     };

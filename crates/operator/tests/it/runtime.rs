@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{Method, StatusCode};
 use kube::client::Body;
-use muster_operator::controller::Controller;
+use muster_operator::controller::ALL;
 use muster_operator::crd::agent_classification::AgentClassification;
 use muster_operator::runtime::lease::Terms;
 use muster_operator::{Connection, Election, Options};
@@ -170,7 +170,7 @@ async fn every_controller_can_be_run_alone_and_be_left_out() {
     // Of these there is no object in this world; but there may be one of another test.
     let absent = ["agent-service-config", "preprovisioning-image"];
     let is_here = |name: &String| !absent.contains(&name.as_str());
-    let all: BTreeSet<String> = Controller::ALL.iter().map(ToString::to_string).collect();
+    let all: BTreeSet<String> = ALL.iter().map(ToString::to_string).collect();
     let all: BTreeSet<String> = all.into_iter().filter(is_here).collect();
     for name in &all {
         let only = Options {

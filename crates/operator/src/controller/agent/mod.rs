@@ -1,12 +1,13 @@
 //! Agent: every host of an InfraEnv gets one; what people write into it is done to the host, and what becomes of the host
 //! is shown by it.
 
+pub mod index;
 pub mod plan;
 pub mod spoke;
 mod wake;
 pub mod world;
 
-pub use wake::wire;
+use wake::register;
 pub use world::World;
 
 use crate::crd::{Agent, AgentMachine};
@@ -14,8 +15,9 @@ use crate::error::{Error, chain, gone};
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::patch::Writer;
-use crate::runtime::work::Job;
+use crate::runtime::registry::{Controller, Group};
 use crate::runtime::{Context, looks};
+use k8s_openapi::api::core::v1::Secret;
 use muster_contract::ClientError;
 use muster_contract::v2::host::{SetHostIgnition, SetInstallerArgs};
 use muster_contract::v2::install::ReportHostProgress;
@@ -24,11 +26,12 @@ use serde_json::Value;
 use uuid::Uuid;
 use world::Failure;
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "agent",
-    queue: |ctx| &ctx.queues.agent,
+    group: Group::Service,
+    workers: 8,
+    register,
     reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
-    width: 8,
 };
 
 const WRITER: Writer = Writer("muster-agent-controller");
@@ -57,15 +60,13 @@ impl looks::World for World {
 
 /// Carries out one step. The outer error ends the look, the inner one is part of the next.
 async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), Failure>, Error> {
-    let mirror = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
     match (step, &world.agent) {
         (Step::Create(agent), _) => create(ctx, agent).await?,
-        (Step::Patch(patch), Some(agent)) => ctx.patch(WRITER, mirror, &**agent, patch).await?,
-        (Step::Status(status), Some(agent)) => ctx.patch_status(WRITER, mirror, &**agent, status).await?,
+        (Step::Patch(patch), Some(agent)) => ctx.patch(WRITER, &**agent, patch).await?,
+        (Step::Status(status), Some(agent)) => ctx.patch_status(WRITER, &**agent, status).await?,
         (Step::Keep(machine, patch), _) => keep(ctx, machine, patch).await?,
         (Step::LabelSecret(key, labels), _) => {
-            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-            ctx.label(WRITER, secrets, key, labels).await?;
+            ctx.label::<Secret>(WRITER, key, labels).await?;
         }
         (Step::Tell(news), Some(agent)) => ctx.recorder.tell(&**agent, news).await,
         (Step::Hub(call), _) => {
@@ -81,9 +82,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), F
 
 async fn create(ctx: &Context, agent: &Agent) -> Result<(), Error> {
     let key = Key::of(agent);
-    let made = ctx
-        .create(WRITER, (&ctx.mirrors.agents, ctx.hooks.agent.as_slice()), agent)
-        .await?;
+    let made = ctx.create(WRITER, agent).await?;
     let news = News {
         warning: false,
         reason: "Registered".into(),
@@ -96,9 +95,8 @@ async fn create(ctx: &Context, agent: &Agent) -> Result<(), Error> {
 
 /// Without the right to it, and without the machine, the Agent goes all the same.
 async fn keep(ctx: &Context, machine: &AgentMachine, patch: &Value) -> Result<(), Error> {
-    let machines = (&ctx.mirrors.agent_machines, ctx.hooks.agent_machine.as_slice());
     let key = Key::of(machine);
-    match ctx.change(WRITER, machines, &key, patch).await {
+    match ctx.change::<AgentMachine>(WRITER, &key, patch).await {
         Err(error) if error.is_forbidden() => {
             tracing::warn!(%key, error = %chain(&error), "an AgentMachine may not be patched: its Agent comes back without labels and approval");
             Ok(())

@@ -4,16 +4,18 @@ use super::plan::ask::{Purpose, Question};
 use super::plan::keepsake::Keepsake;
 use super::spoke::Spoke;
 use crate::controller::agent_machine;
+use crate::controller::agent_machine::index::MACHINES_BY_AGENT;
 use crate::crd::keys::{self, annotation, data};
 use crate::crd::reference::ClusterRef;
-use crate::crd::{Agent, AgentClusterInstall, AgentMachine, ClusterDeployment, InfraEnv, capi};
+use crate::crd::{
+    Agent, AgentClusterInstall, AgentMachine, BareMetalHost, ClusterDeployment, InfraEnv, capi,
+};
 use crate::error::{Error, Trouble};
 use crate::key::Key;
-use crate::runtime::context::index;
+use crate::runtime::Context;
 use crate::runtime::joining::Heard;
 use crate::runtime::secret::Found;
 use crate::runtime::spoke::NoSpoke;
-use crate::runtime::{Context, clock};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use muster_contract::ClientError;
@@ -113,7 +115,7 @@ pub const FENCING: &str = "fencing";
 impl World {
     /// `None` when there is neither an object nor a host to make one for.
     pub async fn read(ctx: &Context, key: &Key, trouble: Option<Failure>) -> Result<Option<Self>, Error> {
-        let agent = ctx.mirrors.agents.get(key);
+        let agent = ctx.cache::<Agent>().get(key);
         let mut world = Self {
             key: key.clone(),
             agent,
@@ -140,7 +142,7 @@ impl World {
             away: None,
             trouble,
             retry: ctx.retry,
-            now: clock::now(),
+            now: ctx.clock.now(),
         };
         if let Err(error) = world.read_rows(ctx).await {
             world.away = Some(error.to_string());
@@ -163,7 +165,7 @@ impl World {
         let name = agent.and_then(|agent| agent.labels().get(keys::label::BARE_METAL_HOST));
         if let Some(name) = name {
             let key = Key::new(&self.key.namespace, name);
-            self.has_metal = ctx.mirrors.bare_metal_hosts.find(&key).await?.is_some();
+            self.has_metal = ctx.cache::<BareMetalHost>().find(&key).await?.is_some();
         }
         self.metal_joined = super::spoke::metal_joined(ctx, self).await?;
         Ok(())
@@ -225,23 +227,23 @@ impl World {
             .as_ref()
             .and_then(|agent| agent.labels().get(keys::label::INFRA_ENV).cloned());
         let named = named.map(|name| Key::new(&self.key.namespace, name));
-        self.infra_env = of_row.or_else(|| ctx.mirrors.infra_envs.get(&named?));
+        self.infra_env = of_row.or_else(|| ctx.cache::<InfraEnv>().get(&named?));
     }
 
     /// An Agent that was deleted and comes back is still that of its machine, whose provider does not tell again what it
     /// has told once; and so is one whose host booted another image of the namespace.
     async fn read_claim(&mut self, ctx: &Context) -> Result<(), Error> {
-        let machines = &ctx.mirrors.agent_machines;
+        let machines = &ctx.cache::<AgentMachine>();
         if let Some(agent) = &self.agent
             && agent.metadata.deletion_timestamp.is_some()
         {
-            self.machines = machines.by(index::MACHINE_AGENT, &self.key.to_string());
+            self.machines = machines.by(MACHINES_BY_AGENT, &self.key.to_string());
         }
         if self.agent.is_some() && !super::plan::is_rehomed(self) {
             return Ok(());
         }
-        let by_id = machines.by(index::MACHINE_AGENT, &self.key.name);
-        let whole = machines.by(index::MACHINE_AGENT, &self.key.to_string());
+        let by_id = machines.by(MACHINES_BY_AGENT, &self.key.name);
+        let whole = machines.by(MACHINES_BY_AGENT, &self.key.to_string());
         // What a machine says in full counts more.
         for machine in by_id.into_iter().chain(whole) {
             let lineage = ctx.lineage(&machine).await?;
@@ -270,14 +272,14 @@ impl World {
         else {
             return Ok(());
         };
-        self.deployment = ctx.mirrors.cluster_deployments.find(&reference.into()).await?;
+        self.deployment = ctx.cache::<ClusterDeployment>().find(&reference.into()).await?;
         let Some(deployment) = &self.deployment else {
             self.target = Target::Absent;
             return Ok(());
         };
         if let Some(name) = deployment.install_name() {
             let key = Key::new(&reference.namespace, name);
-            self.install = ctx.mirrors.agent_cluster_installs.find(&key).await?;
+            self.install = ctx.cache::<AgentClusterInstall>().find(&key).await?;
         }
         let id = keys::hub_id(&**deployment, annotation::CLUSTER_ID);
         // A copy of another one has no cluster of its own.

@@ -1,11 +1,12 @@
 //! AgentMachine: a machine of Cluster API takes an Agent that fits, follows it until it is installed, and gives it back
 //! before the machine is deleted.
 
+pub mod index;
 pub mod plan;
 mod wake;
 pub mod world;
 
-pub use wake::wire;
+use wake::register;
 pub use world::World;
 
 use crate::crd::AgentMachine;
@@ -13,7 +14,7 @@ use crate::crd::keys::data;
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::patch::Writer;
-use crate::runtime::work::Job;
+use crate::runtime::registry::{Controller, Group};
 use crate::runtime::{Context, looks};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -21,11 +22,12 @@ use plan::{Plan, Step, TokenSecret};
 use serde_json::json;
 use std::convert::Infallible;
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "agent-machine",
-    queue: |ctx| &ctx.queues.agent_machine,
+    group: Group::CapiProvider,
+    workers: 4,
+    register,
     reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
-    width: 4,
 };
 
 const WRITER: Writer = Writer("muster-agent-machine");
@@ -53,31 +55,25 @@ impl looks::World for World {
 }
 
 async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
-    let own = (&ctx.mirrors.agent_machines, ctx.hooks.agent_machine.as_slice());
-    let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-    let agents = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
     match step {
-        Step::Patch(patch) => ctx.patch(WRITER, own, &*world.machine, patch).await,
-        Step::Status(status) => ctx.patch_status(WRITER, own, &*world.machine, status).await,
+        Step::Patch(patch) => ctx.patch(WRITER, &*world.machine, patch).await,
+        Step::Status(status) => ctx.patch_status(WRITER, &*world.machine, status).await,
         Step::Tell(news) => {
             ctx.recorder.tell::<AgentMachine>(&world.machine, news).await;
             Ok(())
         }
         Step::PatchMachine(patch) => match &world.lineage.machine {
-            Some(machine) => {
-                let machines = (&ctx.mirrors.machines, ctx.hooks.machine.as_slice());
-                ctx.patch(WRITER, machines, &**machine, patch).await
-            }
+            Some(machine) => ctx.patch(WRITER, &**machine, patch).await,
             None => Ok(()),
         },
         Step::Claim(agent, patch) => {
             ctx.make_sure_not_elsewhere(&world.key.namespace).await?;
             // Guarded by the version that was looked at: of several who want it, one gets it.
-            ctx.patch(WRITER, agents, &**agent, patch).await
+            ctx.patch(WRITER, &**agent, patch).await
         }
-        Step::PatchAgent(agent, patch) => ctx.patch(WRITER, agents, &**agent, patch).await,
-        Step::LabelSecret(key, labels) => ctx.label(WRITER, secrets, key, labels).await,
-        Step::CreateToken(token) => match ctx.create(WRITER, secrets, &secret(token)).await {
+        Step::PatchAgent(agent, patch) => ctx.patch(WRITER, &**agent, patch).await,
+        Step::LabelSecret(key, labels) => ctx.label::<Secret>(WRITER, key, labels).await,
+        Step::CreateToken(token) => match ctx.create(WRITER, &secret(token)).await {
             // Machines share their user data, and one of them was faster.
             Err(error) if error.is_there_already() => Err(Error::Conflict),
             made => made.map(drop),
@@ -85,7 +81,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
         Step::ChangeToken(kept, token) => {
             let bytes = ByteString(token.0.clone().into_bytes());
             let patch = json!({ "data": { data::IGNITION_TOKEN: bytes } });
-            ctx.patch(WRITER, secrets, &**kept, &patch).await
+            ctx.patch(WRITER, &**kept, &patch).await
         }
     }
 }

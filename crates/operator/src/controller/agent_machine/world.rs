@@ -1,14 +1,14 @@
 //! What a decision about an AgentMachine may look at.
 
 use super::plan::{bootstrap, claim};
+use crate::controller::agent::index::{AGENTS_BY_MACHINE, AGENTS_BY_NAME, AGENTS_BY_NAMESPACE};
 use crate::crd::agent_machine::Named;
 use crate::crd::capi::Bootstrap;
 use crate::crd::{Agent, AgentMachine};
 use crate::error::Error;
 use crate::key::Key;
-use crate::runtime::context::index;
+use crate::runtime::Context;
 use crate::runtime::lineage::{Lineage, Plane};
-use crate::runtime::{Context, clock};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
@@ -118,7 +118,7 @@ fn unnamed(bootstrap: &Bootstrap) -> Data {
 
 impl World {
     pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
-        let Some(machine) = ctx.mirrors.agent_machines.get(key) else {
+        let Some(machine) = ctx.cache::<AgentMachine>().get(key) else {
             return Ok(None);
         };
         let mut world = Self {
@@ -133,7 +133,7 @@ impl World {
             pools: ctx.providers.pools().to_vec(),
             elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
             retry: ctx.retry,
-            now: clock::now(),
+            now: ctx.clock.now(),
         };
         let leaves = world.is_leaving();
         if !leaves && world.noted_agent().is_none() && world.lineage.deployment().is_some() {
@@ -148,11 +148,11 @@ impl World {
     }
 
     async fn read_agent(&mut self, ctx: &Context) -> Result<(), Error> {
-        let agents = &ctx.mirrors.agents;
-        let mut known = agents.by(index::AGENT_MACHINE, &self.key.name);
+        let agents = &ctx.cache::<Agent>();
+        let mut known = agents.by(AGENTS_BY_MACHINE, &self.key.name);
         match self.machine.named_agent() {
             Some(Named::Whole(key)) => known.extend(agents.find(&key).await?),
-            Some(Named::ById(name)) => known.extend(agents.by(index::AGENT_NAME, &name)),
+            Some(Named::ById(name)) => known.extend(agents.by(AGENTS_BY_NAME, &name)),
             None => {}
         }
         self.agent = claim::kept(self, &known);
@@ -169,11 +169,11 @@ impl World {
             return Ok(());
         };
         let key = Key::new(&self.key.namespace, name);
-        self.data = match ctx.mirrors.secrets.find(&key).await? {
+        self.data = match ctx.cache::<Secret>().find(&key).await? {
             None => Data::Absent(key),
             Some(secret) => Data::Found {
                 secret,
-                token: ctx.mirrors.secrets.find(&bootstrap::token_key(&key)).await?,
+                token: ctx.cache::<Secret>().find(&bootstrap::token_key(&key)).await?,
             },
         };
         Ok(())
@@ -184,8 +184,8 @@ impl World {
         if named || self.agent.is_some() || self.lineage.deployment().is_none() {
             return;
         }
-        let agents = &ctx.mirrors.agents;
-        let of = |namespace: &String| agents.by(index::AGENT_NAMESPACE, namespace);
+        let agents = &ctx.cache::<Agent>();
+        let of = |namespace: &String| agents.by(AGENTS_BY_NAMESPACE, namespace);
         self.candidates = match &self.source {
             Source::Namespace(namespace) if self.may_take_from(namespace) => of(namespace),
             Source::Anywhere if self.pools.is_empty() => agents.all(),

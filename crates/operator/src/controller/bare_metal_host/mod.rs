@@ -4,21 +4,23 @@
 //! The bare metal operator of metal3 does the work on the machine. Here it is only told what to do, by spec and
 //! annotations of the BareMetalHost.
 
+pub mod index;
 pub mod plan;
 mod spoke;
 mod wake;
 mod world;
 
 pub(crate) use wake::machines_of;
-pub use wake::wire;
+use wake::register;
 pub use world::World;
 pub(crate) use world::{agent_of, states_of};
 
+use crate::crd::Agent;
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::patch::Writer;
-use crate::runtime::work::Job;
+use crate::runtime::registry::{Controller, Group};
 use crate::runtime::{Context, looks};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -28,11 +30,12 @@ use plan::{Plan, Step};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "bare-metal-host",
-    queue: |ctx| &ctx.queues.bare_metal_host,
+    group: Group::Service,
+    workers: 4,
+    register,
     reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
-    width: 4,
 };
 
 const WRITER: Writer = Writer("muster-bare-metal-host");
@@ -66,26 +69,16 @@ impl looks::World for World {
 
 async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
     match step {
-        Step::PatchHost(patch) => {
-            let hosts = (
-                &ctx.mirrors.bare_metal_hosts,
-                ctx.hooks.bare_metal_host.as_slice(),
-            );
-            ctx.patch(WRITER, hosts, &*world.host, patch).await
-        }
+        Step::PatchHost(patch) => ctx.patch(WRITER, &*world.host, patch).await,
         Step::PatchAgent(patch) => {
-            let agents = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
             match &world.agent {
-                Some(agent) => ctx.patch(WRITER, agents, &**agent, patch).await,
+                Some(agent) => ctx.patch(WRITER, &**agent, patch).await,
                 // Plans without an Agent do not touch one.
                 None => Ok(()),
             }
         }
         Step::DeleteAgent => delete_agent(ctx, world).await,
-        Step::LabelSecret(key, labels) => {
-            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-            ctx.label(WRITER, secrets, key, labels).await
-        }
+        Step::LabelSecret(key, labels) => ctx.label::<Secret>(WRITER, key, labels).await,
         Step::PutSecret(secret) => put_secret(ctx, secret).await,
         // See above: their failure is another one.
         Step::Drain(_) | Step::Join(_) => Ok(()),
@@ -108,7 +101,7 @@ async fn delete_agent(ctx: &Context, world: &World) -> Result<(), Error> {
         resource_version: None,
     };
     let params = DeleteParams::default().preconditions(seen);
-    let api = ctx.mirrors.agents.api(&world.key.namespace);
+    let api = ctx.cache::<Agent>().api(&world.key.namespace);
     match api.delete(&agent.name_any(), &params).await.map_err(Error::from) {
         Ok(_) | Err(Error::Gone) => Ok(()),
         Err(error) => Err(error),
@@ -116,7 +109,6 @@ async fn delete_agent(ctx: &Context, world: &World) -> Result<(), Error> {
 }
 
 async fn put_secret(ctx: &Context, wish: &plan::FencingSecret) -> Result<(), Error> {
-    let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
     let data: BTreeMap<_, _> = wish
         .values
         .iter()
@@ -128,13 +120,13 @@ async fn put_secret(ctx: &Context, wish: &plan::FencingSecret) -> Result<(), Err
     });
     if wish.exists {
         // Its owners are those of whoever made it.
-        return ctx.change(WRITER, secrets, &wish.key, &wire).await;
+        return ctx.change::<Secret>(WRITER, &wish.key, &wire).await;
     }
     wire["metadata"]["name"] = json!(wish.key.name);
     wire["metadata"]["namespace"] = json!(wish.key.namespace);
     wire["metadata"]["ownerReferences"] = json!([wish.owner]);
     let secret: Secret = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
-    ctx.create(WRITER, secrets, &secret).await.map(drop)
+    ctx.create(WRITER, &secret).await.map(drop)
 }
 
 /// What people are told of, by its name in `Told` and the reason of the Event.

@@ -4,6 +4,7 @@ use super::plan::agent::cluster_named;
 use super::plan::drain::{self, Drained};
 use super::plan::{authority, boot, fencing, machine};
 use super::spoke;
+use crate::controller::agent::index::{AGENTS_BY_MAC, mac_of};
 use crate::crd::keys::label;
 use crate::crd::reference::ClusterRef;
 use crate::crd::{
@@ -13,7 +14,6 @@ use crate::error::Error;
 use crate::key::Key;
 use crate::options::MetalBoot;
 use crate::runtime::Context;
-use crate::runtime::context::{index, mac_of};
 use crate::runtime::secret::Found;
 use crate::runtime::spoke::NoSpoke;
 use jiff::Timestamp;
@@ -69,19 +69,19 @@ pub struct Tenant {
 
 impl World {
     pub async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
-        let Some(host) = ctx.mirrors.bare_metal_hosts.get(key) else {
+        let Some(host) = ctx.cache::<BareMetalHost>().get(key) else {
             return Ok(None);
         };
         let infra_env = host.labels().get(label::INFRA_ENV);
         let infra_env =
-            infra_env.and_then(|name| ctx.mirrors.infra_envs.get(&Key::new(&key.namespace, name)));
+            infra_env.and_then(|name| ctx.cache::<InfraEnv>().get(&Key::new(&key.namespace, name)));
         let mut world = Self {
             key: key.clone(),
             agent: agent_of(ctx, &host),
             host,
             infra_env,
             told_by_hub: None,
-            image: ctx.mirrors.preprovisioning_images.get(key),
+            image: ctx.cache::<PreprovisioningImage>().get(key),
             deployment: None,
             install: None,
             tenant: None,
@@ -159,13 +159,13 @@ type Cluster = (Arc<ClusterDeployment>, Option<Arc<AgentClusterInstall>>);
 
 async fn cluster(ctx: &Context, reference: &ClusterRef) -> Result<Option<Cluster>, Error> {
     let key = Key::from(reference);
-    let Some(deployment) = ctx.mirrors.cluster_deployments.find(&key).await? else {
+    let Some(deployment) = ctx.cache::<ClusterDeployment>().find(&key).await? else {
         return Ok(None);
     };
     let install = match deployment.install_name() {
         Some(name) => {
             let key = Key::new(&reference.namespace, name);
-            ctx.mirrors.agent_cluster_installs.find(&key).await?
+            ctx.cache::<AgentClusterInstall>().find(&key).await?
         }
         None => None,
     };
@@ -175,7 +175,7 @@ async fn cluster(ctx: &Context, reference: &ClusterRef) -> Result<Option<Cluster
 /// A machine that was taken out and put in again may have left an older Agent behind.
 pub(crate) fn agent_of(ctx: &Context, host: &BareMetalHost) -> Option<Arc<Agent>> {
     let mac = mac_of(&host.namespace()?, &host.spec.boot_mac_address)?;
-    let agents = ctx.mirrors.agents.by(index::AGENT_MAC, &mac);
+    let agents = ctx.cache::<Agent>().by(AGENTS_BY_MAC, &mac);
     let age = |agent: &Arc<Agent>| agent.creation_timestamp().map(|created| created.0);
     agents.into_iter().max_by_key(age)
 }

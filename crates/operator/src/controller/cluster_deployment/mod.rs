@@ -1,24 +1,26 @@
 //! ClusterDeployment and AgentClusterInstall: the hub gets the cluster the two describe, installs it when its hosts are
 //! there, and the objects show how far it is.
 
+pub mod index;
 pub mod plan;
 mod wake;
 pub mod world;
 
-pub use wake::wire;
+use index::INSTALLS_BY_CLUSTER;
+use wake::register;
 pub use world::World;
 
+use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment};
 use crate::error::{Error, Trouble, gone};
 use crate::key::Key;
-use crate::runtime::context::index;
 use crate::runtime::foreign::there;
 use crate::runtime::patch::Writer;
-use crate::runtime::work::Job;
+use crate::runtime::registry::{Controller, Group};
 use crate::runtime::{Context, Next, looks};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, Preconditions};
 use kube::{Api, Resource};
 use muster_contract::ClientError;
@@ -30,25 +32,26 @@ use plan::{Plan, Step};
 use serde_json::json;
 use world::{Place, Setback};
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "cluster-deployment",
-    queue: |ctx| &ctx.queues.cluster_deployment,
+    group: Group::Service,
+    workers: 4,
+    register,
     reconcile: |ctx, key| Box::pin(reconcile(ctx, key)),
-    width: 4,
 };
 
 const WRITER: Writer = Writer("muster-cluster-deployment");
 
 async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
-    let deployment = ctx.mirrors.cluster_deployments.get(key);
+    let deployment = ctx.cache::<ClusterDeployment>().get(key);
     let mut next = match &deployment {
         Some(_) => looks::settle::<World>(ctx, &Place::of(key)).await?,
         None => Next::Rest,
     };
     let named = deployment.and_then(|deployment| world::install_of(ctx, &deployment));
     let named = named.map(|install| Key::of(&*install));
-    let installs = &ctx.mirrors.agent_cluster_installs;
-    let claimants = installs.by(index::INSTALL_CLUSTER, &key.to_string());
+    let installs = &ctx.cache::<AgentClusterInstall>();
+    let claimants = installs.by(INSTALLS_BY_CLUSTER, &key.to_string());
     let claimants = claimants.iter().map(|install| Key::of(&**install));
     for orphan in claimants.filter(|install| Some(install) != named.as_ref()) {
         let place = Place {
@@ -86,30 +89,18 @@ impl looks::World for World {
 async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), Setback>, Error> {
     match step {
         Step::PatchDeployment(patch) => {
-            let mirror = (
-                &ctx.mirrors.cluster_deployments,
-                ctx.hooks.cluster_deployment.as_slice(),
-            );
             if let Some(deployment) = &world.deployment {
-                ctx.patch(WRITER, mirror, &**deployment, patch).await?;
+                ctx.patch(WRITER, &**deployment, patch).await?;
             }
         }
         Step::PatchInstall(patch) => {
-            let mirror = (
-                &ctx.mirrors.agent_cluster_installs,
-                ctx.hooks.agent_cluster_install.as_slice(),
-            );
             if let Some(install) = &world.install {
-                ctx.patch(WRITER, mirror, &**install, patch).await?;
+                ctx.patch(WRITER, &**install, patch).await?;
             }
         }
         Step::Status(status) => {
-            let mirror = (
-                &ctx.mirrors.agent_cluster_installs,
-                ctx.hooks.agent_cluster_install.as_slice(),
-            );
             if let Some(install) = &world.install {
-                ctx.patch_status(WRITER, mirror, &**install, status).await?;
+                ctx.patch_status(WRITER, &**install, status).await?;
             }
         }
         Step::Tell(news) => match (&world.install, &world.deployment) {
@@ -120,7 +111,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
         Step::DeleteInstall => {
             if let Some(install) = &world.install {
                 delete(
-                    &ctx.mirrors.agent_cluster_installs.api(&world.key.namespace),
+                    &ctx.cache::<AgentClusterInstall>().api(&world.key.namespace),
                     &**install,
                     None,
                 )
@@ -128,26 +119,23 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
             }
         }
         Step::LabelSecret(key, labels) => {
-            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-            ctx.label(WRITER, secrets, key, labels).await?;
+            ctx.label::<Secret>(WRITER, key, labels).await?;
         }
         Step::LabelConfigMap(key, labels) => {
-            let maps = (&ctx.mirrors.config_maps, ctx.hooks.config_map.as_slice());
-            ctx.label(WRITER, maps, key, labels).await?;
+            ctx.label::<ConfigMap>(WRITER, key, labels).await?;
         }
         Step::PutSecret(secret) => put_secret(ctx, secret).await?,
         Step::UnbindAgent(key) => {
-            let mirror = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
             // As it was when this was decided: who names another cluster meanwhile goes there.
             if let Some(agent) = world.agent(key) {
                 let free = json!({ "spec": { "clusterDeploymentName": null } });
-                ctx.patch(WRITER, mirror, agent, &free).await?;
+                ctx.patch(WRITER, agent, &free).await?;
             }
         }
         Step::DeleteAgent(key) => {
             if let Some(agent) = world.agent(key) {
                 let seen = agent.metadata.resource_version.clone();
-                delete(&ctx.mirrors.agents.api(&key.namespace), agent, seen).await?;
+                delete(&ctx.cache::<Agent>().api(&key.namespace), agent, seen).await?;
             }
         }
         Step::ManifestsAreDone => world.told_manifests(ctx),
@@ -296,7 +284,6 @@ async fn delete(
 }
 
 async fn put_secret(ctx: &Context, wish: &plan::NewSecret) -> Result<(), Error> {
-    let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
     let bytes = wish
         .values
         .iter()
@@ -308,18 +295,17 @@ async fn put_secret(ctx: &Context, wish: &plan::NewSecret) -> Result<(), Error> 
     if wish.exists {
         // Its owners are those of whoever made it.
         let kept = ctx
-            .mirrors
-            .secrets
+            .cache::<Secret>()
             .find(&wish.key)
             .await?
             .ok_or(Error::Conflict)?;
-        return ctx.patch(WRITER, secrets, &*kept, &wire).await;
+        return ctx.patch(WRITER, &*kept, &wire).await;
     }
     wire["metadata"]["name"] = json!(wish.key.name);
     wire["metadata"]["namespace"] = json!(wish.key.namespace);
     wire["metadata"]["ownerReferences"] = json!([wish.owner]);
     let secret: Secret = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
-    ctx.create(WRITER, secrets, &secret).await.map(drop)
+    ctx.create(WRITER, &secret).await.map(drop)
 }
 
 /// The pool of workers inside the cluster.

@@ -5,14 +5,14 @@ mod answer;
 use super::plan::pool::Pool;
 use super::plan::stage::{Kind, Stage};
 use super::plan::{manifest, pool};
+use crate::controller::agent::index::AGENTS_BY_CLUSTER;
 use crate::controller::infra_env::secret_proxy;
 use crate::crd::keys::{self, annotation, data};
 use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, ClusterImageSet, InfraEnv};
 use crate::error::{Error, Trouble};
 use crate::key::Key;
-use crate::runtime::context::index;
+use crate::runtime::Context;
 use crate::runtime::secret::Found;
-use crate::runtime::{Context, clock};
 use answer::{found, login, made, manifests, text, told};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -178,10 +178,10 @@ impl World {
         Place { key, orphan }: &Place,
         setback: Option<Setback>,
     ) -> Result<Option<Self>, Error> {
-        let deployment = ctx.mirrors.cluster_deployments.get(key);
+        let deployment = ctx.cache::<ClusterDeployment>().get(key);
         let named = deployment.as_ref().and_then(|named| install_of(ctx, named));
         let install = match orphan {
-            Some(orphan) => ctx.mirrors.agent_cluster_installs.get(orphan),
+            Some(orphan) => ctx.cache::<AgentClusterInstall>().get(orphan),
             None => named.clone(),
         };
         // One that is named by now is looked at with its ClusterDeployment.
@@ -220,7 +220,7 @@ impl World {
             row: None,
             blind: None,
             setback,
-            now: clock::now(),
+            now: ctx.clock.now(),
         };
         world.read_kube(ctx).await?;
         if let Err(error) = world.read_hub(ctx).await {
@@ -253,7 +253,7 @@ impl World {
         self.proxy_is_known = proxy.is_none() || proxy.as_ref().zip(self.id).is_some_and(known);
         let spec = &install.spec;
         if let Some(reference) = &spec.image_set_ref {
-            self.image_set = ctx.mirrors.cluster_image_sets.get(&Key::new("", &reference.name));
+            self.image_set = ctx.cache::<ClusterImageSet>().get(&Key::new("", &reference.name));
         }
         if let Some(reference) = &spec.mirror_registry_ref {
             self.mirrors = ctx.config_map(&reference.into()).await?;
@@ -466,7 +466,7 @@ impl Row {
 pub fn install_of(ctx: &Context, deployment: &ClusterDeployment) -> Option<Arc<AgentClusterInstall>> {
     let name = deployment.install_name()?;
     let key = Key::new(deployment.namespace().unwrap_or_default(), name);
-    let install = ctx.mirrors.agent_cluster_installs.get(&key)?;
+    let install = ctx.cache::<AgentClusterInstall>().get(&key)?;
     (install.spec.cluster_deployment_ref.name == deployment.name_any()).then_some(install)
 }
 
@@ -476,9 +476,8 @@ fn noted_id(install: &AgentClusterInstall) -> Option<Uuid> {
 
 fn agents(ctx: &Context, key: &Key) -> Vec<(Arc<Agent>, Option<Arc<InfraEnv>>)> {
     let agents = ctx
-        .mirrors
-        .agents
-        .by(index::AGENT_CLUSTER, &key.to_string())
+        .cache::<Agent>()
+        .by(AGENTS_BY_CLUSTER, &key.to_string())
         .into_iter();
     agents
         .map(|agent| {
@@ -491,7 +490,7 @@ fn agents(ctx: &Context, key: &Key) -> Vec<(Arc<Agent>, Option<Arc<InfraEnv>>)> 
 fn pool_of(ctx: &Context, agent: &Agent) -> Option<Arc<InfraEnv>> {
     let name = agent.labels().get(keys::label::INFRA_ENV)?;
     let namespace = agent.namespace().unwrap_or_default();
-    ctx.mirrors.infra_envs.get(&Key::new(namespace, name))
+    ctx.cache::<InfraEnv>().get(&Key::new(namespace, name))
 }
 
 /// Those of the hosts' InfraEnvs that bind them to a cluster.
@@ -509,5 +508,6 @@ async fn tied(ctx: &Context, hosts: &[HostView]) -> Result<BTreeSet<Uuid>, Clien
 /// The object that stands for a host of the hub.
 fn agent_of(ctx: &Context, host: &HostView) -> Option<Arc<Agent>> {
     let namespace = ctx.infra_env_of(host.infra_env_id)?.namespace()?;
-    ctx.mirrors.agents.get(&Key::new(namespace, host.id.to_string()))
+    ctx.cache::<Agent>()
+        .get(&Key::new(namespace, host.id.to_string()))
 }

@@ -1,25 +1,28 @@
 //! InfraEnv: the hub gets an InfraEnv as the object describes it, the object gets the links to the image.
 
+pub mod index;
 pub mod plan;
 mod wake;
 mod world;
 
-pub use wake::wire;
+use wake::register;
 pub use world::{Row, World, secret_proxy};
 
 use crate::error::{Error, Trouble, gone};
 use crate::key::Key;
 use crate::runtime::patch::Writer;
-use crate::runtime::work::Job;
+use crate::runtime::registry::{Controller, Group};
 use crate::runtime::{Context, looks};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use muster_contract::v1::infra_env::ChangeInfraEnv;
 use plan::{Plan, Step};
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "infra-env",
-    queue: |ctx| &ctx.queues.infra_env,
+    group: Group::Service,
+    workers: 4,
+    register,
     reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
-    width: 4,
 };
 
 const WRITER: Writer = Writer("muster-infra-env");
@@ -48,21 +51,15 @@ impl looks::World for World {
 
 /// Carries out one step. The outer error ends the look, the inner one is the hub's refusal.
 async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), Trouble>, Error> {
-    let mirror = (&ctx.mirrors.infra_envs, ctx.hooks.infra_env.as_slice());
     let key = world.key();
     match step {
-        Step::Patch(patch) => ctx.patch(WRITER, mirror, &*world.infra_env, patch).await?,
-        Step::Status(status) => {
-            ctx.patch_status(WRITER, mirror, &*world.infra_env, status)
-                .await?
-        }
+        Step::Patch(patch) => ctx.patch(WRITER, &*world.infra_env, patch).await?,
+        Step::Status(status) => ctx.patch_status(WRITER, &*world.infra_env, status).await?,
         Step::LabelSecret(key, labels) => {
-            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-            ctx.label(WRITER, secrets, key, labels).await?;
+            ctx.label::<Secret>(WRITER, key, labels).await?;
         }
         Step::LabelConfigMap(key, labels) => {
-            let maps = (&ctx.mirrors.config_maps, ctx.hooks.config_map.as_slice());
-            ctx.label(WRITER, maps, key, labels).await?;
+            ctx.label::<ConfigMap>(WRITER, key, labels).await?;
         }
         Step::Tell(news) => ctx.recorder.tell(&*world.infra_env, news).await,
         Step::Create(wish) => {

@@ -1,5 +1,6 @@
 //! What a decision about an InfraEnv may look at.
 
+use super::index::NMSTATE_CONFIGS_BY_NAMESPACE;
 use crate::controller::preprovisioning_image::ironic::Ironic;
 use crate::controller::preprovisioning_image::whereabouts;
 use crate::crd::keys::{self, annotation};
@@ -7,9 +8,8 @@ use crate::crd::{ClusterDeployment, InfraEnv, NMStateConfig};
 use crate::error::{Error, Trouble};
 use crate::key::Key;
 use crate::options::MetalBoot;
-use crate::runtime::context::index;
+use crate::runtime::Context;
 use crate::runtime::secret::Found;
-use crate::runtime::{Context, clock};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use muster_contract::v1::link::InfraEnvLinks;
@@ -133,7 +133,7 @@ pub enum IronicWish {
 impl World {
     /// `None` when the object is gone or has no id.
     pub async fn read(ctx: &Context, key: &Key, trouble: Option<Trouble>) -> Result<Option<Self>, Error> {
-        let Some(infra_env) = ctx.mirrors.infra_envs.get(key) else {
+        let Some(infra_env) = ctx.cache::<InfraEnv>().get(key) else {
             return Ok(None);
         };
         let Some(id) = keys::hub_id(&*infra_env, annotation::INFRA_ENV_ID) else {
@@ -149,16 +149,15 @@ impl World {
             mirrors: None,
             ironic: IronicWish::NotWanted,
             networks: ctx
-                .mirrors
-                .nmstate_configs
-                .by(index::NMSTATE_NAMESPACE, &key.namespace),
+                .cache::<NMStateConfig>()
+                .by(NMSTATE_CONFIGS_BY_NAMESPACE, &key.namespace),
             row: None,
             held_by: None,
             default_ntp: String::new(),
             hosts: Vec::new(),
             trouble,
             retry: ctx.retry,
-            now: clock::now(),
+            now: ctx.clock.now(),
             infra_env,
         };
         let deployment = world.read_kube(ctx).await?;
@@ -182,7 +181,7 @@ impl World {
         self.ironic = self.read_ironic(ctx).await?;
         match &self.infra_env.spec.cluster_ref {
             Some(reference) => {
-                let deployments = &ctx.mirrors.cluster_deployments;
+                let deployments = &ctx.cache::<ClusterDeployment>();
                 self.is_cluster_watched = deployments.covers(&reference.namespace);
                 deployments.find(&reference.into()).await
             }

@@ -2,28 +2,33 @@
 //!
 //! The bare metal operator makes the object and reads its status. Here it is only answered.
 
+pub mod index;
 pub mod ironic;
 pub mod plan;
 mod wake;
 pub mod whereabouts;
 mod world;
 
-pub use wake::wire;
+use wake::register;
 pub use world::World;
 
+use crate::controller::infra_env;
+use crate::crd::InfraEnv;
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::patch::Writer;
-use crate::runtime::work::Job;
+use crate::runtime::registry::{Controller, Group};
 use crate::runtime::{Context, looks};
+use k8s_openapi::api::core::v1::Secret;
 use plan::{Plan, Step};
 use std::convert::Infallible;
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "preprovisioning-image",
-    queue: |ctx| &ctx.queues.preprovisioning_image,
+    group: Group::Service,
+    workers: 4,
+    register,
     reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
-    width: 4,
 };
 
 const WRITER: Writer = Writer("muster-preprovisioning-image");
@@ -51,43 +56,29 @@ impl looks::World for World {
 }
 
 async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
-    let images = (
-        &ctx.mirrors.preprovisioning_images,
-        ctx.hooks.preprovisioning_image.as_slice(),
-    );
     match step {
-        Step::Patch(patch) => ctx.patch(WRITER, images, &*world.image, patch).await,
-        Step::Status(status) => ctx.patch_status(WRITER, images, &*world.image, status).await,
+        Step::Patch(patch) => ctx.patch(WRITER, &*world.image, patch).await,
+        Step::Status(status) => ctx.patch_status(WRITER, &*world.image, status).await,
         Step::PatchHost(patch) => {
-            let hosts = (
-                &ctx.mirrors.bare_metal_hosts,
-                ctx.hooks.bare_metal_host.as_slice(),
-            );
             match &world.host {
-                Some(host) => ctx.patch(WRITER, hosts, &**host, patch).await,
+                Some(host) => ctx.patch(WRITER, &**host, patch).await,
                 // Plans without a host do not touch one.
                 None => Ok(()),
             }
         }
-        Step::AnnotateInfraEnv(patch) => {
-            let infra_envs = (&ctx.mirrors.infra_envs, ctx.hooks.infra_env.as_slice());
-            match &world.infra_env {
-                Some(infra_env) => {
-                    ctx.change(WRITER, infra_envs, &Key::of(&**infra_env), patch)
-                        .await
-                }
-                None => Ok(()),
+        Step::AnnotateInfraEnv(patch) => match &world.infra_env {
+            Some(infra_env) => {
+                ctx.change::<InfraEnv>(WRITER, &Key::of(&**infra_env), patch)
+                    .await
             }
-        }
-        Step::LabelSecret(key, labels) => {
-            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-            ctx.label(WRITER, secrets, key, labels).await
-        }
+            None => Ok(()),
+        },
+        Step::LabelSecret(key, labels) => ctx.label::<Secret>(WRITER, key, labels).await,
         Step::WakeInfraEnv => {
             let infra_env = world.infra_env.as_deref().map(Key::of);
             infra_env
                 .into_iter()
-                .for_each(|key| ctx.queues.infra_env.wake(key));
+                .for_each(|key| ctx.queue(&infra_env::CONTROLLER).wake(key));
             Ok(())
         }
     }

@@ -4,13 +4,13 @@
 //! once it has the label; the others are asked again now and then.
 
 use super::ironic::{self, Ironic, Sources};
-use crate::crd::InfraEnv;
 use crate::crd::keys::label;
+use crate::crd::{AgentClusterInstall, ClusterDeployment, InfraEnv};
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::Context;
 use crate::runtime::secret::Found;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ pub async fn find(ctx: &Context, infra_env: &InfraEnv) -> Result<Whereabouts, Er
     if sources.addresses.len() > 1 {
         sources.family = family(ctx, infra_env).await?;
     }
-    let is_mirrored = ctx.mirrors.secrets.covers(&ctx.ironic.namespace);
+    let is_mirrored = ctx.cache::<Secret>().covers(&ctx.ironic.namespace);
     let config = sources.config.as_ref().filter(|_| is_mirrored);
     Ok(Whereabouts {
         ironic: ironic::settings(infra_env, &sources, &ctx.ironic),
@@ -158,8 +158,7 @@ fn of_pods(pods: Vec<Pod>) -> Vec<IpAddr> {
 async fn family(ctx: &Context, infra_env: &InfraEnv) -> Result<Option<ironic::Family>, Error> {
     let deployment = match &infra_env.spec.cluster_ref {
         Some(reference) => {
-            ctx.mirrors
-                .cluster_deployments
+            ctx.cache::<ClusterDeployment>()
                 .find(&Key::from(reference))
                 .await?
         }
@@ -170,7 +169,7 @@ async fn family(ctx: &Context, infra_env: &InfraEnv) -> Result<Option<ironic::Fa
         Some(Key::new(namespace, deployment.install_name()?))
     });
     let install = match named {
-        Some(key) => ctx.mirrors.agent_cluster_installs.find(&key).await?,
+        Some(key) => ctx.cache::<AgentClusterInstall>().find(&key).await?,
         None => None,
     };
     Ok(ironic::family(infra_env, install.as_deref()))

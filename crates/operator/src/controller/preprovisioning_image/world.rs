@@ -13,6 +13,7 @@ use crate::key::Key;
 use crate::options::MetalBoot;
 use crate::runtime::Context;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,12 +52,12 @@ pub struct Network {
 
 impl World {
     pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
-        let Some(image) = ctx.mirrors.preprovisioning_images.get(key) else {
+        let Some(image) = ctx.cache::<PreprovisioningImage>().get(key) else {
             return Ok(None);
         };
-        let host = ctx.mirrors.bare_metal_hosts.get(key);
+        let host = ctx.cache::<BareMetalHost>().get(key);
         let named = image.labels().get(label::INFRA_ENV);
-        let infra_env = named.and_then(|name| ctx.mirrors.infra_envs.get(&Key::new(&key.namespace, name)));
+        let infra_env = named.and_then(|name| ctx.cache::<InfraEnv>().get(&Key::new(&key.namespace, name)));
         let mut world = Self {
             key: key.clone(),
             agent: host
@@ -111,8 +112,7 @@ impl World {
             return Ok(());
         }
         let secret = ctx
-            .mirrors
-            .secrets
+            .cache::<Secret>()
             .find(&Key::new(&self.key.namespace, name))
             .await?;
         self.network = secret.map(|secret| Network {

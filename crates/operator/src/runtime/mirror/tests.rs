@@ -15,11 +15,14 @@ fn mirror_of(scope: Scope) -> Mirror<NMStateConfig> {
         Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::empty()))
     });
     let resource = ApiResource::erase::<NMStateConfig>(&());
-    Mirror::new(kube::Client::new(service, "default"), resource, scope)
-        .index("rack", |config: &NMStateConfig| {
-            config.labels().get("rack").into_iter().cloned().collect()
-        })
+    let mut mirror = Mirror::new(kube::Client::new(service, "default"), resource, scope);
+    mirror.add_index(BY_RACK);
+    mirror
 }
+
+const BY_RACK: Index<NMStateConfig> = Index::new("rack", |config| {
+    config.labels().get("rack").into_iter().cloned().collect()
+});
 
 fn object(name: &str, version: &str, rack: &str) -> DynamicObject {
     serde_json::from_value(json!({
@@ -40,11 +43,11 @@ async fn objects_are_found_by_key_and_by_index_and_only_where_they_are_now() {
     mirror.took(object("a", "1", "r1"), |_| ());
     mirror.took(object("b", "2", "r1"), |_| ());
     mirror.took(object("a", "3", "r2"), |_| ());
-    assert_eq!(names(mirror.by("rack", "r1")), ["b"]);
-    assert_eq!(names(mirror.by("rack", "r2")), ["a"]);
+    assert_eq!(names(mirror.by(BY_RACK, "r1")), ["b"]);
+    assert_eq!(names(mirror.by(BY_RACK, "r2")), ["a"]);
     assert!(mirror.get(&Key::new("n", "a")).is_some());
     mirror.remove(&Key::new("n", "b"), None, &|_: &Change<_>| ());
-    assert!(mirror.by("rack", "r1").is_empty());
+    assert!(mirror.by(BY_RACK, "r1").is_empty());
     assert_eq!(mirror.len(), 1);
 }
 
@@ -66,7 +69,7 @@ async fn an_older_version_that_arrives_late_changes_nothing() {
         *told.lock().unwrap(),
         [(false, "9".to_owned()), (true, "10".to_owned())]
     );
-    assert_eq!(names(mirror.by("rack", "new")), ["a"]);
+    assert_eq!(names(mirror.by(BY_RACK, "new")), ["a"]);
 }
 
 #[tokio::test]
