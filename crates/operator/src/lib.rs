@@ -94,6 +94,7 @@ fn context(options: &Options, connection: Connection, me: &str) -> Result<Contex
     let (caches, hooks) = registry.done();
     Ok(Context {
         hub: HubClient::new(&options.hub_url)?,
+        hosts: Default::default(),
         caches,
         queues: Queues::of(running),
         hooks,

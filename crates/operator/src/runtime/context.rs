@@ -1,6 +1,7 @@
 //! Everything a controller may use, in one place.
 
 use super::clock::Clock;
+use super::copies::HostCopies;
 use super::event::Recorder;
 use super::joining::Joining;
 use super::lineage::Planes;
@@ -19,6 +20,8 @@ use std::time::Duration;
 pub struct Context {
     pub kube: kube::Client,
     pub hub: HubClient,
+    /// What the hub has told of hosts.
+    pub hosts: HostCopies,
     pub caches: Caches,
     pub queues: Queues,
     pub hooks: HubHooks,

@@ -1,4 +1,7 @@
 //! Who acts, when several operators run: the one that holds the Lease, and only as long as it surely does.
+//!
+//! By hand: kube has no election, and the crates that add one compare the clocks of different machines
+//! (kube-leader-election, kube-lease-manager); here a holder stops by its own clock before another begins by its own.
 
 use super::patch::Writer;
 use crate::error::{Error, chain};

@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::mirror::{Choose, parse};
+use super::object::RawObject;
 use super::registry::Cached;
 use crate::crd::capi::{self, ControlPlane, ForeignRef};
 use crate::crd::keys::label;
@@ -9,7 +10,7 @@ use crate::crd::reference::ClusterRef;
 use crate::crd::{AgentCluster, AgentMachine};
 use crate::error::Error;
 use crate::key::Key;
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+use kube::api::{Api, ApiResource, GroupVersionKind};
 use kube::{Resource, ResourceExt};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +21,7 @@ impl Cached for capi::Machine {
         capi::machines()
     }
 
-    fn version() -> Option<Choose> {
+    fn chooses_version() -> Option<Choose> {
         Some(capi::newest)
     }
 }
@@ -30,7 +31,7 @@ impl Cached for capi::Cluster {
         capi::clusters()
     }
 
-    fn version() -> Option<Choose> {
+    fn chooses_version() -> Option<Choose> {
         Some(capi::newest)
     }
 }
@@ -110,10 +111,10 @@ impl Context {
         for version in ["v1beta1", "v1beta2"] {
             let kind = GroupVersionKind::gvk(reference.group(), version, &reference.kind);
             let resource = ApiResource::from_gvk(&kind);
-            let api: Api<DynamicObject> = Api::namespaced_with(self.kube.clone(), namespace, &resource);
+            let api: Api<RawObject> = Api::namespaced_with(self.kube.clone(), namespace, &resource);
             match api.get(&reference.name).await {
                 Ok(object) => {
-                    let plane = parse(object).map(Arc::new);
+                    let plane = parse(&object).map(Arc::new);
                     return Ok(plane.map_or(Plane::Absent, Plane::Found));
                 }
                 // Rights are the same for all versions.

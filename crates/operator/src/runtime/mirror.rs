@@ -6,8 +6,9 @@
 use crate::error::{Error, chain};
 use crate::key::Key;
 use crate::runtime::foreign::there;
+use crate::runtime::object::RawObject;
 use futures_util::TryStreamExt;
-use kube::api::{Api, ApiResource, DynamicObject};
+use kube::api::{Api, ApiResource};
 use kube::core::Resource;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -103,6 +104,16 @@ struct State<K> {
     gone: HashMap<Key, String>,
 }
 
+impl<K: Kind> State<K> {
+    /// Whether this version of an object is newer than what is known of it.
+    fn is_news(&self, key: &Key, version: Option<&str>) -> bool {
+        let known = self.objects.get(key);
+        let known = known.map(|object| object.meta().resource_version.as_deref());
+        let last = self.gone.get(key).map(|last| Some(last.as_str()));
+        known.into_iter().chain(last).all(|old| is_newer(version, old))
+    }
+}
+
 /// An object came, changed or went.
 #[derive(Debug)]
 pub struct Change<K> {
@@ -192,11 +203,11 @@ impl<K: Kind> Mirror<K> {
             return Ok(None);
         }
         let found = there(self.api(&key.namespace).get(&key.name).await)?;
-        Ok(found.and_then(|object| parse(object)).map(Arc::new))
+        Ok(found.and_then(|object| parse(&object)).map(Arc::new))
     }
 
-    /// The untyped API: what comes back is parsed behind a boundary, and patches need no more.
-    pub fn api(&self, namespace: &str) -> Api<DynamicObject> {
+    /// The untyped API: what comes back is parsed behind a boundary, and only if it is news.
+    pub fn api(&self, namespace: &str) -> Api<RawObject> {
         let resource = self.resource();
         match namespace {
             "" => Api::all_with(self.kube.clone(), &resource),
@@ -293,7 +304,7 @@ impl<K: Kind> Mirror<K> {
                     }
                     Ok(Some(Event::Apply(object))) => self.put(object, tell),
                     Ok(Some(Event::Delete(object))) => {
-                        self.remove(&Key::of(&object), object.metadata.resource_version, tell);
+                        self.remove(&Key::of(&object), object.meta().resource_version.clone(), tell);
                     }
                     Ok(None) => break,
                     Err(error) => {
@@ -326,9 +337,9 @@ impl<K: Kind> Mirror<K> {
     }
 
     /// Takes over what the API answered to a write. What is not watched is not kept: nobody would tell when it goes.
-    pub fn took(&self, object: DynamicObject, tell: impl Fn(&Change<K>)) {
+    pub fn took(&self, object: RawObject, tell: impl Fn(&Change<K>)) {
         let selector = self.scope.labels.as_deref();
-        let is_selected = selector.is_none_or(|selector| selects(selector, object.metadata.labels.as_ref()));
+        let is_selected = selector.is_none_or(|selector| selects(selector, object.meta().labels.as_ref()));
         if is_selected && self.covers(&Key::of(&object).namespace) {
             self.put(object, &tell);
         }
@@ -336,30 +347,29 @@ impl<K: Kind> Mirror<K> {
 
     /// The same for the change of an object that is there. One that is not here by now went while the answer was on its
     /// way, perhaps before the newest list, and nobody would tell that again; only a label can have brought it in.
-    pub fn took_change(&self, object: DynamicObject, tell: impl Fn(&Change<K>)) {
+    pub fn took_change(&self, object: RawObject, tell: impl Fn(&Change<K>)) {
         if self.scope.labels.is_some() || self.get(&Key::of(&object)).is_some() {
             self.took(object, tell);
         }
     }
 
-    fn put(&self, object: DynamicObject, tell: &impl Fn(&Change<K>)) {
+    fn put(&self, object: RawObject, tell: &impl Fn(&Change<K>)) {
         let key = Key::of(&object);
-        let version = object.metadata.resource_version.clone();
-        let Some(object) = parse::<K>(object) else { return };
+        let version = object.meta().resource_version.as_deref();
+        // Most of what a watch brings was the answer to a write before, and is not worth being parsed.
+        if !self.read().is_news(&key, version) {
+            return;
+        }
+        let Some(after) = parse::<K>(&object).map(Arc::new) else {
+            return;
+        };
         let change = {
             let mut state = self.write();
-            let before = state.objects.get(&key).cloned();
-            let last = state.gone.get(&key);
-            if last.is_some_and(|last| !is_newer(version.as_deref(), Some(last))) {
+            if !state.is_news(&key, version) {
                 return;
             }
             state.gone.remove(&key);
-            if let Some(before) = &before
-                && !is_newer(version.as_deref(), before.meta().resource_version.as_deref())
-            {
-                return;
-            }
-            let after = Arc::new(object);
+            let before = state.objects.get(&key).cloned();
             if let Some(before) = &before {
                 self.unfile(&mut state, &key, before);
             }
@@ -445,13 +455,11 @@ impl<K: Kind> Mirror<K> {
 }
 
 /// One bad object must not hide the others.
-pub fn parse<K: Kind>(mut object: DynamicObject) -> Option<K> {
-    object.metadata.managed_fields = None;
-    let key = Key::of(&object);
-    match object.try_parse() {
+pub fn parse<K: Kind>(object: &RawObject) -> Option<K> {
+    match object.parse() {
         Ok(object) => Some(object),
         Err(error) => {
-            tracing::warn!(%key, %error, "an object cannot be read and is passed over");
+            tracing::warn!(key = %Key::of(object), %error, "an object cannot be read and is passed over");
             None
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod context;
+pub mod copies;
 pub mod event;
 pub mod feed;
 pub mod foreign;
@@ -13,6 +14,7 @@ pub mod looks;
 pub mod merge;
 pub mod metrics;
 pub mod mirror;
+pub mod object;
 pub mod patch;
 pub mod provider;
 pub mod queue;

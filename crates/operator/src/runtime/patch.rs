@@ -1,11 +1,12 @@
 //! Writing objects: merge patches of what differs, guarded where two writers could meet.
 
 use super::Context;
+use super::object::RawObject;
 use super::registry::Cached;
 use crate::error::Error;
 use crate::key::Key;
 use kube::Resource;
-use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -50,11 +51,11 @@ impl Context {
         let resource = cache.resource();
         wire["apiVersion"] = json!(resource.api_version);
         wire["kind"] = json!(resource.kind);
-        let wire: DynamicObject = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
+        let wire: RawObject = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
         let api = cache.api(&Key::of(object).namespace);
         let answer = api.create(&writer.post(), &wire).await?;
-        cache.took(answer.clone(), |change| self.tell(change));
-        let made = answer.try_parse().map_err(|_| Error::Gone)?;
+        let made = answer.parse().map_err(kube::Error::SerdeError)?;
+        cache.took(answer, |change| self.tell(change));
         Ok(made)
     }
 
@@ -72,7 +73,8 @@ impl Context {
         let now = cache.get(&key);
         // One that is not watched is as it was read.
         let now = now.as_deref().unwrap_or(seen);
-        if status_of(now)? != status_of(seen)? {
+        let is_same = now.meta().resource_version == seen.meta().resource_version;
+        if !is_same && status_of(now)? != status_of(seen)? {
             return Err(Error::Conflict);
         }
         let version = &now.meta().resource_version;
@@ -110,9 +112,9 @@ impl Context {
         Ok(())
     }
 
-    fn took<K: Cached>(&self, answer: DynamicObject) {
-        let gone = answer.metadata.deletion_timestamp.is_some()
-            && answer.metadata.finalizers.as_ref().is_none_or(Vec::is_empty);
+    fn took<K: Cached>(&self, answer: RawObject) {
+        let meta = answer.meta();
+        let gone = meta.deletion_timestamp.is_some() && meta.finalizers.as_ref().is_none_or(Vec::is_empty);
         // The last finalizer is off: the object is gone, which the watch tells.
         if !gone {
             self.cache::<K>().took_change(answer, |change| self.tell(change));

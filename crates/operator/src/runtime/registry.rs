@@ -76,7 +76,7 @@ pub trait Cached: Kind {
     }
 
     /// How the version is chosen where servers have different ones.
-    fn version() -> Option<Choose> {
+    fn chooses_version() -> Option<Choose> {
         None
     }
 }
@@ -171,7 +171,7 @@ impl Registry {
         let kube = &self.kube;
         let new = || -> Box<dyn Follow> {
             let mirror = Mirror::new(kube.clone(), K::resource(), scope);
-            let mirror = match K::version() {
+            let mirror = match K::chooses_version() {
                 Some(choose) => mirror.speaks(choose),
                 None => mirror,
             };
@@ -292,5 +292,76 @@ impl Queues {
 
     pub fn all(&self) -> impl Iterator<Item = (&'static str, &Queue)> {
         self.0.iter().map(|(name, queue)| (*name, queue))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::{Chosen, infra_env};
+    use crate::crd::NMStateConfig;
+    use crate::runtime::Next;
+    use crate::runtime::object::RawObject;
+    use crate::{Connection, Options};
+    use serde_json::json;
+
+    const ADDED: Controller = Controller {
+        name: "added",
+        group: Group::Service,
+        workers: 1,
+        register: |registry| {
+            registry.on(itself);
+        },
+        reconcile: |_, _| Box::pin(async { Ok(Next::Rest) }),
+    };
+
+    fn itself(ctx: &Context, change: &Change<NMStateConfig>) {
+        ctx.queue(&ADDED).wake(change.key.clone());
+        ctx.queue(&infra_env::CONTROLLER).wake(change.key.clone());
+    }
+
+    /// Of an operator that runs these, with a server that says nothing.
+    fn context(running: &[Controller]) -> Context {
+        let service = tower::service_fn(async |_: http::Request<kube::client::Body>| {
+            Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::empty()))
+        });
+        let connection = Connection {
+            kube: kube::Client::new(service, "default"),
+            requests: Default::default(),
+        };
+        let options = Options {
+            controllers: Chosen(running.to_vec()),
+            ..Options::default()
+        };
+        crate::context(&options, connection, "me").unwrap()
+    }
+
+    fn tell(ctx: &Context) {
+        let object = json!({ "apiVersion": "agent-install.openshift.io/v1beta1", "kind": "NMStateConfig",
+            "metadata": { "name": "net", "namespace": "n", "resourceVersion": "1" }, "spec": {} });
+        let object: RawObject = serde_json::from_value(object).unwrap();
+        ctx.cache::<NMStateConfig>()
+            .took(object, |change| ctx.tell(change));
+    }
+
+    #[tokio::test]
+    async fn a_controller_hears_of_what_it_registered_for_and_only_those_that_run_have_queues() {
+        let ctx = context(&[ADDED]);
+        tell(&ctx);
+        let waiting: Vec<_> = ctx
+            .queues
+            .all()
+            .map(|(name, queue)| (name, queue.len()))
+            .collect();
+        assert_eq!(waiting, [("added", 1)]);
+        assert!(ctx.queue(&infra_env::CONTROLLER).is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_a_controller_caches_that_is_switched_off_can_be_read_and_wakes_nobody() {
+        let ctx = context(&[]);
+        tell(&ctx);
+        assert_eq!(ctx.cache::<NMStateConfig>().len(), 1);
+        assert_eq!(ctx.queues.all().count(), 0);
     }
 }

@@ -71,6 +71,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), F
         (Step::Tell(news), Some(agent)) => ctx.recorder.tell(&**agent, news).await,
         (Step::Hub(call), _) => {
             let done = looks::logged(&world.key, call.word(), ask(ctx, world, call).await);
+            world.host_id().iter().for_each(|host| ctx.hosts.forget(*host));
             return Ok(done.map_err(|error| Failure::Hub(error.into())));
         }
         (Step::Spoke(deed), _) => return Ok(act(ctx, world, deed).await.map_err(Failure::Spoke)),
@@ -89,7 +90,7 @@ async fn create(ctx: &Context, agent: &Agent) -> Result<(), Error> {
         note: "A host booted the discovery image and is looked at.".into(),
     };
     tracing::info!(%key, "an Agent was made for a new host");
-    ctx.recorder.tell(&made, &news).await;
+    ctx.recorder.tell_unless_many(&made, &news).await;
     Ok(())
 }
 

@@ -207,7 +207,7 @@ impl World {
     /// Rows of InfraEnvs that are objects of this namespace; what others do with the same machine is theirs.
     async fn read_rows(&mut self, ctx: &Context) -> Result<(), ClientError> {
         let Some(id) = self.host_id() else { return Ok(()) };
-        let mut rows = ctx.hub.host_rows(id).await?.hosts;
+        let mut rows = ctx.hosts.rows(&ctx.hub, id).await?.to_vec();
         rows.retain(|row| infra_env_of(ctx, row.host.infra_env_id, &self.key.namespace).is_some());
         rows.sort_by_key(|row| row.host.registered_at);
         self.row = rows.pop();

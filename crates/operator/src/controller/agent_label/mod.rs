@@ -5,6 +5,7 @@ pub mod query;
 
 use crate::controller::agent::index::AGENTS_BY_NAMESPACE;
 use crate::controller::agent_classification::index::CLASSIFICATIONS_BY_NAMESPACE;
+use crate::crd::keys::label;
 use crate::crd::{Agent, AgentClassification};
 use crate::error::Error;
 use crate::key::Key;
@@ -58,6 +59,10 @@ async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
     let all = ctx
         .cache::<AgentClassification>()
         .by(CLASSIFICATIONS_BY_NAMESPACE, &key.namespace);
+    let is_ours = |key: &String| key.starts_with(label::CLASSIFICATION_PREFIX);
+    if all.is_empty() && !agent.labels().keys().any(is_ours) {
+        return Ok(Next::Rest);
+    }
     // Queries are computations: they must not keep the other controllers' threads.
     let asked = agent.clone();
     let plan = tokio::task::spawn_blocking(move || plan::plan(&asked, &all));

@@ -7,7 +7,7 @@ use super::plan::{bootstrap, claim};
 use crate::crd::agent::{AgentStatus, condition};
 use crate::crd::capi::{Cluster, ControlPlane, Machine};
 use crate::crd::condition::find_service;
-use crate::crd::{Agent, AgentCluster, AgentMachine};
+use crate::crd::{Agent, AgentCluster, AgentMachine, capi};
 use crate::key::Key;
 use crate::runtime::registry::Registry;
 use crate::runtime::{Change, Context};

@@ -14,6 +14,7 @@ use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment};
 use crate::error::{Error, Trouble, gone};
 use crate::key::Key;
 use crate::runtime::foreign::there;
+use crate::runtime::object::RawObject;
 use crate::runtime::patch::Writer;
 use crate::runtime::registry::{Controller, Group};
 use crate::runtime::{Context, Next, looks};
@@ -156,7 +157,11 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
         | Step::InstallHost { .. }
         | Step::AddHosts
         | Step::Cancel
-        | Step::DeleteCluster => return Ok(ask(ctx, world, step).await),
+        | Step::DeleteCluster => {
+            let done = ask(ctx, world, step).await;
+            world.id.iter().for_each(|id| ctx.hosts.forget_cluster(*id));
+            return Ok(done);
+        }
     }
     Ok(Ok(()))
 }
@@ -264,7 +269,7 @@ fn not_now(error: ClientError) -> Setback {
 
 /// The very object that was seen, and no other of its name; with a version, only as long as it is as it was seen.
 async fn delete(
-    api: &Api<DynamicObject>,
+    api: &Api<RawObject>,
     object: &impl Resource,
     resource_version: Option<String>,
 ) -> Result<(), Error> {

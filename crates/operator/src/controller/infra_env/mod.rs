@@ -99,15 +99,18 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), T
                 ..ChangeInfraEnv::default()
             };
             let done = ctx.hub.change_infra_env(world.id, &change).await.map(drop);
+            ctx.hosts.forget_infra_env(world.id);
             return Ok(looks::logged(&key, "give InfraEnv another cluster", done).map_err(Trouble::from));
         }
         Step::DeleteHost(host) => {
             let done = gone(ctx.hub.delete_host(world.id, *host).await);
+            ctx.hosts.forget(*host);
             return Ok(looks::logged(&key, "delete host", done).map_err(Trouble::from));
         }
         Step::DeleteInfraEnv => {
             ctx.told.forget(world.id);
             let done = gone(ctx.hub.delete_infra_env(world.id).await);
+            ctx.hosts.forget_infra_env(world.id);
             return Ok(looks::logged(&key, "delete InfraEnv", done).map_err(Trouble::from));
         }
     }

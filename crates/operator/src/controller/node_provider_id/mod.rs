@@ -6,7 +6,7 @@ use crate::controller::agent::spoke;
 use crate::controller::agent_machine::index::MACHINES_BY_NAMESPACE;
 use crate::crd::capi::Cluster;
 use crate::crd::keys::data;
-use crate::crd::{AgentCluster, AgentMachine, ClusterDeployment};
+use crate::crd::{AgentCluster, AgentMachine, ClusterDeployment, capi};
 use crate::error::{Error, chain};
 use crate::key::Key;
 use crate::runtime::patch::Writer;
