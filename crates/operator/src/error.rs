@@ -52,7 +52,7 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// What the hub says to a request that it does not carry out, as conditions tell it (0.5 of the facts: three classes).
+/// What the hub says to a request that it does not carry out, as conditions tell it: three classes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
     /// The hub is not there or not well: try again.

@@ -395,7 +395,7 @@ fn a_paused_cluster_and_one_of_somebody_else_are_left_alone() {
 }
 
 #[test]
-fn toy_15_the_path_of_the_endpoint_is_cut_off_and_addresses_get_brackets() {
+fn the_path_of_the_endpoint_is_cut_off_and_addresses_get_brackets() {
     let cases = [
         (
             "https://ignition.example.com/ignition",

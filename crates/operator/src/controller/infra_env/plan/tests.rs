@@ -281,7 +281,7 @@ fn an_unchanged_world_needs_nothing() {
 }
 
 #[test]
-fn l1_without_a_cluster_the_hub_gets_a_pool_and_the_object_its_links() {
+fn without_a_cluster_the_hub_gets_a_pool_and_the_object_its_links() {
     let wish = created(&world());
     assert_eq!(
         (

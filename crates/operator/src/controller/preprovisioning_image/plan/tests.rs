@@ -359,7 +359,7 @@ fn an_image_without_ironics_agent_is_never_published() {
 }
 
 #[test]
-fn d3_a_new_image_cools_down_is_published_and_machines_that_run_the_old_one_are_rebooted() {
+fn a_new_image_cools_down_is_published_and_machines_that_run_the_old_one_are_rebooted() {
     let old = world().with_url(URL);
     let fresh = old.infra_env(|infra_env| {
         let status = infra_env.status.as_mut().unwrap();
@@ -401,7 +401,7 @@ fn noted(world: &World) -> &str {
 }
 
 #[test]
-fn d4_toy_07_a_machine_that_runs_a_cluster_is_not_rebooted_for_an_image() {
+fn a_machine_that_runs_a_cluster_is_not_rebooted_for_an_image() {
     let with = |key: &str| {
         let mut host = host("available");
         host.annotations_mut().insert(key.into(), "".into());
@@ -432,7 +432,7 @@ fn d4_toy_07_a_machine_that_runs_a_cluster_is_not_rebooted_for_an_image() {
 }
 
 #[test]
-fn toy_07_a_machine_that_must_not_be_disturbed_is_rebooted_when_that_is_over() {
+fn a_machine_that_must_not_be_disturbed_is_rebooted_when_that_is_over() {
     for busy in [
         "preparing-for-installation",
         "installing-in-progress",
@@ -476,7 +476,7 @@ fn toy_07_a_machine_that_must_not_be_disturbed_is_rebooted_when_that_is_over() {
 }
 
 #[test]
-fn toy_07_an_agent_that_lags_behind_its_host_reboots_nothing() {
+fn an_agent_that_lags_behind_its_host_reboots_nothing() {
     for told in [Some(vec!["installing".to_owned()]), Some(Vec::new()), None] {
         let mut running = world().host(host("provisioning")).with_url(URL);
         running.agent = Some(Arc::new(agent("known-unbound")));
@@ -521,7 +521,7 @@ fn an_image_that_the_hub_has_changed_already_is_not_published_before_it_has_cool
 }
 
 #[test]
-fn toy_23_an_image_stays_until_its_machine_is_clean() {
+fn an_image_stays_until_its_machine_is_clean() {
     let leaving = |host: Option<BareMetalHost>| {
         let mut world = world().image(|image| image.metadata.deletion_timestamp = Some(clock::time(now())));
         world.host = host.map(Arc::new);
@@ -641,7 +641,7 @@ fn an_image_whose_agent_is_another_or_looks_for_ironic_elsewhere_is_made_anew() 
 }
 
 #[test]
-fn toy_14_where_ironic_is_is_watched_or_asked_for_again() {
+fn where_ironic_is_is_watched_or_asked_for_again() {
     let mut told = following();
     assert_eq!(plan(&told).then, Then::Rest, "the Secret is watched");
     let watch: BTreeMap<_, _> = [(label::WATCH.to_owned(), "true".to_owned())].into();

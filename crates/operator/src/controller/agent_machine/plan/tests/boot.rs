@@ -57,7 +57,7 @@ fn the_token_is_kept_before_anything_is_claimed_and_goes_with_its_source() {
 }
 
 #[test]
-fn toy_15_the_last_part_of_the_address_is_the_pool_and_other_headers_are_passed_on() {
+fn the_last_part_of_the_address_is_the_pool_and_other_headers_are_passed_on() {
     let done = settled(with(user_data(&ignition()), Some(token("hunter2"))));
     let spec = &done.agent.as_ref().unwrap().spec;
     assert_eq!(spec.machine_config_pool, "ignition");

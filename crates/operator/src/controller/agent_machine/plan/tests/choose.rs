@@ -60,7 +60,7 @@ fn one_that_is_not_ready_comes_last() {
 }
 
 #[test]
-fn c4_without_an_agent_both_conditions_say_so_and_nothing_is_polled() {
+fn without_an_agent_both_conditions_say_so_and_nothing_is_polled() {
     let none = settled(world(Vec::new()));
     for type_ in ["AgentReserved", "Ready"] {
         assert_eq!(says(&none, type_), word("False", "NoSuitableAgents"));
@@ -100,7 +100,7 @@ fn why_none_fits_is_said_in_the_condition_and_in_an_event() {
 }
 
 #[test]
-fn toy_03_hosts_on_the_way_to_or_from_a_cluster_are_not_free() {
+fn hosts_on_the_way_to_or_from_a_cluster_are_not_free() {
     for reason in [
         of_agent::BINDING,
         of_agent::UNBINDING,

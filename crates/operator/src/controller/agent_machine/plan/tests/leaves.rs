@@ -30,7 +30,7 @@ fn is_released(world: &World) -> bool {
 }
 
 #[test]
-fn c2_the_agent_is_unbound_when_the_hook_is_reached_in_either_version() {
+fn the_agent_is_unbound_when_the_hook_is_reached_in_either_version() {
     let older = json!({ "conditions": [{ "type": "PreTerminateDeleteHookSucceeded", "status": "False" }] });
     let kept = json!({ "deprecated": { "v1beta1": older.clone() } });
     for status in [waiting_for_hook(), older, kept] {
@@ -60,7 +60,7 @@ fn before_the_hook_is_reached_the_agent_stays() {
 }
 
 #[test]
-fn toy_17_the_hook_holds_until_the_host_has_left() {
+fn the_hook_holds_until_the_host_has_left() {
     let leaving =
         settled(with_agent(claimed(), |agent| state(agent, "installed")).machine_leaves(waiting_for_hook()));
     assert_eq!(leaving.agent.as_ref().unwrap().spec.cluster_deployment_name, None);
@@ -166,7 +166,7 @@ fn the_claim_of_the_next_machine_is_not_undone() {
 }
 
 #[test]
-fn c3_paused_and_deleted_it_goes_and_the_agent_stays_bound() {
+fn paused_and_deleted_it_goes_and_the_agent_stays_bound() {
     let before = claimed().leaves().paused();
     let done = settled(before.clone());
     assert!(is_released(&done));

@@ -161,7 +161,7 @@ fn each_hint_finds_its_disk() {
 }
 
 #[test]
-fn toy_13_hints_that_fit_no_disk_never_choose_another() {
+fn hints_that_fit_no_disk_never_choose_another() {
     let cases = [
         json!({ "deviceName": "/dev/sda" }),
         json!({ "deviceName": "/dev/sdz" }),

@@ -23,7 +23,7 @@ fn what_people_chose_about_inspection_and_backups_stays() {
 }
 
 #[test]
-fn toy_07_a_fresh_image_cools_down_for_a_minute_before_any_machine_is_touched() {
+fn a_fresh_image_cools_down_for_a_minute_before_any_machine_is_touched() {
     for old in [host("available"), booted_live("provisioned")] {
         let mut old = settled(&live(old, None));
         let mut fresh = infra_env(SignedDuration::from_secs(20));
@@ -57,7 +57,7 @@ fn with_newer_image(mut world: World) -> World {
 }
 
 #[test]
-fn toy_07_another_image_reboots_machines_that_are_offered_and_none_that_is_needed() {
+fn another_image_reboots_machines_that_are_offered_and_none_that_is_needed() {
     let offered = [
         "discovering",
         "known",
@@ -102,7 +102,7 @@ fn toy_07_another_image_reboots_machines_that_are_offered_and_none_that_is_neede
 }
 
 #[test]
-fn toy_07_an_agent_that_lags_behind_its_host_reboots_nothing() {
+fn an_agent_that_lags_behind_its_host_reboots_nothing() {
     let free = agent("known-unbound", "");
     let frozen = |told: Option<Vec<String>>| {
         let mut world = with_newer_image(settled(&live(booted_live("provisioned"), Some(free.clone()))));
@@ -124,7 +124,7 @@ fn toy_07_an_agent_that_lags_behind_its_host_reboots_nothing() {
 }
 
 #[test]
-fn d2_toy_06_the_deploy_step_waits_for_an_image_of_the_infra_env() {
+fn the_deploy_step_waits_for_an_image_of_the_infra_env() {
     let cases = [
         (None, None),
         (Some(image("False", "InfraEnvAvailable")), None),
@@ -197,7 +197,7 @@ fn the_way_of_being_detached_follows_what_is_to_happen_on_deletion() {
 }
 
 #[test]
-fn toy_05_22_a_machine_is_paused_when_it_is_let_go_and_its_whole_status_is_saved() {
+fn a_machine_is_paused_when_it_is_let_go_and_its_whole_status_is_saved() {
     let detached = annotated(deployed("provisioned"), &[(annotation::METAL3_DETACHED, OURS)]);
     let world = settled(&converged(detached.clone(), None));
     assert_eq!(noted(&world, annotation::METAL3_PAUSED), None, "not yet");
@@ -221,7 +221,7 @@ fn toy_05_22_a_machine_is_paused_when_it_is_let_go_and_its_whole_status_is_saved
 }
 
 #[test]
-fn toy_24_a_pause_without_a_saved_status_is_somebody_elses() {
+fn a_pause_without_a_saved_status_is_somebody_elses() {
     let theirs = [
         (annotation::METAL3_DETACHED, OURS),
         (annotation::METAL3_PAUSED, "by me"),

@@ -79,7 +79,7 @@ fn the_installation_starts_when_exactly_the_wanted_hosts_are_known_and_approved(
     );
     assert!(
         !starts(&|world| enlist(world, &agent(200), "worker", "known")),
-        "toy 19: one too many"
+        "one too many"
     );
     assert!(!starts(&|world| world.row.as_mut().unwrap().hosts[1]
         .host

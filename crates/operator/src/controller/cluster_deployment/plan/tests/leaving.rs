@@ -137,7 +137,7 @@ fn an_agent_that_the_image_of_another_cluster_keeps_is_deleted_after_a_minute() 
 }
 
 #[test]
-fn r2_a_late_bound_agent_that_does_not_get_out_is_never_deleted() {
+fn a_late_bound_agent_that_does_not_get_out_is_never_deleted() {
     let mut refused = agent(1);
     say(&mut refused, "SpecSynced", false);
     let mut world = leaving("installed");
@@ -173,7 +173,7 @@ fn an_install_that_its_deployment_does_not_name_says_so_and_goes_without_touchin
 }
 
 #[test]
-fn toy_20_the_cluster_deployment_stays_until_the_install_is_really_gone() {
+fn the_cluster_deployment_stays_until_the_install_is_really_gone() {
     let mut world = with_row(json!({}), "installed");
     let mut going = deployment();
     going.metadata.deletion_timestamp = Some(Time(now()));
@@ -194,7 +194,7 @@ fn toy_20_the_cluster_deployment_stays_until_the_install_is_really_gone() {
 }
 
 #[test]
-fn r7_an_installation_is_cancelled_before_anything_else() {
+fn an_installation_is_cancelled_before_anything_else() {
     for busy in [
         "preparing-for-installation",
         "installing",
@@ -226,7 +226,7 @@ fn early_bound_agents_go_with_the_cluster_and_late_bound_ones_return() {
 }
 
 #[test]
-fn toy_02_hosts_of_a_preserved_cluster_never_return_to_the_pool() {
+fn hosts_of_a_preserved_cluster_never_return_to_the_pool() {
     let mut world = leaving("adding-hosts");
     let mut preserved = deployment();
     preserved.spec.preserve_on_delete = true;

@@ -1,4 +1,4 @@
-//! Chapter 1.5.1 of the facts: every state of the cluster, every condition.
+//! Every state of the cluster, every condition.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn expect(status: &str, expected: [(&str, &str); 5]) {
 }
 
 #[test]
-fn toy_12_conditions_follow_the_matrix_of_the_cluster_and_not_that_of_agents() {
+fn conditions_follow_the_matrix_of_the_cluster_and_not_that_of_agents() {
     let (no, not_failed, not_stopped) = (
         ("False", "InstallationNotStarted"),
         ("False", "InstallationNotFailed"),
