@@ -1,6 +1,6 @@
 //! The operator: Kubernetes objects on one side, the hub on the other.
 //!
-//! It watches objects (`runtime::mirror`) and follows the hub's feed (`runtime::feed`). Both wake keys on the queues of
+//! It watches objects (`runtime::cache`) and follows the hub's feed (`runtime::feed`). Both wake keys on the queues of
 //! controllers, and each controller looks at the world, makes a plan and applies it. Nothing is remembered but in the
 //! objects and in the hub.
 
@@ -148,7 +148,7 @@ async fn lead(
     tokio::select! {
         biased;
         _ = stop.wait_for(|stop| *stop) => return,
-        () = ctx.caches.ready() => ctx.metrics.mirrors_are_ready(),
+        () = ctx.caches.ready() => ctx.metrics.caches_are_ready(),
     }
     let Election::On { namespace, terms } = options.election else {
         ctx.metrics.leads(true);

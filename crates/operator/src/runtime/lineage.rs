@@ -1,7 +1,7 @@
 //! From a machine to its cluster: the objects of Cluster API that stand between an AgentMachine and its ClusterDeployment.
 
 use super::Context;
-use super::mirror::{Choose, parse};
+use super::cache::{Choose, parse};
 use super::object::RawObject;
 use super::registry::Cached;
 use crate::crd::capi::{self, ControlPlane, ForeignRef};

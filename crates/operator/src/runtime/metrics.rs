@@ -22,7 +22,7 @@ pub struct Metrics {
     requests: Arc<Requests>,
     fed: AtomicU64,
     hub_is_there: AtomicBool,
-    mirrors_are_ready: AtomicBool,
+    caches_are_ready: AtomicBool,
     /// Groups of controllers that act or wait to act, and how many of them act.
     groups: AtomicUsize,
     leading: AtomicUsize,
@@ -106,8 +106,8 @@ impl Metrics {
         self.hub_is_there.load(Ordering::Relaxed)
     }
 
-    pub fn mirrors_are_ready(&self) {
-        self.mirrors_are_ready.store(true, Ordering::Relaxed);
+    pub fn caches_are_ready(&self) {
+        self.caches_are_ready.store(true, Ordering::Relaxed);
     }
 
     /// One more group of controllers wants to act.
@@ -230,7 +230,7 @@ async fn queues(State(ctx): State<Arc<Context>>) -> String {
 
 /// A standby is ready, too: it would act at once.
 async fn ready(State(ctx): State<Arc<Context>>) -> (StatusCode, &'static str) {
-    if ctx.metrics.mirrors_are_ready.load(Ordering::Relaxed) {
+    if ctx.metrics.caches_are_ready.load(Ordering::Relaxed) {
         (StatusCode::OK, "ok")
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "objects are still being read")

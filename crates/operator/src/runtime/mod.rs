@@ -1,5 +1,6 @@
-//! What all controllers stand on: mirrors of objects, queues of keys, the hub's feed, patches, leases, metrics.
+//! What all controllers stand on: caches of objects, queues of keys, the hub's feed, patches, leases, metrics.
 
+pub mod cache;
 pub mod clock;
 pub mod context;
 pub mod copies;
@@ -13,7 +14,6 @@ pub mod listener;
 pub mod looks;
 pub mod merge;
 pub mod metrics;
-pub mod mirror;
 pub mod object;
 pub mod patch;
 pub mod provider;
@@ -26,7 +26,7 @@ pub mod told;
 pub mod trust;
 pub mod work;
 
+pub use cache::{Change, ObjectCache};
 pub use context::Context;
-pub use mirror::{Change, Mirror};
 pub use queue::Queue;
 pub use work::Next;

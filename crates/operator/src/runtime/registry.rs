@@ -4,7 +4,7 @@
 //! Hooks are plain functions, not closures: all they need is in the context.
 
 use super::Context;
-use super::mirror::{Change, Choose, Index, Kind, Mirror, Scope};
+use super::cache::{Change, Choose, Index, Kind, ObjectCache, Scope};
 use super::queue::Queue;
 use super::work::Reconcile;
 use futures_util::future::{BoxFuture, join_all};
@@ -136,7 +136,7 @@ impl Registry {
 
     /// The controller finds objects by this.
     pub fn index<K: Cached>(&mut self, index: Index<K>) -> &mut Self {
-        self.followed::<K>().mirror.add_index(index);
+        self.followed::<K>().cache.add_index(index);
         self
     }
 
@@ -170,13 +170,13 @@ impl Registry {
         let scope = scope(K::which(), &self.namespaces, self.retry);
         let kube = &self.kube;
         let new = || -> Box<dyn Follow> {
-            let mirror = Mirror::new(kube.clone(), K::resource(), scope);
-            let mirror = match K::chooses_version() {
-                Some(choose) => mirror.speaks(choose),
-                None => mirror,
+            let cache = ObjectCache::new(kube.clone(), K::resource(), scope);
+            let cache = match K::chooses_version() {
+                Some(choose) => cache.speaks(choose),
+                None => cache,
             };
             Box::new(Followed::<K> {
-                mirror,
+                cache,
                 hooks: Vec::new(),
             })
         };
@@ -212,7 +212,7 @@ pub struct HubHooks {
 
 /// A cache, and who wants to know of what changes in it.
 struct Followed<K> {
-    mirror: Mirror<K>,
+    cache: ObjectCache<K>,
     hooks: Vec<Hook<K>>,
 }
 
@@ -224,11 +224,11 @@ trait Follow: Any + Send + Sync {
 
 impl<K: Cached> Follow for Followed<K> {
     fn run<'a>(&'a self, ctx: &'a Context) -> BoxFuture<'a, ()> {
-        Box::pin(self.mirror.run(|change| self.tell(ctx, change)))
+        Box::pin(self.cache.run(|change| self.tell(ctx, change)))
     }
 
     fn ready(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.mirror.ready())
+        Box::pin(self.cache.ready())
     }
 }
 
@@ -263,8 +263,8 @@ impl Caches {
 
 impl Context {
     /// Objects of this kind as they are known here.
-    pub fn cache<K: Cached>(&self) -> &Mirror<K> {
-        &self.caches.followed::<K>().mirror
+    pub fn cache<K: Cached>(&self) -> &ObjectCache<K> {
+        &self.caches.followed::<K>().cache
     }
 
     /// Passes a change on that is known before the watch tells it.

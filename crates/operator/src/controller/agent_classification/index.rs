@@ -1,7 +1,7 @@
 //! By what AgentClassifications are cached and found.
 
 use crate::crd::AgentClassification;
-use crate::runtime::mirror::{Index, namespace_of};
+use crate::runtime::cache::{Index, namespace_of};
 use crate::runtime::registry::Cached;
 use kube::api::ApiResource;
 

@@ -2,7 +2,7 @@
 
 use crate::crd::{AgentMachine, capi};
 use crate::key::Key;
-use crate::runtime::mirror::{Index, namespace_of};
+use crate::runtime::cache::{Index, namespace_of};
 use crate::runtime::registry::Cached;
 use kube::ResourceExt;
 use kube::api::ApiResource;

@@ -4,7 +4,7 @@ use crate::controller::agent::index::{label_of_infra_env, mac_of};
 use crate::crd::BareMetalHost;
 use crate::crd::keys::annotation;
 use crate::key::Key;
-use crate::runtime::mirror::Index;
+use crate::runtime::cache::Index;
 use crate::runtime::registry::Cached;
 use kube::ResourceExt;
 use kube::api::ApiResource;

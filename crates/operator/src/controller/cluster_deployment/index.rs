@@ -3,7 +3,7 @@
 use crate::crd::keys::{annotation, hub_id, label};
 use crate::crd::{AgentClusterInstall, ClusterDeployment, ClusterImageSet};
 use crate::key::Key;
-use crate::runtime::mirror::Index;
+use crate::runtime::cache::Index;
 use crate::runtime::registry::{Cached, Which};
 use kube::ResourceExt;
 use kube::api::ApiResource;

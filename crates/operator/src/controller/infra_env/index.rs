@@ -3,7 +3,7 @@
 use crate::crd::keys::{annotation, hub_id};
 use crate::crd::{InfraEnv, NMStateConfig};
 use crate::key::Key;
-use crate::runtime::mirror::{Index, namespace_of};
+use crate::runtime::cache::{Index, namespace_of};
 use crate::runtime::registry::Cached;
 use kube::api::ApiResource;
 

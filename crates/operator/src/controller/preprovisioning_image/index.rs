@@ -4,7 +4,7 @@ use crate::controller::agent::index::label_of_infra_env;
 use crate::crd::PreprovisioningImage;
 use crate::crd::keys::label;
 use crate::key::Key;
-use crate::runtime::mirror::Index;
+use crate::runtime::cache::Index;
 use crate::runtime::registry::{Cached, Which};
 use kube::ResourceExt;
 use kube::api::ApiResource;

@@ -33,7 +33,7 @@ const DISCOVERY_RETRY: Duration = Duration::from_secs(1);
 /// The version to speak, of those that a server has.
 pub type Choose = fn(&[String]) -> &'static str;
 
-/// What can be mirrored.
+/// What can be cached.
 pub trait Kind: Resource + DeserializeOwned + Send + Sync + 'static {}
 impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Kind for K {}
 
@@ -64,7 +64,7 @@ pub fn namespace_of<K: Resource>(object: &K) -> Vec<String> {
     object.meta().namespace.iter().cloned().collect()
 }
 
-/// Which objects of a kind are mirrored.
+/// Which objects of a kind are cached.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// Empty: all namespaces, or a kind without namespaces.
@@ -85,7 +85,7 @@ impl Default for Scope {
     }
 }
 
-pub struct Mirror<K> {
+pub struct ObjectCache<K> {
     kube: kube::Client,
     resource: RwLock<ApiResource>,
     /// Absent: the version is known from the beginning.
@@ -134,7 +134,7 @@ impl<K> Change<K> {
     }
 }
 
-impl<K: Kind> Mirror<K> {
+impl<K: Kind> ObjectCache<K> {
     pub fn new(kube: kube::Client, resource: ApiResource, scope: Scope) -> Self {
         let watches = scope.namespaces.len().max(1);
         Self {
@@ -193,7 +193,7 @@ impl<K: Kind> Mirror<K> {
         keys.filter_map(|key| state.objects.get(key).cloned()).collect()
     }
 
-    /// From the mirror if the object can be in it, else from the API.
+    /// From the cache if the object can be in it, else from the API.
     pub async fn find(&self, key: &Key) -> Result<Option<Arc<K>>, Error> {
         if let Some(object) = self.get(key) {
             return Ok(Some(object));
@@ -257,7 +257,7 @@ impl<K: Kind> Mirror<K> {
 
     /// Waits until every watch has brought its first list.
     pub async fn ready(&self) {
-        // The sender lives as long as the mirror.
+        // The sender lives as long as the cache.
         let _ = self.waiting.subscribe().wait_for(|left| *left == 0).await;
     }
 
