@@ -1,7 +1,7 @@
 //! The operator: Kubernetes objects on one side, the hub on the other.
 //!
 //! It watches objects (`runtime::cache`) and follows the hub's feed (`runtime::feed`). Both wake keys on the queues of
-//! controllers, and each controller looks at the world, makes a plan and applies it. Nothing is remembered but in the
+//! controllers, and each controller looks at the snapshot, makes a plan and applies it. Nothing is remembered but in the
 //! objects and in the hub.
 
 pub mod connection;

@@ -3,17 +3,17 @@
 
 pub mod index;
 pub mod plan;
+pub mod snapshot;
 mod wake;
-pub mod world;
 
+pub use snapshot::Snapshot;
 use wake::register;
-pub use world::World;
 
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::patch::Writer;
 use crate::runtime::registry::{Controller, Group};
-use crate::runtime::{Context, looks};
+use crate::runtime::{Context, reconciler};
 use k8s_openapi::api::core::v1::Secret;
 use plan::{Plan, Step};
 use std::convert::Infallible;
@@ -23,19 +23,19 @@ pub const CONTROLLER: Controller = Controller {
     group: Group::CapiProvider,
     workers: 2,
     register,
-    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
+    reconcile: |ctx, key| Box::pin(reconciler::run::<Snapshot>(ctx, key)),
 };
 
 const WRITER: Writer = Writer("muster-agent-cluster");
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
     type Trouble = Infallible;
 
-    const WORD: &'static str = "an AgentCluster";
+    const OBJECT: &'static str = "an AgentCluster";
     /// A fresh one needs four.
-    const LOOKS: usize = 8;
+    const MOST_ROUNDS: usize = 8;
 
     async fn read(ctx: &Context, key: &Key, _: Option<Infallible>) -> Result<Option<Self>, Error> {
         Self::read(ctx, key).await
@@ -50,21 +50,21 @@ impl looks::World for World {
     }
 }
 
-async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Error> {
     match step {
-        Step::Patch(patch) => ctx.patch(WRITER, &*world.cluster, patch).await,
-        Step::Status(status) => ctx.patch_status(WRITER, &*world.cluster, status).await,
+        Step::Patch(patch) => ctx.patch(WRITER, &*snapshot.cluster, patch).await,
+        Step::Status(status) => ctx.patch_status(WRITER, &*snapshot.cluster, status).await,
         Step::Tell(news) => {
-            ctx.recorder.tell(&*world.cluster, news).await;
+            ctx.recorder.tell(&*snapshot.cluster, news).await;
             Ok(())
         }
         Step::CreateDeployment(deployment) => {
-            ctx.make_sure_not_elsewhere(&world.key.namespace).await?;
+            ctx.make_sure_not_elsewhere(&snapshot.key.namespace).await?;
             ctx.create(WRITER, &**deployment).await?;
-            tracing::info!(key = %world.key, "a cluster of Cluster API got its ClusterDeployment");
+            tracing::info!(key = %snapshot.key, "a cluster of Cluster API got its ClusterDeployment");
             Ok(())
         }
-        Step::PatchDeployment(patch) => match &world.deployment {
+        Step::PatchDeployment(patch) => match &snapshot.deployment {
             Some(deployment) => ctx.patch(WRITER, &**deployment, patch).await,
             None => Ok(()),
         },

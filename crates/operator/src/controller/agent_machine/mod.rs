@@ -3,11 +3,11 @@
 
 pub mod index;
 pub mod plan;
+pub mod snapshot;
 mod wake;
-pub mod world;
 
+pub use snapshot::Snapshot;
 use wake::register;
-pub use world::World;
 
 use crate::crd::AgentMachine;
 use crate::crd::keys::data;
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::patch::Writer;
 use crate::runtime::registry::{Controller, Group};
-use crate::runtime::{Context, looks};
+use crate::runtime::{Context, reconciler};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use plan::{Plan, Step, TokenSecret};
@@ -27,19 +27,19 @@ pub const CONTROLLER: Controller = Controller {
     group: Group::CapiProvider,
     workers: 4,
     register,
-    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
+    reconcile: |ctx, key| Box::pin(reconciler::run::<Snapshot>(ctx, key)),
 };
 
 const WRITER: Writer = Writer("muster-agent-machine");
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
     type Trouble = Infallible;
 
-    const WORD: &'static str = "an AgentMachine";
+    const OBJECT: &'static str = "an AgentMachine";
     /// A fresh one that finds an Agent and an old token needs eight.
-    const LOOKS: usize = 12;
+    const MOST_ROUNDS: usize = 12;
 
     async fn read(ctx: &Context, key: &Key, _: Option<Infallible>) -> Result<Option<Self>, Error> {
         Self::read(ctx, key).await
@@ -54,20 +54,20 @@ impl looks::World for World {
     }
 }
 
-async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Error> {
     match step {
-        Step::Patch(patch) => ctx.patch(WRITER, &*world.machine, patch).await,
-        Step::Status(status) => ctx.patch_status(WRITER, &*world.machine, status).await,
+        Step::Patch(patch) => ctx.patch(WRITER, &*snapshot.machine, patch).await,
+        Step::Status(status) => ctx.patch_status(WRITER, &*snapshot.machine, status).await,
         Step::Tell(news) => {
-            ctx.recorder.tell::<AgentMachine>(&world.machine, news).await;
+            ctx.recorder.tell::<AgentMachine>(&snapshot.machine, news).await;
             Ok(())
         }
-        Step::PatchMachine(patch) => match &world.lineage.machine {
+        Step::PatchMachine(patch) => match &snapshot.lineage.machine {
             Some(machine) => ctx.patch(WRITER, &**machine, patch).await,
             None => Ok(()),
         },
         Step::Claim(agent, patch) => {
-            ctx.make_sure_not_elsewhere(&world.key.namespace).await?;
+            ctx.make_sure_not_elsewhere(&snapshot.key.namespace).await?;
             // Guarded by the version that was looked at: of several who want it, one gets it.
             ctx.patch(WRITER, &**agent, patch).await
         }

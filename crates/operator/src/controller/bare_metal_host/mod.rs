@@ -6,14 +6,14 @@
 
 pub mod index;
 pub mod plan;
+mod snapshot;
 mod spoke;
 mod wake;
-mod world;
 
+pub use snapshot::Snapshot;
+pub(crate) use snapshot::{agent_of, states_of};
 pub(crate) use wake::machines_of;
 use wake::register;
-pub use world::World;
-pub(crate) use world::{agent_of, states_of};
 
 use crate::crd::Agent;
 use crate::error::Error;
@@ -21,7 +21,7 @@ use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::patch::Writer;
 use crate::runtime::registry::{Controller, Group};
-use crate::runtime::{Context, looks};
+use crate::runtime::{Context, reconciler};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
@@ -35,20 +35,20 @@ pub const CONTROLLER: Controller = Controller {
     group: Group::Service,
     workers: 4,
     register,
-    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
+    reconcile: |ctx, key| Box::pin(reconciler::run::<Snapshot>(ctx, key)),
 };
 
 const WRITER: Writer = Writer("muster-bare-metal-host");
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
     /// Why something could not be done in the cluster.
     type Trouble = String;
 
-    const WORD: &'static str = "a BareMetalHost";
+    const OBJECT: &'static str = "a BareMetalHost";
     /// A machine that comes back needs three.
-    const LOOKS: usize = 8;
+    const MOST_ROUNDS: usize = 8;
 
     async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
         Self::read(ctx, key, trouble).await
@@ -67,41 +67,43 @@ impl looks::World for World {
     }
 }
 
-async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Error> {
     match step {
-        Step::PatchHost(patch) => ctx.patch(WRITER, &*world.host, patch).await,
+        Step::PatchHost(patch) => ctx.patch(WRITER, &*snapshot.host, patch).await,
         Step::PatchAgent(patch) => {
-            match &world.agent {
+            match &snapshot.agent {
                 Some(agent) => ctx.patch(WRITER, &**agent, patch).await,
                 // Plans without an Agent do not touch one.
                 None => Ok(()),
             }
         }
-        Step::DeleteAgent => delete_agent(ctx, world).await,
+        Step::DeleteAgent => delete_agent(ctx, snapshot).await,
         Step::LabelSecret(key, labels) => ctx.label::<Secret>(WRITER, key, labels).await,
         Step::PutSecret(secret) => put_secret(ctx, secret).await,
         // See above: their failure is another one.
         Step::Drain(_) | Step::Join(_) => Ok(()),
         Step::Complain(flaws) => {
-            tell(ctx, world, FLAWS, flaws).await;
+            tell(ctx, snapshot, FLAWS, flaws).await;
             Ok(())
         }
         Step::Report(troubles) => {
-            tell(ctx, world, TROUBLES, troubles).await;
+            tell(ctx, snapshot, TROUBLES, troubles).await;
             Ok(())
         }
     }
 }
 
 /// The very object that was seen, and no other of its name.
-async fn delete_agent(ctx: &Context, world: &World) -> Result<(), Error> {
-    let Some(agent) = &world.agent else { return Ok(()) };
+async fn delete_agent(ctx: &Context, snapshot: &Snapshot) -> Result<(), Error> {
+    let Some(agent) = &snapshot.agent else {
+        return Ok(());
+    };
     let seen = Preconditions {
         uid: agent.uid(),
         resource_version: None,
     };
     let params = DeleteParams::default().preconditions(seen);
-    let api = ctx.cache::<Agent>().api(&world.key.namespace);
+    let api = ctx.cache::<Agent>().api(&snapshot.key.namespace);
     match api.delete(&agent.name_any(), &params).await.map_err(Error::from) {
         Ok(_) | Err(Error::Gone) => Ok(()),
         Err(error) => Err(error),
@@ -138,20 +140,20 @@ const FLAWS: Matter = ("metal-flaws", "InputError");
 const TROUBLES: Matter = ("metal-troubles", "BackendError");
 
 /// Once for every set of texts: a BareMetalHost has no condition of ours in which they could stand.
-async fn tell(ctx: &Context, world: &World, (what, reason): Matter, texts: &[String]) {
+async fn tell(ctx: &Context, snapshot: &Snapshot, (what, reason): Matter, texts: &[String]) {
     let text = texts.join(" ");
-    let Some(id) = world.host.uid().and_then(|uid| uid.parse().ok()) else {
+    let Some(id) = snapshot.host.uid().and_then(|uid| uid.parse().ok()) else {
         return;
     };
     if ctx.told.knows(id, what, &text) {
         return;
     }
-    tracing::warn!(key = %world.key, reason, %text, "a BareMetalHost cannot be served as it should");
+    tracing::warn!(key = %snapshot.key, reason, %text, "a BareMetalHost cannot be served as it should");
     ctx.told.remember(id, what, &text);
     let news = News {
         warning: true,
         reason: reason.into(),
         note: text,
     };
-    ctx.recorder.tell(&*world.host, &news).await;
+    ctx.recorder.tell(&*snapshot.host, &news).await;
 }

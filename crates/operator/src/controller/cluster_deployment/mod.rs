@@ -3,12 +3,12 @@
 
 pub mod index;
 pub mod plan;
+pub mod snapshot;
 mod wake;
-pub mod world;
 
 use index::INSTALLS_BY_CLUSTER;
+pub use snapshot::Snapshot;
 use wake::register;
-pub use world::World;
 
 use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment};
 use crate::error::{Error, Trouble, gone};
@@ -17,7 +17,7 @@ use crate::runtime::foreign::there;
 use crate::runtime::object::RawObject;
 use crate::runtime::patch::Writer;
 use crate::runtime::registry::{Controller, Group};
-use crate::runtime::{Context, Next, looks};
+use crate::runtime::{Context, Next, reconciler};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::ByteString;
@@ -31,7 +31,7 @@ use muster_vocabulary::Role;
 use plan::pool::Pool;
 use plan::{Plan, Step};
 use serde_json::json;
-use world::{Place, Setback};
+use snapshot::{Place, Setback};
 
 pub const CONTROLLER: Controller = Controller {
     name: "cluster-deployment",
@@ -46,10 +46,10 @@ const WRITER: Writer = Writer("muster-cluster-deployment");
 async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
     let deployment = ctx.cache::<ClusterDeployment>().get(key);
     let mut next = match &deployment {
-        Some(_) => looks::settle::<World>(ctx, &Place::of(key)).await?,
+        Some(_) => reconciler::run::<Snapshot>(ctx, &Place::of(key)).await?,
         None => Next::Rest,
     };
-    let named = deployment.and_then(|deployment| world::install_of(ctx, &deployment));
+    let named = deployment.and_then(|deployment| snapshot::install_of(ctx, &deployment));
     let named = named.map(|install| Key::of(&*install));
     let installs = &ctx.cache::<AgentClusterInstall>();
     let claimants = installs.by(INSTALLS_BY_CLUSTER, &key.to_string());
@@ -59,19 +59,19 @@ async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
             orphan: Some(orphan),
             ..Place::of(key)
         };
-        next = next.or(looks::settle::<World>(ctx, &place).await?);
+        next = next.or(reconciler::run::<Snapshot>(ctx, &place).await?);
     }
     Ok(next)
 }
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Place;
     type Step = Step;
     type Trouble = Setback;
 
-    const WORD: &'static str = "a cluster";
+    const OBJECT: &'static str = "a cluster";
     /// A fresh cluster needs six.
-    const LOOKS: usize = 12;
+    const MOST_ROUNDS: usize = 12;
 
     async fn read(ctx: &Context, place: &Place, setback: Option<Setback>) -> Result<Option<Self>, Error> {
         Self::read(ctx, place, setback).await
@@ -87,32 +87,32 @@ impl looks::World for World {
 }
 
 /// Carries out one step. The outer error ends the look, the inner one is the hub's refusal.
-async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), Setback>, Error> {
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result<(), Setback>, Error> {
     match step {
         Step::PatchDeployment(patch) => {
-            if let Some(deployment) = &world.deployment {
+            if let Some(deployment) = &snapshot.deployment {
                 ctx.patch(WRITER, &**deployment, patch).await?;
             }
         }
         Step::PatchInstall(patch) => {
-            if let Some(install) = &world.install {
+            if let Some(install) = &snapshot.install {
                 ctx.patch(WRITER, &**install, patch).await?;
             }
         }
         Step::Status(status) => {
-            if let Some(install) = &world.install {
+            if let Some(install) = &snapshot.install {
                 ctx.patch_status(WRITER, &**install, status).await?;
             }
         }
-        Step::Tell(news) => match (&world.install, &world.deployment) {
+        Step::Tell(news) => match (&snapshot.install, &snapshot.deployment) {
             (Some(install), _) => ctx.recorder.tell(&**install, news).await,
             (None, Some(deployment)) => ctx.recorder.tell(&**deployment, news).await,
             (None, None) => {}
         },
         Step::DeleteInstall => {
-            if let Some(install) = &world.install {
+            if let Some(install) = &snapshot.install {
                 delete(
-                    &ctx.cache::<AgentClusterInstall>().api(&world.key.namespace),
+                    &ctx.cache::<AgentClusterInstall>().api(&snapshot.key.namespace),
                     &**install,
                     None,
                 )
@@ -128,21 +128,21 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
         Step::PutSecret(secret) => put_secret(ctx, secret).await?,
         Step::UnbindAgent(key) => {
             // As it was when this was decided: who names another cluster meanwhile goes there.
-            if let Some(agent) = world.agent(key) {
+            if let Some(agent) = snapshot.agent(key) {
                 let free = json!({ "spec": { "clusterDeploymentName": null } });
                 ctx.patch(WRITER, agent, &free).await?;
             }
         }
         Step::DeleteAgent(key) => {
-            if let Some(agent) = world.agent(key) {
+            if let Some(agent) = snapshot.agent(key) {
                 let seen = agent.metadata.resource_version.clone();
                 delete(&ctx.cache::<Agent>().api(&key.namespace), agent, seen).await?;
             }
         }
-        Step::ManifestsAreDone => world.told_manifests(ctx),
+        Step::ManifestsAreDone => snapshot.told_manifests(ctx),
         Step::PausePool(pause) => {
-            if let Err(why) = pause_pool(ctx, &world.key, *pause).await {
-                tracing::warn!(key = %world.key, pause, %why, "the cluster's pool of workers stays as it is");
+            if let Err(why) = pause_pool(ctx, &snapshot.key, *pause).await {
+                tracing::warn!(key = %snapshot.key, pause, %why, "the cluster's pool of workers stays as it is");
                 return Ok(Err(Setback::Pool { pause: *pause, why }));
             }
         }
@@ -158,8 +158,8 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
         | Step::AddHosts
         | Step::Cancel
         | Step::DeleteCluster => {
-            let done = ask(ctx, world, step).await;
-            world.id.iter().for_each(|id| ctx.hosts.forget_cluster(*id));
+            let done = ask(ctx, snapshot, step).await;
+            snapshot.id.iter().for_each(|id| ctx.hosts.forget_cluster(*id));
             return Ok(done);
         }
     }
@@ -167,15 +167,15 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
 }
 
 /// The part of a step that the hub does.
-async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
-    let (Some(id), key, hub) = (world.id, &world.key, &ctx.hub) else {
+async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Setback> {
+    let (Some(id), key, hub) = (snapshot.id, &snapshot.key, &ctx.hub) else {
         return Ok(());
     };
     type Answer = Result<(), ClientError>;
-    let did = |deed, answer: Answer| looks::logged(key, deed, answer);
+    let did = |deed, answer: Answer| reconciler::logged(key, deed, answer);
     let settings = |deed, answer: Answer| did(deed, answer).map_err(|error| Setback::Hub(error.into()));
     let manifests = |deed, file: &str, answer: Answer| {
-        let origin = || plan::manifest::origin(&world.config_maps, file);
+        let origin = || plan::manifest::origin(&snapshot.config_maps, file);
         did(deed, answer).map_err(|error| Setback::Manifests(Trouble::from(error).about(&origin())))
     };
     let verb = |deed, answer: Answer| did(deed, answer).map_err(not_now);
@@ -184,8 +184,8 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
             // What was told to one that is gone is not known to this one: neither its manifests nor its secrets.
             ctx.told.forget(id);
             settings("create cluster", hub.put_cluster(id, wish).await.map(drop))?;
-            world.told_pull_secret(ctx, &wish.pull_secret);
-            world.told_proxy(ctx);
+            snapshot.told_pull_secret(ctx, &wish.pull_secret);
+            snapshot.told_proxy(ctx);
         }
         Step::Import(wish) => {
             ctx.told.forget(id);
@@ -196,9 +196,9 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
             settings("update cluster", hub.update_cluster(id, wish).await.map(drop))?;
             wish.pull_secret
                 .iter()
-                .for_each(|secret| world.told_pull_secret(ctx, secret));
+                .for_each(|secret| snapshot.told_pull_secret(ctx, secret));
             if wish.http_proxy.is_some() || wish.https_proxy.is_some() {
-                world.told_proxy(ctx);
+                snapshot.told_proxy(ctx);
             }
         }
         Step::Override(text) => {

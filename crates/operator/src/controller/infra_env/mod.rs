@@ -2,17 +2,17 @@
 
 pub mod index;
 pub mod plan;
+mod snapshot;
 mod wake;
-mod world;
 
+pub use snapshot::{Row, Snapshot, secret_proxy};
 use wake::register;
-pub use world::{Row, World, secret_proxy};
 
 use crate::error::{Error, Trouble, gone};
 use crate::key::Key;
 use crate::runtime::patch::Writer;
 use crate::runtime::registry::{Controller, Group};
-use crate::runtime::{Context, looks};
+use crate::runtime::{Context, reconciler};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use muster_contract::v1::infra_env::ChangeInfraEnv;
 use plan::{Plan, Step};
@@ -22,19 +22,19 @@ pub const CONTROLLER: Controller = Controller {
     group: Group::Service,
     workers: 4,
     register,
-    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
+    reconcile: |ctx, key| Box::pin(reconciler::run::<Snapshot>(ctx, key)),
 };
 
 const WRITER: Writer = Writer("muster-infra-env");
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
     type Trouble = Trouble;
 
-    const WORD: &'static str = "an InfraEnv";
+    const OBJECT: &'static str = "an InfraEnv";
     /// A plan for a fresh object needs four.
-    const LOOKS: usize = 8;
+    const MOST_ROUNDS: usize = 8;
 
     async fn read(ctx: &Context, key: &Key, trouble: Option<Trouble>) -> Result<Option<Self>, Error> {
         Self::read(ctx, key, trouble).await
@@ -50,38 +50,38 @@ impl looks::World for World {
 }
 
 /// Carries out one step. The outer error ends the look, the inner one is the hub's refusal.
-async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), Trouble>, Error> {
-    let key = world.key();
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result<(), Trouble>, Error> {
+    let key = snapshot.key();
     match step {
-        Step::Patch(patch) => ctx.patch(WRITER, &*world.infra_env, patch).await?,
-        Step::Status(status) => ctx.patch_status(WRITER, &*world.infra_env, status).await?,
+        Step::Patch(patch) => ctx.patch(WRITER, &*snapshot.infra_env, patch).await?,
+        Step::Status(status) => ctx.patch_status(WRITER, &*snapshot.infra_env, status).await?,
         Step::LabelSecret(key, labels) => {
             ctx.label::<Secret>(WRITER, key, labels).await?;
         }
         Step::LabelConfigMap(key, labels) => {
             ctx.label::<ConfigMap>(WRITER, key, labels).await?;
         }
-        Step::Tell(news) => ctx.recorder.tell(&*world.infra_env, news).await,
+        Step::Tell(news) => ctx.recorder.tell(&*snapshot.infra_env, news).await,
         Step::Create(wish) => {
             // What was told to one that is gone is not known to this one.
-            ctx.told.forget(world.id);
-            let done = looks::logged(
+            ctx.told.forget(snapshot.id);
+            let done = reconciler::logged(
                 &key,
                 "create InfraEnv",
-                ctx.hub.put_infra_env(world.id, wish).await,
+                ctx.hub.put_infra_env(snapshot.id, wish).await,
             );
             let remember = |_| {
                 let (secret, version) = (Some(&wish.pull_secret), wish.openshift_version.as_ref());
-                world.remember(ctx, secret, version, wish.proxy.as_ref());
+                snapshot.remember(ctx, secret, version, wish.proxy.as_ref());
             };
             return Ok(done.map(remember).map_err(Trouble::from));
         }
         Step::Update(wish) => {
-            let done = ctx.hub.update_infra_env(world.id, wish).await;
-            let done = looks::logged(&key, "update InfraEnv", done);
+            let done = ctx.hub.update_infra_env(snapshot.id, wish).await;
+            let done = reconciler::logged(&key, "update InfraEnv", done);
             let remember = |_| {
                 let (secret, version) = (wish.pull_secret.as_ref(), wish.openshift_version.as_ref());
-                world.remember(ctx, secret, version, wish.proxy.as_ref());
+                snapshot.remember(ctx, secret, version, wish.proxy.as_ref());
             };
             return Ok(done.map(remember).map_err(Trouble::from));
         }
@@ -90,28 +90,28 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), T
                 clear: vec![*setting],
                 ..ChangeInfraEnv::default()
             };
-            let done = ctx.hub.change_infra_env(world.id, &change).await.map(drop);
-            return Ok(looks::logged(&key, "clear a setting of InfraEnv", done).map_err(Trouble::from));
+            let done = ctx.hub.change_infra_env(snapshot.id, &change).await.map(drop);
+            return Ok(reconciler::logged(&key, "clear a setting of InfraEnv", done).map_err(Trouble::from));
         }
         Step::Join(cluster) => {
             let change = ChangeInfraEnv {
                 cluster_id: Some(*cluster),
                 ..ChangeInfraEnv::default()
             };
-            let done = ctx.hub.change_infra_env(world.id, &change).await.map(drop);
-            ctx.hosts.forget_infra_env(world.id);
-            return Ok(looks::logged(&key, "give InfraEnv another cluster", done).map_err(Trouble::from));
+            let done = ctx.hub.change_infra_env(snapshot.id, &change).await.map(drop);
+            ctx.hosts.forget_infra_env(snapshot.id);
+            return Ok(reconciler::logged(&key, "give InfraEnv another cluster", done).map_err(Trouble::from));
         }
         Step::DeleteHost(host) => {
-            let done = gone(ctx.hub.delete_host(world.id, *host).await);
+            let done = gone(ctx.hub.delete_host(snapshot.id, *host).await);
             ctx.hosts.forget(*host);
-            return Ok(looks::logged(&key, "delete host", done).map_err(Trouble::from));
+            return Ok(reconciler::logged(&key, "delete host", done).map_err(Trouble::from));
         }
         Step::DeleteInfraEnv => {
-            ctx.told.forget(world.id);
-            let done = gone(ctx.hub.delete_infra_env(world.id).await);
-            ctx.hosts.forget_infra_env(world.id);
-            return Ok(looks::logged(&key, "delete InfraEnv", done).map_err(Trouble::from));
+            ctx.told.forget(snapshot.id);
+            let done = gone(ctx.hub.delete_infra_env(snapshot.id).await);
+            ctx.hosts.forget_infra_env(snapshot.id);
+            return Ok(reconciler::logged(&key, "delete InfraEnv", done).map_err(Trouble::from));
         }
     }
     Ok(Ok(()))

@@ -12,7 +12,7 @@ use crate::key::Key;
 use crate::runtime::patch::Writer;
 use crate::runtime::registry::{Controller, Group, Registry};
 use crate::runtime::spoke::NoSpoke;
-use crate::runtime::{Change, Context, looks};
+use crate::runtime::{Change, Context, reconciler};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::api::{Api, Patch, PatchParams};
 use plan::{Plan, Step};
@@ -25,14 +25,14 @@ pub const CONTROLLER: Controller = Controller {
     group: Group::CapiProvider,
     workers: 4,
     register,
-    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
+    reconcile: |ctx, key| Box::pin(reconciler::run::<Snapshot>(ctx, key)),
 };
 
 const WRITER: Writer = Writer("muster-node-provider-id");
 
 /// What a decision about a node may look at.
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub machine: Arc<AgentMachine>,
     /// The ClusterDeployment of its cluster.
     pub cluster: Option<Key>,
@@ -88,36 +88,38 @@ fn all(ctx: &Context) {
     ctx.queue(&CONTROLLER).wake_all(ctx.cache::<AgentMachine>().all());
 }
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
     type Trouble = String;
 
-    const WORD: &'static str = "the node of an AgentMachine";
+    const OBJECT: &'static str = "the node of an AgentMachine";
     /// One to write, and one to see it.
-    const LOOKS: usize = 4;
+    const MOST_ROUNDS: usize = 4;
 
     async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
         let Some(machine) = ctx.cache::<AgentMachine>().get(key) else {
             return Ok(None);
         };
         let lineage = ctx.lineage(&machine).await?;
-        let mut world = Self {
+        let mut snapshot = Self {
             cluster: lineage.deployment().map(Key::from),
             node: None,
             elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
             retry: ctx.retry,
             machine,
         };
-        let held = lineage.is_paused() || world.elsewhere;
-        if let (Some(name), Some(cluster), false) = (plan::node_name(&world.machine), &world.cluster, held) {
+        let held = lineage.is_paused() || snapshot.elsewhere;
+        if let (Some(name), Some(cluster), false) =
+            (plan::node_name(&snapshot.machine), &snapshot.cluster, held)
+        {
             let read = match trouble {
                 Some(why) => Err(why),
                 None => node(ctx, cluster, name).await,
             };
-            world.node = Some(read);
+            snapshot.node = Some(read);
         }
-        Ok(Some(world))
+        Ok(Some(snapshot))
     }
 
     fn plan(&self) -> Plan {

@@ -5,12 +5,12 @@
 pub mod index;
 pub mod ironic;
 pub mod plan;
+mod snapshot;
 mod wake;
 pub mod whereabouts;
-mod world;
 
+pub use snapshot::Snapshot;
 use wake::register;
-pub use world::World;
 
 use crate::controller::infra_env;
 use crate::crd::InfraEnv;
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::patch::Writer;
 use crate::runtime::registry::{Controller, Group};
-use crate::runtime::{Context, looks};
+use crate::runtime::{Context, reconciler};
 use k8s_openapi::api::core::v1::Secret;
 use plan::{Plan, Step};
 use std::convert::Infallible;
@@ -28,19 +28,19 @@ pub const CONTROLLER: Controller = Controller {
     group: Group::Service,
     workers: 4,
     register,
-    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
+    reconcile: |ctx, key| Box::pin(reconciler::run::<Snapshot>(ctx, key)),
 };
 
 const WRITER: Writer = Writer("muster-preprovisioning-image");
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
     type Trouble = Infallible;
 
-    const WORD: &'static str = "a PreprovisioningImage";
+    const OBJECT: &'static str = "a PreprovisioningImage";
     /// A fresh one needs three.
-    const LOOKS: usize = 8;
+    const MOST_ROUNDS: usize = 8;
 
     async fn read(ctx: &Context, key: &Key, _: Option<Infallible>) -> Result<Option<Self>, Error> {
         Self::read(ctx, key).await
@@ -55,18 +55,18 @@ impl looks::World for World {
     }
 }
 
-async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Error> {
     match step {
-        Step::Patch(patch) => ctx.patch(WRITER, &*world.image, patch).await,
-        Step::Status(status) => ctx.patch_status(WRITER, &*world.image, status).await,
+        Step::Patch(patch) => ctx.patch(WRITER, &*snapshot.image, patch).await,
+        Step::Status(status) => ctx.patch_status(WRITER, &*snapshot.image, status).await,
         Step::PatchHost(patch) => {
-            match &world.host {
+            match &snapshot.host {
                 Some(host) => ctx.patch(WRITER, &**host, patch).await,
                 // Plans without a host do not touch one.
                 None => Ok(()),
             }
         }
-        Step::AnnotateInfraEnv(patch) => match &world.infra_env {
+        Step::AnnotateInfraEnv(patch) => match &snapshot.infra_env {
             Some(infra_env) => {
                 ctx.change::<InfraEnv>(WRITER, &Key::of(&**infra_env), patch)
                     .await
@@ -75,7 +75,7 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
         },
         Step::LabelSecret(key, labels) => ctx.label::<Secret>(WRITER, key, labels).await,
         Step::WakeInfraEnv => {
-            let infra_env = world.infra_env.as_deref().map(Key::of);
+            let infra_env = snapshot.infra_env.as_deref().map(Key::of);
             infra_env
                 .into_iter()
                 .for_each(|key| ctx.queue(&infra_env::CONTROLLER).wake(key));

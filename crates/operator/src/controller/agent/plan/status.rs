@@ -2,7 +2,7 @@
 
 use super::hold::{self, Hold};
 use super::{Step, Sync, Then, conditions, inventory, stage};
-use crate::controller::agent::world::World;
+use crate::controller::agent::snapshot::Snapshot;
 use crate::crd::Agent;
 use crate::crd::agent::{
     AgentStatus, DebugInfo, HostProgress, NtpSource, ValidationResult, condition, reason,
@@ -28,9 +28,9 @@ pub struct Shown {
 }
 
 impl Shown {
-    pub fn of(world: &World, agent: &Agent, row: &HostDetail) -> Self {
+    pub fn of(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Self {
         let before = agent.status.clone().unwrap_or_default();
-        let hold = Hold::of(world, agent, row);
+        let hold = Hold::of(snapshot, agent, row);
         let (inventory, flaw) = match inventory::parse(row) {
             Ok(Some(found)) => (inventory::shown(&found), None),
             // While the host is handed over, what was known of it before still tells it from others.
@@ -76,7 +76,7 @@ impl Shown {
     }
 
     /// The steps from the status there is to this one, none when they are the same.
-    pub fn steps(mut self, world: &World, agent: &Agent, sync: &Sync) -> Vec<Step> {
+    pub fn steps(mut self, snapshot: &Snapshot, agent: &Agent, sync: &Sync) -> Vec<Step> {
         let flaw = self
             .flaw
             .take()
@@ -84,22 +84,22 @@ impl Shown {
             .filter(|_| *sync == Sync::Done);
         let mut findings = vec![synced(flaw.as_ref().unwrap_or(sync))];
         findings.append(&mut self.findings);
-        written(world, agent, self.status, findings)
+        written(snapshot, agent, self.status, findings)
     }
 }
 
 /// Of a host that the hub does not know: what people see of its hardware stays.
-pub fn lost(world: &World, agent: &Agent, sync: &Sync) -> Vec<Step> {
+pub fn lost(snapshot: &Snapshot, agent: &Agent, sync: &Sync) -> Vec<Step> {
     let mut status = agent.status.clone().unwrap_or_default();
     status.debug_info.state.clear();
     status.debug_info.state_info.clear();
     let mut findings = vec![synced(sync)];
     findings.extend(conditions::unavailable());
-    written(world, agent, status, findings)
+    written(snapshot, agent, status, findings)
 }
 
 /// Of an Agent that is to go: first nobody chooses it any more.
-pub fn withdrawn(world: &World, agent: &Agent, cleanup: Option<&str>) -> Vec<Step> {
+pub fn withdrawn(snapshot: &Snapshot, agent: &Agent, cleanup: Option<&str>) -> Vec<Step> {
     let status = agent.status.clone().unwrap_or_default();
     let text = "The Agent is being deleted.";
     let mut findings = Vec::new();
@@ -114,25 +114,30 @@ pub fn withdrawn(world: &World, agent: &Agent, cleanup: Option<&str>) -> Vec<Ste
             why,
         ));
     }
-    written(world, agent, status, findings)
+    written(snapshot, agent, status, findings)
 }
 
 /// Of an Agent that was claimed while the hub cannot be asked: nobody else chooses it any more.
-pub fn held(world: &World, agent: &Agent) -> Vec<Step> {
+pub fn held(snapshot: &Snapshot, agent: &Agent) -> Vec<Step> {
     let findings: Vec<_> = hold::unasked(agent).into_iter().collect();
-    written(world, agent, agent.status.clone().unwrap_or_default(), findings)
+    written(
+        snapshot,
+        agent,
+        agent.status.clone().unwrap_or_default(),
+        findings,
+    )
 }
 
 /// The state alone, ahead of everything else; and with it that the host has just come back, should it have.
-pub fn state_only(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
+pub fn state_only(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Vec<Step> {
     let before = agent.status.clone().unwrap_or_default();
     let mut status = before.clone();
     status.debug_info.state = row.host.status.to_string();
     status.debug_info.state_info = in_kubernetes(&row.host.status_info);
     status.deprovision_info = None;
     status.csr_status = None;
-    if let Some(hold) = Hold::of(world, agent, row) {
-        set_service(&mut status.conditions, hold.alone(), world.now);
+    if let Some(hold) = Hold::of(snapshot, agent, row) {
+        set_service(&mut status.conditions, hold.alone(), snapshot.now);
     }
     merge::diff(&before, &status)
         .map(Step::Status)
@@ -140,14 +145,14 @@ pub fn state_only(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
         .collect()
 }
 
-fn written(world: &World, agent: &Agent, mut status: AgentStatus, findings: Vec<Finding>) -> Vec<Step> {
+fn written(snapshot: &Snapshot, agent: &Agent, mut status: AgentStatus, findings: Vec<Finding>) -> Vec<Step> {
     let before = agent.status.clone().unwrap_or_default();
     let news: Vec<_> = findings
         .iter()
         .filter_map(|finding| news(&before.conditions, finding))
         .collect();
     for finding in findings {
-        set_service(&mut status.conditions, finding, world.now);
+        set_service(&mut status.conditions, finding, snapshot.now);
     }
     let Some(patch) = merge::diff(&before, &status) else {
         return Vec::new();

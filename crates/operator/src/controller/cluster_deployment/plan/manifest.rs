@@ -1,7 +1,7 @@
 //! Manifests from ConfigMaps, and changes to the install config: what people add to an installation.
 
-use super::{Flaw, Step, World};
-use crate::controller::cluster_deployment::world::Row;
+use super::{Flaw, Snapshot, Step};
+use crate::controller::cluster_deployment::snapshot::Row;
 use crate::crd::AgentClusterInstall;
 use crate::crd::agent_cluster_install::AgentClusterInstallSpec;
 use crate::crd::keys::{annotation, data};
@@ -39,12 +39,12 @@ pub fn fingerprint(config_maps: &BTreeMap<String, Found>) -> String {
 
 /// Content by file name.
 pub fn wanted<'a>(
-    world: &'a World,
+    snapshot: &'a Snapshot,
     install: &AgentClusterInstall,
 ) -> Result<BTreeMap<&'a str, &'a str>, Flaw> {
     let mut files = BTreeMap::new();
     for name in config_maps(&install.spec) {
-        let Some(found) = world.config_maps.get(&name) else {
+        let Some(found) = snapshot.config_maps.get(&name) else {
             return Err(Flaw::Missing(format!(
                 "There is no ConfigMap {name:?} with manifests."
             )));
@@ -90,14 +90,14 @@ pub fn steps(row: &Row, wanted: &BTreeMap<&str, &str>) -> Vec<Step> {
 }
 
 /// Changes to the install config: people's own, and the registries to use instead of others.
-pub fn overrides(world: &World, install: &AgentClusterInstall) -> Result<String, Flaw> {
+pub fn overrides(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<String, Flaw> {
     let key = annotation::INSTALL_CONFIG_OVERRIDES;
     let given = install
         .annotations()
         .get(key)
         .map(String::as_str)
         .unwrap_or_default();
-    let mirrors = mirrors(world, install)?;
+    let mirrors = mirrors(snapshot, install)?;
     if mirrors.is_empty() {
         return Ok(given.to_owned());
     }
@@ -136,13 +136,13 @@ struct Mirror {
     location: String,
 }
 
-fn mirrors(world: &World, install: &AgentClusterInstall) -> Result<Map<String, Value>, Flaw> {
+fn mirrors(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Map<String, Value>, Flaw> {
     let Some(reference) = &install.spec.mirror_registry_ref else {
         return Ok(Map::new());
     };
     let name = crate::key::Key::from(reference);
     let wrong = |text: String| Flaw::Content(format!("mirrorRegistryRef: {text}"));
-    let Some(found) = &world.mirrors else {
+    let Some(found) = &snapshot.mirrors else {
         return Err(wrong(format!("there is no ConfigMap {name}")));
     };
     let text = found.value(data::REGISTRIES_CONF);

@@ -1,6 +1,6 @@
 //! How many hosts a cluster has of each role, and how many of them may be installed.
 
-use crate::controller::cluster_deployment::world::{Member, Row, World};
+use crate::controller::cluster_deployment::snapshot::{Member, Row, Snapshot};
 use crate::crd::Agent;
 use crate::crd::agent::condition;
 use crate::crd::agent_cluster_install::ProvisionRequirements;
@@ -54,7 +54,7 @@ impl Count {
 }
 
 impl Tally {
-    pub fn of(world: &World, row: &Row) -> Self {
+    pub fn of(snapshot: &Snapshot, row: &Row) -> Self {
         let mut tally = Self::default();
         for member in &row.hosts {
             let role = role(member);
@@ -66,7 +66,7 @@ impl Tally {
                 tally.approved += i64::from(member.agent.as_ref().is_some_and(|agent| is_approved(agent)));
             }
         }
-        let unsynced = world
+        let unsynced = snapshot
             .agents
             .iter()
             .filter(|(agent, _)| holds(agent, condition::SPEC_SYNCED) == Some(false));

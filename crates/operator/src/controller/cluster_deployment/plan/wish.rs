@@ -2,8 +2,8 @@
 
 use super::network::{self, same_network};
 use super::stage::Kind;
-use super::{Flaw, World, is_installed};
-use crate::controller::cluster_deployment::world::Row;
+use super::{Flaw, Snapshot, is_installed};
+use crate::controller::cluster_deployment::snapshot::Row;
 use crate::crd::AgentClusterInstall;
 use crate::crd::agent_cluster_install::AgentClusterInstallSpec;
 use crate::crd::keys::{data, label};
@@ -53,20 +53,20 @@ pub struct Wish {
     pub tags: String,
 }
 
-pub fn wish(world: &World, install: &AgentClusterInstall) -> Result<Wish, Flaw> {
-    let deployment = world
+pub fn wish(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Wish, Flaw> {
+    let deployment = snapshot
         .deployment
         .as_ref()
         .ok_or_else(|| Flaw::Input("there is no ClusterDeployment".into()))?;
     let spec = &install.spec;
     let control_plane_count = spec.provision_requirements.control_plane_agents;
     let (platform, user_managed_networking) = shape(spec)?;
-    let (ignition_url, ignition_ca) = ignition_endpoint(world, spec)?;
+    let (ignition_url, ignition_ca) = ignition_endpoint(snapshot, spec)?;
     let proxy = spec.proxy.clone().unwrap_or_default();
     Ok(Wish {
         name: deployment.spec.cluster_name.clone(),
         domain: deployment.spec.base_domain.clone(),
-        pull_secret: pull_secret(world)?,
+        pull_secret: pull_secret(snapshot)?,
         control_plane_count,
         user_managed_networking,
         platform,
@@ -96,13 +96,13 @@ pub fn wish(world: &World, install: &AgentClusterInstall) -> Result<Wish, Flaw> 
     })
 }
 
-fn pull_secret(world: &World) -> Result<Option<Secret>, Flaw> {
-    let reference = world
+fn pull_secret(snapshot: &Snapshot) -> Result<Option<Secret>, Flaw> {
+    let reference = snapshot
         .deployment
         .as_ref()
         .and_then(|deployment| deployment.spec.pull_secret_ref.as_ref());
     let Some(name) = reference.map(|reference| &reference.name) else {
-        return if is_installed(world) {
+        return if is_installed(snapshot) {
             Ok(None)
         } else {
             Err(Flaw::Input(
@@ -110,9 +110,9 @@ fn pull_secret(world: &World) -> Result<Option<Secret>, Flaw> {
             ))
         };
     };
-    match &world.pull_secret {
+    match &snapshot.pull_secret {
         // Whoever is installed has one already.
-        None if is_installed(world) => Ok(None),
+        None if is_installed(snapshot) => Ok(None),
         None => Err(Flaw::Missing(format!(
             "There is no Secret {name:?} with the pull secret."
         ))),
@@ -223,7 +223,7 @@ fn load_balancer(spec: &AgentClusterInstallSpec) -> LoadBalancerType {
 }
 
 /// Address, and authority in base64; both empty when hosts ask the cluster itself.
-fn ignition_endpoint(world: &World, spec: &AgentClusterInstallSpec) -> Result<(String, String), Flaw> {
+fn ignition_endpoint(snapshot: &Snapshot, spec: &AgentClusterInstallSpec) -> Result<(String, String), Flaw> {
     let Some(endpoint) = &spec.ignition_endpoint else {
         return Ok(Default::default());
     };
@@ -231,7 +231,7 @@ fn ignition_endpoint(world: &World, spec: &AgentClusterInstallSpec) -> Result<(S
         return Ok((endpoint.url.clone(), String::new()));
     };
     let name = crate::key::Key::from(reference);
-    let Some(secret) = &world.ignition_ca else {
+    let Some(secret) = &snapshot.ignition_ca else {
         return Err(Flaw::Missing(format!(
             "There is no Secret {name} with the ignition endpoint's certificate."
         )));
@@ -269,8 +269,8 @@ fn parse<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<T, Fl
 }
 
 /// A new cluster. What is empty is left to the hub.
-pub fn create(world: &World, wish: &Wish) -> Result<CreateCluster, Flaw> {
-    let (set, release) = release(world)?;
+pub fn create(snapshot: &Snapshot, wish: &Wish) -> Result<CreateCluster, Flaw> {
+    let (set, release) = release(snapshot)?;
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     let change = full(wish);
     Ok(CreateCluster {
@@ -308,27 +308,27 @@ pub fn create(world: &World, wish: &Wish) -> Result<CreateCluster, Flaw> {
 }
 
 /// A cluster that runs already.
-pub fn import(world: &World, wish: &Wish) -> Result<ImportCluster, Flaw> {
-    let deployment = world
+pub fn import(snapshot: &Snapshot, wish: &Wish) -> Result<ImportCluster, Flaw> {
+    let deployment = snapshot
         .deployment
         .as_ref()
         .and_then(|deployment| deployment.spec.cluster_metadata.as_ref());
     let id = deployment
-        .or(world.metadata())
+        .or(snapshot.metadata())
         .and_then(|metadata| metadata.cluster_id.parse::<Uuid>().ok());
     // What runs has a version, whether or not anybody can tell it by the name of an image.
-    let version = release(world).ok().map(|(_, release)| release.version);
+    let version = release(snapshot).ok().map(|(_, release)| release.version);
     Ok(ImportCluster {
         name: wish.name.clone(),
         api_vip_dnsname: format!("api.{}.{}", wish.name, wish.domain),
         // Nobody knows it, so it is told apart by ours.
-        openshift_cluster_id: id.or(world.id).unwrap_or_default(),
+        openshift_cluster_id: id.or(snapshot.id).unwrap_or_default(),
         openshift_version: version,
     })
 }
 
-fn release(world: &World) -> Result<(String, muster_contract::v1::release::ReleaseView), Flaw> {
-    let reference = world
+fn release(snapshot: &Snapshot) -> Result<(String, muster_contract::v1::release::ReleaseView), Flaw> {
+    let reference = snapshot
         .install
         .as_ref()
         .and_then(|install| install.spec.image_set_ref.as_ref());
@@ -337,12 +337,12 @@ fn release(world: &World) -> Result<(String, muster_contract::v1::release::Relea
             "The AgentClusterInstall names no release (spec.imageSetRef).".into(),
         ));
     };
-    let Some(set) = &world.image_set else {
+    let Some(set) = &snapshot.image_set else {
         return Err(Flaw::Missing(format!(
             "There is no ClusterImageSet {name:?} yet."
         )));
     };
-    match &world.release {
+    match &snapshot.release {
         Some(Ok(release)) => Ok((set.spec.release_image.clone(), release.clone())),
         Some(Err(trouble)) => Err(Flaw::Input(format!(
             "ClusterImageSet {name:?}: {}",
@@ -362,10 +362,10 @@ pub struct Known {
 }
 
 impl Known {
-    pub fn of(world: &World) -> Self {
+    pub fn of(snapshot: &Snapshot) -> Self {
         Self {
-            pull_secret: world.pull_secret_is_known,
-            proxy: world.proxy_is_known,
+            pull_secret: snapshot.pull_secret_is_known,
+            proxy: snapshot.proxy_is_known,
         }
     }
 }

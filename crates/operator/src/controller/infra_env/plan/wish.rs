@@ -1,6 +1,6 @@
 //! What the hub is to have, and what that changes about what it has.
 
-use super::{Cluster, Flaw, IronicWish, Told, World, network};
+use super::{Cluster, Flaw, IronicWish, Snapshot, Told, network};
 use crate::controller::infra_env::secret_proxy;
 use crate::controller::preprovisioning_image::ironic;
 use crate::crd::infra_env::InfraEnvSpec;
@@ -21,37 +21,37 @@ use std::str::FromStr;
 /// Where hosts look for registries to use instead of others.
 const REGISTRIES_CONF: &str = "/etc/containers/registries.conf";
 
-pub fn wish(world: &World) -> Result<CreateInfraEnv, Flaw> {
-    let spec = &world.infra_env.spec;
-    let cluster_id = cluster(world, spec)?;
+pub fn wish(snapshot: &Snapshot) -> Result<CreateInfraEnv, Flaw> {
+    let spec = &snapshot.infra_env.spec;
+    let cluster_id = cluster(snapshot, spec)?;
     Ok(CreateInfraEnv {
-        name: world.infra_env.name_any(),
-        pull_secret: pull_secret(world)?,
+        name: snapshot.infra_env.name_any(),
+        pull_secret: pull_secret(snapshot)?,
         cluster_id,
-        openshift_version: world.version().map(str::to_owned),
+        openshift_version: snapshot.version().map(str::to_owned),
         cpu_architecture: Some(architecture(spec)?),
         os_stream: None,
         image_type: Some(image_type(spec)?),
         ssh_authorized_key: Some(spec.ssh_authorized_key.clone()),
         proxy: Some(proxy(spec)),
-        additional_ntp_sources: Some(time_sources(world)),
+        additional_ntp_sources: Some(time_sources(snapshot)),
         ntp_sources: Some(spec.ntp_sources.join(",")),
-        static_network_config: Some(networks(world)?),
+        static_network_config: Some(networks(snapshot)?),
         kernel_arguments: Some(kernel_arguments(spec)?),
-        ignition_config_override: Some(with_ironic(world, ignition(world)?)?),
-        additional_trust_bundle: Some(trust_bundle(world)),
+        ignition_config_override: Some(with_ironic(snapshot, ignition(snapshot)?)?),
+        additional_trust_bundle: Some(trust_bundle(snapshot)),
         network_discovery_delay_seconds: spec.network_discovery_delay_seconds,
         rendezvous_ip: None,
     })
 }
 
-fn cluster(world: &World, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, Flaw> {
+fn cluster(snapshot: &Snapshot, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, Flaw> {
     let name = spec
         .cluster_ref
         .as_ref()
         .map(|reference| crate::key::Key::from(reference).to_string());
     let name = name.unwrap_or_default();
-    match &world.cluster {
+    match &snapshot.cluster {
         Cluster::NotWanted => Ok(None),
         Cluster::Absent => Err(Flaw::NoCluster(format!(
             "There is no ClusterDeployment {name} yet."
@@ -59,7 +59,7 @@ fn cluster(world: &World, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, Fla
         Cluster::NotInHub => Err(Flaw::NoCluster(format!(
             "ClusterDeployment {name} is not known to the hub yet; it needs an AgentClusterInstall that is in order."
         ))),
-        Cluster::Found { id, .. } => match world.held_by {
+        Cluster::Found { id, .. } => match snapshot.held_by {
             None => Ok(Some(*id)),
             Some(other) => Err(Flaw::OtherCluster(format!(
                 "In the hub this InfraEnv belongs to cluster {other}, which ClusterDeployment {name} does not stand for; it follows when that cluster is deleted."
@@ -69,17 +69,17 @@ fn cluster(world: &World, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, Fla
 }
 
 /// Those that name none have what the hub gives to all.
-fn time_sources(world: &World) -> String {
-    let spec = &world.infra_env.spec;
+fn time_sources(snapshot: &Snapshot) -> String {
+    let spec = &snapshot.infra_env.spec;
     if spec.additional_ntp_sources.is_empty() && spec.ntp_sources.is_empty() {
-        return world.default_ntp.clone();
+        return snapshot.default_ntp.clone();
     }
     spec.additional_ntp_sources.join(",")
 }
 
-fn pull_secret(world: &World) -> Result<Secret, Flaw> {
-    let name = &world.infra_env.spec.pull_secret_ref.name;
-    let Some(secret) = &world.pull_secret else {
+fn pull_secret(snapshot: &Snapshot) -> Result<Secret, Flaw> {
+    let name = &snapshot.infra_env.spec.pull_secret_ref.name;
+    let Some(secret) = &snapshot.pull_secret else {
         return Err(Flaw::Missing(format!(
             "There is no Secret {name:?} with the pull secret."
         )));
@@ -138,10 +138,10 @@ fn proxy(spec: &InfraEnvSpec) -> Proxy {
     }
 }
 
-fn networks(world: &World) -> Result<Vec<StaticNetworkConfig>, Flaw> {
+fn networks(snapshot: &Snapshot) -> Result<Vec<StaticNetworkConfig>, Flaw> {
     let mut networks = Vec::new();
-    for config in &world.networks {
-        if network::chooses(&world.infra_env, config).map_err(Flaw::Input)? {
+    for config in &snapshot.networks {
+        if network::chooses(&snapshot.infra_env, config).map_err(Flaw::Input)? {
             networks.push(network::wire(config));
         }
     }
@@ -149,9 +149,9 @@ fn networks(world: &World) -> Result<Vec<StaticNetworkConfig>, Flaw> {
 }
 
 /// Certificates of the object, and of the mirrors it uses.
-fn trust_bundle(world: &World) -> String {
-    let own = world.infra_env.spec.additional_trust_bundle.trim();
-    let mirrors = world
+fn trust_bundle(snapshot: &Snapshot) -> String {
+    let own = snapshot.infra_env.spec.additional_trust_bundle.trim();
+    let mirrors = snapshot
         .mirrors
         .as_ref()
         .and_then(|map| map.value(data::CA_BUNDLE))
@@ -163,26 +163,29 @@ fn trust_bundle(world: &World) -> String {
         .join("\n")
 }
 
-fn with_ironic(world: &World, ignition: String) -> Result<String, Flaw> {
-    match &world.ironic {
+fn with_ironic(snapshot: &Snapshot, ignition: String) -> Result<String, Flaw> {
+    match &snapshot.ironic {
         IronicWish::NotWanted => Ok(ignition),
         IronicWish::Unknown => {
-            let before = world.row.as_ref().map(|row| &row.view.ignition_config_override);
+            let before = snapshot
+                .row
+                .as_ref()
+                .map(|row| &row.view.ignition_config_override);
             let kept = before.and_then(|before| ironic::carry_over(before, &ignition));
             Ok(kept.unwrap_or(ignition))
         }
-        IronicWish::Known(agent) => ironic::add_to(&ignition, agent, &world.infra_env)
+        IronicWish::Known(agent) => ironic::add_to(&ignition, agent, &snapshot.infra_env)
             .map_err(|why| Flaw::Input(format!("ignitionConfigOverride: {why}"))),
     }
 }
 
 /// The override of the object; mirrors are one more file in it.
-fn ignition(world: &World) -> Result<String, Flaw> {
-    let own = world.infra_env.spec.ignition_config_override.clone();
-    let Some(reference) = &world.infra_env.spec.mirror_registry_ref else {
+fn ignition(snapshot: &Snapshot) -> Result<String, Flaw> {
+    let own = snapshot.infra_env.spec.ignition_config_override.clone();
+    let Some(reference) = &snapshot.infra_env.spec.mirror_registry_ref else {
         return Ok(own);
     };
-    let Some(map) = &world.mirrors else {
+    let Some(map) = &snapshot.mirrors else {
         return Err(Flaw::Missing(format!(
             "There is no ConfigMap {}/{}.",
             reference.namespace, reference.name

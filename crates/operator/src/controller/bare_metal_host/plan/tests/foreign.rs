@@ -29,7 +29,7 @@ fn a_machine_that_runs_somebody_elses_system_is_left_as_it_is_and_that_is_said()
     ];
     for boot in [MetalBoot::LiveImage, MetalBoot::Converged] {
         for (host, expected) in &hosts {
-            let kept = settled(&world(boot, host.clone(), None));
+            let kept = settled(&snapshot(boot, host.clone(), None));
             assert_eq!(*kept.host, settled_metadata(host.clone()), "{boot:?}");
             let told = flaws(&plan(&kept));
             assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");

@@ -100,15 +100,15 @@ fn a_detached_machine_keeps_its_image_and_one_that_comes_back_is_not_detached_ag
     let mut held = deployed("provisioned");
     held.spec.custom_deploy = None;
     let held = annotated(held, &[(annotation::METAL3_DETACHED, OURS)]);
-    let world = settled(&converged(held, Some(agent("installed", "Done"))));
-    assert_eq!(method(&world), None);
+    let snapshot = settled(&converged(held, Some(agent("installed", "Done"))));
+    assert_eq!(method(&snapshot), None);
     for (boot, machine) in ways() {
         for state in STATES {
-            let world = super::world(boot, machine(state), Some(waiting()));
-            assert_eq!(world.way(), boot);
-            let world = settled(&world);
+            let snapshot = super::snapshot(boot, machine(state), Some(waiting()));
+            assert_eq!(snapshot.way(), boot);
+            let snapshot = settled(&snapshot);
             assert_eq!(
-                noted(&world, annotation::METAL3_DETACHED),
+                noted(&snapshot, annotation::METAL3_DETACHED),
                 None,
                 "{boot:?} {state}"
             );

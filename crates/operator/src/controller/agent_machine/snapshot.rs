@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub key: Key,
     pub machine: Arc<AgentMachine>,
     pub lineage: Lineage,
@@ -116,12 +116,12 @@ fn unnamed(bootstrap: &Bootstrap) -> Data {
     }
 }
 
-impl World {
+impl Snapshot {
     pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
         let Some(machine) = ctx.cache::<AgentMachine>().get(key) else {
             return Ok(None);
         };
-        let mut world = Self {
+        let mut snapshot = Self {
             key: key.clone(),
             lineage: ctx.lineage(&machine).await?,
             machine,
@@ -135,16 +135,16 @@ impl World {
             retry: ctx.retry,
             now: ctx.clock.now(),
         };
-        let leaves = world.is_leaving();
-        if !leaves && world.noted_agent().is_none() && world.lineage.deployment().is_some() {
-            world.source = Source::read(ctx, &key.namespace, &world.lineage).await?;
+        let leaves = snapshot.is_leaving();
+        if !leaves && snapshot.noted_agent().is_none() && snapshot.lineage.deployment().is_some() {
+            snapshot.source = Source::read(ctx, &key.namespace, &snapshot.lineage).await?;
         }
-        world.read_agent(ctx).await?;
+        snapshot.read_agent(ctx).await?;
         if !leaves {
-            world.read_data(ctx).await?;
-            world.read_candidates(ctx);
+            snapshot.read_data(ctx).await?;
+            snapshot.read_candidates(ctx);
         }
-        Ok(Some(world))
+        Ok(Some(snapshot))
     }
 
     async fn read_agent(&mut self, ctx: &Context) -> Result<(), Error> {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub key: Key,
     pub image: Arc<PreprovisioningImage>,
     /// The machine that boots it.
@@ -50,7 +50,7 @@ pub struct Network {
     pub missing_labels: BTreeMap<String, String>,
 }
 
-impl World {
+impl Snapshot {
     pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
         let Some(image) = ctx.cache::<PreprovisioningImage>().get(key) else {
             return Ok(None);
@@ -58,7 +58,7 @@ impl World {
         let host = ctx.cache::<BareMetalHost>().get(key);
         let named = image.labels().get(label::INFRA_ENV);
         let infra_env = named.and_then(|name| ctx.cache::<InfraEnv>().get(&Key::new(&key.namespace, name)));
-        let mut world = Self {
+        let mut snapshot = Self {
             key: key.clone(),
             agent: host
                 .as_deref()
@@ -75,14 +75,14 @@ impl World {
             now: ctx.clock.now(),
             image,
         };
-        if world.image.metadata.deletion_timestamp.is_none() {
-            world.read_infra_env(ctx).await?;
-            world.read_network(ctx).await?;
+        if snapshot.image.metadata.deletion_timestamp.is_none() {
+            snapshot.read_infra_env(ctx).await?;
+            snapshot.read_network(ctx).await?;
         }
-        if let Some(agent) = published::question(&world) {
-            world.told_by_hub = bare_metal_host::states_of(ctx, agent).await;
+        if let Some(agent) = published::question(&snapshot) {
+            snapshot.told_by_hub = bare_metal_host::states_of(ctx, agent).await;
         }
-        Ok(Some(world))
+        Ok(Some(snapshot))
     }
 
     async fn read_infra_env(&mut self, ctx: &Context) -> Result<(), Error> {

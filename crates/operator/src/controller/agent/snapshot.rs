@@ -27,7 +27,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub key: Key,
     /// Absent before the host has one.
     pub agent: Option<Arc<Agent>>,
@@ -112,11 +112,11 @@ pub const TOKEN: &str = "ignition-token";
 pub const HEADERS: &str = "ignition-headers";
 pub const FENCING: &str = "fencing";
 
-impl World {
+impl Snapshot {
     /// `None` when there is neither an object nor a host to make one for.
     pub async fn read(ctx: &Context, key: &Key, trouble: Option<Failure>) -> Result<Option<Self>, Error> {
         let agent = ctx.cache::<Agent>().get(key);
-        let mut world = Self {
+        let mut snapshot = Self {
             key: key.clone(),
             agent,
             infra_env: None,
@@ -144,20 +144,20 @@ impl World {
             retry: ctx.retry,
             now: ctx.clock.now(),
         };
-        if let Err(error) = world.read_rows(ctx).await {
-            world.away = Some(error.to_string());
+        if let Err(error) = snapshot.read_rows(ctx).await {
+            snapshot.away = Some(error.to_string());
         }
-        if world.agent.is_none() && world.row.is_none() && world.away.is_none() {
+        if snapshot.agent.is_none() && snapshot.row.is_none() && snapshot.away.is_none() {
             ctx.joining.leave(key);
             return Ok(None);
         }
-        world.read_infra_env(ctx);
-        world.read_claim(ctx).await?;
-        world.read_target(ctx).await?;
-        world.read_secrets(ctx).await?;
-        world.read_metal(ctx).await?;
-        world.read_spoke(ctx).await;
-        Ok(Some(world))
+        snapshot.read_infra_env(ctx);
+        snapshot.read_claim(ctx).await?;
+        snapshot.read_target(ctx).await?;
+        snapshot.read_secrets(ctx).await?;
+        snapshot.read_metal(ctx).await?;
+        snapshot.read_spoke(ctx).await;
+        Ok(Some(snapshot))
     }
 
     async fn read_metal(&mut self, ctx: &Context) -> Result<(), Error> {
@@ -253,7 +253,7 @@ impl World {
             let Some(cluster) = lineage.deployment().filter(|_| stays) else {
                 continue;
             };
-            if agent_machine::world::may_have(ctx, &machine, &lineage, &self.key).await? {
+            if agent_machine::snapshot::may_have(ctx, &machine, &lineage, &self.key).await? {
                 self.claim = Some(Claim {
                     machine: Key::of(&*machine),
                     cluster: cluster.clone(),

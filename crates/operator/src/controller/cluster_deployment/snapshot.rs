@@ -29,7 +29,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     /// Of the ClusterDeployment, also when there is none.
     pub key: Key,
     pub deployment: Option<Arc<ClusterDeployment>>,
@@ -164,7 +164,7 @@ const PROXY: &str = "proxy";
 const MANIFESTS: &str = "manifests";
 const POOL: &str = "worker-pool";
 
-impl World {
+impl Snapshot {
     /// One that names this cluster, or of a host that the hub has in it, as it was seen.
     pub fn agent(&self, key: &Key) -> Option<&Agent> {
         let own = self.agents.iter().map(|(agent, _)| agent);
@@ -197,7 +197,7 @@ impl World {
             (None, _) if is_stray => None,
             (None, install) => install.as_ref().and_then(|install| noted_id(install)),
         };
-        let mut world = Self {
+        let mut snapshot = Self {
             rival: deployment
                 .as_ref()
                 .and_then(|deployment| ctx.rival_deployment(deployment)),
@@ -222,13 +222,13 @@ impl World {
             setback,
             now: ctx.clock.now(),
         };
-        world.read_kube(ctx).await?;
-        if let Err(error) = world.read_hub(ctx).await {
-            world.blind = Some(error.to_string());
+        snapshot.read_kube(ctx).await?;
+        if let Err(error) = snapshot.read_hub(ctx).await {
+            snapshot.blind = Some(error.to_string());
         }
-        world.read_kept(ctx).await?;
-        world.read_pool(ctx).await;
-        Ok(Some(world))
+        snapshot.read_kept(ctx).await?;
+        snapshot.read_pool(ctx).await;
+        Ok(Some(snapshot))
     }
 
     async fn read_kube(&mut self, ctx: &Context) -> Result<(), Error> {

@@ -1,6 +1,6 @@
-//! The form of a controller: look at the world, plan without touching it, apply the plan, look again.
+//! The form of a controller: look at the snapshot, plan without touching it, apply the plan, look again.
 //!
-//! A look that plans nothing is the end, so a second look at an unchanged world cannot write.
+//! A look that plans nothing is the end, so a second look at an unchanged snapshot cannot write.
 
 use super::{Context, Next};
 use crate::error::Error;
@@ -32,7 +32,7 @@ impl<Step> Plan<Step> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Then {
     /// The steps change what the next ones depend on.
-    Look,
+    Again,
     #[default]
     Rest,
     After(Duration),
@@ -42,7 +42,7 @@ impl Then {
     /// Whatever comes first.
     pub fn or(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Look, _) | (_, Self::Look) => Self::Look,
+            (Self::Again, _) | (_, Self::Again) => Self::Again,
             (Self::Rest, then) | (then, Self::Rest) => then,
             (Self::After(one), Self::After(two)) => Self::After(one.min(two)),
         }
@@ -50,7 +50,7 @@ impl Then {
 }
 
 /// Everything a controller looks at before it decides about one object.
-pub trait World: Sized + Send + Sync {
+pub trait Reconcile: Sized + Send + Sync {
     /// Where it stands, such as the key of the object.
     type Place: Display + Sync;
     type Step: Send + Sync;
@@ -58,9 +58,9 @@ pub trait World: Sized + Send + Sync {
     type Trouble: Send;
 
     /// The object in a sentence, with its article.
-    const WORD: &'static str;
+    const OBJECT: &'static str;
     /// Whoever needs more looks than this in a row goes round in circles.
-    const LOOKS: usize;
+    const MOST_ROUNDS: usize;
 
     /// `None` when there is nothing to decide about.
     fn read(
@@ -94,26 +94,26 @@ pub fn logged<T>(
 }
 
 /// Looks until there is nothing more to do.
-pub async fn settle<W: World>(ctx: &Context, place: &W::Place) -> Result<Next, Error> {
+pub async fn run<S: Reconcile>(ctx: &Context, place: &S::Place) -> Result<Next, Error> {
     let mut trouble = None;
-    for _ in 0..W::LOOKS {
-        let Some(world) = W::read(ctx, place, trouble.take()).await? else {
+    for _ in 0..S::MOST_ROUNDS {
+        let Some(snapshot) = S::read(ctx, place, trouble.take()).await? else {
             return Ok(Next::Rest);
         };
-        let plan = world.plan();
+        let plan = snapshot.plan();
         for step in &plan.steps {
-            if let Err(cause) = world.apply(ctx, step).await? {
-                // What was not done is part of the world at the next look; the rest of this plan is void.
+            if let Err(cause) = snapshot.apply(ctx, step).await? {
+                // What was not done is part of the snapshot at the next look; the rest of this plan is void.
                 trouble = Some(cause);
                 break;
             }
         }
         match (plan.then, &trouble) {
-            (Then::Look, _) | (_, Some(_)) => {}
+            (Then::Again, _) | (_, Some(_)) => {}
             (Then::Rest, None) => return Ok(Next::Rest),
             (Then::After(delay), None) => return Ok(Next::After(delay)),
         }
     }
-    tracing::warn!(key = %place, "{} does not come to rest", W::WORD);
+    tracing::warn!(key = %place, "{} does not come to rest", S::OBJECT);
     Ok(Next::After(ctx.retry))
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub key: Key,
     pub cluster: Arc<AgentCluster>,
     /// The Cluster that owns it.
@@ -34,12 +34,12 @@ pub struct World {
     pub now: Timestamp,
 }
 
-impl World {
+impl Snapshot {
     pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
         let Some(cluster) = ctx.cache::<AgentCluster>().get(key) else {
             return Ok(None);
         };
-        let mut world = Self {
+        let mut snapshot = Self {
             key: key.clone(),
             owner: None,
             control_plane: Plane::Absent,
@@ -52,16 +52,16 @@ impl World {
             now: ctx.clock.now(),
             cluster,
         };
-        if let Some(owner) = capi::owner(&*world.cluster, capi::CLUSTER) {
+        if let Some(owner) = capi::owner(&*snapshot.cluster, capi::CLUSTER) {
             let owner = Key::new(&key.namespace, &owner.name);
-            world.owner = ctx.cache::<capi::Cluster>().find(&owner).await?;
+            snapshot.owner = ctx.cache::<capi::Cluster>().find(&owner).await?;
         }
-        world.read_deployment(ctx).await?;
-        if world.deployment.is_none() {
-            world.read_control_plane(ctx).await?;
+        snapshot.read_deployment(ctx).await?;
+        if snapshot.deployment.is_none() {
+            snapshot.read_control_plane(ctx).await?;
         }
-        world.read_secrets(ctx).await?;
-        Ok(Some(world))
+        snapshot.read_secrets(ctx).await?;
+        Ok(Some(snapshot))
     }
 
     async fn read_deployment(&mut self, ctx: &Context) -> Result<(), Error> {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub key: Key,
     pub host: Arc<BareMetalHost>,
     /// The newest of those with the interface that the machine boots from.
@@ -67,7 +67,7 @@ pub struct Tenant {
     pub install: Option<Arc<AgentClusterInstall>>,
 }
 
-impl World {
+impl Snapshot {
     pub async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
         let Some(host) = ctx.cache::<BareMetalHost>().get(key) else {
             return Ok(None);
@@ -75,7 +75,7 @@ impl World {
         let infra_env = host.labels().get(label::INFRA_ENV);
         let infra_env =
             infra_env.and_then(|name| ctx.cache::<InfraEnv>().get(&Key::new(&key.namespace, name)));
-        let mut world = Self {
+        let mut snapshot = Self {
             key: key.clone(),
             agent: agent_of(ctx, &host),
             host,
@@ -96,14 +96,14 @@ impl World {
             retry: ctx.retry,
             now: ctx.clock.now(),
         };
-        world.read_cluster(ctx).await?;
-        world.read_tenant(ctx).await?;
-        world.read_secrets(ctx).await?;
-        world.read_spoke(ctx).await;
-        if let Some(agent) = boot::question(&world) {
-            world.told_by_hub = states_of(ctx, agent).await;
+        snapshot.read_cluster(ctx).await?;
+        snapshot.read_tenant(ctx).await?;
+        snapshot.read_secrets(ctx).await?;
+        snapshot.read_spoke(ctx).await;
+        if let Some(agent) = boot::question(&snapshot) {
+            snapshot.told_by_hub = states_of(ctx, agent).await;
         }
-        Ok(Some(world))
+        Ok(Some(snapshot))
     }
 
     async fn read_tenant(&mut self, ctx: &Context) -> Result<(), Error> {

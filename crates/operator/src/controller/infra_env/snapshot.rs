@@ -23,7 +23,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub infra_env: Arc<InfraEnv>,
     /// The hub's id.
     pub id: Uuid,
@@ -130,7 +130,7 @@ pub enum IronicWish {
     Known(Ironic),
 }
 
-impl World {
+impl Snapshot {
     /// `None` when the object is gone or has no id.
     pub async fn read(ctx: &Context, key: &Key, trouble: Option<Trouble>) -> Result<Option<Self>, Error> {
         let Some(infra_env) = ctx.cache::<InfraEnv>().get(key) else {
@@ -139,7 +139,7 @@ impl World {
         let Some(id) = keys::hub_id(&*infra_env, annotation::INFRA_ENV_ID) else {
             return Ok(None);
         };
-        let mut world = Self {
+        let mut snapshot = Self {
             id,
             rival: ctx.rival_infra_env(&infra_env),
             cluster: Cluster::NotWanted,
@@ -160,12 +160,12 @@ impl World {
             now: ctx.clock.now(),
             infra_env,
         };
-        let deployment = world.read_kube(ctx).await?;
-        if let Err(error) = world.read_hub(ctx, deployment.as_deref()).await {
-            world.trouble.get_or_insert(error.into());
+        let deployment = snapshot.read_kube(ctx).await?;
+        if let Err(error) = snapshot.read_hub(ctx, deployment.as_deref()).await {
+            snapshot.trouble.get_or_insert(error.into());
         }
-        world.told = world.was_told(ctx);
-        Ok(Some(world))
+        snapshot.told = snapshot.was_told(ctx);
+        Ok(Some(snapshot))
     }
 
     /// Gives back the ClusterDeployment that `clusterRef` names.
