@@ -4,13 +4,13 @@ use super::clock::Clock;
 use super::copies::HostCopies;
 use super::event::Recorder;
 use super::joining::Joining;
+use super::last_clusters::LastClusters;
 use super::lineage::Planes;
 use super::metrics::Metrics;
 use super::provider::Providers;
 use super::registry::{Caches, HubHooks, Queues};
-use super::seen::Seen;
+use super::sent::SentValues;
 use super::spoke::Spokes;
-use super::told::Told;
 use crate::key::Key;
 use crate::options::MetalBoot;
 use muster_contract::HubClient;
@@ -27,8 +27,8 @@ pub struct Context {
     pub hooks: HubHooks,
     pub recorder: Recorder,
     pub metrics: Metrics,
-    pub told: Told,
-    pub seen: Seen,
+    pub sent: SentValues,
+    pub last_clusters: LastClusters,
     /// Clients of clusters that were installed.
     pub spokes: Spokes,
     /// Those that hosts are joining.
@@ -54,7 +54,7 @@ pub struct Context {
 impl Context {
     /// Everything is looked at, and the hub is told again what it does not show.
     pub fn start_over(&self) {
-        self.told.forget_all();
+        self.sent.forget_all();
         for hook in &self.hooks.start_over {
             hook(self);
         }

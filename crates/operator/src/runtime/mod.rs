@@ -8,6 +8,7 @@ pub mod event;
 pub mod feed;
 pub mod foreign;
 pub mod joining;
+pub mod last_clusters;
 pub mod lease;
 pub mod lineage;
 pub mod listener;
@@ -20,9 +21,8 @@ pub mod queue;
 pub mod reconciler;
 pub mod registry;
 pub mod secret;
-pub mod seen;
+pub mod sent;
 pub mod spoke;
-pub mod told;
 pub mod trust;
 pub mod work;
 

@@ -144,7 +144,7 @@ async fn ask(ctx: &Context, snapshot: &Snapshot, call: &Call) -> Result<(), Clie
             hub.report_host_progress(infra_env, host, &body).await
         }
         Call::Delete(infra_env) => {
-            ctx.told.forget(host);
+            ctx.sent.forget(host);
             gone(hub.delete_host(*infra_env, host).await)
         }
     }
@@ -153,17 +153,17 @@ async fn ask(ctx: &Context, snapshot: &Snapshot, call: &Call) -> Result<(), Clie
 /// The hub does not show these again.
 fn remember(ctx: &Context, snapshot: &Snapshot, host: Uuid, change: &muster_contract::v2::host::UpdateHost) {
     if let Some(token) = &change.ignition_endpoint_token {
-        ctx.told.remember(host, snapshot::TOKEN, &token.0);
+        ctx.sent.remember(host, snapshot::TOKEN, &token.0);
     }
     if let (Some(_), Some(agent)) = (&change.ignition_endpoint_http_headers, &snapshot.agent) {
-        ctx.told.remember(
+        ctx.sent.remember(
             host,
             snapshot::HEADERS,
             &plan::settings::headers_text(&agent.spec),
         );
     }
     if let (Some(_), Some(found)) = (&change.fencing_credentials, &snapshot.fencing) {
-        ctx.told
+        ctx.sent
             .remember(host, snapshot::FENCING, &plan::settings::fencing_text(found));
     }
 }

@@ -107,7 +107,7 @@ pub enum Target {
     },
 }
 
-/// What is remembered in `Told`.
+/// What is remembered in `SentValues`.
 pub const TOKEN: &str = "ignition-token";
 pub const HEADERS: &str = "ignition-headers";
 pub const FENCING: &str = "fencing";
@@ -314,15 +314,15 @@ impl Snapshot {
                 .token
                 .as_ref()
                 .and_then(|found| found.value(data::IGNITION_TOKEN));
-            self.token_is_known = value.is_some_and(|value| ctx.told.knows(id, TOKEN, value));
+            self.token_is_known = value.is_some_and(|value| ctx.sent.knows(id, TOKEN, value));
         }
         let headers = super::plan::settings::headers_text(&agent.spec);
-        self.headers_are_known = ctx.told.knows(id, HEADERS, &headers);
+        self.headers_are_known = ctx.sent.knows(id, HEADERS, &headers);
         if !agent.spec.fencing_credentials_secret_ref.is_empty() {
             let key = Key::new(&self.key.namespace, &agent.spec.fencing_credentials_secret_ref);
             self.fencing = ctx.secret(&key).await?;
             let text = self.fencing.as_ref().map(super::plan::settings::fencing_text);
-            self.fencing_is_known = text.is_some_and(|text| ctx.told.knows(id, FENCING, &text));
+            self.fencing_is_known = text.is_some_and(|text| ctx.sent.knows(id, FENCING, &text));
         }
         Ok(())
     }

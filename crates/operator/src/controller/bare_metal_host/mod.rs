@@ -131,7 +131,7 @@ async fn put_secret(ctx: &Context, wish: &plan::FencingSecret) -> Result<(), Err
     ctx.create(WRITER, &secret).await.map(drop)
 }
 
-/// What people are told of, by its name in `Told` and the reason of the Event.
+/// What people are told of, by its name in `SentValues` and the reason of the Event.
 type Matter = (&'static str, &'static str);
 
 /// A BareMetalHost asks for something that cannot be done.
@@ -145,11 +145,11 @@ async fn tell(ctx: &Context, snapshot: &Snapshot, (what, reason): Matter, texts:
     let Some(id) = snapshot.host.uid().and_then(|uid| uid.parse().ok()) else {
         return;
     };
-    if ctx.told.knows(id, what, &text) {
+    if ctx.sent.knows(id, what, &text) {
         return;
     }
     tracing::warn!(key = %snapshot.key, reason, %text, "a BareMetalHost cannot be served as it should");
-    ctx.told.remember(id, what, &text);
+    ctx.sent.remember(id, what, &text);
     let news = News {
         warning: true,
         reason: reason.into(),

@@ -139,7 +139,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
                 delete(&ctx.cache::<Agent>().api(&key.namespace), agent, seen).await?;
             }
         }
-        Step::ManifestsAreDone => snapshot.told_manifests(ctx),
+        Step::ManifestsAreDone => snapshot.remember_manifests(ctx),
         Step::PausePool(pause) => {
             if let Err(why) = pause_pool(ctx, &snapshot.key, *pause).await {
                 tracing::warn!(key = %snapshot.key, pause, %why, "the cluster's pool of workers stays as it is");
@@ -182,13 +182,13 @@ async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Setb
     match step {
         Step::Create(wish) => {
             // What was told to one that is gone is not known to this one: neither its manifests nor its secrets.
-            ctx.told.forget(id);
+            ctx.sent.forget(id);
             settings("create cluster", hub.put_cluster(id, wish).await.map(drop))?;
-            snapshot.told_pull_secret(ctx, &wish.pull_secret);
-            snapshot.told_proxy(ctx);
+            snapshot.remember_pull_secret(ctx, &wish.pull_secret);
+            snapshot.remember_proxy(ctx);
         }
         Step::Import(wish) => {
-            ctx.told.forget(id);
+            ctx.sent.forget(id);
             let done = hub.put_imported_cluster(id, wish).await;
             settings("import cluster", done.map(drop))?;
         }
@@ -196,9 +196,9 @@ async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Setb
             settings("update cluster", hub.update_cluster(id, wish).await.map(drop))?;
             wish.pull_secret
                 .iter()
-                .for_each(|secret| snapshot.told_pull_secret(ctx, secret));
+                .for_each(|secret| snapshot.remember_pull_secret(ctx, secret));
             if wish.http_proxy.is_some() || wish.https_proxy.is_some() {
-                snapshot.told_proxy(ctx);
+                snapshot.remember_proxy(ctx);
             }
         }
         Step::Override(text) => {
@@ -237,7 +237,7 @@ async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Setb
         Step::AddHosts => verb("allow adding hosts", hub.allow_add_hosts(id).await.map(drop))?,
         Step::Cancel => verb("cancel installation", hub.cancel_cluster(id).await.map(drop))?,
         Step::DeleteCluster => {
-            ctx.told.forget(id);
+            ctx.sent.forget(id);
             verb("delete cluster", gone(hub.delete_cluster(id).await))?;
         }
         Step::PatchDeployment(_)

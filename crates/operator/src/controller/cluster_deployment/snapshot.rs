@@ -158,7 +158,7 @@ fn secret_proxy_of(install: &AgentClusterInstall) -> Option<String> {
     secret_proxy(&proxy.http_proxy, &proxy.https_proxy)
 }
 
-/// What is remembered in `Told`.
+/// What is remembered in `SentValues`.
 const PULL_SECRET: &str = "pull-secret";
 const PROXY: &str = "proxy";
 const MANIFESTS: &str = "manifests";
@@ -245,11 +245,11 @@ impl Snapshot {
                 .pull_secret
                 .as_ref()
                 .and_then(|secret| secret.value(data::PULL_SECRET));
-            let known = |value, id| ctx.told.knows(id, PULL_SECRET, value);
+            let known = |value, id| ctx.sent.knows(id, PULL_SECRET, value);
             self.pull_secret_is_known = value.zip(self.id).is_some_and(|(value, id)| known(value, id));
         }
         let proxy = secret_proxy_of(install);
-        let known = |(value, id): (&String, _)| ctx.told.knows(id, PROXY, value);
+        let known = |(value, id): (&String, _)| ctx.sent.knows(id, PROXY, value);
         self.proxy_is_known = proxy.is_none() || proxy.as_ref().zip(self.id).is_some_and(known);
         let spec = &install.spec;
         if let Some(reference) = &spec.image_set_ref {
@@ -284,7 +284,7 @@ impl Snapshot {
             return Ok(());
         };
         let hosts = ctx.hub.cluster_hosts(id, &ClusterHostsQuery::default()).await?;
-        ctx.seen
+        ctx.last_clusters
             .note(id, hosts.iter().map(|host| (host.infra_env_id, host.id)));
         let tied = match self.is_leaving() {
             true => tied(ctx, &hosts).await?,
@@ -363,9 +363,9 @@ impl Snapshot {
         let Some(id) = self.id else { return };
         let Some(wanted) = pool::wanted(self) else {
             // Whoever joins next finds it as others left it.
-            return ctx.told.forget_one(id, POOL);
+            return ctx.sent.forget_one(id, POOL);
         };
-        let known = ctx.told.knows(id, POOL, &wanted.to_string());
+        let known = ctx.sent.knows(id, POOL, &wanted.to_string());
         // A note that is left over wants to be sure.
         let noted = self.install.as_deref().is_some_and(pool::is_noted);
         if known && (wanted || !noted) {
@@ -376,7 +376,7 @@ impl Snapshot {
             tracing::info!(key = %self.key, %why, "the cluster's pool of workers cannot be asked");
         }
         if pool == (Pool::Found { paused: wanted }) {
-            ctx.told.remember(id, POOL, &wanted.to_string());
+            ctx.sent.remember(id, POOL, &wanted.to_string());
         }
         self.pool = pool;
     }
@@ -405,31 +405,31 @@ impl Snapshot {
     }
 
     /// The hub has this pull secret from now on.
-    pub fn told_pull_secret(&self, ctx: &Context, secret: &Secret) {
+    pub fn remember_pull_secret(&self, ctx: &Context, secret: &Secret) {
         if let Some(id) = self.id {
-            ctx.told.remember(id, PULL_SECRET, &secret.0);
+            ctx.sent.remember(id, PULL_SECRET, &secret.0);
         }
     }
 
     /// The hub has the proxies as they are wanted.
-    pub fn told_proxy(&self, ctx: &Context) {
+    pub fn remember_proxy(&self, ctx: &Context) {
         let proxy = self.install.as_ref().and_then(|install| secret_proxy_of(install));
         if let Some((id, proxy)) = self.id.zip(proxy) {
-            ctx.told.remember(id, PROXY, &proxy);
+            ctx.sent.remember(id, PROXY, &proxy);
         }
     }
 
     /// The hub has the manifests as they are wanted.
-    pub fn told_manifests(&self, ctx: &Context) {
+    pub fn remember_manifests(&self, ctx: &Context) {
         if let Some(id) = self.id {
-            ctx.told
+            ctx.sent
                 .remember(id, MANIFESTS, &manifest::fingerprint(&self.config_maps));
         }
     }
 
     fn manifests_are_known(&self, ctx: &Context) -> bool {
         let known = |id| {
-            ctx.told
+            ctx.sent
                 .knows(id, MANIFESTS, &manifest::fingerprint(&self.config_maps))
         };
         self.id.is_some_and(known)

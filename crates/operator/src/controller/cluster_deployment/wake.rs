@@ -130,7 +130,7 @@ fn by_hub(ctx: &Context, change: &HubChange) {
 fn by_host(ctx: &Context, change: &HubChange) {
     let host = (change.infra_env_id.unwrap_or_default(), change.id);
     let now = change.cluster_id.filter(|_| change.op == ChangeOp::Put);
-    let left = ctx.seen.moved(host, now);
+    let left = ctx.last_clusters.moved(host, now);
     change
         .cluster_id
         .iter()

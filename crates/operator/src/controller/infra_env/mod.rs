@@ -64,7 +64,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
         Step::Tell(news) => ctx.recorder.tell(&*snapshot.infra_env, news).await,
         Step::Create(wish) => {
             // What was told to one that is gone is not known to this one.
-            ctx.told.forget(snapshot.id);
+            ctx.sent.forget(snapshot.id);
             let done = reconciler::logged(
                 &key,
                 "create InfraEnv",
@@ -108,7 +108,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
             return Ok(reconciler::logged(&key, "delete host", done).map_err(Trouble::from));
         }
         Step::DeleteInfraEnv => {
-            ctx.told.forget(snapshot.id);
+            ctx.sent.forget(snapshot.id);
             let done = gone(ctx.hub.delete_infra_env(snapshot.id).await);
             ctx.hosts.forget_infra_env(snapshot.id);
             return Ok(reconciler::logged(&key, "delete InfraEnv", done).map_err(Trouble::from));

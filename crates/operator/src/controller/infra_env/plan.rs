@@ -6,7 +6,7 @@ mod status;
 mod tests;
 mod wish;
 
-use super::snapshot::{Cluster, IronicWish, Member, Snapshot, Told};
+use super::snapshot::{Cluster, IronicWish, Member, SentValues, Snapshot};
 use crate::crd::infra_env::reason;
 use crate::crd::keys::{self, annotation, finalizer};
 use crate::error::Trouble;

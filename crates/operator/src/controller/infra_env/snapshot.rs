@@ -33,7 +33,7 @@ pub struct Snapshot {
     /// Whether somebody tells when the ClusterDeployment that is named comes or changes.
     pub is_cluster_watched: bool,
     pub pull_secret: Option<Found>,
-    pub told: Told,
+    pub told: SentValues,
     /// What `mirrorRegistryRef` names.
     pub mirrors: Option<Found>,
     pub ironic: IronicWish,
@@ -93,7 +93,7 @@ impl Row {
 
 /// What the hub was told before, of that which it does not show, or shows in other words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct SentValues {
     pub pull_secret: bool,
     pub version: bool,
     /// Also when it has no password, and is shown as it is.
@@ -145,7 +145,7 @@ impl Snapshot {
             cluster: Cluster::NotWanted,
             is_cluster_watched: true,
             pull_secret: None,
-            told: Told::default(),
+            told: SentValues::default(),
             mirrors: None,
             ironic: IronicWish::NotWanted,
             networks: ctx
@@ -291,14 +291,14 @@ impl Snapshot {
         }
     }
 
-    fn was_told(&self, ctx: &Context) -> Told {
+    fn was_told(&self, ctx: &Context) -> SentValues {
         let pull_secret = self
             .pull_secret
             .as_ref()
             .and_then(|secret| secret.value(keys::data::PULL_SECRET));
         let knows =
-            |what, value: Option<&str>| value.is_none_or(|value| ctx.told.knows(self.id, what, value));
-        Told {
+            |what, value: Option<&str>| value.is_none_or(|value| ctx.sent.knows(self.id, what, value));
+        SentValues {
             pull_secret: knows(PULL_SECRET, pull_secret),
             version: knows(VERSION, self.version()),
             proxy: knows(PROXY, self.secret_proxy().as_deref()),
@@ -322,13 +322,13 @@ impl Snapshot {
         proxy
             .and_then(|_| self.secret_proxy())
             .iter()
-            .for_each(|proxy| ctx.told.remember(self.id, PROXY, proxy));
+            .for_each(|proxy| ctx.sent.remember(self.id, PROXY, proxy));
         pull_secret
             .iter()
-            .for_each(|secret| ctx.told.remember(self.id, PULL_SECRET, &secret.0));
+            .for_each(|secret| ctx.sent.remember(self.id, PULL_SECRET, &secret.0));
         version
             .iter()
-            .for_each(|version| ctx.told.remember(self.id, VERSION, version));
+            .for_each(|version| ctx.sent.remember(self.id, VERSION, version));
     }
 }
 

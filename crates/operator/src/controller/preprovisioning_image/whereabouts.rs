@@ -85,9 +85,9 @@ fn to_be_watched(config: &Found) -> BTreeMap<String, String> {
 }
 
 /// What there is, or what may not be looked at.
-type Seen<T> = Result<Option<T>, String>;
+type LastClusters<T> = Result<Option<T>, String>;
 
-fn split<T>(seen: Seen<T>) -> (Option<T>, Option<String>) {
+fn split<T>(seen: LastClusters<T>) -> (Option<T>, Option<String>) {
     match seen {
         Ok(found) => (found, None),
         Err(hidden) => (None, Some(hidden)),
@@ -95,7 +95,7 @@ fn split<T>(seen: Seen<T>) -> (Option<T>, Option<String>) {
 }
 
 /// A right that is missing is no failure that goes by: people are told of it.
-fn seen<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<Seen<T>, Error> {
+fn seen<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<LastClusters<T>, Error> {
     let is_refused = |error: &Error| {
         let Error::Kube(error) = error else { return false };
         matches!(&**error, kube::Error::Api(status) if status.code == 403)
@@ -108,7 +108,7 @@ fn seen<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<Seen<T>, Err
     }
 }
 
-async fn addresses(ctx: &Context) -> Result<Seen<Vec<IpAddr>>, Error> {
+async fn addresses(ctx: &Context) -> Result<LastClusters<Vec<IpAddr>>, Error> {
     let kind = GroupVersionKind::gvk("metal3.io", "v1alpha1", "Provisioning");
     let all: Api<DynamicObject> = Api::all_with(ctx.kube.clone(), &ApiResource::from_gvk(&kind));
     let answer = all.get_opt(PROVISIONING).await.map_err(Error::from);

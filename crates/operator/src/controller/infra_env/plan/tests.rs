@@ -38,7 +38,7 @@ fn snapshot() -> Snapshot {
         cluster: Cluster::NotWanted,
         is_cluster_watched: true,
         pull_secret: Some(found(keys::data::PULL_SECRET, "{}")),
-        told: Told::default(),
+        told: SentValues::default(),
         mirrors: None,
         ironic: IronicWish::NotWanted,
         networks: Vec::new(),
@@ -81,7 +81,7 @@ impl Snapshot {
     fn carry_out(&mut self, step: Step) {
         match step {
             Step::Create(wish) => {
-                self.told = Told {
+                self.sent = SentValues {
                     pull_secret: true,
                     version: true,
                     proxy: true,
@@ -90,10 +90,10 @@ impl Snapshot {
             }
             Step::Update(update) => {
                 let view = &mut self.row.as_mut().unwrap().view;
-                self.told.pull_secret |= update.pull_secret.is_some();
-                self.told.version |= update.openshift_version.is_some();
+                self.sent.pull_secret |= update.pull_secret.is_some();
+                self.sent.version |= update.openshift_version.is_some();
                 if let Some(proxy) = update.proxy {
-                    self.told.proxy = true;
+                    self.sent.proxy = true;
                     view.proxy = Some(proxy);
                 }
                 if let Some(networks) = update.static_network_config {

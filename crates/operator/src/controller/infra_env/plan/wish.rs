@@ -1,6 +1,6 @@
 //! What the hub is to have, and what that changes about what it has.
 
-use super::{Cluster, Flaw, IronicWish, Snapshot, Told, network};
+use super::{Cluster, Flaw, IronicWish, SentValues, Snapshot, network};
 use crate::controller::infra_env::secret_proxy;
 use crate::controller::preprovisioning_image::ironic;
 use crate::crd::infra_env::InfraEnvSpec;
@@ -234,7 +234,7 @@ fn add_file(config: &mut Value, path: &str, content: &str) -> Option<()> {
 }
 
 /// What is to be changed about the hub's InfraEnv; nothing when it is as wanted.
-pub fn difference(now: &InfraEnvView, wish: &CreateInfraEnv, told: Told) -> Option<UpdateInfraEnv> {
+pub fn difference(now: &InfraEnvView, wish: &CreateInfraEnv, told: SentValues) -> Option<UpdateInfraEnv> {
     let text = |now: &str, wish: &Option<String>| wish.clone().filter(|wish| wish != now);
     let some = |wish: &Option<String>| wish.clone().filter(|wish| !wish.is_empty());
     let image_type = wish.image_type.filter(|wish| wish.word() != now.r#type);
