@@ -54,7 +54,7 @@ impl From<kube::Error> for Error {
 
 /// What the hub says to a request that it does not carry out, as conditions tell it: three classes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum Refusal {
     /// The hub is not there or not well: try again.
     Internal(String),
     /// It does not go together with the state of things: try again after a while.
@@ -63,7 +63,7 @@ pub enum Trouble {
     Input(String),
 }
 
-impl Trouble {
+impl Refusal {
     pub fn text(&self) -> &str {
         match self {
             Self::Internal(text) | Self::Conflict(text) | Self::Input(text) => text,
@@ -81,7 +81,7 @@ impl Trouble {
     }
 }
 
-impl From<ClientError> for Trouble {
+impl From<ClientError> for Refusal {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Unreachable(_) | ClientError::Server(_) | ClientError::Decode(_) => {

@@ -55,7 +55,7 @@ pub trait Reconcile: Sized + Send + Sync {
     type Place: Display + Sync;
     type Step: Send + Sync;
     /// Why a step was not carried out, as far as the next look has to know it.
-    type Trouble: Send;
+    type Failure: Send;
 
     /// The object in a sentence, with its article.
     const OBJECT: &'static str;
@@ -66,7 +66,7 @@ pub trait Reconcile: Sized + Send + Sync {
     fn read(
         ctx: &Context,
         place: &Self::Place,
-        trouble: Option<Self::Trouble>,
+        failure: Option<Self::Failure>,
     ) -> impl Future<Output = Result<Option<Self>, Error>> + Send;
 
     /// Pure.
@@ -77,7 +77,7 @@ pub trait Reconcile: Sized + Send + Sync {
         &self,
         ctx: &Context,
         step: &Self::Step,
-    ) -> impl Future<Output = Result<Result<(), Self::Trouble>, Error>> + Send;
+    ) -> impl Future<Output = Result<Result<(), Self::Failure>, Error>> + Send;
 }
 
 /// Writes down what the hub was asked to do, and gives the answer back. By its name only: requests carry secrets.
@@ -95,20 +95,20 @@ pub fn logged<T>(
 
 /// Looks until there is nothing more to do.
 pub async fn run<S: Reconcile>(ctx: &Context, place: &S::Place) -> Result<Next, Error> {
-    let mut trouble = None;
+    let mut failure = None;
     for _ in 0..S::MOST_ROUNDS {
-        let Some(snapshot) = S::read(ctx, place, trouble.take()).await? else {
+        let Some(snapshot) = S::read(ctx, place, failure.take()).await? else {
             return Ok(Next::Rest);
         };
         let plan = snapshot.plan();
         for step in &plan.steps {
             if let Err(cause) = snapshot.apply(ctx, step).await? {
                 // What was not done is part of the snapshot at the next look; the rest of this plan is void.
-                trouble = Some(cause);
+                failure = Some(cause);
                 break;
             }
         }
-        match (plan.then, &trouble) {
+        match (plan.then, &failure) {
             (Then::Again, _) | (_, Some(_)) => {}
             (Then::Rest, None) => return Ok(Next::Rest),
             (Then::After(delay), None) => return Ok(Next::After(delay)),

@@ -39,14 +39,14 @@ const WRITER: Writer = Writer("muster-agent-controller");
 impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
-    type Trouble = Failure;
+    type Failure = Failure;
 
     const OBJECT: &'static str = "an Agent";
     /// A fresh Agent of a host that is lent at once needs six.
     const MOST_ROUNDS: usize = 12;
 
-    async fn read(ctx: &Context, key: &Key, trouble: Option<Failure>) -> Result<Option<Self>, Error> {
-        Self::read(ctx, key, trouble).await
+    async fn read(ctx: &Context, key: &Key, failure: Option<Failure>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, key, failure).await
     }
 
     fn plan(&self) -> Plan {

@@ -24,7 +24,7 @@ pub use csr::Wants;
 use super::snapshot::{Failure, Snapshot};
 use crate::crd::keys::label;
 use crate::crd::{Agent, AgentMachine};
-use crate::error::Trouble;
+use crate::error::Refusal;
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::reconciler::{self, Then};
@@ -124,8 +124,8 @@ impl Sync {
     /// As it follows from what became of a step.
     fn after(failure: &Failure) -> Self {
         match failure {
-            Failure::Hub(Trouble::Input(text)) => Self::Input(text.clone()),
-            Failure::Hub(Trouble::Internal(text) | Trouble::Conflict(text)) | Failure::Spoke(text) => {
+            Failure::Hub(Refusal::Input(text)) => Self::Input(text.clone()),
+            Failure::Hub(Refusal::Internal(text) | Refusal::Conflict(text)) | Failure::Spoke(text) => {
                 Self::Backend(text.clone())
             }
         }
@@ -207,7 +207,7 @@ fn keep(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Plan {
         Lending::Bind(to) => {
             // The hub judges the host by what it has, so it gets that first.
             let (given, more) = give(snapshot, agent, row, &mut steps);
-            if !asks_hub(&steps) && !matches!(snapshot.trouble, Some(Failure::Hub(_))) {
+            if !asks_hub(&steps) && !matches!(snapshot.failure, Some(Failure::Hub(_))) {
                 steps.push(Step::Hub(Call::Bind(to)));
             }
             (given, more)
@@ -218,7 +218,7 @@ fn keep(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Plan {
             let (given, more) = give(snapshot, agent, row, &mut steps);
             match given {
                 Sync::Done | Sync::Moving => (waits, more),
-                Sync::Backend(_) if snapshot.trouble.is_none() => (waits, more),
+                Sync::Backend(_) if snapshot.failure.is_none() => (waits, more),
                 Sync::Backend(_) | Sync::Input(_) => (given, more),
             }
         }
@@ -240,14 +240,14 @@ fn asks_hub(steps: &[Step]) -> bool {
 fn give(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, steps: &mut Vec<Step>) -> (Sync, Then) {
     let settings = settings::settings(snapshot, agent, row);
     steps.extend(settings.labels);
-    let failed = snapshot.trouble.as_ref().map(Sync::after);
+    let failed = snapshot.failure.as_ref().map(Sync::after);
     let retry = failed.as_ref().map_or(Then::Rest, |failed| failed.then(snapshot));
     let sync = match (settings.calls, failed) {
         (Err(mistake @ Sync::Input(_)), _) => mistake,
         (Err(_), Some(failed)) => failed,
         (Err(missing), None) => missing,
         (Ok(calls), failed) => {
-            let was_refused = matches!(snapshot.trouble, Some(Failure::Hub(_)));
+            let was_refused = matches!(snapshot.failure, Some(Failure::Hub(_)));
             steps.extend(calls.into_iter().filter(|_| !was_refused));
             failed.unwrap_or(Sync::Done)
         }
@@ -265,7 +265,7 @@ fn settled(
 ) -> (Sync, Then) {
     let (mut sync, given) = give(snapshot, agent, row, steps);
     let following = day_two::follow(snapshot, agent, row);
-    if snapshot.trouble.is_none() {
+    if snapshot.failure.is_none() {
         steps.extend(following.steps);
     }
     if let Some(csr) = following.csr {

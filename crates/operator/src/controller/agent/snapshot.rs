@@ -10,7 +10,7 @@ use crate::crd::reference::ClusterRef;
 use crate::crd::{
     Agent, AgentClusterInstall, AgentMachine, BareMetalHost, ClusterDeployment, InfraEnv, capi,
 };
-use crate::error::{Error, Trouble};
+use crate::error::{Error, Refusal};
 use crate::key::Key;
 use crate::runtime::Context;
 use crate::runtime::joining::Heard;
@@ -69,7 +69,7 @@ pub struct Snapshot {
     /// The hub cannot be asked.
     pub away: Option<String>,
     /// What became of the last step.
-    pub trouble: Option<Failure>,
+    pub failure: Option<Failure>,
     pub retry: Duration,
     pub now: Timestamp,
 }
@@ -77,7 +77,7 @@ pub struct Snapshot {
 /// A step that was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    Hub(Trouble),
+    Hub(Refusal),
     Spoke(String),
 }
 
@@ -114,7 +114,7 @@ pub const FENCING: &str = "fencing";
 
 impl Snapshot {
     /// `None` when there is neither an object nor a host to make one for.
-    pub async fn read(ctx: &Context, key: &Key, trouble: Option<Failure>) -> Result<Option<Self>, Error> {
+    pub async fn read(ctx: &Context, key: &Key, failure: Option<Failure>) -> Result<Option<Self>, Error> {
         let agent = ctx.cache::<Agent>().get(key);
         let mut snapshot = Self {
             key: key.clone(),
@@ -140,7 +140,7 @@ impl Snapshot {
             reclaim_image: ctx.reclaim_image.clone(),
             trust: TrustView::default(),
             away: None,
-            trouble,
+            failure,
             retry: ctx.retry,
             now: ctx.clock.now(),
         };

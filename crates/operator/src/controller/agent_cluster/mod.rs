@@ -31,7 +31,7 @@ const WRITER: Writer = Writer("muster-agent-cluster");
 impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
-    type Trouble = Infallible;
+    type Failure = Infallible;
 
     const OBJECT: &'static str = "an AgentCluster";
     /// A fresh one needs four.

@@ -35,7 +35,7 @@ const WRITER: Writer = Writer("muster-agent-machine");
 impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
-    type Trouble = Infallible;
+    type Failure = Infallible;
 
     const OBJECT: &'static str = "an AgentMachine";
     /// A fresh one that finds an Agent and an old token needs eight.

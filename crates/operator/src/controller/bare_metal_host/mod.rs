@@ -44,14 +44,14 @@ impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
     /// Why something could not be done in the cluster.
-    type Trouble = String;
+    type Failure = String;
 
     const OBJECT: &'static str = "a BareMetalHost";
     /// A machine that comes back needs three.
     const MOST_ROUNDS: usize = 8;
 
-    async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
-        Self::read(ctx, key, trouble).await
+    async fn read(ctx: &Context, key: &Key, failure: Option<String>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, key, failure).await
     }
 
     fn plan(&self) -> Plan {
@@ -86,8 +86,8 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Er
             tell(ctx, snapshot, FLAWS, flaws).await;
             Ok(())
         }
-        Step::Report(troubles) => {
-            tell(ctx, snapshot, TROUBLES, troubles).await;
+        Step::Report(failures) => {
+            tell(ctx, snapshot, FAILURES, failures).await;
             Ok(())
         }
     }
@@ -137,7 +137,7 @@ type Matter = (&'static str, &'static str);
 /// A BareMetalHost asks for something that cannot be done.
 const FLAWS: Matter = ("metal-flaws", "InputError");
 /// Something could not be done in the cluster of the machine.
-const TROUBLES: Matter = ("metal-troubles", "BackendError");
+const FAILURES: Matter = ("metal-failures", "BackendError");
 
 /// Once for every set of texts: a BareMetalHost has no condition of ours in which they could stand.
 async fn tell(ctx: &Context, snapshot: &Snapshot, (what, reason): Matter, texts: &[String]) {

@@ -73,7 +73,7 @@ struct Draft {
     /// What is tried in the cluster; whether it did any good is seen later.
     tries: Vec<Step>,
     flaws: Vec<String>,
-    troubles: Vec<String>,
+    failures: Vec<String>,
     then: Then,
 }
 
@@ -98,7 +98,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
         first: Vec::new(),
         tries: Vec::new(),
         flaws: Vec::new(),
-        troubles: Vec::new(),
+        failures: Vec::new(),
         then: Then::Rest,
     };
     for stage in STAGES {
@@ -123,8 +123,8 @@ impl Draft {
         if !self.flaws.is_empty() {
             steps.push(Step::Complain(self.flaws));
         }
-        if !self.troubles.is_empty() {
-            steps.push(Step::Report(self.troubles));
+        if !self.failures.is_empty() {
+            steps.push(Step::Report(self.failures));
         }
         Plan::of(steps, then)
     }
@@ -134,8 +134,8 @@ impl Draft {
     }
 
     /// Nobody tells when the cluster can be asked, so it is asked again.
-    fn trouble(&mut self, snapshot: &Snapshot, text: String) {
-        self.troubles.push(text);
+    fn failure(&mut self, snapshot: &Snapshot, text: String) {
+        self.failures.push(text);
         self.then = self.then.or(Then::After(snapshot.later()));
     }
 }

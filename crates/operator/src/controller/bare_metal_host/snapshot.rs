@@ -49,7 +49,7 @@ pub struct Snapshot {
     /// What the cluster knows of its machines; read only until it knows this one.
     pub machines: Option<Result<machine::Known, NoSpoke>>,
     /// What kept the last step from being carried out in the cluster.
-    pub trouble: Option<String>,
+    pub failure: Option<String>,
     /// How machines boot of which nothing else is said.
     pub boot: MetalBoot,
     /// Machines that were let go are paused, too.
@@ -68,7 +68,7 @@ pub struct Tenant {
 }
 
 impl Snapshot {
-    pub async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
+    pub async fn read(ctx: &Context, key: &Key, failure: Option<String>) -> Result<Option<Self>, Error> {
         let Some(host) = ctx.cache::<BareMetalHost>().get(key) else {
             return Ok(None);
         };
@@ -90,7 +90,7 @@ impl Snapshot {
             node: None,
             authority: None,
             machines: None,
-            trouble,
+            failure,
             boot: ctx.metal_boot,
             pauses: ctx.pause_provisioned,
             retry: ctx.retry,

@@ -11,7 +11,7 @@ pub use snapshot::Snapshot;
 use wake::register;
 
 use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment};
-use crate::error::{Error, Trouble, gone};
+use crate::error::{Error, Refusal, gone};
 use crate::key::Key;
 use crate::runtime::foreign::there;
 use crate::runtime::object::RawObject;
@@ -31,7 +31,7 @@ use muster_vocabulary::Role;
 use plan::pool::Pool;
 use plan::{Plan, Step};
 use serde_json::json;
-use snapshot::{Place, Setback};
+use snapshot::{Failure, Place};
 
 pub const CONTROLLER: Controller = Controller {
     name: "cluster-deployment",
@@ -67,27 +67,27 @@ async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
 impl reconciler::Reconcile for Snapshot {
     type Place = Place;
     type Step = Step;
-    type Trouble = Setback;
+    type Failure = Failure;
 
     const OBJECT: &'static str = "a cluster";
     /// A fresh cluster needs six.
     const MOST_ROUNDS: usize = 12;
 
-    async fn read(ctx: &Context, place: &Place, setback: Option<Setback>) -> Result<Option<Self>, Error> {
-        Self::read(ctx, place, setback).await
+    async fn read(ctx: &Context, place: &Place, failure: Option<Failure>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, place, failure).await
     }
 
     fn plan(&self) -> Plan {
         plan::plan(self)
     }
 
-    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), Setback>, Error> {
+    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), Failure>, Error> {
         apply(ctx, self, step).await
     }
 }
 
 /// Carries out one step. The outer error ends the look, the inner one is the hub's refusal.
-async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result<(), Setback>, Error> {
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result<(), Failure>, Error> {
     match step {
         Step::PatchDeployment(patch) => {
             if let Some(deployment) = &snapshot.deployment {
@@ -143,7 +143,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
         Step::PausePool(pause) => {
             if let Err(why) = pause_pool(ctx, &snapshot.key, *pause).await {
                 tracing::warn!(key = %snapshot.key, pause, %why, "the cluster's pool of workers stays as it is");
-                return Ok(Err(Setback::Pool { pause: *pause, why }));
+                return Ok(Err(Failure::Pool { pause: *pause, why }));
             }
         }
         Step::Create(_)
@@ -167,16 +167,16 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
 }
 
 /// The part of a step that the hub does.
-async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Setback> {
+async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Failure> {
     let (Some(id), key, hub) = (snapshot.id, &snapshot.key, &ctx.hub) else {
         return Ok(());
     };
     type Answer = Result<(), ClientError>;
     let did = |deed, answer: Answer| reconciler::logged(key, deed, answer);
-    let settings = |deed, answer: Answer| did(deed, answer).map_err(|error| Setback::Hub(error.into()));
+    let settings = |deed, answer: Answer| did(deed, answer).map_err(|error| Failure::Hub(error.into()));
     let manifests = |deed, file: &str, answer: Answer| {
         let origin = || plan::manifest::origin(&snapshot.config_maps, file);
-        did(deed, answer).map_err(|error| Setback::Manifests(Trouble::from(error).about(&origin())))
+        did(deed, answer).map_err(|error| Failure::Manifests(Refusal::from(error).about(&origin())))
     };
     let verb = |deed, answer: Answer| did(deed, answer).map_err(not_now);
     match step {
@@ -258,12 +258,12 @@ async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Setb
 
 /// A verb that does not go together with the state of things is tried again, also when what it is about has just gone;
 /// what else went wrong is shown.
-fn not_now(error: ClientError) -> Setback {
+fn not_now(error: ClientError) -> Failure {
     let is_gone = matches!(error, ClientError::NotFound(_));
-    match Trouble::from(error) {
-        Trouble::Conflict(text) => Setback::NotNow(text),
-        Trouble::Input(text) if is_gone => Setback::NotNow(text),
-        trouble @ (Trouble::Internal(_) | Trouble::Input(_)) => Setback::Hub(trouble),
+    match Refusal::from(error) {
+        Refusal::Conflict(text) => Failure::NotNow(text),
+        Refusal::Input(text) if is_gone => Failure::NotNow(text),
+        failure @ (Refusal::Internal(_) | Refusal::Input(_)) => Failure::Hub(failure),
     }
 }
 
@@ -356,12 +356,12 @@ mod tests {
             next_action: None,
         };
         for passing in [ClientError::NotFound(text()), refused(409)] {
-            assert!(matches!(not_now(passing), Setback::NotNow(_)));
+            assert!(matches!(not_now(passing), Failure::NotNow(_)));
         }
         for mistake in [ClientError::BadInput(text()), refused(422)] {
-            assert!(matches!(not_now(mistake), Setback::Hub(Trouble::Input(_))));
+            assert!(matches!(not_now(mistake), Failure::Hub(Refusal::Input(_))));
         }
         let broken = not_now(ClientError::Server(text()));
-        assert!(matches!(broken, Setback::Hub(Trouble::Internal(_))));
+        assert!(matches!(broken, Failure::Hub(Refusal::Internal(_))));
     }
 }

@@ -14,12 +14,12 @@ mod tally;
 mod tests;
 mod wish;
 
-use super::snapshot::{Row, Setback, Snapshot};
+use super::snapshot::{Failure, Row, Snapshot};
 use crate::crd::agent_cluster_install::{condition as type_, reason};
 use crate::crd::condition::{Finding, find_install};
 use crate::crd::keys::{annotation, finalizer, has_finalizer};
 use crate::crd::{AgentClusterInstall, ClusterDeployment};
-use crate::error::Trouble;
+use crate::error::Refusal;
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::reconciler::{self, Then};
@@ -124,8 +124,8 @@ fn both(snapshot: &Snapshot, deployment: &ClusterDeployment, install: &AgentClus
     if let Some(why) = &snapshot.blind {
         return blind(snapshot, install, why);
     }
-    if let Some(setback) = &snapshot.setback {
-        return set_back(snapshot, install, setback);
+    if let Some(failure) = &snapshot.failure {
+        return set_back(snapshot, install, failure);
     }
     match wanted(snapshot, install) {
         Ok(plan) => plan,
@@ -380,11 +380,11 @@ fn blind(snapshot: &Snapshot, install: &AgentClusterInstall, why: &str) -> Plan 
 }
 
 /// The hub did not do what it was asked.
-fn set_back(snapshot: &Snapshot, install: &AgentClusterInstall, setback: &Setback) -> Plan {
-    let show = |trouble: &Trouble, then: Option<Duration>| {
-        let (flaw, usual) = match trouble {
-            Trouble::Internal(text) => (Flaw::Missing(text.clone()), Then::After(SOON)),
-            Trouble::Conflict(text) | Trouble::Input(text) => (Flaw::Input(text.clone()), Then::Rest),
+fn set_back(snapshot: &Snapshot, install: &AgentClusterInstall, failure: &Failure) -> Plan {
+    let show = |failure: &Refusal, then: Option<Duration>| {
+        let (flaw, usual) = match failure {
+            Refusal::Internal(text) => (Flaw::Missing(text.clone()), Then::After(SOON)),
+            Refusal::Conflict(text) | Refusal::Input(text) => (Flaw::Input(text.clone()), Then::Rest),
         };
         Plan {
             then: then.map_or(usual, Then::After),
@@ -395,11 +395,11 @@ fn set_back(snapshot: &Snapshot, install: &AgentClusterInstall, setback: &Setbac
         let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
         status::of_cluster(snapshot, install, synced)
     };
-    match setback {
-        Setback::Hub(trouble) => show(trouble, None),
-        Setback::Manifests(trouble) => show(trouble, Some(LATER)),
-        Setback::NotNow(_) => Plan::of(in_order(), Then::After(SOON)),
-        Setback::Pool { pause, why } => {
+    match failure {
+        Failure::Hub(failure) => show(failure, None),
+        Failure::Manifests(failure) => show(failure, Some(LATER)),
+        Failure::NotNow(_) => Plan::of(in_order(), Then::After(SOON)),
+        Failure::Pool { pause, why } => {
             // No host waits for the pause: it has to be there when the first of them is a node, which is much later.
             let mut steps: Vec<Step> = snapshot.row.iter().flat_map(more_hosts).collect();
             steps.extend(in_order());

@@ -9,7 +9,7 @@ use crate::controller::agent::index::AGENTS_BY_CLUSTER;
 use crate::controller::infra_env::secret_proxy;
 use crate::crd::keys::{self, annotation, data};
 use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, ClusterImageSet, InfraEnv};
-use crate::error::{Error, Trouble};
+use crate::error::{Error, Refusal};
 use crate::key::Key;
 use crate::runtime::Context;
 use crate::runtime::secret::Found;
@@ -48,7 +48,7 @@ pub struct Snapshot {
     pub proxy_is_known: bool,
     pub image_set: Option<Arc<ClusterImageSet>>,
     /// What the hub says of the image set's release; asked only before there is a cluster.
-    pub release: Option<Result<ReleaseView, Trouble>>,
+    pub release: Option<Result<ReleaseView, Refusal>>,
     /// What `mirrorRegistryRef` names.
     pub mirrors: Option<Found>,
     /// What `ignitionEndpoint.caCertificateReference` names.
@@ -66,7 +66,7 @@ pub struct Snapshot {
     /// Why the hub cannot be seen; nothing is known of the cluster then.
     pub blind: Option<String>,
     /// What became of the last step.
-    pub setback: Option<Setback>,
+    pub failure: Option<Failure>,
     pub now: Timestamp,
 }
 
@@ -118,11 +118,11 @@ pub struct Kept {
 
 /// A step that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Setback {
+pub enum Failure {
     /// The hub does not take what is wanted.
-    Hub(Trouble),
+    Hub(Refusal),
     /// The hub does not take the manifests.
-    Manifests(Trouble),
+    Manifests(Refusal),
     /// The cluster is in another state than it was a moment ago.
     NotNow(String),
     /// The cluster does not let its pool of workers be paused, or let go on.
@@ -176,7 +176,7 @@ impl Snapshot {
     pub async fn read(
         ctx: &Context,
         Place { key, orphan }: &Place,
-        setback: Option<Setback>,
+        failure: Option<Failure>,
     ) -> Result<Option<Self>, Error> {
         let deployment = ctx.cache::<ClusterDeployment>().get(key);
         let named = deployment.as_ref().and_then(|named| install_of(ctx, named));
@@ -219,7 +219,7 @@ impl Snapshot {
             pool: Pool::NotAsked,
             row: None,
             blind: None,
-            setback,
+            failure,
             now: ctx.clock.now(),
         };
         snapshot.read_kube(ctx).await?;
@@ -436,10 +436,10 @@ impl Snapshot {
     }
 }
 
-impl Setback {
+impl Failure {
     pub fn text(&self) -> &str {
         match self {
-            Self::Hub(trouble) | Self::Manifests(trouble) => trouble.text(),
+            Self::Hub(failure) | Self::Manifests(failure) => failure.text(),
             Self::NotNow(text) | Self::Pool { why: text, .. } => text,
         }
     }

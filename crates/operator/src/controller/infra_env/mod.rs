@@ -8,7 +8,7 @@ mod wake;
 pub use snapshot::{Row, Snapshot, secret_proxy};
 use wake::register;
 
-use crate::error::{Error, Trouble, gone};
+use crate::error::{Error, Refusal, gone};
 use crate::key::Key;
 use crate::runtime::patch::Writer;
 use crate::runtime::registry::{Controller, Group};
@@ -30,27 +30,27 @@ const WRITER: Writer = Writer("muster-infra-env");
 impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
-    type Trouble = Trouble;
+    type Failure = Refusal;
 
     const OBJECT: &'static str = "an InfraEnv";
     /// A plan for a fresh object needs four.
     const MOST_ROUNDS: usize = 8;
 
-    async fn read(ctx: &Context, key: &Key, trouble: Option<Trouble>) -> Result<Option<Self>, Error> {
-        Self::read(ctx, key, trouble).await
+    async fn read(ctx: &Context, key: &Key, failure: Option<Refusal>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, key, failure).await
     }
 
     fn plan(&self) -> Plan {
         plan::plan(self)
     }
 
-    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), Trouble>, Error> {
+    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), Refusal>, Error> {
         apply(ctx, self, step).await
     }
 }
 
 /// Carries out one step. The outer error ends the look, the inner one is the hub's refusal.
-async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result<(), Trouble>, Error> {
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result<(), Refusal>, Error> {
     let key = snapshot.key();
     match step {
         Step::Patch(patch) => ctx.patch(WRITER, &*snapshot.infra_env, patch).await?,
@@ -74,7 +74,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
                 let (secret, version) = (Some(&wish.pull_secret), wish.openshift_version.as_ref());
                 snapshot.remember(ctx, secret, version, wish.proxy.as_ref());
             };
-            return Ok(done.map(remember).map_err(Trouble::from));
+            return Ok(done.map(remember).map_err(Refusal::from));
         }
         Step::Update(wish) => {
             let done = ctx.hub.update_infra_env(snapshot.id, wish).await;
@@ -83,7 +83,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
                 let (secret, version) = (wish.pull_secret.as_ref(), wish.openshift_version.as_ref());
                 snapshot.remember(ctx, secret, version, wish.proxy.as_ref());
             };
-            return Ok(done.map(remember).map_err(Trouble::from));
+            return Ok(done.map(remember).map_err(Refusal::from));
         }
         Step::Clear(setting) => {
             let change = ChangeInfraEnv {
@@ -91,7 +91,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
                 ..ChangeInfraEnv::default()
             };
             let done = ctx.hub.change_infra_env(snapshot.id, &change).await.map(drop);
-            return Ok(reconciler::logged(&key, "clear a setting of InfraEnv", done).map_err(Trouble::from));
+            return Ok(reconciler::logged(&key, "clear a setting of InfraEnv", done).map_err(Refusal::from));
         }
         Step::Join(cluster) => {
             let change = ChangeInfraEnv {
@@ -100,18 +100,18 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
             };
             let done = ctx.hub.change_infra_env(snapshot.id, &change).await.map(drop);
             ctx.hosts.forget_infra_env(snapshot.id);
-            return Ok(reconciler::logged(&key, "give InfraEnv another cluster", done).map_err(Trouble::from));
+            return Ok(reconciler::logged(&key, "give InfraEnv another cluster", done).map_err(Refusal::from));
         }
         Step::DeleteHost(host) => {
             let done = gone(ctx.hub.delete_host(snapshot.id, *host).await);
             ctx.hosts.forget(*host);
-            return Ok(reconciler::logged(&key, "delete host", done).map_err(Trouble::from));
+            return Ok(reconciler::logged(&key, "delete host", done).map_err(Refusal::from));
         }
         Step::DeleteInfraEnv => {
             ctx.sent.forget(snapshot.id);
             let done = gone(ctx.hub.delete_infra_env(snapshot.id).await);
             ctx.hosts.forget_infra_env(snapshot.id);
-            return Ok(reconciler::logged(&key, "delete InfraEnv", done).map_err(Trouble::from));
+            return Ok(reconciler::logged(&key, "delete InfraEnv", done).map_err(Refusal::from));
         }
     }
     Ok(Ok(()))

@@ -9,7 +9,7 @@ mod wish;
 use super::snapshot::{Cluster, IronicWish, Member, SentValues, Snapshot};
 use crate::crd::infra_env::reason;
 use crate::crd::keys::{self, annotation, finalizer};
-use crate::error::Trouble;
+use crate::error::Refusal;
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::patch::finalizers;
@@ -81,8 +81,8 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
     if let Some(patch) = adoption(snapshot) {
         return Plan::of(vec![Step::Patch(patch)], Then::Again);
     }
-    if let Some(trouble) = &snapshot.trouble {
-        return troubled(snapshot, trouble);
+    if let Some(failure) = &snapshot.failure {
+        return troubled(snapshot, failure);
     }
     match wish::wish(snapshot) {
         Err(flaw) => flawed(snapshot, &flaw),
@@ -165,25 +165,25 @@ fn flawed(snapshot: &Snapshot, flaw: &Flaw) -> Plan {
 }
 
 /// The hub did not do what it was asked.
-fn troubled(snapshot: &Snapshot, trouble: &Trouble) -> Plan {
+fn troubled(snapshot: &Snapshot, failure: &Refusal) -> Plan {
     let has_image = snapshot
         .infra_env
         .status
         .as_ref()
         .is_some_and(|status| !status.iso_download_url.is_empty());
-    match trouble {
+    match failure {
         // The image that is there is still good, so nobody needs to be alarmed.
-        Trouble::Internal(_) if has_image => Plan::of(Vec::new(), soon(snapshot)),
-        Trouble::Internal(text) => Plan {
+        Refusal::Internal(_) if has_image => Plan::of(Vec::new(), soon(snapshot)),
+        Refusal::Internal(text) => Plan {
             then: soon(snapshot),
             ..flawed(snapshot, &Flaw::Missing(text.clone()))
         },
-        Trouble::Conflict(text) if status::reason_now(snapshot) != Some(reason::FAILED) => {
+        Refusal::Conflict(text) if status::reason_now(snapshot) != Some(reason::FAILED) => {
             let steps = status::steps(snapshot, status::in_preparation(snapshot, text));
             Plan::of(steps, soon(snapshot))
         }
-        Trouble::Conflict(_) => Plan::of(Vec::new(), soon(snapshot)),
-        Trouble::Input(text) => flawed(snapshot, &Flaw::Input(text.clone())),
+        Refusal::Conflict(_) => Plan::of(Vec::new(), soon(snapshot)),
+        Refusal::Input(text) => flawed(snapshot, &Flaw::Input(text.clone())),
     }
 }
 
@@ -205,9 +205,9 @@ fn leave(snapshot: &Snapshot) -> Plan {
         return Plan::of(steps, later(snapshot));
     }
     // Hosts that run register again as soon as they were deleted: those are deleted, too.
-    let more_hosts = matches!(snapshot.trouble, Some(Trouble::Input(_))) && !snapshot.hosts.is_empty();
-    if let Some(trouble) = snapshot.trouble.as_ref().filter(|_| !more_hosts) {
-        let steps = status::delayed(snapshot, reason::CLEANUP_FAILED, trouble.text().to_owned());
+    let more_hosts = matches!(snapshot.failure, Some(Refusal::Input(_))) && !snapshot.hosts.is_empty();
+    if let Some(failure) = snapshot.failure.as_ref().filter(|_| !more_hosts) {
+        let steps = status::delayed(snapshot, reason::CLEANUP_FAILED, failure.text().to_owned());
         return Plan::of(steps, later(snapshot));
     }
     if snapshot.row.is_none() {

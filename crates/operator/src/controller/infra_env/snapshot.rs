@@ -5,7 +5,7 @@ use crate::controller::preprovisioning_image::ironic::Ironic;
 use crate::controller::preprovisioning_image::whereabouts;
 use crate::crd::keys::{self, annotation};
 use crate::crd::{ClusterDeployment, InfraEnv, NMStateConfig};
-use crate::error::{Error, Trouble};
+use crate::error::{Error, Refusal};
 use crate::key::Key;
 use crate::options::MetalBoot;
 use crate::runtime::Context;
@@ -48,7 +48,7 @@ pub struct Snapshot {
     /// Those of the InfraEnv; read only when it is to be deleted.
     pub hosts: Vec<Member>,
     /// What the hub said to the last step, or why it cannot be asked.
-    pub trouble: Option<Trouble>,
+    pub failure: Option<Refusal>,
     pub retry: Duration,
     pub now: Timestamp,
 }
@@ -132,7 +132,7 @@ pub enum IronicWish {
 
 impl Snapshot {
     /// `None` when the object is gone or has no id.
-    pub async fn read(ctx: &Context, key: &Key, trouble: Option<Trouble>) -> Result<Option<Self>, Error> {
+    pub async fn read(ctx: &Context, key: &Key, failure: Option<Refusal>) -> Result<Option<Self>, Error> {
         let Some(infra_env) = ctx.cache::<InfraEnv>().get(key) else {
             return Ok(None);
         };
@@ -155,14 +155,14 @@ impl Snapshot {
             held_by: None,
             default_ntp: String::new(),
             hosts: Vec::new(),
-            trouble,
+            failure,
             retry: ctx.retry,
             now: ctx.clock.now(),
             infra_env,
         };
         let deployment = snapshot.read_kube(ctx).await?;
         if let Err(error) = snapshot.read_hub(ctx, deployment.as_deref()).await {
-            snapshot.trouble.get_or_insert(error.into());
+            snapshot.failure.get_or_insert(error.into());
         }
         snapshot.told = snapshot.was_told(ctx);
         Ok(Some(snapshot))

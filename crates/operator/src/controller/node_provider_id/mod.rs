@@ -91,13 +91,13 @@ fn all(ctx: &Context) {
 impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
-    type Trouble = String;
+    type Failure = String;
 
     const OBJECT: &'static str = "the node of an AgentMachine";
     /// One to write, and one to see it.
     const MOST_ROUNDS: usize = 4;
 
-    async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
+    async fn read(ctx: &Context, key: &Key, failure: Option<String>) -> Result<Option<Self>, Error> {
         let Some(machine) = ctx.cache::<AgentMachine>().get(key) else {
             return Ok(None);
         };
@@ -113,7 +113,7 @@ impl reconciler::Reconcile for Snapshot {
         if let (Some(name), Some(cluster), false) =
             (plan::node_name(&snapshot.machine), &snapshot.cluster, held)
         {
-            let read = match trouble {
+            let read = match failure {
                 Some(why) => Err(why),
                 None => node(ctx, cluster, name).await,
             };

@@ -36,7 +36,7 @@ const WRITER: Writer = Writer("muster-preprovisioning-image");
 impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
-    type Trouble = Infallible;
+    type Failure = Infallible;
 
     const OBJECT: &'static str = "a PreprovisioningImage";
     /// A fresh one needs three.

@@ -74,7 +74,7 @@ pub fn after_return(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Out
         return Outcome::Clean(Vec::new());
     }
     let why = match (
-        &snapshot.trouble,
+        &snapshot.failure,
         answer(snapshot, Purpose::Clean, &snapshot.spoke),
     ) {
         (_, None) => return Outcome::Nothing,

@@ -53,8 +53,8 @@ pub fn hide(snapshot: &Snapshot) -> Vec<Step> {
 }
 
 fn failed(snapshot: &Snapshot) -> Option<String> {
-    match (&snapshot.trouble, &snapshot.spoke) {
-        (Some(Failure::Hub(trouble)), _) => Some(format!("The hub still has the host: {}", trouble.text())),
+    match (&snapshot.failure, &snapshot.spoke) {
+        (Some(Failure::Hub(failure)), _) => Some(format!("The hub still has the host: {}", failure.text())),
         (Some(Failure::Spoke(why)), _) | (None, Some(Err(NoSpoke::Failed(why)))) => {
             Some(format!("The node cannot be removed from its cluster: {why}"))
         }

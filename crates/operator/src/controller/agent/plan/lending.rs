@@ -119,7 +119,7 @@ fn take_back(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Lending {
 
 /// What the hub refused is not asked again in the same breath.
 fn go(snapshot: &Snapshot, steps: Vec<Step>) -> Lending {
-    match &snapshot.trouble {
+    match &snapshot.failure {
         Some(failure @ Failure::Hub(_)) => {
             let sync = Sync::after(failure);
             let then = sync.then(snapshot);
@@ -210,7 +210,7 @@ pub fn reclaims_from(snapshot: &Snapshot, row: &HostDetail) -> Option<Key> {
 /// Nothing when it must come back by another way: the cluster cannot be reached, or does not know the node.
 fn fetch(snapshot: &Snapshot, row: &HostDetail) -> Option<Vec<Step>> {
     reclaims_from(snapshot, row)?;
-    if matches!(snapshot.trouble, Some(Failure::Spoke(_))) || is_returning(&row.host.status) {
+    if matches!(snapshot.failure, Some(Failure::Spoke(_))) || is_returning(&row.host.status) {
         return None;
     }
     let node = answer(snapshot, Purpose::Reclaim, &snapshot.spoke)?

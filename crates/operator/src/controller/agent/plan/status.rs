@@ -213,9 +213,9 @@ fn news(before: &[ServiceCondition], finding: &Finding) -> Option<News> {
         reason::UNBINDING_PENDING_USER_ACTION,
         reason::DISCONNECTED,
     ];
-    let is_trouble = matches!(finding.type_, condition::SPEC_SYNCED | condition::CLEANUP) && failed;
+    let is_failure = matches!(finding.type_, condition::SPEC_SYNCED | condition::CLEANUP) && failed;
     worth_telling.then(|| News {
-        warning: is_trouble || bad.contains(&finding.reason.as_str()),
+        warning: is_failure || bad.contains(&finding.reason.as_str()),
         reason: finding.reason.clone(),
         note: finding.message.clone(),
     })

@@ -63,7 +63,7 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
             Ok(source) => Some(source),
             Err(why) => {
                 let cluster = question(snapshot).map(|cluster| cluster.to_string());
-                draft.trouble(
+                draft.failure(
                     snapshot,
                     format!(
                         "The authority behind the ignition of cluster {} cannot be read: {why}",

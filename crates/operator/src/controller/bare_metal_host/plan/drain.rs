@@ -146,7 +146,7 @@ fn note(draft: &mut Draft, status: &str) {
 
 /// How far it is, and whether it has to be waited for.
 fn progress(snapshot: &Snapshot, draft: &mut Draft) -> (String, bool) {
-    if let Some(why) = &snapshot.trouble {
+    if let Some(why) = &snapshot.failure {
         return held_up(why);
     }
     match &snapshot.node {

@@ -120,7 +120,7 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
         Ok(None) => draft.then = draft.then.or(Then::After(snapshot.later())),
         Err(why) => {
             let cluster = &question.cluster;
-            draft.trouble(
+            draft.failure(
                 snapshot,
                 format!("The machine cannot be made known to cluster {cluster}: {why}"),
             );
@@ -136,7 +136,7 @@ fn steps(
     question: &Question,
     answer: Result<&Known, String>,
 ) -> Result<Option<Vec<Step>>, String> {
-    if let Some(why) = &snapshot.trouble {
+    if let Some(why) = &snapshot.failure {
         return Err(why.clone());
     }
     let known = answer?;

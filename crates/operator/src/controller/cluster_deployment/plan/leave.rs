@@ -68,8 +68,8 @@ fn go(snapshot: &Snapshot) -> Option<Plan> {
     if let Some(plan) = pool::release(snapshot) {
         return Some(plan);
     }
-    if let Some(setback) = &snapshot.setback {
-        return Some(delayed(snapshot, setback.text()));
+    if let Some(failure) = &snapshot.failure {
+        return Some(delayed(snapshot, failure.text()));
     }
     let row = snapshot.row.as_ref();
     if row.is_some_and(|row| row.stage().can_be_cancelled()) {

@@ -2,7 +2,7 @@
 //! was paused is noted on the AgentClusterInstall first, so that it ends even when the hosts or the operator go away.
 
 use super::stage::Kind;
-use super::{LATER, Plan, SOON, Setback, Snapshot, Step, Then};
+use super::{Failure, LATER, Plan, SOON, Snapshot, Step, Then};
 use crate::crd::keys::annotation;
 use crate::crd::{Agent, AgentClusterInstall};
 use crate::runtime::event::News;
@@ -76,7 +76,7 @@ pub fn steps(snapshot: &Snapshot, install: &AgentClusterInstall) -> Vec<Step> {
 /// any more must not keep its objects, but somebody has to know.
 pub fn release(snapshot: &Snapshot) -> Option<Plan> {
     let install = snapshot.install.as_deref().filter(|install| is_noted(install))?;
-    let failed = snapshot.setback.as_ref().and_then(Setback::of_pool);
+    let failed = snapshot.failure.as_ref().and_then(Failure::of_pool);
     let forget = || note(install, None).into_iter();
     let steps = match (failed.or(snapshot.pool.silence()), &snapshot.pool) {
         (Some(why), _) => {

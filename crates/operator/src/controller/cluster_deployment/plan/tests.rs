@@ -108,7 +108,7 @@ fn snapshot(spec: Value) -> Snapshot {
         pool: pool::Pool::NotAsked,
         row: None,
         blind: None,
-        setback: None,
+        failure: None,
         now: now(),
     }
 }

@@ -344,9 +344,9 @@ fn release(snapshot: &Snapshot) -> Result<(String, muster_contract::v1::release:
     };
     match &snapshot.release {
         Some(Ok(release)) => Ok((set.spec.release_image.clone(), release.clone())),
-        Some(Err(trouble)) => Err(Flaw::Input(format!(
+        Some(Err(failure)) => Err(Flaw::Input(format!(
             "ClusterImageSet {name:?}: {}",
-            trouble.text()
+            failure.text()
         ))),
         None => Err(Flaw::Missing(format!(
             "The release of ClusterImageSet {name:?} is not known yet."

@@ -46,7 +46,7 @@ fn snapshot() -> Snapshot {
         held_by: None,
         default_ntp: String::new(),
         hosts: Vec::new(),
-        trouble: None,
+        failure: None,
         retry: Duration::from_secs(10),
         now: Timestamp::from_second(NOON).unwrap(),
     }
@@ -608,7 +608,7 @@ fn the_boot_script_is_the_one_that_was_asked_for() {
 #[test]
 fn bad_input_clears_the_link_and_is_not_tried_again() {
     let mut snapshot = snapshot().settled();
-    snapshot.trouble = Some(Trouble::Input("no such version".into()));
+    snapshot.failure = Some(Refusal::Input("no such version".into()));
     assert_eq!(plan(&snapshot).then, Then::Rest);
     let (status, reason, message) = said(&snapshot);
     assert_eq!((status.as_str(), reason.as_str()), ("False", reason::FAILED));
@@ -624,10 +624,10 @@ fn bad_input_clears_the_link_and_is_not_tried_again() {
 #[test]
 fn a_hub_that_is_away_does_not_take_back_an_image_that_is_there() {
     let mut snapshot = snapshot().settled();
-    snapshot.trouble = Some(Trouble::Internal("gone".into()));
+    snapshot.failure = Some(Refusal::Internal("gone".into()));
     assert_eq!(plan(&snapshot), Plan::of(Vec::new(), Then::After(SOON)));
     let mut fresh = super::tests::snapshot();
-    fresh.trouble = Some(Trouble::Internal("gone".into()));
+    fresh.failure = Some(Refusal::Internal("gone".into()));
     assert_eq!(said(&fresh).1, reason::FAILED);
     assert_eq!(plan(&fresh).then, Then::After(SOON));
 }
@@ -635,7 +635,7 @@ fn a_hub_that_is_away_does_not_take_back_an_image_that_is_there() {
 #[test]
 fn a_conflict_means_the_image_is_being_prepared() {
     let mut snapshot = snapshot();
-    snapshot.trouble = Some(Trouble::Conflict("busy".into()));
+    snapshot.failure = Some(Refusal::Conflict("busy".into()));
     let (status, reason, _) = said(&snapshot);
     assert_eq!(
         (status.as_str(), reason.as_str()),
@@ -693,7 +693,7 @@ fn a_host_that_cannot_be_deleted_delays_the_deletion_and_says_so() {
     let mut snapshot = snapshot().settled().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
-    snapshot.trouble = Some(Trouble::Conflict("somebody is faster".into()));
+    snapshot.failure = Some(Refusal::Conflict("somebody is faster".into()));
     let first = plan(&snapshot);
     assert_eq!(first.then, Then::After(LATER));
     assert!(
@@ -737,7 +737,7 @@ fn hosts_that_came_back_meanwhile_are_deleted_too() {
     let mut snapshot = snapshot().settled().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
-    snapshot.trouble = Some(Trouble::Input("it still has hosts".into()));
+    snapshot.failure = Some(Refusal::Input("it still has hosts".into()));
     snapshot.hosts = vec![member(2, "discovering-unbound")];
     assert_eq!(plan(&snapshot).steps.len(), 2);
 }

@@ -194,7 +194,7 @@ fn an_agent_that_goes_is_not_chosen_any_more_then_leaves_the_hub_then_goes() {
 #[test]
 fn an_agent_whose_host_the_hub_keeps_says_why_it_cannot_go() {
     let mut snapshot = snapshot(Some(leaving(agent())), Some(lent("installing-in-progress", BLUE)));
-    snapshot.trouble = Some(Failure::Hub(Trouble::Conflict("it is being installed".into())));
+    snapshot.failure = Some(Failure::Hub(Refusal::Conflict("it is being installed".into())));
     let plan = plan(&snapshot);
     assert_eq!(condition(&plan, "Cleanup"), says("False", "CleanupFailed"));
     assert!(!let_go(&plan));

@@ -101,7 +101,7 @@ fn first_the_client_then_with_the_node_the_server_then_the_host_is_done() {
 fn what_was_not_approved_is_not_noted_and_is_approved_later() {
     let open = || joining("Rebooting", spoke(None, vec![client()]));
     let mut failed = open();
-    failed.trouble = Some(Failure::Spoke("forbidden".into()));
+    failed.failure = Some(Failure::Spoke("forbidden".into()));
     let told = plan(&failed);
     let agent = after(&wanting("blue"), &told);
     assert_eq!(

@@ -88,21 +88,21 @@ fn a_cluster_of_another_architecture_or_in_the_middle_of_its_installation_refuse
 #[test]
 fn what_the_hub_refuses_is_told_and_only_what_goes_by_is_tried_again() {
     let cases = [
-        (Trouble::Input("no".into()), "InputError", Then::Rest),
+        (Refusal::Input("no".into()), "InputError", Then::Rest),
         (
-            Trouble::Conflict("not now".into()),
+            Refusal::Conflict("not now".into()),
             "BackendError",
             Then::After(Duration::from_secs(10)),
         ),
         (
-            Trouble::Internal("ill".into()),
+            Refusal::Internal("ill".into()),
             "BackendError",
             Then::After(Duration::from_secs(10)),
         ),
     ];
-    for (trouble, reason, then) in cases {
+    for (failure, reason, then) in cases {
         let mut snapshot = snapshot(Some(wanting("blue")), Some(row("known-unbound")));
-        snapshot.trouble = Some(Failure::Hub(trouble));
+        snapshot.failure = Some(Failure::Hub(failure));
         let plan = plan(&snapshot);
         assert_eq!((synced(&plan), plan.then), (says("False", reason), then));
         assert_eq!(calls(&plan).len(), 0);
@@ -258,7 +258,7 @@ fn a_mistake_keeps_nobody_from_being_bound_and_is_told_when_the_hub_refuses() {
     let plan_of = decided(mistaken(), row("known-unbound"));
     assert_eq!(calls(&plan_of), [&Call::Bind(BLUE)]);
     let mut snapshot = snapshot(Some(mistaken()), Some(row("known-unbound")));
-    snapshot.trouble = Some(Failure::Hub(Trouble::Conflict("not now".into())));
+    snapshot.failure = Some(Failure::Hub(Refusal::Conflict("not now".into())));
     let told = plan(&snapshot);
     assert!(status_of(&told).to_string().contains("/dev/none"), "{told:?}");
     assert_eq!(
@@ -275,17 +275,17 @@ fn what_is_wrong_with_the_settings_of_a_host_that_waits_is_told() {
         (says("False", "InputError"), Then::Rest)
     );
     let cases = [
-        (Trouble::Input("no such role".into()), "InputError", Then::Rest),
+        (Refusal::Input("no such role".into()), "InputError", Then::Rest),
         (
-            Trouble::Internal("ill".into()),
+            Refusal::Internal("ill".into()),
             "BackendError",
             Then::After(Duration::from_secs(10)),
         ),
     ];
-    for (trouble, reason, then) in cases {
-        let text = trouble.text().to_owned();
+    for (failure, reason, then) in cases {
+        let text = failure.text().to_owned();
         let mut snapshot = snapshot(Some(wanting("blue")), Some(row("insufficient-unbound")));
-        snapshot.trouble = Some(Failure::Hub(trouble));
+        snapshot.failure = Some(Failure::Hub(failure));
         let told = plan(&snapshot);
         assert_eq!((synced(&told), told.then), (says("False", reason), then));
         assert!(status_of(&told).to_string().contains(&text), "{told:?}");

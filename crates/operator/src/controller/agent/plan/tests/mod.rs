@@ -173,7 +173,7 @@ fn snapshot(agent: Option<Agent>, row: Option<HostDetail>) -> Snapshot {
         reclaim_image: None,
         trust: Default::default(),
         away: None,
-        trouble: None,
+        failure: None,
         retry: Duration::from_secs(10),
         now: now(),
     }

@@ -79,7 +79,7 @@ fn a_host_whose_cluster_cannot_help_is_waited_for() {
         reclaimable(Err(NoSpoke::Failed("no answer".into()))),
         reclaimable(Ok(Spoke::default())),
         Snapshot {
-            trouble: Some(Failure::Spoke("forbidden".into())),
+            failure: Some(Failure::Spoke("forbidden".into())),
             ..reclaimable(Ok(with_node()))
         },
     ];

@@ -170,7 +170,7 @@ fn what_keeps_a_node_from_being_drained_is_said() {
         ("not drained yet: it does not answer".into(), true)
     );
     let mut refused = leaving(&[], busy());
-    refused.trouble = Some("forbidden".into());
+    refused.failure = Some("forbidden".into());
     assert_eq!(
         status_after(&refused),
         ("not drained yet: forbidden".into(), true)
@@ -234,7 +234,7 @@ fn a_running_cluster_whose_kubeconfig_was_lost_is_waited_for_until_the_limit() {
 /// The look after one that could not carry out its plan.
 fn refused(snapshot: &Snapshot, why: &str) -> Snapshot {
     let mut next = after(snapshot, &plan(snapshot));
-    next.trouble = Some(why.into());
+    next.failure = Some(why.into());
     next
 }
 
@@ -247,7 +247,7 @@ fn a_refused_eviction_is_noted_once_and_tried_again_without_a_word() {
     assert_eq!(status_after(&told).0, "not drained yet: two budgets");
 
     let mut again = after(&told, &plan(&told));
-    again.trouble = None;
+    again.failure = None;
     let tries = plan(&again);
     assert_eq!(
         (tries.steps.as_slice(), tries.then),
@@ -272,7 +272,7 @@ fn a_node_that_cannot_be_closed_is_noted_once_too() {
     });
     let told = refused(&leaving(&[], open), "forbidden");
     let mut again = after(&told, &plan(&told));
-    again.trouble = None;
+    again.failure = None;
     assert_eq!(plan(&again).steps, [Step::Drain(Deed::Cordon("rack-one".into()))]);
     assert_eq!(plan(&refused(&again, "forbidden")).steps, []);
 }

@@ -415,7 +415,7 @@ fn a_cluster_that_cannot_be_told_is_told_of_and_tried_again() {
     let mut unreachable = installing(first());
     unreachable.machines = Some(Err(NoSpoke::Failed("it has no Machines".into())));
     let mut refused = installing(first());
-    refused.trouble = Some("BareMetalHost openshift-machine-api/rack-1: forbidden".into());
+    refused.failure = Some("BareMetalHost openshift-machine-api/rack-1: forbidden".into());
     let mut image = first();
     image.master = Some(json!({ "spec": { "providerSpec": { "value": {} } } }));
     for (snapshot, expected) in [

@@ -222,7 +222,7 @@ fn snapshot(boot: MetalBoot, host: BareMetalHost, agent: Option<Agent>) -> Snaps
         node: Some(Err(crate::runtime::spoke::NoSpoke::NoKubeconfig)),
         authority: None,
         machines: None,
-        trouble: None,
+        failure: None,
         boot,
         pauses: true,
         retry: std::time::Duration::from_secs(10),

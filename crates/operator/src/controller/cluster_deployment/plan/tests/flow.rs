@@ -282,9 +282,9 @@ fn a_hub_that_is_away_does_not_make_a_good_cluster_look_bad() {
 
 #[test]
 fn what_the_hub_refuses_is_shown_by_its_class_and_a_bad_moment_is_not() {
-    let show = |setback: Setback| {
+    let show = |failure: Failure| {
         let snapshot = Snapshot {
-            setback: Some(setback),
+            failure: Some(failure),
             ..with_row(json!({}), "insufficient")
         };
         let plan = super::super::plan(&snapshot);
@@ -292,19 +292,19 @@ fn what_the_hub_refuses_is_shown_by_its_class_and_a_bad_moment_is_not() {
     };
     let text = || "because".to_owned();
     assert_eq!(
-        show(Setback::Hub(Trouble::Input(text()))),
+        show(Failure::Hub(Refusal::Input(text()))),
         ("InputError".into(), Then::Rest)
     );
     assert_eq!(
-        show(Setback::Hub(Trouble::Internal(text()))),
+        show(Failure::Hub(Refusal::Internal(text()))),
         ("BackendError".into(), Then::After(SOON))
     );
     assert_eq!(
-        show(Setback::Manifests(Trouble::Input(text()))),
+        show(Failure::Manifests(Refusal::Input(text()))),
         ("InputError".into(), Then::After(LATER))
     );
     assert_eq!(
-        show(Setback::NotNow(text())),
+        show(Failure::NotNow(text())),
         ("SyncOK".into(), Then::After(SOON))
     );
 }

@@ -292,7 +292,7 @@ fn a_hub_that_is_away_or_refuses_delays_the_deletion_and_loses_nothing() {
         ..leaving("installed")
     };
     let refused = Snapshot {
-        setback: Some(Setback::NotNow("installing".into())),
+        failure: Some(Failure::NotNow("installing".into())),
         ..leaving("installed")
     };
     for snapshot in [blind, refused] {

@@ -243,7 +243,7 @@ fn what_is_missing_is_named_and_told_apart_from_what_is_wrong() {
     no_key.pull_secret = Some(found(&[("other", "hunter2")]));
     assert_eq!(synced(&no_key), ("InputError".into(), Then::After(SOON)));
     let mut bad_image = snapshot(json!({}));
-    bad_image.release = Some(Err(Trouble::Input("tells no version".into())));
+    bad_image.release = Some(Err(Refusal::Input("tells no version".into())));
     assert_eq!(synced(&bad_image), ("InputError".into(), Then::Rest));
     let shown = shown(&no_secret, &super::super::plan(&no_secret));
     for type_ in [
@@ -280,7 +280,7 @@ fn an_installed_cluster_needs_neither_release_nor_pull_secret() {
     );
     assert_eq!(wish.openshift_cluster_id, Uuid::from_u128(77));
     let by_digest = Snapshot {
-        release: Some(Err(Trouble::Input("nobody knows the version of a digest".into()))),
+        release: Some(Err(Refusal::Input("nobody knows the version of a digest".into()))),
         deployment: Some(Arc::new(installed)),
         ..super::snapshot(json!({}))
     };

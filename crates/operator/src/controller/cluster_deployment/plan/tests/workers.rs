@@ -135,7 +135,7 @@ fn a_pause_that_cannot_be_written_holds_up_no_host_and_is_told() {
         host: Uuid::from_u128(101),
     };
     assert_eq!(steps(&snapshot), [Step::PausePool(true), install.clone()]);
-    snapshot.setback = Some(Setback::Pool {
+    snapshot.failure = Some(Failure::Pool {
         pause: true,
         why: "forbidden".into(),
     });
@@ -196,7 +196,7 @@ fn workers_that_were_held_go_on_before_the_cluster_goes() {
 fn workers_that_cannot_be_let_go_do_not_keep_the_cluster_and_somebody_is_told() {
     let refused = Snapshot {
         pool: Pool::Found { paused: true },
-        setback: Some(Setback::Pool {
+        failure: Some(Failure::Pool {
             pause: false,
             why: "no route".into(),
         }),
