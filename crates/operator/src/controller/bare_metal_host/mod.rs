@@ -82,8 +82,8 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Er
         Step::PutSecret(secret) => put_secret(ctx, secret).await,
         // See above: their failure is another one.
         Step::Drain(_) | Step::Join(_) => Ok(()),
-        Step::Complain(flaws) => {
-            tell(ctx, snapshot, FLAWS, flaws).await;
+        Step::Complain(mistakes) => {
+            tell(ctx, snapshot, INVALID, mistakes).await;
             Ok(())
         }
         Step::Report(failures) => {
@@ -135,7 +135,7 @@ async fn put_secret(ctx: &Context, wish: &plan::FencingSecret) -> Result<(), Err
 type Matter = (&'static str, &'static str);
 
 /// A BareMetalHost asks for something that cannot be done.
-const FLAWS: Matter = ("metal-flaws", "InputError");
+const INVALID: Matter = ("metal-invalid", "InputError");
 /// Something could not be done in the cluster of the machine.
 const FAILURES: Matter = ("metal-failures", "BackendError");
 

@@ -72,7 +72,7 @@ struct Draft {
     first: Vec<Step>,
     /// What is tried in the cluster; whether it did any good is seen later.
     tries: Vec<Step>,
-    flaws: Vec<String>,
+    mistakes: Vec<String>,
     failures: Vec<String>,
     then: Then,
 }
@@ -97,7 +97,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
         agent: snapshot.agent.as_deref().cloned(),
         first: Vec::new(),
         tries: Vec::new(),
-        flaws: Vec::new(),
+        mistakes: Vec::new(),
         failures: Vec::new(),
         then: Then::Rest,
     };
@@ -120,8 +120,8 @@ impl Draft {
             false => Then::Again,
         };
         steps.extend(self.tries);
-        if !self.flaws.is_empty() {
-            steps.push(Step::Complain(self.flaws));
+        if !self.mistakes.is_empty() {
+            steps.push(Step::Complain(self.mistakes));
         }
         if !self.failures.is_empty() {
             steps.push(Step::Report(self.failures));
@@ -129,8 +129,8 @@ impl Draft {
         Plan::of(steps, then)
     }
 
-    fn flaw(&mut self, text: impl Into<String>) {
-        self.flaws.push(text.into());
+    fn mistake(&mut self, text: impl Into<String>) {
+        self.mistakes.push(text.into());
     }
 
     /// Nobody tells when the cluster can be asked, so it is asked again.

@@ -78,7 +78,7 @@ pub enum Step {
 
 /// Why the hub cannot be given what is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Flaw {
+pub enum InvalidSpec {
     /// Only a change of the objects helps.
     Input(String),
     /// Only a change of something they name helps, which may not be watched yet.
@@ -116,7 +116,7 @@ fn both(snapshot: &Snapshot, deployment: &ClusterDeployment, install: &AgentClus
             "ClusterDeployment {rival} has the same id; remove the annotation {} here",
             annotation::CLUSTER_ID
         );
-        return flawed(snapshot, install, &Flaw::Input(text));
+        return flawed(snapshot, install, &InvalidSpec::Input(text));
     }
     if let Some(step) = adoption::step(snapshot, deployment, install) {
         return Plan::of(vec![step], Then::Again);
@@ -129,10 +129,10 @@ fn both(snapshot: &Snapshot, deployment: &ClusterDeployment, install: &AgentClus
     }
     match wanted(snapshot, install) {
         Ok(plan) => plan,
-        Err(flaw) => {
+        Err(mistake) => {
             // What is wrong is mostly in what is named: whoever mends that is heard once it is watched.
             let mut steps = labels(snapshot, install);
-            let Plan { steps: shown, then } = flawed(snapshot, install, &flaw);
+            let Plan { steps: shown, then } = flawed(snapshot, install, &mistake);
             steps.extend(shown);
             Plan::of(steps, then)
         }
@@ -172,7 +172,7 @@ fn orphan(snapshot: &Snapshot, install: &AgentClusterInstall) -> Plan {
 
 /// First the hub gets what is wanted, then what follows from the state of the cluster is done; a snapshot in which nothing
 /// of that is left is shown.
-fn wanted(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Plan, Flaw> {
+fn wanted(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Plan, InvalidSpec> {
     let wish = wish::wish(snapshot, install)?;
     let mut steps = labels(snapshot, install);
     let Some(row) = &snapshot.row else {
@@ -206,7 +206,7 @@ fn settings(
     install: &AgentClusterInstall,
     row: &Row,
     wish: &wish::Wish,
-) -> Result<Vec<Step>, Flaw> {
+) -> Result<Vec<Step>, InvalidSpec> {
     if !row.stage().takes_settings() {
         return Ok(Vec::new());
     }
@@ -346,11 +346,11 @@ fn labels(snapshot: &Snapshot, install: &AgentClusterInstall) -> Vec<Step> {
 }
 
 /// The objects, or something they name, are not in order.
-fn flawed(snapshot: &Snapshot, install: &AgentClusterInstall, flaw: &Flaw) -> Plan {
-    let (reason, text, then) = match flaw {
-        Flaw::Input(text) => (reason::INPUT_ERROR, text, Then::Rest),
-        Flaw::Content(text) => (reason::INPUT_ERROR, text, Then::After(SOON)),
-        Flaw::Missing(text) => (reason::BACKEND_ERROR, text, Then::After(SOON)),
+fn flawed(snapshot: &Snapshot, install: &AgentClusterInstall, mistake: &InvalidSpec) -> Plan {
+    let (reason, text, then) = match mistake {
+        InvalidSpec::Input(text) => (reason::INPUT_ERROR, text, Then::Rest),
+        InvalidSpec::Content(text) => (reason::INPUT_ERROR, text, Then::After(SOON)),
+        InvalidSpec::Missing(text) => (reason::BACKEND_ERROR, text, Then::After(SOON)),
     };
     let synced = Finding::new(type_::SPEC_SYNCED, false, reason, text);
     // A cluster that is unseen is not absent.
@@ -382,13 +382,13 @@ fn blind(snapshot: &Snapshot, install: &AgentClusterInstall, why: &str) -> Plan 
 /// The hub did not do what it was asked.
 fn set_back(snapshot: &Snapshot, install: &AgentClusterInstall, failure: &Failure) -> Plan {
     let show = |failure: &Refusal, then: Option<Duration>| {
-        let (flaw, usual) = match failure {
-            Refusal::Internal(text) => (Flaw::Missing(text.clone()), Then::After(SOON)),
-            Refusal::Conflict(text) | Refusal::Input(text) => (Flaw::Input(text.clone()), Then::Rest),
+        let (mistake, usual) = match failure {
+            Refusal::Internal(text) => (InvalidSpec::Missing(text.clone()), Then::After(SOON)),
+            Refusal::Conflict(text) | Refusal::Input(text) => (InvalidSpec::Input(text.clone()), Then::Rest),
         };
         Plan {
             then: then.map_or(usual, Then::After),
-            ..flawed(snapshot, install, &flaw)
+            ..flawed(snapshot, install, &mistake)
         }
     };
     let in_order = || {

@@ -46,7 +46,7 @@ pub enum Step {
 
 /// Why there is no image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Flaw {
+pub enum InvalidSpec {
     /// The cluster it is for is not there.
     NoCluster(String),
     /// Another cluster has to go first, of which nobody tells here.
@@ -76,7 +76,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
             "InfraEnv {rival} has the same id; remove the annotation {} here",
             annotation::INFRA_ENV_ID
         );
-        return flawed(snapshot, &Flaw::Input(text));
+        return flawed(snapshot, &InvalidSpec::Input(text));
     }
     if let Some(patch) = adoption(snapshot) {
         return Plan::of(vec![Step::Patch(patch)], Then::Again);
@@ -85,7 +85,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
         return troubled(snapshot, failure);
     }
     match wish::wish(snapshot) {
-        Err(flaw) => flawed(snapshot, &flaw),
+        Err(mistake) => flawed(snapshot, &mistake),
         Ok(wish) => fulfil(snapshot, wish),
     }
 }
@@ -153,13 +153,13 @@ fn labels(snapshot: &Snapshot) -> Vec<Step> {
 }
 
 /// The image cannot be had as the object is.
-fn flawed(snapshot: &Snapshot, flaw: &Flaw) -> Plan {
-    let steps = status::steps(snapshot, status::flawed(snapshot, flaw));
-    let then = match flaw {
+fn flawed(snapshot: &Snapshot, mistake: &InvalidSpec) -> Plan {
+    let steps = status::steps(snapshot, status::flawed(snapshot, mistake));
+    let then = match mistake {
         // The object itself is watched, and so are clusters in namespaces that are seen.
-        Flaw::Input(_) => Then::Rest,
-        Flaw::NoCluster(_) if snapshot.is_cluster_watched => Then::Rest,
-        Flaw::NoCluster(_) | Flaw::OtherCluster(_) | Flaw::Missing(_) => soon(snapshot),
+        InvalidSpec::Input(_) => Then::Rest,
+        InvalidSpec::NoCluster(_) if snapshot.is_cluster_watched => Then::Rest,
+        InvalidSpec::NoCluster(_) | InvalidSpec::OtherCluster(_) | InvalidSpec::Missing(_) => soon(snapshot),
     };
     Plan::of(steps, then)
 }
@@ -176,14 +176,14 @@ fn troubled(snapshot: &Snapshot, failure: &Refusal) -> Plan {
         Refusal::Internal(_) if has_image => Plan::of(Vec::new(), soon(snapshot)),
         Refusal::Internal(text) => Plan {
             then: soon(snapshot),
-            ..flawed(snapshot, &Flaw::Missing(text.clone()))
+            ..flawed(snapshot, &InvalidSpec::Missing(text.clone()))
         },
         Refusal::Conflict(text) if status::reason_now(snapshot) != Some(reason::FAILED) => {
             let steps = status::steps(snapshot, status::in_preparation(snapshot, text));
             Plan::of(steps, soon(snapshot))
         }
         Refusal::Conflict(_) => Plan::of(Vec::new(), soon(snapshot)),
-        Refusal::Input(text) => flawed(snapshot, &Flaw::Input(text.clone())),
+        Refusal::Input(text) => flawed(snapshot, &InvalidSpec::Input(text.clone())),
     }
 }
 

@@ -24,18 +24,18 @@ pub struct Shown {
     findings: Vec<Finding>,
     /// How long until it would be another, with nothing else changing.
     settles_in: Option<Duration>,
-    flaw: Option<String>,
+    unreadable: Option<String>,
 }
 
 impl Shown {
     pub fn of(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Self {
         let before = agent.status.clone().unwrap_or_default();
         let hold = Hold::of(snapshot, agent, row);
-        let (inventory, flaw) = match inventory::parse(row) {
+        let (inventory, unreadable) = match inventory::parse(row) {
             Ok(Some(found)) => (inventory::shown(&found), None),
             // While the host is handed over, what was known of it before still tells it from others.
             Ok(None) => (before.inventory.clone(), None),
-            Err(flaw) => (before.inventory.clone(), Some(flaw)),
+            Err(unreadable) => (before.inventory.clone(), Some(unreadable)),
         };
         let host = &row.host;
         let named = !agent.spec.hostname.is_empty() || !inventory.hostname.is_empty();
@@ -67,7 +67,7 @@ impl Shown {
             status,
             findings: conditions::findings(row, agent.spec.approved, named, hold),
             settles_in: hold.and_then(Hold::left),
-            flaw,
+            unreadable,
         }
     }
 
@@ -77,12 +77,12 @@ impl Shown {
 
     /// The steps from the status there is to this one, none when they are the same.
     pub fn steps(mut self, snapshot: &Snapshot, agent: &Agent, sync: &Sync) -> Vec<Step> {
-        let flaw = self
-            .flaw
+        let unreadable = self
+            .unreadable
             .take()
             .map(Sync::Backend)
             .filter(|_| *sync == Sync::Done);
-        let mut findings = vec![synced(flaw.as_ref().unwrap_or(sync))];
+        let mut findings = vec![synced(unreadable.as_ref().unwrap_or(sync))];
         findings.append(&mut self.findings);
         written(snapshot, agent, self.status, findings)
     }

@@ -64,7 +64,7 @@ fn labels(host: &BareMetalHost, agent: &mut Agent, draft: &mut Draft) {
         if value.is_empty() || label_value(&value).as_ref() == Some(&value) {
             agent.labels_mut().insert(key, value);
         } else {
-            draft.flaw(format!(
+            draft.mistake(format!(
                 "{value:?} cannot be the value of label {key} of the Agent."
             ));
         }
@@ -129,10 +129,10 @@ fn cluster(snapshot: &Snapshot, agent: &mut Agent, draft: &mut Draft) {
     let wanted = match cluster_named(&snapshot.host) {
         Some(_) if early => {
             return draft
-                .flaw("cluster-reference: the InfraEnv belongs to a cluster, and its hosts with it.");
+                .mistake("cluster-reference: the InfraEnv belongs to a cluster, and its hosts with it.");
         }
         Some(Err(text)) => {
-            return draft.flaw(format!(
+            return draft.mistake(format!(
                 "cluster-reference: {text:?} has not the form namespace/name."
             ));
         }

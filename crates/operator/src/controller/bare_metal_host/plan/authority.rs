@@ -97,7 +97,7 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
         Ok(Some(text)) => write(draft, wanted, &before, text),
         Ok(None) => return Go::On,
         Err(why) => {
-            draft.flaw(format!(
+            draft.mistake(format!(
                 "ignition-config-overrides: the authority behind the ignition of the cluster cannot be added: {why}."
             ));
             return Go::On;

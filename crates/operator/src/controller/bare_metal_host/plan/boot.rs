@@ -68,7 +68,7 @@ fn may_be_booted(snapshot: &Snapshot) -> bool {
 
 fn live_image(snapshot: &Snapshot, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
     if asks_for_discovery(&snapshot.host) {
-        draft.flaw(format!(
+        draft.mistake(format!(
             "customDeploy {START_DISCOVERY} and a live image exclude each other: remove spec.image, or customDeploy."
         ));
         return Go::On;

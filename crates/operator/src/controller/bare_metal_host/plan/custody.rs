@@ -25,7 +25,7 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
             unpause(&mut draft.host);
             return Go::On;
         }
-        draft.flaw(
+        draft.mistake(
             "allow-provisioned-host-management needs the converged flow, and cannot be combined with \
              remove-agent-and-node-on-delete.",
         );

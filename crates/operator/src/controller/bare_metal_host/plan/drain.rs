@@ -108,7 +108,7 @@ pub(super) fn goes_on(snapshot: &Snapshot, draft: &mut Draft) -> bool {
             wanted.unwrap_or_default()
         );
         note(draft, &text);
-        draft.flaw(text);
+        draft.mistake(text);
         return true;
     };
     let began = noted_begin(&snapshot.host);

@@ -64,7 +64,7 @@ pub(super) fn steps(snapshot: &Snapshot, agent: &mut Agent, draft: &mut Draft) {
     );
     let value = |name: &str| found.and_then(|found| found.value(name)).map(str::to_owned);
     let (Some(username), Some(password)) = (value(data::USERNAME), value(data::PASSWORD)) else {
-        draft.flaw(format!(
+        draft.mistake(format!(
             "Fencing needs username and password in Secret {}.",
             keys.credentials
         ));

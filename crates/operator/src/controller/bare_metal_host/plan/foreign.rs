@@ -12,7 +12,7 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
     let Some(what) = owned_by_others(&snapshot.host) else {
         return Go::On;
     };
-    draft.flaw(format!(
+    draft.mistake(format!(
         "The machine is in use by somebody else, for it has {what}: it is left as it is. Remove that to have it \
          discovered, or take the label of its InfraEnv away."
     ));

@@ -2,7 +2,7 @@
 
 use super::network::{self, same_network};
 use super::stage::Kind;
-use super::{Flaw, Snapshot, is_installed};
+use super::{InvalidSpec, Snapshot, is_installed};
 use crate::controller::cluster_deployment::snapshot::Row;
 use crate::crd::AgentClusterInstall;
 use crate::crd::agent_cluster_install::AgentClusterInstallSpec;
@@ -53,11 +53,11 @@ pub struct Wish {
     pub tags: String,
 }
 
-pub fn wish(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Wish, Flaw> {
+pub fn wish(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Wish, InvalidSpec> {
     let deployment = snapshot
         .deployment
         .as_ref()
-        .ok_or_else(|| Flaw::Input("there is no ClusterDeployment".into()))?;
+        .ok_or_else(|| InvalidSpec::Input("there is no ClusterDeployment".into()))?;
     let spec = &install.spec;
     let control_plane_count = spec.provision_requirements.control_plane_agents;
     let (platform, user_managed_networking) = shape(spec)?;
@@ -96,7 +96,7 @@ pub fn wish(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Wish, 
     })
 }
 
-fn pull_secret(snapshot: &Snapshot) -> Result<Option<Secret>, Flaw> {
+fn pull_secret(snapshot: &Snapshot) -> Result<Option<Secret>, InvalidSpec> {
     let reference = snapshot
         .deployment
         .as_ref()
@@ -105,7 +105,7 @@ fn pull_secret(snapshot: &Snapshot) -> Result<Option<Secret>, Flaw> {
         return if is_installed(snapshot) {
             Ok(None)
         } else {
-            Err(Flaw::Input(
+            Err(InvalidSpec::Input(
                 "The ClusterDeployment names no pull secret (spec.pullSecretRef).".into(),
             ))
         };
@@ -113,12 +113,12 @@ fn pull_secret(snapshot: &Snapshot) -> Result<Option<Secret>, Flaw> {
     match &snapshot.pull_secret {
         // Whoever is installed has one already.
         None if is_installed(snapshot) => Ok(None),
-        None => Err(Flaw::Missing(format!(
+        None => Err(InvalidSpec::Missing(format!(
             "There is no Secret {name:?} with the pull secret."
         ))),
         Some(secret) => match secret.value(data::PULL_SECRET) {
             Some(value) => Ok(Some(value.into())),
-            None => Err(Flaw::Content(format!(
+            None => Err(InvalidSpec::Content(format!(
                 "Secret {name:?} has no key {:?}.",
                 data::PULL_SECRET
             ))),
@@ -127,7 +127,7 @@ fn pull_secret(snapshot: &Snapshot) -> Result<Option<Secret>, Flaw> {
 }
 
 /// Who manages the network follows from the platform, and the platform from that; one host has no addresses to share.
-fn shape(spec: &AgentClusterInstallSpec) -> Result<(Platform, bool), Flaw> {
+fn shape(spec: &AgentClusterInstallSpec) -> Result<(Platform, bool), InvalidSpec> {
     let needs = &spec.provision_requirements;
     let single_node = needs.control_plane_agents == 1 && needs.worker_agents == 0;
     let given = spec.networking.user_managed_networking;
@@ -152,7 +152,10 @@ fn shape(spec: &AgentClusterInstallSpec) -> Result<(Platform, bool), Flaw> {
     ))
 }
 
-fn external(spec: &AgentClusterInstallSpec, kind: PlatformType) -> Result<Option<ExternalPlatform>, Flaw> {
+fn external(
+    spec: &AgentClusterInstallSpec,
+    kind: PlatformType,
+) -> Result<Option<ExternalPlatform>, InvalidSpec> {
     match &spec.external {
         Some(external) if kind == PlatformType::External => Ok(Some(ExternalPlatform {
             platform_name: Some(external.platform_name.clone()).filter(|name| !name.is_empty()),
@@ -166,7 +169,7 @@ fn external(spec: &AgentClusterInstallSpec, kind: PlatformType) -> Result<Option
 }
 
 /// All roles when no pool is given, else those whose pool says so.
-fn hyperthreading(spec: &AgentClusterInstallSpec) -> Result<RoleSet, Flaw> {
+fn hyperthreading(spec: &AgentClusterInstallSpec) -> Result<RoleSet, InvalidSpec> {
     if spec.control_plane.is_none() && spec.arbiter.is_none() && spec.compute.is_empty() {
         return Ok(RoleSet::All);
     }
@@ -190,7 +193,7 @@ fn hyperthreading(spec: &AgentClusterInstallSpec) -> Result<RoleSet, Flaw> {
     }
 }
 
-fn encryption(spec: &AgentClusterInstallSpec) -> Result<DiskEncryption, Flaw> {
+fn encryption(spec: &AgentClusterInstallSpec) -> Result<DiskEncryption, InvalidSpec> {
     let none = DiskEncryption {
         enable_on: Some(RoleSet::None),
         mode: None,
@@ -223,7 +226,10 @@ fn load_balancer(spec: &AgentClusterInstallSpec) -> LoadBalancerType {
 }
 
 /// Address, and authority in base64; both empty when hosts ask the cluster itself.
-fn ignition_endpoint(snapshot: &Snapshot, spec: &AgentClusterInstallSpec) -> Result<(String, String), Flaw> {
+fn ignition_endpoint(
+    snapshot: &Snapshot,
+    spec: &AgentClusterInstallSpec,
+) -> Result<(String, String), InvalidSpec> {
     let Some(endpoint) = &spec.ignition_endpoint else {
         return Ok(Default::default());
     };
@@ -232,13 +238,13 @@ fn ignition_endpoint(snapshot: &Snapshot, spec: &AgentClusterInstallSpec) -> Res
     };
     let name = crate::key::Key::from(reference);
     let Some(secret) = &snapshot.ignition_ca else {
-        return Err(Flaw::Missing(format!(
+        return Err(InvalidSpec::Missing(format!(
             "There is no Secret {name} with the ignition endpoint's certificate."
         )));
     };
     match secret.value(data::CA_CERTIFICATE) {
         Some(pem) => Ok((endpoint.url.clone(), BASE64_STANDARD.encode(pem))),
-        None => Err(Flaw::Content(format!(
+        None => Err(InvalidSpec::Content(format!(
             "Secret {name} has no key {:?}.",
             data::CA_CERTIFICATE
         ))),
@@ -255,7 +261,7 @@ fn tags(install: &AgentClusterInstall) -> String {
         .unwrap_or_default()
 }
 
-fn optional<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<Option<T>, Flaw> {
+fn optional<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<Option<T>, InvalidSpec> {
     if word.is_empty() {
         Ok(None)
     } else {
@@ -263,13 +269,13 @@ fn optional<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<Op
     }
 }
 
-fn parse<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<T, Flaw> {
+fn parse<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<T, InvalidSpec> {
     word.parse()
-        .map_err(|error| Flaw::Input(format!("{field} {error}.")))
+        .map_err(|error| InvalidSpec::Input(format!("{field} {error}.")))
 }
 
 /// A new cluster. What is empty is left to the hub.
-pub fn create(snapshot: &Snapshot, wish: &Wish) -> Result<CreateCluster, Flaw> {
+pub fn create(snapshot: &Snapshot, wish: &Wish) -> Result<CreateCluster, InvalidSpec> {
     let (set, release) = release(snapshot)?;
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     let change = full(wish);
@@ -308,7 +314,7 @@ pub fn create(snapshot: &Snapshot, wish: &Wish) -> Result<CreateCluster, Flaw> {
 }
 
 /// A cluster that runs already.
-pub fn import(snapshot: &Snapshot, wish: &Wish) -> Result<ImportCluster, Flaw> {
+pub fn import(snapshot: &Snapshot, wish: &Wish) -> Result<ImportCluster, InvalidSpec> {
     let deployment = snapshot
         .deployment
         .as_ref()
@@ -327,28 +333,28 @@ pub fn import(snapshot: &Snapshot, wish: &Wish) -> Result<ImportCluster, Flaw> {
     })
 }
 
-fn release(snapshot: &Snapshot) -> Result<(String, muster_contract::v1::release::ReleaseView), Flaw> {
+fn release(snapshot: &Snapshot) -> Result<(String, muster_contract::v1::release::ReleaseView), InvalidSpec> {
     let reference = snapshot
         .install
         .as_ref()
         .and_then(|install| install.spec.image_set_ref.as_ref());
     let Some(name) = reference.map(|reference| &reference.name) else {
-        return Err(Flaw::Input(
+        return Err(InvalidSpec::Input(
             "The AgentClusterInstall names no release (spec.imageSetRef).".into(),
         ));
     };
     let Some(set) = &snapshot.image_set else {
-        return Err(Flaw::Missing(format!(
+        return Err(InvalidSpec::Missing(format!(
             "There is no ClusterImageSet {name:?} yet."
         )));
     };
     match &snapshot.release {
         Some(Ok(release)) => Ok((set.spec.release_image.clone(), release.clone())),
-        Some(Err(failure)) => Err(Flaw::Input(format!(
+        Some(Err(failure)) => Err(InvalidSpec::Input(format!(
             "ClusterImageSet {name:?}: {}",
             failure.text()
         ))),
-        None => Err(Flaw::Missing(format!(
+        None => Err(InvalidSpec::Missing(format!(
             "The release of ClusterImageSet {name:?} is not known yet."
         ))),
     }

@@ -1,6 +1,6 @@
 //! What the object says about its image.
 
-use super::{Flaw, Snapshot, Step};
+use super::{InvalidSpec, Snapshot, Step};
 use crate::controller::infra_env::snapshot::Row;
 use crate::crd::condition::{Finding, Truth, find_service, set_service};
 use crate::crd::infra_env::{
@@ -62,17 +62,17 @@ pub fn in_preparation(snapshot: &Snapshot, text: &str) -> (InfraEnvStatus, Findi
 }
 
 /// There is no image, so there is no link to it.
-pub fn flawed(snapshot: &Snapshot, flaw: &Flaw) -> (InfraEnvStatus, Finding) {
+pub fn flawed(snapshot: &Snapshot, mistake: &InvalidSpec) -> (InfraEnvStatus, Finding) {
     let status = InfraEnvStatus {
         iso_download_url: String::new(),
         created_time: None,
         ..now(snapshot)
     };
-    let finding = match flaw {
-        Flaw::NoCluster(text) | Flaw::OtherCluster(text) => {
+    let finding = match mistake {
+        InvalidSpec::NoCluster(text) | InvalidSpec::OtherCluster(text) => {
             finding(Truth::Unknown, reason::MISSING_CLUSTER, text)
         }
-        Flaw::Input(text) | Flaw::Missing(text) => finding(Truth::False, reason::FAILED, text),
+        InvalidSpec::Input(text) | InvalidSpec::Missing(text) => finding(Truth::False, reason::FAILED, text),
     };
     (status, finding)
 }

@@ -1,6 +1,6 @@
 //! What the hub is to have, and what that changes about what it has.
 
-use super::{Cluster, Flaw, IronicWish, SentValues, Snapshot, network};
+use super::{Cluster, InvalidSpec, IronicWish, SentValues, Snapshot, network};
 use crate::controller::infra_env::secret_proxy;
 use crate::controller::preprovisioning_image::ironic;
 use crate::crd::infra_env::InfraEnvSpec;
@@ -21,7 +21,7 @@ use std::str::FromStr;
 /// Where hosts look for registries to use instead of others.
 const REGISTRIES_CONF: &str = "/etc/containers/registries.conf";
 
-pub fn wish(snapshot: &Snapshot) -> Result<CreateInfraEnv, Flaw> {
+pub fn wish(snapshot: &Snapshot) -> Result<CreateInfraEnv, InvalidSpec> {
     let spec = &snapshot.infra_env.spec;
     let cluster_id = cluster(snapshot, spec)?;
     Ok(CreateInfraEnv {
@@ -45,7 +45,7 @@ pub fn wish(snapshot: &Snapshot) -> Result<CreateInfraEnv, Flaw> {
     })
 }
 
-fn cluster(snapshot: &Snapshot, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, Flaw> {
+fn cluster(snapshot: &Snapshot, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, InvalidSpec> {
     let name = spec
         .cluster_ref
         .as_ref()
@@ -53,15 +53,15 @@ fn cluster(snapshot: &Snapshot, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid
     let name = name.unwrap_or_default();
     match &snapshot.cluster {
         Cluster::NotWanted => Ok(None),
-        Cluster::Absent => Err(Flaw::NoCluster(format!(
+        Cluster::Absent => Err(InvalidSpec::NoCluster(format!(
             "There is no ClusterDeployment {name} yet."
         ))),
-        Cluster::NotInHub => Err(Flaw::NoCluster(format!(
+        Cluster::NotInHub => Err(InvalidSpec::NoCluster(format!(
             "ClusterDeployment {name} is not known to the hub yet; it needs an AgentClusterInstall that is in order."
         ))),
         Cluster::Found { id, .. } => match snapshot.held_by {
             None => Ok(Some(*id)),
-            Some(other) => Err(Flaw::OtherCluster(format!(
+            Some(other) => Err(InvalidSpec::OtherCluster(format!(
                 "In the hub this InfraEnv belongs to cluster {other}, which ClusterDeployment {name} does not stand for; it follows when that cluster is deleted."
             ))),
         },
@@ -77,30 +77,30 @@ fn time_sources(snapshot: &Snapshot) -> String {
     spec.additional_ntp_sources.join(",")
 }
 
-fn pull_secret(snapshot: &Snapshot) -> Result<Secret, Flaw> {
+fn pull_secret(snapshot: &Snapshot) -> Result<Secret, InvalidSpec> {
     let name = &snapshot.infra_env.spec.pull_secret_ref.name;
     let Some(secret) = &snapshot.pull_secret else {
-        return Err(Flaw::Missing(format!(
+        return Err(InvalidSpec::Missing(format!(
             "There is no Secret {name:?} with the pull secret."
         )));
     };
     match secret.value(data::PULL_SECRET) {
         Some(value) => Ok(value.into()),
-        None => Err(Flaw::Missing(format!(
+        None => Err(InvalidSpec::Missing(format!(
             "Secret {name:?} has no key {:?}.",
             data::PULL_SECRET
         ))),
     }
 }
 
-fn architecture(spec: &InfraEnvSpec) -> Result<CpuArchitecture, Flaw> {
+fn architecture(spec: &InfraEnvSpec) -> Result<CpuArchitecture, InvalidSpec> {
     match spec.cpu_architecture.as_str() {
         "" => Ok(CpuArchitecture::default()),
         word => parse("cpuArchitecture", word),
     }
 }
 
-fn image_type(spec: &InfraEnvSpec) -> Result<ImageType, Flaw> {
+fn image_type(spec: &InfraEnvSpec) -> Result<ImageType, InvalidSpec> {
     match (spec.image_type.as_str(), spec.cpu_architecture.as_str()) {
         // There is no minimal image for these machines.
         ("", "s390x") => Ok(ImageType::FullIso),
@@ -109,7 +109,7 @@ fn image_type(spec: &InfraEnvSpec) -> Result<ImageType, Flaw> {
     }
 }
 
-fn kernel_arguments(spec: &InfraEnvSpec) -> Result<Vec<KernelArgument>, Flaw> {
+fn kernel_arguments(spec: &InfraEnvSpec) -> Result<Vec<KernelArgument>, InvalidSpec> {
     let argument = |argument: &crate::crd::infra_env::KernelArgument| {
         let operation = match argument.operation.as_str() {
             "" => KernelArgumentOperation::default(),
@@ -123,9 +123,9 @@ fn kernel_arguments(spec: &InfraEnvSpec) -> Result<Vec<KernelArgument>, Flaw> {
     spec.kernel_arguments.iter().map(argument).collect()
 }
 
-fn parse<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<T, Flaw> {
+fn parse<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<T, InvalidSpec> {
     word.parse()
-        .map_err(|error| Flaw::Input(format!("{field} {error}.")))
+        .map_err(|error| InvalidSpec::Input(format!("{field} {error}.")))
 }
 
 /// All three, also when empty: what was taken out of the object is taken out of the hub.
@@ -138,10 +138,10 @@ fn proxy(spec: &InfraEnvSpec) -> Proxy {
     }
 }
 
-fn networks(snapshot: &Snapshot) -> Result<Vec<StaticNetworkConfig>, Flaw> {
+fn networks(snapshot: &Snapshot) -> Result<Vec<StaticNetworkConfig>, InvalidSpec> {
     let mut networks = Vec::new();
     for config in &snapshot.networks {
-        if network::chooses(&snapshot.infra_env, config).map_err(Flaw::Input)? {
+        if network::chooses(&snapshot.infra_env, config).map_err(InvalidSpec::Input)? {
             networks.push(network::wire(config));
         }
     }
@@ -163,7 +163,7 @@ fn trust_bundle(snapshot: &Snapshot) -> String {
         .join("\n")
 }
 
-fn with_ironic(snapshot: &Snapshot, ignition: String) -> Result<String, Flaw> {
+fn with_ironic(snapshot: &Snapshot, ignition: String) -> Result<String, InvalidSpec> {
     match &snapshot.ironic {
         IronicWish::NotWanted => Ok(ignition),
         IronicWish::Unknown => {
@@ -175,18 +175,18 @@ fn with_ironic(snapshot: &Snapshot, ignition: String) -> Result<String, Flaw> {
             Ok(kept.unwrap_or(ignition))
         }
         IronicWish::Known(agent) => ironic::add_to(&ignition, agent, &snapshot.infra_env)
-            .map_err(|why| Flaw::Input(format!("ignitionConfigOverride: {why}"))),
+            .map_err(|why| InvalidSpec::Input(format!("ignitionConfigOverride: {why}"))),
     }
 }
 
 /// The override of the object; mirrors are one more file in it.
-fn ignition(snapshot: &Snapshot) -> Result<String, Flaw> {
+fn ignition(snapshot: &Snapshot) -> Result<String, InvalidSpec> {
     let own = snapshot.infra_env.spec.ignition_config_override.clone();
     let Some(reference) = &snapshot.infra_env.spec.mirror_registry_ref else {
         return Ok(own);
     };
     let Some(map) = &snapshot.mirrors else {
-        return Err(Flaw::Missing(format!(
+        return Err(InvalidSpec::Missing(format!(
             "There is no ConfigMap {}/{}.",
             reference.namespace, reference.name
         )));
@@ -198,19 +198,19 @@ fn ignition(snapshot: &Snapshot) -> Result<String, Flaw> {
             reference.name,
             data::REGISTRIES_CONF
         );
-        return Err(Flaw::Missing(text));
+        return Err(InvalidSpec::Missing(text));
     };
     let mut config = match own.as_str() {
         "" => json!({ "ignition": { "version": "3.1.0" } }),
         text => serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
-            Flaw::Input(format!(
+            InvalidSpec::Input(format!(
                 "ignitionConfigOverride is not JSON (line {line}, column {column})."
             ))
         })?,
     };
     add_file(&mut config, REGISTRIES_CONF, registries)
-        .ok_or_else(|| Flaw::Input("ignitionConfigOverride: storage.files is not a list".into()))?;
+        .ok_or_else(|| InvalidSpec::Input("ignitionConfigOverride: storage.files is not a list".into()))?;
     Ok(config.to_string())
 }
 

@@ -154,14 +154,14 @@ fn mistakes_are_the_objects() {
         change(&mut agent.spec);
         told(&agent, row("known-unbound"))
     };
-    let flaws = [
+    let mistakes = [
         change(|spec| spec.installer_args = "--not-json".into()),
         change(|spec| spec.role = "king".into()),
         change(|spec| spec.installation_disk_path = "/dev/not-found-by-hints".into()),
         change(|spec| spec.installation_disk_id = "/dev/disk/by-id/wwn-2".into()),
     ];
-    for flaw in flaws {
-        assert!(matches!(flaw, Err(Sync::Input(_))), "{flaw:?}");
+    for mistake in mistakes {
+        assert!(matches!(mistake, Err(Sync::Input(_))), "{mistake:?}");
     }
     let Err(Sync::Input(text)) = change(|spec| spec.installer_args = "\"--append-karg=s3cr3t\"".into())
     else {
@@ -228,10 +228,10 @@ fn a_token_is_told_once_and_again_after_it_was_changed_or_lost() {
         assert_eq!(update.ignition_endpoint_token.as_ref().unwrap().0, "t0ken");
     }
     for missing in [None, Some(secret(&[("other", "x")], true))] {
-        let flaw = told_in(&at(has.clone(), false, missing));
+        let mistake = told_in(&at(has.clone(), false, missing));
         assert!(
-            matches!(&flaw, Err(Sync::Backend(text)) if !text.contains("t0ken")),
-            "{flaw:?}"
+            matches!(&mistake, Err(Sync::Backend(text)) if !text.contains("t0ken")),
+            "{mistake:?}"
         );
     }
 }

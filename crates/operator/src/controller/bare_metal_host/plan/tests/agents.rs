@@ -62,7 +62,7 @@ fn a_label_that_cannot_be_one_is_complained_about_and_the_rest_is_done() {
         ],
     );
     let snapshot = live(host, Some(free()));
-    assert_eq!(flaws(&plan(&snapshot)).len(), 1);
+    assert_eq!(mistakes(&plan(&snapshot)).len(), 1);
     assert_eq!(settled(&snapshot).agent.as_ref().unwrap().spec.role, "worker");
 }
 
@@ -259,14 +259,14 @@ fn a_cluster_that_is_named_gets_the_host_and_an_empty_name_takes_it_back() {
 fn a_name_that_cannot_be_one_is_complained_about() {
     for wrong in ["blue", "clusters/", "/blue", "a/b/c"] {
         let snapshot = naming(wrong, free());
-        assert_eq!(flaws(&plan(&snapshot)).len(), 1, "{wrong}");
+        assert_eq!(mistakes(&plan(&snapshot)).len(), 1, "{wrong}");
         assert_eq!(reference(&settled(&snapshot)), None);
     }
     let mut early = naming("clusters/blue", free());
     let mut infra_env = infra_env(SignedDuration::from_hours(1));
     infra_env.spec.cluster_ref = blue();
     early.infra_env = Some(Arc::new(infra_env));
-    assert_eq!(flaws(&plan(&early)).len(), 1);
+    assert_eq!(mistakes(&plan(&early)).len(), 1);
     assert_eq!(reference(&settled(&early)), None);
 }
 
@@ -335,7 +335,7 @@ fn a_secret_for_fencing_is_named_or_made_of_the_credentials() {
         "mine"
     );
     let mut made = fenced(&[(annotation::BMAC_CREATE_FENCING_SECRET, "true")]);
-    assert_eq!(flaws(&plan(&made)).len(), 1, "there are no credentials");
+    assert_eq!(mistakes(&plan(&made)).len(), 1, "there are no credentials");
     made.credentials = found(&[("username", "root"), ("password", "hunter2")]);
     let first = plan(&made);
     let [Step::PutSecret(secret), Step::PatchAgent(_)] = &first.steps[..] else {
@@ -365,7 +365,7 @@ fn credentials_that_are_incomplete_are_watched_and_asked_for_again() {
     let wanted = [(annotation::BMAC_CREATE_FENCING_SECRET, "true")];
     let again = Then::After(std::time::Duration::from_secs(60));
     let absent = settled(&fenced(&wanted));
-    assert_eq!((flaws(&plan(&absent)).len(), plan(&absent).then), (1, again));
+    assert_eq!((mistakes(&plan(&absent)).len(), plan(&absent).then), (1, again));
 
     let mut half = absent.clone();
     half.credentials = found(&[("username", "root")]);
@@ -374,9 +374,9 @@ fn credentials_that_are_incomplete_are_watched_and_asked_for_again() {
     let first = plan(&half);
     let credentials = Key::new("pool", "rack-1-bmc");
     assert_eq!(first.steps[0], Step::LabelSecret(credentials, labels));
-    assert_eq!((flaws(&first).len(), first.then), (1, Then::Again));
+    assert_eq!((mistakes(&first).len(), first.then), (1, Then::Again));
     let half = settled(&half);
-    assert_eq!((flaws(&plan(&half)).len(), plan(&half).then), (1, again));
+    assert_eq!((mistakes(&plan(&half)).len(), plan(&half).then), (1, again));
     let agent = &half.agent.as_ref().unwrap().spec;
     assert_eq!(agent.fencing_credentials_secret_ref, "");
 }

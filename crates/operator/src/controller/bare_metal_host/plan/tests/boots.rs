@@ -278,7 +278,7 @@ fn people_may_keep_the_bare_metal_operator_in_charge() {
         converged(both, None),
         live(live_too, Some(agent("installed", "Done"))),
     ] {
-        assert_eq!(flaws(&plan(&refused)).len(), 1);
+        assert_eq!(mistakes(&plan(&refused)).len(), 1);
         assert!(noted(&settled(&refused), annotation::METAL3_DETACHED).is_some());
     }
 }
@@ -310,7 +310,7 @@ fn a_deploy_step_beside_a_live_image_is_a_mistake_and_changes_nothing() {
     let mut both = booted_live("provisioned");
     both.spec.custom_deploy = deployed("provisioned").spec.custom_deploy;
     let snapshot = live(both, Some(agent("known-unbound", "")));
-    let told = flaws(&plan(&snapshot));
+    let told = mistakes(&plan(&snapshot));
     assert!(
         told[0].contains("customDeploy") && told[0].contains("spec.image"),
         "{told:?}"

@@ -138,7 +138,7 @@ fn a_limit_ends_the_drain_and_without_one_it_takes_as_long_as_it_takes() {
         );
     }
     let snapshot = leaving(&[(annotation::BMAC_DRAIN_TIMEOUT, "soon")], busy());
-    assert!(flaws(&plan(&snapshot))[0].contains("drain-timeout"));
+    assert!(mistakes(&plan(&snapshot))[0].contains("drain-timeout"));
     let (status, waits) = status_after(&snapshot);
     assert!(status.contains("soon") && waits, "{status}");
 }

@@ -162,7 +162,7 @@ fn overrides_that_nothing_can_be_added_to_are_a_complaint() {
         r#"{"ignition":{"version":"3.1.0","security":{"tls":{"certificateAuthorities":{}}}}}"#,
     ] {
         let snapshot = settled(&waiting_with(CERTIFICATE, Some(text)));
-        let told = flaws(&plan(&snapshot));
+        let told = mistakes(&plan(&snapshot));
         assert!(
             told.len() == 1 && told[0].contains("ignition-config-overrides"),
             "{told:?}"

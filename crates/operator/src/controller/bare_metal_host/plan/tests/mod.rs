@@ -322,9 +322,9 @@ fn method(snapshot: &Snapshot) -> Option<&str> {
     deploy.map(|deploy| deploy.method.as_str())
 }
 
-fn flaws(plan: &Plan) -> Vec<String> {
+fn mistakes(plan: &Plan) -> Vec<String> {
     let found = plan.steps.iter().filter_map(|step| match step {
-        Step::Complain(flaws) => Some(flaws.clone()),
+        Step::Complain(mistakes) => Some(mistakes.clone()),
         _ => None,
     });
     found.flatten().collect()

@@ -128,7 +128,7 @@ fn without_findings_nothing_is_known_about_the_checks_unless_hosts_are_added() {
                 &flawed(
                     &snapshot,
                     snapshot.install.as_ref().unwrap(),
-                    &Flaw::Input("x".into()),
+                    &InvalidSpec::Input("x".into()),
                 ),
             ),
             type_::VALIDATED,
