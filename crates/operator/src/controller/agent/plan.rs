@@ -143,7 +143,7 @@ impl Sync {
 pub fn plan(snapshot: &Snapshot) -> Plan {
     // Nobody needs to be told thousands of times that the hub restarts; only that what goes or is claimed is not to be
     // chosen.
-    if snapshot.away.is_some() {
+    if snapshot.hub_error.is_some() {
         return Plan::of(leave::hide(snapshot), Then::After(snapshot.retry));
     }
     let Some(agent) = &snapshot.agent else {

@@ -67,7 +67,7 @@ pub struct Snapshot {
     /// How the agent that does it knows the hub; read only then.
     pub trust: TrustView,
     /// The hub cannot be asked.
-    pub away: Option<String>,
+    pub hub_error: Option<String>,
     /// What became of the last step.
     pub failure: Option<Failure>,
     pub retry: Duration,
@@ -139,15 +139,15 @@ impl Snapshot {
             heard: Heard::Not,
             reclaim_image: ctx.reclaim_image.clone(),
             trust: TrustView::default(),
-            away: None,
+            hub_error: None,
             failure,
             retry: ctx.retry,
             now: ctx.clock.now(),
         };
         if let Err(error) = snapshot.read_rows(ctx).await {
-            snapshot.away = Some(error.to_string());
+            snapshot.hub_error = Some(error.to_string());
         }
-        if snapshot.agent.is_none() && snapshot.row.is_none() && snapshot.away.is_none() {
+        if snapshot.agent.is_none() && snapshot.row.is_none() && snapshot.hub_error.is_none() {
             ctx.joining.leave(key);
             return Ok(None);
         }
@@ -172,7 +172,7 @@ impl Snapshot {
     }
 
     async fn read_spoke(&mut self, ctx: &Context) {
-        if self.away.is_some() {
+        if self.hub_error.is_some() {
             return;
         }
         let question = super::plan::ask::question(self);
@@ -184,7 +184,7 @@ impl Snapshot {
                 // An older hub.
                 Err(ClientError::NotFound(_)) => {}
                 Err(error) => {
-                    self.away = Some(error.to_string());
+                    self.hub_error = Some(error.to_string());
                     return;
                 }
             }
@@ -296,7 +296,7 @@ impl Snapshot {
                 };
             }
             Err(ClientError::NotFound(_)) => self.target = Target::NotInHub,
-            Err(error) => self.away = Some(error.to_string()),
+            Err(error) => self.hub_error = Some(error.to_string()),
         }
         Ok(())
     }

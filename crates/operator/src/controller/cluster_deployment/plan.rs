@@ -121,7 +121,7 @@ fn both(snapshot: &Snapshot, deployment: &ClusterDeployment, install: &AgentClus
     if let Some(step) = adoption::step(snapshot, deployment, install) {
         return Plan::of(vec![step], Then::Again);
     }
-    if let Some(why) = &snapshot.blind {
+    if let Some(why) = &snapshot.hub_error {
         return blind(snapshot, install, why);
     }
     if let Some(failure) = &snapshot.failure {
@@ -354,7 +354,7 @@ fn flawed(snapshot: &Snapshot, install: &AgentClusterInstall, mistake: &InvalidS
     };
     let synced = Finding::new(type_::SPEC_SYNCED, false, reason, text);
     // A cluster that is unseen is not absent.
-    let steps = match snapshot.blind {
+    let steps = match snapshot.hub_error {
         None => status::of_cluster(snapshot, install, synced),
         Some(_) => status::only(snapshot, install, synced),
     };

@@ -64,7 +64,7 @@ pub struct Snapshot {
     /// As the hub has it.
     pub row: Option<Row>,
     /// Why the hub cannot be seen; nothing is known of the cluster then.
-    pub blind: Option<String>,
+    pub hub_error: Option<String>,
     /// What became of the last step.
     pub failure: Option<Failure>,
     pub now: Timestamp,
@@ -218,13 +218,13 @@ impl Snapshot {
             agents: if is_stray { Vec::new() } else { agents(ctx, key) },
             pool: Pool::NotAsked,
             row: None,
-            blind: None,
+            hub_error: None,
             failure,
             now: ctx.clock.now(),
         };
         snapshot.read_kube(ctx).await?;
         if let Err(error) = snapshot.read_hub(ctx).await {
-            snapshot.blind = Some(error.to_string());
+            snapshot.hub_error = Some(error.to_string());
         }
         snapshot.read_kept(ctx).await?;
         snapshot.read_pool(ctx).await;

@@ -62,7 +62,7 @@ fn go(snapshot: &Snapshot) -> Option<Plan> {
     if snapshot.rival.is_some() {
         return None;
     }
-    if let Some(why) = &snapshot.blind {
+    if let Some(why) = &snapshot.hub_error {
         return Some(delayed(snapshot, why));
     }
     if let Some(plan) = pool::release(snapshot) {

@@ -40,7 +40,7 @@ impl Pool {
 pub fn wanted(snapshot: &Snapshot) -> Option<bool> {
     let noted = snapshot.install.as_deref().is_some_and(is_noted);
     if snapshot.is_leaving() {
-        let is_ours = noted && !snapshot.is_stray && snapshot.rival.is_none() && snapshot.blind.is_none();
+        let is_ours = noted && !snapshot.is_stray && snapshot.rival.is_none() && snapshot.hub_error.is_none();
         return is_ours.then_some(false);
     }
     let mut agents = snapshot.agents.iter().map(|(agent, _)| &**agent);

@@ -107,7 +107,7 @@ fn snapshot(spec: Value) -> Snapshot {
         agents: Vec::new(),
         pool: pool::Pool::NotAsked,
         row: None,
-        blind: None,
+        hub_error: None,
         failure: None,
         now: now(),
     }

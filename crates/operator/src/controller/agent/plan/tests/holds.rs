@@ -163,7 +163,7 @@ fn a_claimed_host_that_is_bound_says_what_its_checks_say() {
 fn while_the_hub_is_away_an_agent_that_is_claimed_is_offered_no_more() {
     let free = settled(agent(), row("known-unbound"));
     let mut snapshot = snapshot(Some(reserved(free.clone())), None);
-    snapshot.away = Some("no answer".into());
+    snapshot.hub_error = Some("no answer".into());
     let claim = plan(&snapshot);
     assert_eq!(
         condition(&claim, "Validated"),

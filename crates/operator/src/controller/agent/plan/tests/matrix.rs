@@ -193,7 +193,7 @@ fn a_host_that_the_hub_does_not_know_keeps_its_object_and_says_nothing_of_itself
 #[test]
 fn while_the_hub_is_away_nothing_is_said() {
     let mut snapshot = snapshot(Some(agent()), None);
-    snapshot.away = Some("no answer".into());
+    snapshot.hub_error = Some("no answer".into());
     assert_eq!(
         plan(&snapshot),
         Plan::of(Vec::new(), Then::After(Duration::from_secs(10)))
@@ -205,7 +205,7 @@ fn while_the_hub_is_away_an_agent_that_goes_is_offered_no_more() {
     let mut leaving = settled(agent(), row("known-unbound"));
     leaving.metadata.deletion_timestamp = Some(crate::runtime::clock::time(now()));
     let mut snapshot = snapshot(Some(leaving.clone()), None);
-    snapshot.away = Some("no answer".into());
+    snapshot.hub_error = Some("no answer".into());
     let hidden = plan(&snapshot);
     for type_ in ["Connected", "Validated"] {
         assert_eq!(condition(&hidden, type_), says("Unknown", "NotAvailable"));

@@ -172,7 +172,7 @@ fn snapshot(agent: Option<Agent>, row: Option<HostDetail>) -> Snapshot {
         heard: Default::default(),
         reclaim_image: None,
         trust: Default::default(),
-        away: None,
+        hub_error: None,
         failure: None,
         retry: Duration::from_secs(10),
         now: now(),

@@ -267,7 +267,7 @@ fn a_hub_that_is_away_does_not_make_a_good_cluster_look_bad() {
     let plan = super::super::plan(&snapshot);
     snapshot.install = Some(Arc::new(shown(&snapshot, &plan)));
     snapshot.row = None;
-    snapshot.blind = Some("connection refused".into());
+    snapshot.hub_error = Some("connection refused".into());
     assert_eq!(
         super::super::plan(&snapshot),
         Plan::of(Vec::new(), Then::After(SOON))

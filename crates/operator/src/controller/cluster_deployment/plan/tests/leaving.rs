@@ -288,7 +288,7 @@ fn the_cluster_goes_only_after_the_last_agent_took_its_host_back() {
 fn a_hub_that_is_away_or_refuses_delays_the_deletion_and_loses_nothing() {
     let blind = Snapshot {
         row: None,
-        blind: Some("gone fishing".into()),
+        hub_error: Some("gone fishing".into()),
         ..leaving("installed")
     };
     let refused = Snapshot {
