@@ -86,14 +86,14 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Er
     }
 }
 
-fn secret(wish: &TokenSecret) -> Secret {
-    let bytes = ByteString(wish.token.0.clone().into_bytes());
+fn secret(desired: &TokenSecret) -> Secret {
+    let bytes = ByteString(desired.token.0.clone().into_bytes());
     Secret {
         metadata: kube::api::ObjectMeta {
-            name: Some(wish.key.name.clone()),
-            namespace: Some(wish.key.namespace.clone()),
+            name: Some(desired.key.name.clone()),
+            namespace: Some(desired.key.namespace.clone()),
             labels: Some(crate::crd::keys::used_labels(&Default::default())),
-            owner_references: Some(vec![wish.owner.clone()]),
+            owner_references: Some(vec![desired.owner.clone()]),
             ..Default::default()
         },
         data: Some([(data::IGNITION_TOKEN.to_owned(), bytes)].into()),

@@ -110,23 +110,23 @@ async fn delete_agent(ctx: &Context, snapshot: &Snapshot) -> Result<(), Error> {
     }
 }
 
-async fn put_secret(ctx: &Context, wish: &plan::FencingSecret) -> Result<(), Error> {
-    let data: BTreeMap<_, _> = wish
+async fn put_secret(ctx: &Context, desired: &plan::FencingSecret) -> Result<(), Error> {
+    let data: BTreeMap<_, _> = desired
         .values
         .iter()
         .map(|(name, value)| (*name, ByteString(value.0.clone().into_bytes())))
         .collect();
     let mut wire = json!({
-        "metadata": { "labels": wish.labels },
+        "metadata": { "labels": desired.labels },
         "data": data,
     });
-    if wish.exists {
+    if desired.exists {
         // Its owners are those of whoever made it.
-        return ctx.change::<Secret>(WRITER, &wish.key, &wire).await;
+        return ctx.change::<Secret>(WRITER, &desired.key, &wire).await;
     }
-    wire["metadata"]["name"] = json!(wish.key.name);
-    wire["metadata"]["namespace"] = json!(wish.key.namespace);
-    wire["metadata"]["ownerReferences"] = json!([wish.owner]);
+    wire["metadata"]["name"] = json!(desired.key.name);
+    wire["metadata"]["namespace"] = json!(desired.key.namespace);
+    wire["metadata"]["ownerReferences"] = json!([desired.owner]);
     let secret: Secret = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
     ctx.create(WRITER, &secret).await.map(drop)
 }

@@ -180,24 +180,25 @@ async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Fail
     };
     let verb = |deed, answer: Answer| did(deed, answer).map_err(not_now);
     match step {
-        Step::Create(wish) => {
+        Step::Create(desired) => {
             // What was told to one that is gone is not known to this one: neither its manifests nor its secrets.
             ctx.sent.forget(id);
-            settings("create cluster", hub.put_cluster(id, wish).await.map(drop))?;
-            snapshot.remember_pull_secret(ctx, &wish.pull_secret);
+            settings("create cluster", hub.put_cluster(id, desired).await.map(drop))?;
+            snapshot.remember_pull_secret(ctx, &desired.pull_secret);
             snapshot.remember_proxy(ctx);
         }
-        Step::Import(wish) => {
+        Step::Import(desired) => {
             ctx.sent.forget(id);
-            let done = hub.put_imported_cluster(id, wish).await;
+            let done = hub.put_imported_cluster(id, desired).await;
             settings("import cluster", done.map(drop))?;
         }
-        Step::Update(wish) => {
-            settings("update cluster", hub.update_cluster(id, wish).await.map(drop))?;
-            wish.pull_secret
+        Step::Update(desired) => {
+            settings("update cluster", hub.update_cluster(id, desired).await.map(drop))?;
+            desired
+                .pull_secret
                 .iter()
                 .for_each(|secret| snapshot.remember_pull_secret(ctx, secret));
-            if wish.http_proxy.is_some() || wish.https_proxy.is_some() {
+            if desired.http_proxy.is_some() || desired.https_proxy.is_some() {
                 snapshot.remember_proxy(ctx);
             }
         }
@@ -206,7 +207,7 @@ async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Fail
             let done = hub.override_install_config(id, &body).await;
             settings("override install-config", done.map(drop))?;
         }
-        Step::Ignore(wish) => settings("ignore validations", hub.ignore_validations(id, wish).await)?,
+        Step::Ignore(desired) => settings("ignore validations", hub.ignore_validations(id, desired).await)?,
         Step::PutManifest(file, content) => {
             let body = CreateManifest {
                 folder: Some(ManifestFolder::Openshift),
@@ -288,27 +289,27 @@ async fn delete(
     }
 }
 
-async fn put_secret(ctx: &Context, wish: &plan::NewSecret) -> Result<(), Error> {
-    let bytes = wish
+async fn put_secret(ctx: &Context, desired: &plan::NewSecret) -> Result<(), Error> {
+    let bytes = desired
         .values
         .iter()
         .map(|(name, value)| ((*name).to_owned(), ByteString(value.0.clone().into_bytes())));
     let mut wire = json!({
-        "metadata": { "labels": wish.labels },
+        "metadata": { "labels": desired.labels },
         "data": bytes.collect::<std::collections::BTreeMap<_, _>>(),
     });
-    if wish.exists {
+    if desired.exists {
         // Its owners are those of whoever made it.
         let kept = ctx
             .cache::<Secret>()
-            .find(&wish.key)
+            .find(&desired.key)
             .await?
             .ok_or(Error::Conflict)?;
         return ctx.patch(WRITER, &*kept, &wire).await;
     }
-    wire["metadata"]["name"] = json!(wish.key.name);
-    wire["metadata"]["namespace"] = json!(wish.key.namespace);
-    wire["metadata"]["ownerReferences"] = json!([wish.owner]);
+    wire["metadata"]["name"] = json!(desired.key.name);
+    wire["metadata"]["namespace"] = json!(desired.key.namespace);
+    wire["metadata"]["ownerReferences"] = json!([desired.owner]);
     let secret: Secret = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
     ctx.create(WRITER, &secret).await.map(drop)
 }

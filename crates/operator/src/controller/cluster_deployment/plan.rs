@@ -3,6 +3,7 @@
 mod adoption;
 mod condition;
 mod credential;
+mod desired;
 mod leave;
 pub mod manifest;
 mod network;
@@ -12,7 +13,6 @@ mod status;
 mod tally;
 #[cfg(test)]
 mod tests;
-mod wish;
 
 use super::snapshot::{Failure, Row, Snapshot};
 use crate::crd::agent_cluster_install::{condition as type_, reason};
@@ -173,16 +173,16 @@ fn orphan(snapshot: &Snapshot, install: &AgentClusterInstall) -> Plan {
 /// First the hub gets what is wanted, then what follows from the state of the cluster is done; a snapshot in which nothing
 /// of that is left is shown.
 fn wanted(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Plan, InvalidSpec> {
-    let wish = wish::wish(snapshot, install)?;
+    let desired = desired::desired(snapshot, install)?;
     let mut steps = labels(snapshot, install);
     let Some(row) = &snapshot.row else {
         steps.push(match is_installed(snapshot) {
-            true => Step::Import(Box::new(wish::import(snapshot, &wish)?)),
-            false => Step::Create(Box::new(wish::create(snapshot, &wish)?)),
+            true => Step::Import(Box::new(desired::import(snapshot, &desired)?)),
+            false => Step::Create(Box::new(desired::create(snapshot, &desired)?)),
         });
         return Ok(Plan::of(steps, Then::Again));
     };
-    steps.extend(settings(snapshot, install, row, &wish)?);
+    steps.extend(settings(snapshot, install, row, &desired)?);
     if steps.is_empty() {
         steps.extend(credential::steps(snapshot, install, row));
     }
@@ -205,12 +205,12 @@ fn settings(
     snapshot: &Snapshot,
     install: &AgentClusterInstall,
     row: &Row,
-    wish: &wish::Wish,
+    desired: &desired::DesiredCluster,
 ) -> Result<Vec<Step>, InvalidSpec> {
     if !row.stage().takes_settings() {
         return Ok(Vec::new());
     }
-    if let Some(update) = wish::difference(row, wish, wish::Known::of(snapshot)) {
+    if let Some(update) = desired::difference(row, desired, desired::Known::of(snapshot)) {
         return Ok(vec![Step::Update(Box::new(update))]);
     }
     match row.kind() {

@@ -62,26 +62,26 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
             ctx.label::<ConfigMap>(WRITER, key, labels).await?;
         }
         Step::Tell(news) => ctx.recorder.tell(&*snapshot.infra_env, news).await,
-        Step::Create(wish) => {
+        Step::Create(desired) => {
             // What was told to one that is gone is not known to this one.
             ctx.sent.forget(snapshot.id);
             let done = reconciler::logged(
                 &key,
                 "create InfraEnv",
-                ctx.hub.put_infra_env(snapshot.id, wish).await,
+                ctx.hub.put_infra_env(snapshot.id, desired).await,
             );
             let remember = |_| {
-                let (secret, version) = (Some(&wish.pull_secret), wish.openshift_version.as_ref());
-                snapshot.remember(ctx, secret, version, wish.proxy.as_ref());
+                let (secret, version) = (Some(&desired.pull_secret), desired.openshift_version.as_ref());
+                snapshot.remember(ctx, secret, version, desired.proxy.as_ref());
             };
             return Ok(done.map(remember).map_err(Refusal::from));
         }
-        Step::Update(wish) => {
-            let done = ctx.hub.update_infra_env(snapshot.id, wish).await;
+        Step::Update(desired) => {
+            let done = ctx.hub.update_infra_env(snapshot.id, desired).await;
             let done = reconciler::logged(&key, "update InfraEnv", done);
             let remember = |_| {
-                let (secret, version) = (wish.pull_secret.as_ref(), wish.openshift_version.as_ref());
-                snapshot.remember(ctx, secret, version, wish.proxy.as_ref());
+                let (secret, version) = (desired.pull_secret.as_ref(), desired.openshift_version.as_ref());
+                snapshot.remember(ctx, secret, version, desired.proxy.as_ref());
             };
             return Ok(done.map(remember).map_err(Refusal::from));
         }

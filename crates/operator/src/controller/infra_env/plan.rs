@@ -1,10 +1,10 @@
 //! What is to be done about an InfraEnv. Pure: the snapshot in, steps out.
 
+mod desired;
 pub mod network;
 mod status;
 #[cfg(test)]
 mod tests;
-mod wish;
 
 use super::snapshot::{Cluster, IronicWish, Member, SentValues, Snapshot};
 use crate::crd::infra_env::reason;
@@ -84,9 +84,9 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
     if let Some(failure) = &snapshot.failure {
         return troubled(snapshot, failure);
     }
-    match wish::wish(snapshot) {
+    match desired::desired(snapshot) {
         Err(mistake) => flawed(snapshot, &mistake),
-        Ok(wish) => fulfil(snapshot, wish),
+        Ok(desired) => fulfil(snapshot, desired),
     }
 }
 
@@ -104,21 +104,21 @@ fn adoption(snapshot: &Snapshot) -> Option<Value> {
 }
 
 /// The hub gets what is wanted; then the object shows what the hub has.
-fn fulfil(snapshot: &Snapshot, wish: CreateInfraEnv) -> Plan {
+fn fulfil(snapshot: &Snapshot, desired: CreateInfraEnv) -> Plan {
     let mut steps = labels(snapshot);
     let moves = snapshot
         .row
         .as_ref()
-        .and_then(|row| wish::moves(&row.view, &wish));
+        .and_then(|row| desired::moves(&row.view, &desired));
     if let Some(cluster) = moves {
         steps.push(Step::Join(cluster));
         return Plan::of(steps, Then::Again);
     }
     match &snapshot.row {
-        None => steps.push(Step::Create(Box::new(wish))),
-        Some(row) => match wish::difference(&row.view, &wish, snapshot.told) {
+        None => steps.push(Step::Create(Box::new(desired))),
+        Some(row) => match desired::difference(&row.view, &desired, snapshot.told) {
             Some(update) => steps.push(Step::Update(Box::new(update))),
-            None if wish::drops_key(&row.view, &wish) => {
+            None if desired::drops_key(&row.view, &desired) => {
                 steps.push(Step::Clear(InfraEnvSetting::SshAuthorizedKey));
             }
             None => {

@@ -312,7 +312,7 @@ fn hold(snapshot: &Snapshot, held: Held) -> Plan {
         .map(Step::Status)
         .into_iter()
         .collect();
-    steps.extend(wish(snapshot));
+    steps.extend(desired(snapshot));
     let then = match steps.is_empty() {
         true => held.then,
         false => Then::Again,
@@ -321,7 +321,7 @@ fn hold(snapshot: &Snapshot, held: Held) -> Plan {
 }
 
 /// The InfraEnv is asked for an image with Ironic's agent.
-fn wish(snapshot: &Snapshot) -> Option<Step> {
+fn desired(snapshot: &Snapshot) -> Option<Step> {
     let infra_env = present(snapshot).ok()?;
     let row = snapshot.row.as_ref()?;
     let asked = infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT);

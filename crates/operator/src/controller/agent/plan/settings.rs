@@ -18,13 +18,11 @@ use muster_vocabulary::{HostStatus, Role, Word};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-pub type Wish<T> = Result<T, Sync>;
-
 /// What is to be done about what the object asks for.
 pub struct Settings {
     /// Come first, and also when something is wrong with the rest: whoever mends a Secret is heard only then.
     pub labels: Vec<Step>,
-    pub calls: Wish<Vec<Step>>,
+    pub calls: Result<Vec<Step>, Sync>,
     /// Secrets that are not there cannot be watched, so they are looked for.
     pub then: Then,
 }
@@ -48,7 +46,7 @@ pub fn settings(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Setting
     }
 }
 
-fn calls(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Wish<Vec<Call>> {
+fn calls(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Result<Vec<Call>, Sync> {
     let is_editable = is_editable(&row.host.status);
     let mut calls = Vec::new();
     let args = list("installerArgs", &agent.spec.installer_args)?;
@@ -118,7 +116,7 @@ fn any_time(agent: &Agent, row: &HostDetail) -> Option<Call> {
     })
 }
 
-fn list(field: &str, text: &str) -> Wish<Vec<String>> {
+fn list(field: &str, text: &str) -> Result<Vec<String>, Sync> {
     match text {
         "" => Ok(Vec::new()),
         text => serde_json::from_str(text)
@@ -126,7 +124,11 @@ fn list(field: &str, text: &str) -> Wish<Vec<String>> {
     }
 }
 
-fn in_time(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Wish<(UpdateHost, Vec<HostSetting>)> {
+fn in_time(
+    snapshot: &Snapshot,
+    agent: &Agent,
+    row: &HostDetail,
+) -> Result<(UpdateHost, Vec<HostSetting>), Sync> {
     let (spec, host) = (&agent.spec, &row.host);
     let mut clear = Vec::new();
     let given = |wanted: &str, now: &str| (!wanted.is_empty() && wanted != now).then(|| wanted.to_owned());
@@ -165,7 +167,7 @@ fn in_time(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Wish<(Update
 
 /// An empty role leaves the choice to the hub, also after a person had made it. What the hub itself decided for hosts of
 /// running clusters and of single-node ones stays.
-fn role(spec: &AgentSpec, row: &HostDetail) -> Wish<Option<Role>> {
+fn role(spec: &AgentSpec, row: &HostDetail) -> Result<Option<Role>, Sync> {
     let now = &row.host.role;
     let wanted = match spec.role.as_str() {
         "" if is_day_two(row) || row.host.bootstrap || now.is_empty() => return Ok(None),
@@ -178,7 +180,7 @@ fn role(spec: &AgentSpec, row: &HostDetail) -> Wish<Option<Role>> {
 }
 
 /// By id or by path. What the host does not have is never replaced by something else that it has.
-fn disk(spec: &AgentSpec, row: &HostDetail) -> Wish<Option<Vec<DiskSelection>>> {
+fn disk(spec: &AgentSpec, row: &HostDetail) -> Result<Option<Vec<DiskSelection>>, Sync> {
     let wanted = [&spec.installation_disk_path, &spec.installation_disk_id];
     let Some(wanted) = wanted.into_iter().find(|wanted| !wanted.is_empty()) else {
         return Ok(None);
@@ -213,7 +215,7 @@ fn is_called(disk: &Disk, name: &str) -> bool {
 }
 
 /// Empty clears it.
-fn token(snapshot: &Snapshot, spec: &AgentSpec, row: &HostDetail) -> Wish<Option<String>> {
+fn token(snapshot: &Snapshot, spec: &AgentSpec, row: &HostDetail) -> Result<Option<String>, Sync> {
     let Some(reference) = &spec.ignition_endpoint_token_reference else {
         return Ok(row.host.ignition_endpoint_token_set.then(String::new));
     };
@@ -223,7 +225,7 @@ fn token(snapshot: &Snapshot, spec: &AgentSpec, row: &HostDetail) -> Wish<Option
     Ok((!known).then(|| value.to_owned()))
 }
 
-fn value<'a>(found: Option<&'a Found>, key: &Key, name: &str) -> Wish<&'a str> {
+fn value<'a>(found: Option<&'a Found>, key: &Key, name: &str) -> Result<&'a str, Sync> {
     let found = found.ok_or_else(|| Sync::Backend(format!("There is no Secret {key}.")))?;
     found
         .value(name)
@@ -257,7 +259,11 @@ fn node_labels(spec: &AgentSpec, row: &HostDetail) -> Option<Vec<KeyValue>> {
     (now != spec.node_labels).then(|| pairs(&spec.node_labels))
 }
 
-fn fencing(snapshot: &Snapshot, spec: &AgentSpec, row: &HostDetail) -> Wish<Option<FencingCredentials>> {
+fn fencing(
+    snapshot: &Snapshot,
+    spec: &AgentSpec,
+    row: &HostDetail,
+) -> Result<Option<FencingCredentials>, Sync> {
     if spec.fencing_credentials_secret_ref.is_empty() {
         return Ok(None);
     }

@@ -13,9 +13,9 @@ pub struct Tally {
     pub found: Count,
     /// Those that passed their checks, and did not fail since.
     pub ready: Count,
-    /// Of those that passed their checks and wait, the ones somebody approved, and whose wishes reached the hub.
+    /// Of those that passed their checks and wait, the ones somebody approved, and whose desired reached the hub.
     pub approved: i64,
-    /// Names of Agents whose wishes did not reach the hub.
+    /// Names of Agents whose desired did not reach the hub.
     pub unsynced: Vec<String>,
 }
 

@@ -1,10 +1,10 @@
 //! Decisions about clusters, on snapshots made by hand.
 
+mod desired;
 mod flow;
 mod leaving;
 mod matrix;
 mod named;
-mod wishes;
 mod workers;
 
 use super::*;

@@ -80,13 +80,13 @@ impl Snapshot {
     /// What a step does to the snapshot, as far as plans look at it.
     fn carry_out(&mut self, step: Step) {
         match step {
-            Step::Create(wish) => {
+            Step::Create(desired) => {
                 self.sent = SentValues {
                     pull_secret: true,
                     version: true,
                     proxy: true,
                 };
-                self.row = Some(row(&wish));
+                self.row = Some(row(&desired));
             }
             Step::Update(update) => {
                 let view = &mut self.row.as_mut().unwrap().view;
@@ -164,27 +164,27 @@ fn json_text<T: serde::Serialize>(items: &[T]) -> String {
     }
 }
 
-fn row(wish: &CreateInfraEnv) -> Row {
+fn row(desired: &CreateInfraEnv) -> Row {
     Row {
         view: InfraEnvView {
             id: ID,
-            name: wish.name.clone(),
-            cluster_id: wish.cluster_id,
-            r#type: wish.image_type.unwrap().word().into(),
-            openshift_version: wish.openshift_version.clone().unwrap_or_default(),
-            ssh_authorized_key: wish.ssh_authorized_key.clone().unwrap_or_default(),
-            proxy: wish.proxy.clone(),
-            additional_ntp_sources: wish.additional_ntp_sources.clone().unwrap_or_default(),
-            ntp_sources: wish.ntp_sources.clone().unwrap_or_default(),
-            static_network_config: json_text(wish.static_network_config.as_deref().unwrap_or_default()),
-            kernel_arguments: wish
+            name: desired.name.clone(),
+            cluster_id: desired.cluster_id,
+            r#type: desired.image_type.unwrap().word().into(),
+            openshift_version: desired.openshift_version.clone().unwrap_or_default(),
+            ssh_authorized_key: desired.ssh_authorized_key.clone().unwrap_or_default(),
+            proxy: desired.proxy.clone(),
+            additional_ntp_sources: desired.additional_ntp_sources.clone().unwrap_or_default(),
+            ntp_sources: desired.ntp_sources.clone().unwrap_or_default(),
+            static_network_config: json_text(desired.static_network_config.as_deref().unwrap_or_default()),
+            kernel_arguments: desired
                 .kernel_arguments
                 .as_deref()
                 .map(json_text)
                 .filter(|text| !text.is_empty()),
-            ignition_config_override: wish.ignition_config_override.clone().unwrap_or_default(),
-            additional_trust_bundle: wish.additional_trust_bundle.clone().unwrap_or_default(),
-            network_discovery_delay_seconds: wish.network_discovery_delay_seconds,
+            ignition_config_override: desired.ignition_config_override.clone().unwrap_or_default(),
+            additional_trust_bundle: desired.additional_trust_bundle.clone().unwrap_or_default(),
+            network_discovery_delay_seconds: desired.network_discovery_delay_seconds,
             updated_at: Timestamp::new(NOON, 500).unwrap().into(),
             ..InfraEnvView::default()
         },
@@ -200,14 +200,14 @@ fn row(wish: &CreateInfraEnv) -> Row {
 
 fn created(snapshot: &Snapshot) -> CreateInfraEnv {
     match plan(snapshot).steps.as_slice() {
-        [.., Step::Create(wish)] => (**wish).clone(),
+        [.., Step::Create(desired)] => (**desired).clone(),
         other => panic!("nothing is made: {other:#?}"),
     }
 }
 
 fn updated(snapshot: &Snapshot) -> UpdateInfraEnv {
     match plan(snapshot).steps.as_slice() {
-        [.., Step::Update(wish)] => (**wish).clone(),
+        [.., Step::Update(desired)] => (**desired).clone(),
         other => panic!("nothing is changed: {other:#?}"),
     }
 }
@@ -282,16 +282,16 @@ fn an_unchanged_world_needs_nothing() {
 
 #[test]
 fn without_a_cluster_the_hub_gets_a_pool_and_the_object_its_links() {
-    let wish = created(&snapshot());
+    let desired = created(&snapshot());
     assert_eq!(
         (
-            wish.name.as_str(),
-            wish.cluster_id,
-            wish.openshift_version.clone()
+            desired.name.as_str(),
+            desired.cluster_id,
+            desired.openshift_version.clone()
         ),
         ("lab", None, None)
     );
-    assert_eq!(wish.image_type, Some(ImageType::MinimalIso));
+    assert_eq!(desired.image_type, Some(ImageType::MinimalIso));
     let settled = snapshot().settled();
     let status = settled.status();
     assert_eq!(said(&settled).1, reason::AVAILABLE);
@@ -329,9 +329,9 @@ fn with_a_cluster_hosts_are_bound_as_they_register_and_boot_its_release() {
         version: "4.18.3".into(),
         installed: false,
     };
-    let wish = created(&snapshot);
-    assert_eq!(wish.cluster_id, Some(CLUSTER));
-    assert_eq!(wish.openshift_version.as_deref(), Some("4.18.3"));
+    let desired = created(&snapshot);
+    assert_eq!(desired.cluster_id, Some(CLUSTER));
+    assert_eq!(desired.openshift_version.as_deref(), Some("4.18.3"));
     let mut both = snapshot.with(|infra_env| infra_env.spec.os_image_version = "4.19".into());
     assert_eq!(created(&both).openshift_version.as_deref(), Some("4.18.3"));
     both.cluster = Cluster::Found {
@@ -491,9 +491,9 @@ fn a_password_that_the_hub_does_not_show_is_told_until_it_is_known() {
     let shown = &mut settled.row.as_mut().unwrap().view.proxy;
     shown.as_mut().unwrap().http_proxy = Some("http://u:***@p:1".into());
     assert_eq!(
-        wish::difference(
+        desired::difference(
             &settled.row.as_ref().unwrap().view,
-            &wish::wish(&settled).unwrap(),
+            &desired::desired(&settled).unwrap(),
             settled.told
         ),
         None
@@ -587,15 +587,15 @@ fn mirrors_become_a_file_and_their_certificate_is_trusted() {
         .into(),
         missing_labels: BTreeMap::new(),
     });
-    let wish = created(&snapshot);
-    let config: Value = serde_json::from_str(&wish.ignition_config_override.unwrap()).unwrap();
+    let desired = created(&snapshot);
+    let config: Value = serde_json::from_str(&desired.ignition_config_override.unwrap()).unwrap();
     assert_eq!(config["ignition"]["version"], "3.2.0");
     assert_eq!(config["storage"]["files"][0]["path"], "/a");
     assert_eq!(
         config["storage"]["files"][1]["path"],
         "/etc/containers/registries.conf"
     );
-    assert_eq!(wish.additional_trust_bundle.as_deref(), Some("own\ntheirs"));
+    assert_eq!(desired.additional_trust_bundle.as_deref(), Some("own\ntheirs"));
 }
 
 #[test]
@@ -780,8 +780,8 @@ fn an_image_that_ironics_agent_is_to_be_in_gets_it_and_loses_it_again() {
     });
     let has = |plan: &Plan| {
         let wished = plan.steps.iter().find_map(|step| match step {
-            Step::Create(wish) => wish.ignition_config_override.clone(),
-            Step::Update(wish) => wish.ignition_config_override.clone(),
+            Step::Create(desired) => desired.ignition_config_override.clone(),
+            Step::Update(desired) => desired.ignition_config_override.clone(),
             _ => None,
         });
         wished.map(|text| crate::controller::preprovisioning_image::ironic::is_in(&text))

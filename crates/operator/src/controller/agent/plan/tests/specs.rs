@@ -372,12 +372,12 @@ fn a_disk_that_nobody_asks_for_any_more_is_left_to_the_hub_and_one_it_chose_itse
     let mut found = chosen.clone();
     found.disk_chosen = false;
     assert_eq!(told(&agent(), found), Ok(Vec::new()));
-    for wish in [
+    for desired in [
         |spec: &mut crate::crd::agent::AgentSpec| spec.installation_disk_path = "/dev/sda".into(),
         |spec: &mut crate::crd::agent::AgentSpec| spec.installation_disk_id = "/dev/disk/by-id/wwn-1".into(),
     ] {
         let mut agent = agent();
-        wish(&mut agent.spec);
+        desired(&mut agent.spec);
         assert_eq!(
             told(&agent, chosen.clone()),
             Ok(Vec::new()),

@@ -47,12 +47,12 @@ fn with(secret: Arc<Secret>, token: Option<Arc<Secret>>) -> Snapshot {
 #[test]
 fn the_token_is_kept_before_anything_is_claimed_and_goes_with_its_source() {
     let plan = plan(&with(user_data(&ignition()), None));
-    let [Step::CreateToken(wish)] = &plan.steps[..] else {
+    let [Step::CreateToken(desired)] = &plan.steps[..] else {
         panic!("{plan:?}")
     };
-    assert_eq!(wish.key, Key::new("hcp", "agent-user-data"));
-    assert_eq!(wish.owner.uid, "uid-of-data");
-    assert_eq!(wish.token.0, "hunter2");
+    assert_eq!(desired.key, Key::new("hcp", "agent-user-data"));
+    assert_eq!(desired.owner.uid, "uid-of-data");
+    assert_eq!(desired.token.0, "hunter2");
     assert!(!format!("{plan:?}").contains("hunter2"));
 }
 

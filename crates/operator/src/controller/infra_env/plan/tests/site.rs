@@ -71,11 +71,11 @@ fn one_that_names_no_time_source_has_that_of_the_site_and_is_left_alone() {
 fn own_time_sources_win_and_leave_room_for_the_sites_when_they_go() {
     let mut own = snapshot().with(|infra_env| infra_env.spec.ntp_sources = vec!["mine".into()]);
     own.default_ntp = "ntp.site".into();
-    let wish = created(&own);
+    let desired = created(&own);
     assert_eq!(
         (
-            wish.additional_ntp_sources.as_deref(),
-            wish.ntp_sources.as_deref()
+            desired.additional_ntp_sources.as_deref(),
+            desired.ntp_sources.as_deref()
         ),
         (Some(""), Some("mine"))
     );

@@ -21,7 +21,7 @@ use std::str::FromStr;
 /// Where hosts look for registries to use instead of others.
 const REGISTRIES_CONF: &str = "/etc/containers/registries.conf";
 
-pub fn wish(snapshot: &Snapshot) -> Result<CreateInfraEnv, InvalidSpec> {
+pub fn desired(snapshot: &Snapshot) -> Result<CreateInfraEnv, InvalidSpec> {
     let spec = &snapshot.infra_env.spec;
     let cluster_id = cluster(snapshot, spec)?;
     Ok(CreateInfraEnv {
@@ -234,35 +234,37 @@ fn add_file(config: &mut Value, path: &str, content: &str) -> Option<()> {
 }
 
 /// What is to be changed about the hub's InfraEnv; nothing when it is as wanted.
-pub fn difference(now: &InfraEnvView, wish: &CreateInfraEnv, told: SentValues) -> Option<UpdateInfraEnv> {
-    let text = |now: &str, wish: &Option<String>| wish.clone().filter(|wish| wish != now);
-    let some = |wish: &Option<String>| wish.clone().filter(|wish| !wish.is_empty());
-    let image_type = wish.image_type.filter(|wish| wish.word() != now.r#type);
-    let delay = wish.network_discovery_delay_seconds.unwrap_or_default();
+pub fn difference(now: &InfraEnvView, desired: &CreateInfraEnv, told: SentValues) -> Option<UpdateInfraEnv> {
+    let text = |now: &str, desired: &Option<String>| desired.clone().filter(|desired| desired != now);
+    let some = |desired: &Option<String>| desired.clone().filter(|desired| !desired.is_empty());
+    let image_type = desired.image_type.filter(|desired| desired.word() != now.r#type);
+    let delay = desired.network_discovery_delay_seconds.unwrap_or_default();
     let update = UpdateInfraEnv {
-        pull_secret: (!told.pull_secret).then(|| wish.pull_secret.clone()),
+        pull_secret: (!told.pull_secret).then(|| desired.pull_secret.clone()),
         // The hub shows the image it chose for the version, which may have another number.
-        openshift_version: wish.openshift_version.clone().filter(|_| !told.version),
+        openshift_version: desired.openshift_version.clone().filter(|_| !told.version),
         // Empty means unchanged here; see `drops_key`.
-        ssh_authorized_key: text(&now.ssh_authorized_key, &some(&wish.ssh_authorized_key)),
+        ssh_authorized_key: text(&now.ssh_authorized_key, &some(&desired.ssh_authorized_key)),
         os_stream: None,
         image_type,
-        proxy: wish
-            .proxy
-            .clone()
-            .filter(|wish| !(same_proxy(now.proxy.as_ref(), wish) && (told.proxy || !has_password(wish)))),
-        additional_ntp_sources: text(&now.additional_ntp_sources, &wish.additional_ntp_sources),
-        ntp_sources: text(&now.ntp_sources, &wish.ntp_sources),
-        static_network_config: wish
+        proxy: desired.proxy.clone().filter(|desired| {
+            !(same_proxy(now.proxy.as_ref(), desired) && (told.proxy || !has_password(desired)))
+        }),
+        additional_ntp_sources: text(&now.additional_ntp_sources, &desired.additional_ntp_sources),
+        ntp_sources: text(&now.ntp_sources, &desired.ntp_sources),
+        static_network_config: desired
             .static_network_config
             .clone()
-            .filter(|wish| !same_networks(&now.static_network_config, wish)),
-        kernel_arguments: wish
+            .filter(|desired| !same_networks(&now.static_network_config, desired)),
+        kernel_arguments: desired
             .kernel_arguments
             .clone()
-            .filter(|wish| !same_arguments(now.kernel_arguments.as_deref(), wish)),
-        ignition_config_override: text(&now.ignition_config_override, &wish.ignition_config_override),
-        additional_trust_bundle: text(now.additional_trust_bundle.trim(), &wish.additional_trust_bundle),
+            .filter(|desired| !same_arguments(now.kernel_arguments.as_deref(), desired)),
+        ignition_config_override: text(&now.ignition_config_override, &desired.ignition_config_override),
+        additional_trust_bundle: text(
+            now.additional_trust_bundle.trim(),
+            &desired.additional_trust_bundle,
+        ),
         network_discovery_delay_seconds: (now.network_discovery_delay_seconds.unwrap_or_default() != delay)
             .then_some(delay),
         rendezvous_ip: None,
@@ -271,17 +273,17 @@ pub fn difference(now: &InfraEnvView, wish: &CreateInfraEnv, told: SentValues) -
 }
 
 /// The cluster that hosts are to belong to, when the ClusterDeployment got another one.
-pub fn moves(now: &InfraEnvView, wish: &CreateInfraEnv) -> Option<uuid::Uuid> {
+pub fn moves(now: &InfraEnvView, desired: &CreateInfraEnv) -> Option<uuid::Uuid> {
     let belongs_elsewhere = |wanted: &uuid::Uuid| now.cluster_id.is_some_and(|now| now != *wanted);
-    wish.cluster_id.filter(belongs_elsewhere)
+    desired.cluster_id.filter(belongs_elsewhere)
 }
 
 /// The key that was in the object is not there any more.
-pub fn drops_key(now: &InfraEnvView, wish: &CreateInfraEnv) -> bool {
-    !now.ssh_authorized_key.is_empty() && wish.ssh_authorized_key.as_deref().is_none_or(str::is_empty)
+pub fn drops_key(now: &InfraEnvView, desired: &CreateInfraEnv) -> bool {
+    !now.ssh_authorized_key.is_empty() && desired.ssh_authorized_key.as_deref().is_none_or(str::is_empty)
 }
 
-fn same_proxy(now: Option<&Proxy>, wish: &Proxy) -> bool {
+fn same_proxy(now: Option<&Proxy>, desired: &Proxy) -> bool {
     let words = |proxy: &Proxy| {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         [
@@ -292,7 +294,7 @@ fn same_proxy(now: Option<&Proxy>, wish: &Proxy) -> bool {
     };
     let shown = |[http, https, no]: [String; 3]| [proxy::shown(&http), proxy::shown(&https), no];
     // The hub shows all but passwords.
-    shown(words(&now.cloned().unwrap_or_default())) == shown(words(wish))
+    shown(words(&now.cloned().unwrap_or_default())) == shown(words(desired))
 }
 
 fn has_password(proxy: &Proxy) -> bool {
@@ -301,12 +303,12 @@ fn has_password(proxy: &Proxy) -> bool {
 }
 
 /// The hub keeps them sorted and with MACs in lower case.
-fn same_networks(now: &str, wish: &[StaticNetworkConfig]) -> bool {
+fn same_networks(now: &str, desired: &[StaticNetworkConfig]) -> bool {
     let now: Vec<StaticNetworkConfig> = match now {
         "" => Vec::new(),
         text => serde_json::from_str(text).unwrap_or_default(),
     };
-    sorted(&now) == sorted(wish)
+    sorted(&now) == sorted(desired)
 }
 
 fn sorted(networks: &[StaticNetworkConfig]) -> Vec<(String, Vec<(String, String)>)> {
@@ -326,10 +328,10 @@ fn sorted(networks: &[StaticNetworkConfig]) -> Vec<(String, Vec<(String, String)
     all
 }
 
-fn same_arguments(now: Option<&str>, wish: &[KernelArgument]) -> bool {
+fn same_arguments(now: Option<&str>, desired: &[KernelArgument]) -> bool {
     let now: Vec<KernelArgument> = match now {
         None | Some("") => Vec::new(),
         Some(text) => serde_json::from_str(text).unwrap_or_default(),
     };
-    now == wish
+    now == desired
 }

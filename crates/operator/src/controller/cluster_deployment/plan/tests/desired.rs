@@ -6,7 +6,7 @@ use muster_contract::v2::cluster_setting::{LoadBalancerType, PlatformType, RoleS
 fn create(spec: Value) -> CreateCluster {
     let plan = super::super::plan(&snapshot(spec));
     match plan.steps.as_slice() {
-        [Step::Create(wish)] => *wish.clone(),
+        [Step::Create(desired)] => *desired.clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -28,36 +28,39 @@ fn change_of(snapshot: Snapshot) -> Option<UpdateCluster> {
 
 #[test]
 fn a_new_cluster_gets_name_release_size_and_platform() {
-    let wish = create(json!({}));
+    let desired = create(json!({}));
     assert_eq!(
-        (wish.name.as_str(), wish.base_dns_domain.as_deref()),
+        (desired.name.as_str(), desired.base_dns_domain.as_deref()),
         ("blue", Some("example.com"))
     );
     assert_eq!(
-        (wish.openshift_version.as_str(), wish.ocp_release_image.as_deref()),
+        (
+            desired.openshift_version.as_str(),
+            desired.ocp_release_image.as_deref()
+        ),
         ("4.21.28", Some(IMAGE))
     );
-    assert_eq!(wish.cpu_architecture.map(|arch| arch.word()), Some("x86_64"));
+    assert_eq!(desired.cpu_architecture.map(|arch| arch.word()), Some("x86_64"));
     assert_eq!(
-        (wish.control_plane_count, wish.user_managed_networking),
+        (desired.control_plane_count, desired.user_managed_networking),
         (Some(3), Some(false))
     );
     assert_eq!(
-        wish.platform.map(|platform| platform.r#type),
+        desired.platform.map(|platform| platform.r#type),
         Some(PlatformType::Baremetal)
     );
-    assert_eq!(wish.hyperthreading, Some(RoleSet::All));
+    assert_eq!(desired.hyperthreading, Some(RoleSet::All));
     assert_eq!(
         (
-            wish.disk_encryption,
-            wish.ignition_endpoint,
-            wish.load_balancer,
-            wish.http_proxy
+            desired.disk_encryption,
+            desired.ignition_endpoint,
+            desired.load_balancer,
+            desired.http_proxy
         ),
         (None, None, None, None)
     );
     assert_eq!(
-        (wish.machine_networks, wish.api_vips),
+        (desired.machine_networks, desired.api_vips),
         (None, None),
         "what is not said is left to the hub"
     );
@@ -70,8 +73,8 @@ fn one_host_has_platform_none_and_manages_its_own_network() {
         spec.as_object_mut()
             .unwrap()
             .extend(extra.as_object().unwrap().clone());
-        let wish = create(spec);
-        (wish.platform.unwrap().r#type, wish.user_managed_networking)
+        let desired = create(spec);
+        (desired.platform.unwrap().r#type, desired.user_managed_networking)
     };
     assert_eq!(one(json!({})), (PlatformType::None, Some(true)));
     assert_eq!(
@@ -83,8 +86,8 @@ fn one_host_has_platform_none_and_manages_its_own_network() {
         (PlatformType::External, Some(true))
     );
     let three = |extra: Value| {
-        let wish = create(extra);
-        (wish.platform.unwrap().r#type, wish.user_managed_networking)
+        let desired = create(extra);
+        (desired.platform.unwrap().r#type, desired.user_managed_networking)
     };
     assert_eq!(
         three(json!({ "platformType": "None" })),
@@ -102,7 +105,7 @@ fn one_host_has_platform_none_and_manages_its_own_network() {
 
 #[test]
 fn everything_that_is_said_reaches_the_hub() {
-    let wish = create(json!({
+    let desired = create(json!({
         "networking": { "machineNetwork": [{ "cidr": "192.0.2.0/24" }], "serviceNetwork": ["172.31.0.0/16"],
             "clusterNetwork": [{ "cidr": "10.132.0.0/14", "hostPrefix": 24 }], "networkType": "OVNKubernetes" },
         "apiVIPs": ["192.0.2.5"], "ingressVIP": "192.0.2.6", "sshPublicKey": " ssh-ed25519 key\n",
@@ -113,32 +116,32 @@ fn everything_that_is_said_reaches_the_hub() {
         "loadBalancer": { "type": "UserManaged" }, "ignitionEndpoint": { "url": "https://hub/x" },
     }));
     assert_eq!(
-        wish.machine_networks.unwrap()[0].cidr.as_deref(),
+        desired.machine_networks.unwrap()[0].cidr.as_deref(),
         Some("192.0.2.0/24")
     );
-    assert_eq!(wish.cluster_networks.unwrap()[0].host_prefix, Some(24));
+    assert_eq!(desired.cluster_networks.unwrap()[0].host_prefix, Some(24));
     let vip =
         |vips: &Option<Vec<muster_contract::v2::network::Vip>>| vips.as_ref().unwrap()[0].ip.clone().unwrap();
     assert_eq!(
-        (vip(&wish.api_vips), vip(&wish.ingress_vips)),
+        (vip(&desired.api_vips), vip(&desired.ingress_vips)),
         ("192.0.2.5".into(), "192.0.2.6".into())
     );
     assert_eq!(
-        (wish.ssh_public_key.as_deref(), wish.ntp_sources.as_deref()),
+        (desired.ssh_public_key.as_deref(), desired.ntp_sources.as_deref()),
         (Some("ssh-ed25519 key"), Some("a,b"))
     );
     assert_eq!(
-        (wish.http_proxy.as_deref(), wish.schedulable_masters),
+        (desired.http_proxy.as_deref(), desired.schedulable_masters),
         (Some("http://p:1"), Some(true))
     );
-    assert_eq!(wish.hyperthreading, Some(RoleSet::Workers));
-    assert_eq!(wish.disk_encryption.unwrap().enable_on, Some(RoleSet::Masters));
+    assert_eq!(desired.hyperthreading, Some(RoleSet::Workers));
+    assert_eq!(desired.disk_encryption.unwrap().enable_on, Some(RoleSet::Masters));
     assert_eq!(
-        wish.load_balancer.unwrap().r#type,
+        desired.load_balancer.unwrap().r#type,
         Some(LoadBalancerType::UserManaged)
     );
     assert_eq!(
-        wish.ignition_endpoint.unwrap().url.as_deref(),
+        desired.ignition_endpoint.unwrap().url.as_deref(),
         Some("https://hub/x")
     );
 }
@@ -271,14 +274,17 @@ fn an_installed_cluster_needs_neither_release_nor_pull_secret() {
     snapshot.deployment = Some(Arc::new(installed.clone()));
     snapshot.pull_secret = None;
     let plan = super::super::plan(&snapshot);
-    let [Step::Import(wish)] = plan.steps.as_slice() else {
+    let [Step::Import(desired)] = plan.steps.as_slice() else {
         panic!("{plan:?}")
     };
     assert_eq!(
-        (wish.api_vip_dnsname.as_str(), wish.openshift_version.as_deref()),
+        (
+            desired.api_vip_dnsname.as_str(),
+            desired.openshift_version.as_deref()
+        ),
         ("api.blue.example.com", None)
     );
-    assert_eq!(wish.openshift_cluster_id, Uuid::from_u128(77));
+    assert_eq!(desired.openshift_cluster_id, Uuid::from_u128(77));
     let by_digest = Snapshot {
         release: Some(Err(Refusal::Input("nobody knows the version of a digest".into()))),
         deployment: Some(Arc::new(installed)),
@@ -286,7 +292,7 @@ fn an_installed_cluster_needs_neither_release_nor_pull_secret() {
     };
     let plan = super::super::plan(&by_digest);
     assert!(
-        matches!(plan.steps.as_slice(), [Step::Import(wish)] if wish.openshift_version.is_none()),
+        matches!(plan.steps.as_slice(), [Step::Import(desired)] if desired.openshift_version.is_none()),
         "{plan:?}"
     );
     snapshot.row = Some(row("adding-hosts"));
@@ -464,8 +470,8 @@ fn a_label_becomes_tags_that_the_hub_takes() {
         .insert(crate::crd::keys::label::CONSUMER.into(), "team-a.b".into());
     snapshot.install = Some(Arc::new(install));
     let plan = super::super::plan(&snapshot);
-    let [Step::Create(wish)] = plan.steps.as_slice() else {
+    let [Step::Create(desired)] = plan.steps.as_slice() else {
         panic!("{plan:?}")
     };
-    assert_eq!(wish.tags.as_deref(), Some("team_a_b"));
+    assert_eq!(desired.tags.as_deref(), Some("team_a_b"));
 }
