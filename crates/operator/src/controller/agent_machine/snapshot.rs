@@ -31,7 +31,7 @@ pub struct Snapshot {
     /// Read only while its status names no Agent.
     pub source: Source,
     /// The namespaces from which this operator takes Agents; empty: all it sees.
-    pub pools: Vec<String>,
+    pub agent_namespaces: Vec<String>,
     /// Somebody else looks after the machines of this namespace.
     pub elsewhere: bool,
     pub retry: Duration,
@@ -130,7 +130,7 @@ impl Snapshot {
             strays: Vec::new(),
             candidates: Vec::new(),
             source: Source::Anywhere,
-            pools: ctx.providers.pools().to_vec(),
+            agent_namespaces: ctx.providers.agent_namespaces().to_vec(),
             elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
             retry: ctx.retry,
             now: ctx.clock.now(),
@@ -188,15 +188,15 @@ impl Snapshot {
         let of = |namespace: &String| agents.by(AGENTS_BY_NAMESPACE, namespace);
         self.candidates = match &self.source {
             Source::Namespace(namespace) if self.may_take_from(namespace) => of(namespace),
-            Source::Anywhere if self.pools.is_empty() => agents.all(),
-            Source::Anywhere => self.pools.iter().flat_map(of).collect(),
+            Source::Anywhere if self.agent_namespaces.is_empty() => agents.all(),
+            Source::Anywhere => self.agent_namespaces.iter().flat_map(of).collect(),
             Source::Namespace(_) | Source::Unknown(_) => Vec::new(),
         };
     }
 
     /// Whether Agents of this namespace may become machines.
     pub fn may_take_from(&self, namespace: &str) -> bool {
-        is_pool(&self.pools, namespace)
+        is_agent_namespace(&self.agent_namespaces, namespace)
     }
 
     /// Whether Agents of this namespace may become machines of this cluster.
@@ -232,13 +232,15 @@ pub async fn may_have(
         Some(Named::Whole(key)) => Ok(key == *agent),
         Some(Named::ById(name)) => {
             let source = Source::read(ctx, &Key::of(machine).namespace, lineage).await?;
-            let pools = ctx.providers.pools();
-            Ok(name == agent.name && is_pool(pools, &agent.namespace) && source.has(&agent.namespace))
+            let agent_namespaces = ctx.providers.agent_namespaces();
+            Ok(name == agent.name
+                && is_agent_namespace(agent_namespaces, &agent.namespace)
+                && source.has(&agent.namespace))
         }
         None => Ok(false),
     }
 }
 
-fn is_pool(pools: &[String], namespace: &str) -> bool {
-    pools.is_empty() || pools.iter().any(|pool| pool == namespace)
+fn is_agent_namespace(agent_namespaces: &[String], namespace: &str) -> bool {
+    agent_namespaces.is_empty() || agent_namespaces.iter().any(|pool| pool == namespace)
 }

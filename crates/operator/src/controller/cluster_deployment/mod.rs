@@ -28,7 +28,7 @@ use muster_contract::ClientError;
 use muster_contract::v2::install::InstallConfigOverrides;
 use muster_contract::v2::manifest::{CreateManifest, ManifestFolder, ManifestQuery};
 use muster_vocabulary::Role;
-use plan::pool::Pool;
+use plan::worker_pool::WorkerPool;
 use plan::{Plan, Step};
 use serde_json::json;
 use snapshot::{Failure, Place};
@@ -143,7 +143,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
         Step::PausePool(pause) => {
             if let Err(why) = pause_pool(ctx, &snapshot.key, *pause).await {
                 tracing::warn!(key = %snapshot.key, pause, %why, "the cluster's pool of workers stays as it is");
-                return Ok(Err(Failure::Pool { pause: *pause, why }));
+                return Ok(Err(Failure::WorkerPool { pause: *pause, why }));
             }
         }
         Step::Create(_)
@@ -320,17 +320,17 @@ fn worker_pool(client: kube::Client) -> Api<DynamicObject> {
     Api::all_with(client, &ApiResource::from_gvk(&kind))
 }
 
-async fn worker_pool_of(ctx: &Context, key: &Key) -> Pool {
+async fn worker_pool_of(ctx: &Context, key: &Key) -> WorkerPool {
     let client = match ctx.spoke(key).await {
         Ok(client) => client,
-        Err(error) => return Pool::Unknown(error.to_string()),
+        Err(error) => return WorkerPool::Unknown(error.to_string()),
     };
     match there(worker_pool(client).get(Role::Worker.word()).await) {
-        Ok(Some(pool)) => Pool::Found {
+        Ok(Some(pool)) => WorkerPool::Found {
             paused: pool.data["spec"]["paused"].as_bool().unwrap_or(false),
         },
-        Ok(None) => Pool::Absent,
-        Err(error) => Pool::Unknown(crate::error::chain(&error)),
+        Ok(None) => WorkerPool::Absent,
+        Err(error) => WorkerPool::Unknown(crate::error::chain(&error)),
     }
 }
 

@@ -7,12 +7,12 @@ mod desired;
 mod leave;
 pub mod manifest;
 mod network;
-pub mod pool;
 pub mod stage;
 mod status;
 mod tally;
 #[cfg(test)]
 mod tests;
+pub mod worker_pool;
 
 use super::snapshot::{Failure, Row, Snapshot};
 use crate::crd::agent_cluster_install::{condition as type_, reason};
@@ -194,9 +194,9 @@ fn wanted(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Plan, In
     }
     let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
     let then = wait_after_failure(snapshot, install, row).map_or(Then::Rest, Then::After);
-    let then = then.or(pool::then(snapshot));
+    let then = then.or(worker_pool::then(snapshot));
     let mut steps = status::of_cluster(snapshot, install, synced);
-    steps.extend(pool::complaint(snapshot));
+    steps.extend(worker_pool::complaint(snapshot));
     Ok(Plan::of(steps, then))
 }
 
@@ -251,7 +251,7 @@ fn verbs(snapshot: &Snapshot, install: &AgentClusterInstall, row: &Row) -> Vec<S
         (Kind::New, Stage::Ready) if starts(snapshot, install, row) => vec![Step::Install],
         (Kind::New, Stage::Installed) => vec![Step::AddHosts],
         (Kind::AddsHosts, Stage::AddingHosts) => {
-            let mut steps = pool::steps(snapshot, install);
+            let mut steps = worker_pool::steps(snapshot, install);
             steps.extend(more_hosts(row));
             steps
         }
@@ -399,12 +399,12 @@ fn set_back(snapshot: &Snapshot, install: &AgentClusterInstall, failure: &Failur
         Failure::Hub(failure) => show(failure, None),
         Failure::Manifests(failure) => show(failure, Some(LATER)),
         Failure::NotNow(_) => Plan::of(in_order(), Then::After(SOON)),
-        Failure::Pool { pause, why } => {
+        Failure::WorkerPool { pause, why } => {
             // No host waits for the pause: it has to be there when the first of them is a node, which is much later.
             let mut steps: Vec<Step> = snapshot.row.iter().flat_map(more_hosts).collect();
             steps.extend(in_order());
-            steps.push(Step::Tell(pool::news(*pause, why)));
-            Plan::of(steps, Then::After(pool::again(snapshot)))
+            steps.push(Step::Tell(worker_pool::news(*pause, why)));
+            Plan::of(steps, Then::After(worker_pool::again(snapshot)))
         }
     }
 }

@@ -2,9 +2,9 @@
 
 mod answer;
 
-use super::plan::pool::Pool;
 use super::plan::stage::{Kind, Stage};
-use super::plan::{manifest, pool};
+use super::plan::worker_pool::WorkerPool;
+use super::plan::{manifest, worker_pool};
 use crate::controller::agent::index::AGENTS_BY_CLUSTER;
 use crate::controller::infra_env::secret_proxy;
 use crate::crd::keys::{self, annotation, data};
@@ -60,7 +60,7 @@ pub struct Snapshot {
     /// Agents that want to be bound to this cluster, each with its InfraEnv.
     pub agents: Vec<(Arc<Agent>, Option<Arc<InfraEnv>>)>,
     /// The running cluster's pool of workers; read only while hosts join that care.
-    pub pool: Pool,
+    pub worker_pool: WorkerPool,
     /// As the hub has it.
     pub row: Option<Row>,
     /// Why the hub cannot be seen; nothing is known of the cluster then.
@@ -86,7 +86,7 @@ pub struct Member {
     pub host: HostView,
     pub agent: Option<Arc<Agent>>,
     /// The InfraEnv of the Agent.
-    pub pool: Option<Arc<InfraEnv>>,
+    pub infra_env: Option<Arc<InfraEnv>>,
     /// In the hub the InfraEnv binds its hosts to a cluster as they register; read only when the cluster is to go.
     pub is_tied: bool,
 }
@@ -126,7 +126,7 @@ pub enum Failure {
     /// The cluster is in another state than it was a moment ago.
     NotNow(String),
     /// The cluster does not let its pool of workers be paused, or let go on.
-    Pool { pause: bool, why: String },
+    WorkerPool { pause: bool, why: String },
 }
 
 /// Where a cluster is looked for.
@@ -216,7 +216,7 @@ impl Snapshot {
             config_maps: BTreeMap::new(),
             kept: Kept::default(),
             agents: if is_stray { Vec::new() } else { agents(ctx, key) },
-            pool: Pool::NotAsked,
+            worker_pool: WorkerPool::NotAsked,
             row: None,
             hub_error: None,
             failure,
@@ -292,12 +292,12 @@ impl Snapshot {
         };
         let member = |host: HostView| {
             let agent = agent_of(ctx, &host);
-            let pool = agent.as_ref().and_then(|agent| pool_of(ctx, agent));
+            let infra_env = agent.as_ref().and_then(|agent| infra_env_named(ctx, agent));
             Member {
                 is_tied: tied.contains(&host.infra_env_id),
                 host,
                 agent,
-                pool,
+                infra_env,
             }
         };
         let mut row = Row {
@@ -361,24 +361,24 @@ impl Snapshot {
     /// The cluster itself is asked only while hosts join whose labels need it to hold still, and once after that.
     async fn read_pool(&mut self, ctx: &Context) {
         let Some(id) = self.id else { return };
-        let Some(wanted) = pool::wanted(self) else {
+        let Some(wanted) = worker_pool::wanted(self) else {
             // Whoever joins next finds it as others left it.
             return ctx.sent.forget_one(id, POOL);
         };
         let known = ctx.sent.knows(id, POOL, &wanted.to_string());
         // A note that is left over wants to be sure.
-        let noted = self.install.as_deref().is_some_and(pool::is_noted);
+        let noted = self.install.as_deref().is_some_and(worker_pool::is_noted);
         if known && (wanted || !noted) {
             return;
         }
         let pool = super::worker_pool_of(ctx, &self.key).await;
-        if let Pool::Unknown(why) = &pool {
+        if let WorkerPool::Unknown(why) = &pool {
             tracing::info!(key = %self.key, %why, "the cluster's pool of workers cannot be asked");
         }
-        if pool == (Pool::Found { paused: wanted }) {
+        if pool == (WorkerPool::Found { paused: wanted }) {
             ctx.sent.remember(id, POOL, &wanted.to_string());
         }
-        self.pool = pool;
+        self.worker_pool = pool;
     }
 
     pub fn kubeconfig_key(&self) -> Key {
@@ -440,13 +440,13 @@ impl Failure {
     pub fn text(&self) -> &str {
         match self {
             Self::Hub(failure) | Self::Manifests(failure) => failure.text(),
-            Self::NotNow(text) | Self::Pool { why: text, .. } => text,
+            Self::NotNow(text) | Self::WorkerPool { why: text, .. } => text,
         }
     }
 
     pub fn of_pool(&self) -> Option<&str> {
         match self {
-            Self::Pool { why, .. } => Some(why),
+            Self::WorkerPool { why, .. } => Some(why),
             Self::Hub(_) | Self::Manifests(_) | Self::NotNow(_) => None,
         }
     }
@@ -481,13 +481,13 @@ fn agents(ctx: &Context, key: &Key) -> Vec<(Arc<Agent>, Option<Arc<InfraEnv>>)> 
         .into_iter();
     agents
         .map(|agent| {
-            let infra_env = pool_of(ctx, &agent);
+            let infra_env = infra_env_named(ctx, &agent);
             (agent, infra_env)
         })
         .collect()
 }
 
-fn pool_of(ctx: &Context, agent: &Agent) -> Option<Arc<InfraEnv>> {
+fn infra_env_named(ctx: &Context, agent: &Agent) -> Option<Arc<InfraEnv>> {
     let name = agent.labels().get(keys::label::INFRA_ENV)?;
     let namespace = agent.namespace().unwrap_or_default();
     ctx.cache::<InfraEnv>().get(&Key::new(namespace, name))

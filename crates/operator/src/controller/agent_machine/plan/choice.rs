@@ -230,7 +230,9 @@ fn chosen(best: &Agent, rest: &[&Arc<Agent>]) -> String {
 fn nothing(snapshot: &Snapshot, others: &BTreeMap<Verdict, Vec<&str>>) -> String {
     let place = match &snapshot.source {
         Source::Namespace(namespace) => format!(" in namespace {namespace}"),
-        Source::Anywhere if !snapshot.pools.is_empty() => format!(" in {}", snapshot.pools.join(", ")),
+        Source::Anywhere if !snapshot.agent_namespaces.is_empty() => {
+            format!(" in {}", snapshot.agent_namespaces.join(", "))
+        }
         Source::Anywhere | Source::Unknown(_) => String::new(),
     };
     match unfit(others) {

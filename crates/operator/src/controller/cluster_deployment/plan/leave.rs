@@ -1,6 +1,6 @@
 //! A cluster goes: its installation is cancelled, its hosts return or go with it, then the hub forgets it.
 
-use super::{LATER, Plan, SOON, Snapshot, Step, Then, pool, status};
+use super::{LATER, Plan, SOON, Snapshot, Step, Then, status, worker_pool};
 use crate::controller::agent;
 use crate::controller::cluster_deployment::snapshot::Member;
 use crate::crd::agent::condition;
@@ -65,7 +65,7 @@ fn go(snapshot: &Snapshot) -> Option<Plan> {
     if let Some(why) = &snapshot.hub_error {
         return Some(delayed(snapshot, why));
     }
-    if let Some(plan) = pool::release(snapshot) {
+    if let Some(plan) = worker_pool::release(snapshot) {
         return Some(plan);
     }
     if let Some(failure) = &snapshot.failure {
@@ -102,7 +102,7 @@ fn strays(snapshot: &Snapshot) -> impl Iterator<Item = (&Agent, &Member)> {
 
 /// They leave by themselves, unless they came with the cluster, or cannot get to where they want to be.
 fn straying(snapshot: &Snapshot, agent: &Agent, member: &Member) -> Option<Step> {
-    let pool = member.pool.as_deref();
+    let pool = member.infra_env.as_deref();
     let cluster = pool.and_then(|pool| pool.spec.cluster_ref.as_ref());
     let came_with_it = cluster.is_some_and(|cluster| Key::from(cluster) == snapshot.key);
     let is_stuck = is_refused(agent) && has_waited(snapshot);

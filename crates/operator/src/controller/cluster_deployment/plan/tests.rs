@@ -105,7 +105,7 @@ fn snapshot(spec: Value) -> Snapshot {
         config_maps: BTreeMap::new(),
         kept: Kept::default(),
         agents: Vec::new(),
-        pool: pool::Pool::NotAsked,
+        worker_pool: worker_pool::WorkerPool::NotAsked,
         row: None,
         hub_error: None,
         failure: None,
@@ -183,7 +183,7 @@ fn member(agent: &Agent, role: &'static str, status: &'static str) -> Member {
             ..HostView::default()
         },
         agent: Some(Arc::new(agent.clone())),
-        pool: None,
+        infra_env: None,
         is_tied: false,
     }
 }

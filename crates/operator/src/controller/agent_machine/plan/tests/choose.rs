@@ -158,7 +158,7 @@ fn as_long_as_nobody_says_where_agents_are_taken_from_none_is_taken() {
 #[test]
 fn agents_are_taken_only_from_the_namespaces_this_operator_takes_from() {
     let mut limited = snapshot(vec![agent("a", 1)]);
-    limited.pools = vec!["pool".into(), "lab".into()];
+    limited.agent_namespaces = vec!["pool".into(), "lab".into()];
     assert_eq!(
         settled(limited.clone()).machine.spec.provider_id.as_deref(),
         Some("agent://a")
@@ -180,7 +180,7 @@ fn agents_are_taken_only_from_the_namespaces_this_operator_takes_from() {
 #[test]
 fn an_agent_out_of_bounds_is_not_taken_for_being_named_but_one_that_was_taken_is_kept() {
     let mut named = claimed();
-    named.pools = vec!["lab".into()];
+    named.agent_namespaces = vec!["lab".into()];
     assert_eq!(plan(&named), Plan::default(), "it was taken before");
     // Whoever may write the status could name any.
     named.agent = Some(Arc::new(agent("a", 16)));
@@ -378,7 +378,7 @@ fn an_id_alone_makes_no_agent_the_machines_that_it_could_not_have_chosen() {
         "as one that was made anew"
     );
     let mut limited = open.clone();
-    limited.pools = vec!["lab".into()];
+    limited.agent_namespaces = vec!["lab".into()];
     assert_eq!(kept(&limited, &[&pool]), None);
     let mut hosted = open.clone();
     hosted.source = Source::Namespace("lab".into());

@@ -94,7 +94,7 @@ fn snapshot(candidates: Vec<Agent>) -> Snapshot {
         strays: Vec::new(),
         candidates: candidates.into_iter().map(Arc::new).collect(),
         source: Source::Anywhere,
-        pools: Vec::new(),
+        agent_namespaces: Vec::new(),
         elsewhere: false,
         retry: Duration::from_secs(10),
         now: Timestamp::from_second(1000).unwrap(),

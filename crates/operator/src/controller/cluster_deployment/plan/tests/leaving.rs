@@ -58,7 +58,7 @@ fn stray(snapshot: &mut Snapshot, agent: &Agent, cluster: Option<&str>, pool: Op
         namespace: "clusters".into(),
     });
     let mut member = member(&agent, "worker", "installed");
-    member.pool = pool.map(Arc::new);
+    member.infra_env = pool.map(Arc::new);
     snapshot.row.as_mut().unwrap().hosts.push(member);
     agent
 }

@@ -1,6 +1,6 @@
 //! The pool of workers of a running cluster: held while hosts with labels join, and only what was held from here is let go.
 
-use super::pool::Pool;
+use super::worker_pool::WorkerPool;
 use super::*;
 
 fn plan(snapshot: &Snapshot) -> Plan {
@@ -50,19 +50,19 @@ fn told(steps: &[Step]) -> Vec<(&str, &str)> {
 #[test]
 fn workers_are_not_rebooted_while_hosts_with_labels_and_a_pool_join() {
     let mut snapshot = with_joining("installing-in-progress");
-    assert_eq!(pool::wanted(&snapshot), Some(true));
-    snapshot.pool = Pool::Found { paused: false };
+    assert_eq!(worker_pool::wanted(&snapshot), Some(true));
+    snapshot.worker_pool = WorkerPool::Found { paused: false };
     assert_eq!(steps(&snapshot), [paused_note(json!("true"))]);
     note_pause(&mut snapshot);
     assert_eq!(steps(&snapshot), [Step::PausePool(true)]);
     snapshot.agents[0].0 = Arc::new(labelled(100, "added-to-existing-cluster"));
-    snapshot.pool = Pool::Found { paused: true };
+    snapshot.worker_pool = WorkerPool::Found { paused: true };
     assert_eq!(steps(&snapshot), [Step::PausePool(false)]);
-    snapshot.pool = Pool::Found { paused: false };
+    snapshot.worker_pool = WorkerPool::Found { paused: false };
     assert_eq!(steps(&snapshot), [paused_note(json!(null))]);
     snapshot.install = Some(Arc::new(install(json!({}))));
     snapshot.agents[0].0 = Arc::new(agent(100));
-    assert_eq!(pool::wanted(&snapshot), None, "nobody asked for a pool");
+    assert_eq!(worker_pool::wanted(&snapshot), None, "nobody asked for a pool");
 }
 
 #[test]
@@ -71,12 +71,12 @@ fn a_pause_of_somebody_else_is_neither_ended_nor_asked_about() {
         let mut snapshot = with_joining("known");
         snapshot.agents[0].0 = Arc::new(labelled(100, done));
         snapshot.row.as_mut().unwrap().hosts.clear();
-        assert_eq!(pool::wanted(&snapshot), None, "{done}");
-        snapshot.pool = Pool::Found { paused: true };
+        assert_eq!(worker_pool::wanted(&snapshot), None, "{done}");
+        snapshot.worker_pool = WorkerPool::Found { paused: true };
         assert!(!steps(&snapshot).contains(&Step::PausePool(false)), "{done}");
     }
     let mut snapshot = with_joining("installing");
-    snapshot.pool = Pool::Found { paused: true };
+    snapshot.worker_pool = WorkerPool::Found { paused: true };
     let plan = plan(&snapshot);
     assert!(
         !plan.steps.contains(&paused_note(json!("true"))),
@@ -89,10 +89,10 @@ fn a_pause_of_somebody_else_is_neither_ended_nor_asked_about() {
 fn workers_that_were_held_for_a_host_that_went_away_go_on() {
     let mut snapshot = with_row(json!({}), "adding-hosts");
     note_pause(&mut snapshot);
-    assert_eq!(pool::wanted(&snapshot), Some(false));
-    snapshot.pool = Pool::Found { paused: true };
+    assert_eq!(worker_pool::wanted(&snapshot), Some(false));
+    snapshot.worker_pool = WorkerPool::Found { paused: true };
     assert_eq!(steps(&snapshot), [Step::PausePool(false)]);
-    snapshot.pool = Pool::Absent;
+    snapshot.worker_pool = WorkerPool::Absent;
     assert_eq!(steps(&snapshot), [paused_note(json!(null))]);
 }
 
@@ -100,7 +100,7 @@ fn workers_that_were_held_for_a_host_that_went_away_go_on() {
 fn a_cluster_that_does_not_tell_of_its_workers_is_asked_again_and_somebody_is_told() {
     let mut snapshot = with_row(json!({}), "adding-hosts");
     note_pause(&mut snapshot);
-    snapshot.pool = Pool::Unknown("no route".into());
+    snapshot.worker_pool = WorkerPool::Unknown("no route".into());
     let asked = plan(&snapshot);
     assert_eq!(
         asked.then,
@@ -111,11 +111,11 @@ fn a_cluster_that_does_not_tell_of_its_workers_is_asked_again_and_somebody_is_to
         matches!(told(&asked.steps)[..], [("WorkersStayPaused", note)] if note.contains("no route")),
         "{asked:?}"
     );
-    snapshot.pool = Pool::NotAsked;
+    snapshot.worker_pool = WorkerPool::NotAsked;
     assert_eq!(plan(&snapshot).then, Then::Rest);
 
     let mut snapshot = with_joining("installing");
-    snapshot.pool = Pool::Unknown("no route".into());
+    snapshot.worker_pool = WorkerPool::Unknown("no route".into());
     let asked = plan(&snapshot);
     assert_eq!(asked.then, Then::After(SOON));
     assert!(
@@ -129,13 +129,13 @@ fn a_pause_that_cannot_be_written_holds_up_no_host_and_is_told() {
     let mut snapshot = with_joining("installing");
     note_pause(&mut snapshot);
     enlist(&mut snapshot, &agent(101), "worker", "known");
-    snapshot.pool = Pool::Found { paused: false };
+    snapshot.worker_pool = WorkerPool::Found { paused: false };
     let install = Step::InstallHost {
         infra_env: POOL,
         host: Uuid::from_u128(101),
     };
     assert_eq!(steps(&snapshot), [Step::PausePool(true), install.clone()]);
-    snapshot.failure = Some(Failure::Pool {
+    snapshot.failure = Some(Failure::WorkerPool {
         pause: true,
         why: "forbidden".into(),
     });
@@ -177,14 +177,18 @@ fn workers_that_were_held_go_on_before_the_cluster_goes() {
         "worker",
         "installing",
     );
-    assert_eq!(pool::wanted(&snapshot), Some(false), "its hosts are taken out");
-    snapshot.pool = Pool::Found { paused: true };
+    assert_eq!(
+        worker_pool::wanted(&snapshot),
+        Some(false),
+        "its hosts are taken out"
+    );
+    snapshot.worker_pool = WorkerPool::Found { paused: true };
     assert_eq!(
         plan(&snapshot),
         Plan::of(vec![Step::PausePool(false)], Then::Again)
     );
-    for done in [Pool::Found { paused: false }, Pool::Absent] {
-        snapshot.pool = done;
+    for done in [WorkerPool::Found { paused: false }, WorkerPool::Absent] {
+        snapshot.worker_pool = done;
         assert_eq!(
             plan(&snapshot),
             Plan::of(vec![paused_note(json!(null))], Then::Again)
@@ -195,15 +199,15 @@ fn workers_that_were_held_go_on_before_the_cluster_goes() {
 #[test]
 fn workers_that_cannot_be_let_go_do_not_keep_the_cluster_and_somebody_is_told() {
     let refused = Snapshot {
-        pool: Pool::Found { paused: true },
-        failure: Some(Failure::Pool {
+        worker_pool: WorkerPool::Found { paused: true },
+        failure: Some(Failure::WorkerPool {
             pause: false,
             why: "no route".into(),
         }),
         ..leaving()
     };
     let silent = Snapshot {
-        pool: Pool::Unknown("no route".into()),
+        worker_pool: WorkerPool::Unknown("no route".into()),
         ..leaving()
     };
     for snapshot in [refused, silent] {
@@ -219,7 +223,7 @@ fn workers_that_cannot_be_let_go_do_not_keep_the_cluster_and_somebody_is_told() 
     let mut install = (**snapshot.install.as_ref().unwrap()).clone();
     install.annotations_mut().remove(annotation::WORKERS_PAUSED);
     snapshot.install = Some(Arc::new(install));
-    assert_eq!(pool::wanted(&snapshot), None);
+    assert_eq!(worker_pool::wanted(&snapshot), None);
     assert_eq!(steps(&snapshot), [Step::DeleteCluster]);
 }
 
@@ -234,6 +238,6 @@ fn nobody_touches_the_workers_of_a_cluster_that_belongs_to_another_object() {
         ..leaving()
     };
     for snapshot in [stray, copy] {
-        assert_eq!(pool::wanted(&snapshot), None);
+        assert_eq!(worker_pool::wanted(&snapshot), None);
     }
 }

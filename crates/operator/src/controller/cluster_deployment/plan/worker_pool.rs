@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// The pool of workers of a running cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Pool {
+pub enum WorkerPool {
     /// Nobody has to know.
     #[default]
     NotAsked,
@@ -26,7 +26,7 @@ pub enum Pool {
     Unknown(String),
 }
 
-impl Pool {
+impl WorkerPool {
     /// Why nothing is known of it, although it was asked for.
     fn silence(&self) -> Option<&str> {
         match self {
@@ -57,17 +57,17 @@ pub fn is_noted(install: &AgentClusterInstall) -> bool {
 }
 
 pub fn steps(snapshot: &Snapshot, install: &AgentClusterInstall) -> Vec<Step> {
-    match (wanted(snapshot), &snapshot.pool) {
-        (Some(true), Pool::Found { paused: false }) => {
+    match (wanted(snapshot), &snapshot.worker_pool) {
+        (Some(true), WorkerPool::Found { paused: false }) => {
             // The note changes the object that the guard of a second write would look at, so each has its own look.
             vec![note(install, Some("true")).unwrap_or(Step::PausePool(true))]
         }
-        (Some(false), Pool::Found { paused: true }) => vec![Step::PausePool(false)],
-        (Some(false), Pool::Found { paused: false } | Pool::Absent) => {
+        (Some(false), WorkerPool::Found { paused: true }) => vec![Step::PausePool(false)],
+        (Some(false), WorkerPool::Found { paused: false } | WorkerPool::Absent) => {
             note(install, None).into_iter().collect()
         }
-        (Some(true), Pool::Found { paused: true } | Pool::Absent)
-        | (Some(_), Pool::NotAsked | Pool::Unknown(_))
+        (Some(true), WorkerPool::Found { paused: true } | WorkerPool::Absent)
+        | (Some(_), WorkerPool::NotAsked | WorkerPool::Unknown(_))
         | (None, _) => Vec::new(),
     }
 }
@@ -78,14 +78,14 @@ pub fn release(snapshot: &Snapshot) -> Option<Plan> {
     let install = snapshot.install.as_deref().filter(|install| is_noted(install))?;
     let failed = snapshot.failure.as_ref().and_then(Failure::of_pool);
     let forget = || note(install, None).into_iter();
-    let steps = match (failed.or(snapshot.pool.silence()), &snapshot.pool) {
+    let steps = match (failed.or(snapshot.worker_pool.silence()), &snapshot.worker_pool) {
         (Some(why), _) => {
             let told = [Step::Tell(news(false, why))];
             told.into_iter().chain(forget()).collect()
         }
-        (None, Pool::Found { paused: true }) => vec![Step::PausePool(false)],
-        (None, Pool::Found { paused: false } | Pool::Absent) => forget().collect(),
-        (None, Pool::NotAsked | Pool::Unknown(_)) => return None,
+        (None, WorkerPool::Found { paused: true }) => vec![Step::PausePool(false)],
+        (None, WorkerPool::Found { paused: false } | WorkerPool::Absent) => forget().collect(),
+        (None, WorkerPool::NotAsked | WorkerPool::Unknown(_)) => return None,
     };
     Some(Plan::of(steps, Then::Again))
 }
@@ -117,7 +117,7 @@ pub fn news(pause: bool, why: &str) -> News {
 /// A cluster that did not answer is asked again: nothing else would bring the matter up.
 pub fn then(snapshot: &Snapshot) -> Then {
     let asks = |_| Then::After(again(snapshot));
-    snapshot.pool.silence().map_or(Then::Rest, asks)
+    snapshot.worker_pool.silence().map_or(Then::Rest, asks)
 }
 
 /// Hosts that join are at the door soon; a pause that is over is no danger.
@@ -130,7 +130,7 @@ pub fn again(snapshot: &Snapshot) -> Duration {
 
 /// The cluster was asked, and did not answer.
 pub fn complaint(snapshot: &Snapshot) -> Option<Step> {
-    let (why, pause) = (snapshot.pool.silence()?, wanted(snapshot)?);
+    let (why, pause) = (snapshot.worker_pool.silence()?, wanted(snapshot)?);
     Some(Step::Tell(news(pause, why)))
 }
 
