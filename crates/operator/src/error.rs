@@ -1,16 +1,16 @@
-//! Why a look at an object ended early. One variant per thing that is done about it.
+//! Why an object was not reconciled to the end. One variant per thing that is done about it.
 
 use muster_contract::ClientError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Somebody else wrote first. Never shown to people: the object is looked at again at once.
+    /// Somebody else wrote first. Never shown to people: the object is reconciled again at once.
     #[error("the object was changed meanwhile")]
     Conflict,
     /// The object is gone; its deletion is a change of its own.
     #[error("the object is gone")]
     Gone,
-    /// Also when what is to be made is there already: looking again at once would find the same.
+    /// Also when what is to be made is there already: reconciling again at once would find the same.
     #[error("the Kubernetes API refused or failed")]
     Kube(#[source] Box<kube::Error>),
     #[error("the hub refused or failed")]

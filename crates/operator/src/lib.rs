@@ -1,7 +1,7 @@
 //! The operator: Kubernetes objects on one side, the hub on the other.
 //!
 //! It watches objects (`runtime::cache`) and follows the hub's feed (`runtime::feed`). Both wake keys on the queues of
-//! controllers, and each controller looks at the snapshot, makes a plan and applies it. Nothing is remembered but in the
+//! controllers, and each controller reads a snapshot, makes a plan and applies it. Nothing is remembered but in the
 //! objects and in the hub.
 
 pub mod connection;
@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-/// Works until `stop`; looks that have begun are finished. Without a server it works as soon as there is one. Metrics
+/// Works until `stop`; objects that are being reconciled are finished. Without a server it works as soon as there is one. Metrics
 /// and health are served on `metrics`, if it is given.
 pub async fn run(
     options: Options,
@@ -74,7 +74,7 @@ pub async fn run(
     tokio::select! {
         () = async { stop.await; stopping.send_replace(true); std::future::pending().await } => {}
         () = work => {}
-        // They never end by themselves: without the one or the other the operator would be blind and not know it.
+        // They never end by themselves: without the one or the other the operator would hear of nothing and not know it.
         Some(_) = background.join_next() => return Err(Error::Panic),
     }
     Ok(())

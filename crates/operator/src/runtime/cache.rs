@@ -1,6 +1,6 @@
 //! A copy of all objects of one kind, kept fresh by a watch, found by key and by index.
 //!
-//! What the operator writes itself is taken over from the answer at once, so that the next look does not decide on an
+//! What the operator writes itself is taken over from the answer at once, so that the next snapshot does not contain an
 //! object from before its own write. The store of kube-rs takes nothing from writes and has no indexes, hence this one.
 
 use crate::error::{Error, chain};

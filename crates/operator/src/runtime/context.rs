@@ -47,12 +47,12 @@ pub struct Context {
     /// Whether BareMetalHosts of installed hosts are paused once they are detached.
     pub pause_provisioned: bool,
     pub clock: Clock,
-    /// How long after a failure an object is looked at again.
+    /// How long after a failure an object is reconciled again.
     pub retry: Duration,
 }
 
 impl Context {
-    /// Everything is looked at, and the hub is told again what it does not show.
+    /// Everything is reconciled, and the hub is told again what it does not show.
     pub fn start_over(&self) {
         self.sent.forget_all();
         for hook in &self.hooks.start_over {

@@ -15,7 +15,7 @@ pub async fn follow(ctx: &Context) {
     loop {
         let from = head(ctx).await;
         ctx.hosts.start_over(true);
-        // What changed before `from` was not seen: so everything is looked at.
+        // What changed before `from` was not seen: so everything is reconciled.
         ctx.start_over();
         from_there(ctx, from).await;
         // A hub that says so again and again is not asked in a circle.

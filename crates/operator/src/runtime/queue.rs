@@ -28,12 +28,12 @@ struct State {
 }
 
 impl Queue {
-    /// Nobody will ever look: its controller is switched off.
+    /// Nothing will ever be reconciled: its controller is switched off.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 
-    /// Asks for a look at the object; many wakes before it are one.
+    /// Asks for the object to be reconciled; many wakes before that are one.
     pub fn wake(&self, key: Key) {
         self.wake_at(key, Instant::now());
     }
@@ -120,7 +120,7 @@ impl Queue {
         self.state().conflicts.remove(key);
     }
 
-    /// All workers were stopped in the middle: what they had is looked at again.
+    /// All workers were stopped in the middle: what they had is reconciled again.
     pub fn abandon(&self) {
         let mut state = self.state();
         for key in std::mem::take(&mut state.busy) {
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(lines.len(), 2);
     }
 
-    /// However wakes and looks fall together, the last look at a key begins after the last change of it.
+    /// However wakes and reconciliations fall together, the last one of a key begins after the last change of it.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn no_change_stays_without_a_look_that_began_after_it() {
         const KEYS: usize = 5;

@@ -1,6 +1,6 @@
-//! The form of a controller: look at the snapshot, plan without touching it, apply the plan, look again.
+//! The form of a controller: read a snapshot, plan without touching anything, apply the plan, and again.
 //!
-//! A look that plans nothing is the end, so a second look at an unchanged snapshot cannot write.
+//! A round that plans nothing is the last, so reconciling an unchanged snapshot cannot write.
 
 use super::{Context, Next};
 use crate::error::Error;
@@ -8,7 +8,7 @@ use muster_contract::ClientError;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// What is done after one look.
+/// What is done in one round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan<Step> {
     pub steps: Vec<Step>,
@@ -49,17 +49,17 @@ impl Then {
     }
 }
 
-/// Everything a controller looks at before it decides about one object.
+/// The snapshot that a controller decides on about one object.
 pub trait Reconcile: Sized + Send + Sync {
     /// Where it stands, such as the key of the object.
     type Place: Display + Sync;
     type Step: Send + Sync;
-    /// Why a step was not carried out, as far as the next look has to know it.
+    /// Why a step was not carried out, as far as the next snapshot has to tell it.
     type Failure: Send;
 
     /// The object in a sentence, with its article.
     const OBJECT: &'static str;
-    /// Whoever needs more looks than this in a row goes round in circles.
+    /// Whoever needs more rounds than this in a row goes round in circles.
     const MOST_ROUNDS: usize;
 
     /// `None` when there is nothing to decide about.
@@ -72,7 +72,7 @@ pub trait Reconcile: Sized + Send + Sync {
     /// Pure.
     fn plan(&self) -> Plan<Self::Step>;
 
-    /// Carries out one step. The outer error ends the look, the inner one is part of the next.
+    /// Carries out one step. The outer error ends the reconciliation, the inner one is part of the next snapshot.
     fn apply(
         &self,
         ctx: &Context,
@@ -93,7 +93,7 @@ pub fn logged<T>(
     answer
 }
 
-/// Looks until there is nothing more to do.
+/// Reconciles until there is nothing more to do.
 pub async fn run<S: Reconcile>(ctx: &Context, place: &S::Place) -> Result<Next, Error> {
     let mut failure = None;
     for _ in 0..S::MOST_ROUNDS {
@@ -103,7 +103,7 @@ pub async fn run<S: Reconcile>(ctx: &Context, place: &S::Place) -> Result<Next, 
         let plan = snapshot.plan();
         for step in &plan.steps {
             if let Err(cause) = snapshot.apply(ctx, step).await? {
-                // What was not done is part of the snapshot at the next look; the rest of this plan is void.
+                // What was not done is part of the next snapshot; the rest of this plan is void.
                 failure = Some(cause);
                 break;
             }

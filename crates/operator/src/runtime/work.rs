@@ -1,4 +1,4 @@
-//! The loop of a controller: take a key, look at the object, and look again when that is due.
+//! The loop of a controller: take a key, reconcile the object, and again when that is due.
 
 use super::registry::Controller;
 use super::{Context, Queue};
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 /// The watch needs a moment to bring the newer object; twice as long each time it has not.
 const CONFLICT: Duration = Duration::from_millis(20);
 
-/// When an object is to be looked at next, if nothing changes before.
+/// When an object is to be reconciled next, if nothing changes before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Next {
     /// Only when something changes.
@@ -36,7 +36,7 @@ impl Next {
 
 pub type Reconcile = for<'a> fn(&'a Context, &'a Key) -> BoxFuture<'a, Result<Next, Error>>;
 
-/// Works until `stop` becomes true; looks that have begun are finished.
+/// Works until `stop` becomes true; objects that are being reconciled are finished.
 pub async fn run(ctx: Arc<Context>, controller: Controller, stop: watch::Receiver<bool>) {
     let mut workers = JoinSet::new();
     for _ in 0..controller.workers {
@@ -57,11 +57,11 @@ async fn worker(ctx: Arc<Context>, controller: Controller, mut stop: watch::Rece
             _ = stop.wait_for(|stop| *stop) => return,
             key = queue.next() => key,
         };
-        look(&ctx, controller, queue, key).await;
+        reconcile(&ctx, controller, queue, key).await;
     }
 }
 
-async fn look(ctx: &Context, controller: Controller, queue: &Queue, key: Key) {
+async fn reconcile(ctx: &Context, controller: Controller, queue: &Queue, key: Key) {
     let started = Instant::now();
     // A mistake in the code that one object brings to light must not keep the others waiting.
     let outcome = AssertUnwindSafe((controller.reconcile)(ctx, &key))
@@ -74,11 +74,11 @@ async fn look(ctx: &Context, controller: Controller, queue: &Queue, key: Key) {
     }
     let next = match outcome {
         Ok(next) => next,
-        // Not worth a word: the newer object is looked at instead.
+        // Not worth a word: the newer object is reconciled instead.
         Err(Error::Conflict) => Next::After(after_conflict(queue.conflicted(&key), ctx.retry)),
         Err(Error::Gone) => Next::Rest,
         Err(error) => {
-            tracing::warn!(controller = controller.name, %key, error = %chain(&error), "a look failed; it is repeated");
+            tracing::warn!(controller = controller.name, %key, error = %chain(&error), "an object was not reconciled; it is tried again");
             Next::After(ctx.retry)
         }
     };

@@ -58,7 +58,7 @@ impl reconciler::Reconcile for Snapshot {
     }
 }
 
-/// Carries out one step. The outer error ends the look, the inner one is part of the next.
+/// Carries out one step. The outer error ends the reconciliation, the inner one is part of the next snapshot.
 async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result<(), Failure>, Error> {
     match (step, &snapshot.agent) {
         (Step::Create(agent), _) => create(ctx, agent).await?,

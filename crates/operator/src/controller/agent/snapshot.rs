@@ -1,4 +1,4 @@
-//! What a decision about an Agent may look at.
+//! What a decision about an Agent depends on: a snapshot of everything it may use.
 
 use super::plan::ask::{Purpose, Question};
 use super::plan::keepsake::Keepsake;
@@ -199,7 +199,7 @@ impl Snapshot {
         };
         match ctx.hear(&joins.cluster, &self.key, &joins.node).await {
             Ok(heard) => self.heard = heard,
-            // The look itself tells of it.
+            // The reconciliation itself tells of it.
             Err(_) => ctx.joining.leave(&self.key),
         }
     }

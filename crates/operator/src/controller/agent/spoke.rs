@@ -1,4 +1,4 @@
-//! The cluster that a host becomes or was a node of: read once per look, written by single deeds.
+//! The cluster that a host becomes or was a node of: read once per snapshot, written by single deeds.
 
 use super::plan::Deed;
 use super::plan::ask::Question;

@@ -1,4 +1,4 @@
-//! What a decision about an AgentCluster may look at.
+//! What a decision about an AgentCluster depends on: a snapshot of everything it may use.
 
 use crate::controller::cluster_deployment::index::DEPLOYMENTS_BY_AGENT_CLUSTER;
 use crate::crd::capi;

@@ -68,7 +68,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Er
         },
         Step::Claim(agent, patch) => {
             ctx.make_sure_not_elsewhere(&snapshot.key.namespace).await?;
-            // Guarded by the version that was looked at: of several who want it, one gets it.
+            // Guarded by the version in the snapshot: of several who want it, one gets it.
             ctx.patch(WRITER, &**agent, patch).await
         }
         Step::PatchAgent(agent, patch) => ctx.patch(WRITER, &**agent, patch).await,

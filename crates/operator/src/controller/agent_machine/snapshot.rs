@@ -1,4 +1,4 @@
-//! What a decision about an AgentMachine may look at.
+//! What a decision about an AgentMachine depends on: a snapshot of everything it may use.
 
 use super::plan::{bootstrap, claim};
 use crate::controller::agent::index::{AGENTS_BY_MACHINE, AGENTS_BY_NAME, AGENTS_BY_NAMESPACE};

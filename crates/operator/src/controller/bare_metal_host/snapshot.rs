@@ -1,4 +1,4 @@
-//! What a decision about a BareMetalHost may look at.
+//! What a decision about a BareMetalHost depends on: a snapshot of everything it may use.
 
 use super::plan::agent::cluster_named;
 use super::plan::drain::{self, Drained};

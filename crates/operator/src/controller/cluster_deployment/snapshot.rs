@@ -1,4 +1,4 @@
-//! What a decision about a cluster may look at.
+//! What a decision about a cluster depends on: a snapshot of everything it may use.
 
 mod answer;
 

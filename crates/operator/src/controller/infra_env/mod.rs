@@ -49,7 +49,7 @@ impl reconciler::Reconcile for Snapshot {
     }
 }
 
-/// Carries out one step. The outer error ends the look, the inner one is the hub's refusal.
+/// Carries out one step. The outer error ends the reconciliation, the inner one is the hub's refusal.
 async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result<(), Refusal>, Error> {
     let key = snapshot.key();
     match step {

@@ -1,4 +1,4 @@
-//! What a decision about an InfraEnv may look at.
+//! What a decision about an InfraEnv depends on: a snapshot of everything it may use.
 
 use super::index::NMSTATE_CONFIGS_BY_NAMESPACE;
 use crate::controller::preprovisioning_image::ironic::Ironic;

@@ -30,7 +30,7 @@ pub const CONTROLLER: Controller = Controller {
 
 const WRITER: Writer = Writer("muster-node-provider-id");
 
-/// What a decision about a node may look at.
+/// What a decision about a node depends on: a snapshot of everything it may use.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub machine: Arc<AgentMachine>,

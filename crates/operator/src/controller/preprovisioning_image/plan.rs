@@ -34,7 +34,7 @@ pub enum Step {
     PatchHost(Value),
     AnnotateInfraEnv(Value),
     LabelSecret(Key, BTreeMap<String, String>),
-    /// Ironic moved: the InfraEnv is looked at. Nothing is written here.
+    /// Ironic moved: the InfraEnv is reconciled. Nothing is written here.
     WakeInfraEnv,
 }
 

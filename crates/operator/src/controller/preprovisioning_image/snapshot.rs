@@ -1,4 +1,4 @@
-//! What a decision about a PreprovisioningImage may look at.
+//! What a decision about a PreprovisioningImage depends on: a snapshot of everything it may use.
 
 use super::ironic;
 use super::plan::published;

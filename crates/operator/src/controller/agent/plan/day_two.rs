@@ -185,7 +185,7 @@ fn look(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> 
     if approves {
         let name = node_name(Some(agent), Some(row));
         let open = certificates(snapshot, spoke, &name, &mut tracked);
-        // What was approved is noted by the next look, which sees it; what was not is tried again later.
+        // What was approved is noted by the next reconciliation, which sees it; what was not is tried again later.
         if !open.is_empty() && snapshot.failure.is_none() {
             following.then = Then::Again;
         }

@@ -95,7 +95,7 @@ fn pass_on(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, to: Uuid) -> Le
     }
     let mut steps = note(snapshot, agent, row);
     match fetch(snapshot, row) {
-        // The hub lends it again once it is back; the next look asks for that.
+        // The hub lends it again once it is back; the next reconciliation asks for that.
         Some(deeds) => steps.extend(deeds),
         None => steps.push(Step::Hub(Call::Move(to))),
     }

@@ -118,7 +118,7 @@ fn keep_token(
     // Who made it, owns it: only those who may delete Secrets could change that.
     let missing = used_labels(kept.labels());
     if !missing.is_empty() {
-        // The label makes it another version than the one that was looked at.
+        // The label makes it another version than the one in the snapshot.
         return vec![Step::LabelSecret(key.clone(), missing)];
     }
     match value(kept, data::IGNITION_TOKEN) == Some(&token.0) {

@@ -192,7 +192,7 @@ fn empty(snapshot: &Snapshot, node: &Node, pods: &[Pod], draft: &mut Draft) -> (
         draft.tries.push(Step::Drain(Deed::Evict(unasked)));
     }
     // What was refused before may be refused again. Until it is known that it was not, the note stays: else the two
-    // would take turns, and each wake the next look.
+    // would take turns, and each wake the next reconciliation.
     let before = noted(&snapshot.host).filter(|noted| tries && noted.starts_with(HELD_UP));
     (before.unwrap_or(UNDER_WAY).to_owned(), true)
 }

@@ -59,7 +59,7 @@ pub fn is_noted(install: &AgentClusterInstall) -> bool {
 pub fn steps(snapshot: &Snapshot, install: &AgentClusterInstall) -> Vec<Step> {
     match (wanted(snapshot), &snapshot.worker_pool) {
         (Some(true), WorkerPool::Found { paused: false }) => {
-            // The note changes the object that the guard of a second write would look at, so each has its own look.
+            // The note changes the object that the guard of a second write would look at, so each has a round of its own.
             vec![note(install, Some("true")).unwrap_or(Step::PausePool(true))]
         }
         (Some(false), WorkerPool::Found { paused: true }) => vec![Step::PausePool(false)],

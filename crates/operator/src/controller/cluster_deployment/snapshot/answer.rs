@@ -1,4 +1,4 @@
-//! The hub's answers, as a look at a cluster understands them.
+//! The hub's answers, as the snapshot of a cluster understands them.
 
 use super::{Login, Manifest};
 use crate::error::Refusal;
