@@ -6,7 +6,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use super::snapshot::{Cluster, IronicWish, Member, SentValues, Snapshot};
+use super::snapshot::{Cluster, DesiredIronic, Known, Member, Snapshot};
 use crate::crd::infra_env::reason;
 use crate::crd::keys::{self, annotation, finalizer};
 use crate::error::Refusal;
@@ -116,7 +116,7 @@ fn fulfil(snapshot: &Snapshot, desired: CreateInfraEnv) -> Plan {
     }
     match &snapshot.row {
         None => steps.push(Step::Create(Box::new(desired))),
-        Some(row) => match desired::difference(&row.view, &desired, snapshot.told) {
+        Some(row) => match desired::difference(&row.view, &desired, snapshot.known) {
             Some(update) => steps.push(Step::Update(Box::new(update))),
             None if desired::drops_key(&row.view, &desired) => {
                 steps.push(Step::Clear(InfraEnvSetting::SshAuthorizedKey));

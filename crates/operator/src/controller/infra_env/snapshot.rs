@@ -33,10 +33,10 @@ pub struct Snapshot {
     /// Whether somebody tells when the ClusterDeployment that is named comes or changes.
     pub is_cluster_watched: bool,
     pub pull_secret: Option<Found>,
-    pub told: SentValues,
+    pub known: Known,
     /// What `mirrorRegistryRef` names.
     pub mirrors: Option<Found>,
-    pub ironic: IronicWish,
+    pub ironic: DesiredIronic,
     /// All of the namespace.
     pub networks: Vec<Arc<NMStateConfig>>,
     /// As the hub has it.
@@ -93,7 +93,7 @@ impl Row {
 
 /// What the hub was told before, of that which it does not show, or shows in other words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SentValues {
+pub struct Known {
     pub pull_secret: bool,
     pub version: bool,
     /// Also when it has no password, and is shown as it is.
@@ -116,14 +116,14 @@ pub enum Cluster {
     },
 }
 
-/// Names under which is remembered what the hub was told.
+/// Names under which is remembered what the hub was known.
 const PULL_SECRET: &str = "pull-secret";
 const VERSION: &str = "version";
 const PROXY: &str = "proxy";
 
 /// Whether Ironic's agent is to be in the image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IronicWish {
+pub enum DesiredIronic {
     NotWanted,
     /// Nobody knows where Ironic is, or not for the moment.
     Unknown,
@@ -145,9 +145,9 @@ impl Snapshot {
             cluster: Cluster::NotWanted,
             is_cluster_watched: true,
             pull_secret: None,
-            told: SentValues::default(),
+            known: Known::default(),
             mirrors: None,
-            ironic: IronicWish::NotWanted,
+            ironic: DesiredIronic::NotWanted,
             networks: ctx
                 .cache::<NMStateConfig>()
                 .by(NMSTATE_CONFIGS_BY_NAMESPACE, &key.namespace),
@@ -164,7 +164,7 @@ impl Snapshot {
         if let Err(error) = snapshot.read_hub(ctx, deployment.as_deref()).await {
             snapshot.failure.get_or_insert(error.into());
         }
-        snapshot.told = snapshot.was_told(ctx);
+        snapshot.known = snapshot.known(ctx);
         Ok(Some(snapshot))
     }
 
@@ -190,14 +190,14 @@ impl Snapshot {
     }
 
     /// Only where machines belong to Ironic's agent: others would wait for it for ever.
-    async fn read_ironic(&self, ctx: &Context) -> Result<IronicWish, Error> {
+    async fn read_ironic(&self, ctx: &Context) -> Result<DesiredIronic, Error> {
         let asked = self.infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT);
         if ctx.metal_boot != MetalBoot::Converged || asked.is_none_or(|asked| asked != "true") {
-            return Ok(IronicWish::NotWanted);
+            return Ok(DesiredIronic::NotWanted);
         }
         Ok(match whereabouts::find(ctx, &self.infra_env).await?.ironic {
-            Ok(ironic) => IronicWish::Known(ironic),
-            Err(_) => IronicWish::Unknown,
+            Ok(ironic) => DesiredIronic::Known(ironic),
+            Err(_) => DesiredIronic::Unknown,
         })
     }
 
@@ -291,14 +291,14 @@ impl Snapshot {
         }
     }
 
-    fn was_told(&self, ctx: &Context) -> SentValues {
+    fn known(&self, ctx: &Context) -> Known {
         let pull_secret = self
             .pull_secret
             .as_ref()
             .and_then(|secret| secret.value(keys::data::PULL_SECRET));
         let knows =
             |what, value: Option<&str>| value.is_none_or(|value| ctx.sent.knows(self.id, what, value));
-        SentValues {
+        Known {
             pull_secret: knows(PULL_SECRET, pull_secret),
             version: knows(VERSION, self.version()),
             proxy: knows(PROXY, self.secret_proxy().as_deref()),

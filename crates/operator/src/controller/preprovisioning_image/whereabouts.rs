@@ -50,7 +50,7 @@ impl Whereabouts {
 
 pub async fn find(ctx: &Context, infra_env: &InfraEnv) -> Result<Whereabouts, Error> {
     let right = format!("get secrets in namespace {}", ctx.ironic.namespace);
-    let (config, hidden) = split(seen(ctx.secret(&ctx.ironic).await, &right)?);
+    let (config, hidden) = split(readable(ctx.secret(&ctx.ironic).await, &right)?);
     let mut sources = Sources {
         config,
         hidden,
@@ -85,17 +85,17 @@ fn to_be_watched(config: &Found) -> BTreeMap<String, String> {
 }
 
 /// What there is, or what may not be looked at.
-type LastClusters<T> = Result<Option<T>, String>;
+type Readable<T> = Result<Option<T>, String>;
 
-fn split<T>(seen: LastClusters<T>) -> (Option<T>, Option<String>) {
-    match seen {
+fn split<T>(readable: Readable<T>) -> (Option<T>, Option<String>) {
+    match readable {
         Ok(found) => (found, None),
         Err(hidden) => (None, Some(hidden)),
     }
 }
 
 /// A right that is missing is no failure that goes by: people are told of it.
-fn seen<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<LastClusters<T>, Error> {
+fn readable<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<Readable<T>, Error> {
     let is_refused = |error: &Error| {
         let Error::Kube(error) = error else { return false };
         matches!(&**error, kube::Error::Api(status) if status.code == 403)
@@ -108,11 +108,11 @@ fn seen<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<LastClusters
     }
 }
 
-async fn addresses(ctx: &Context) -> Result<LastClusters<Vec<IpAddr>>, Error> {
+async fn addresses(ctx: &Context) -> Result<Readable<Vec<IpAddr>>, Error> {
     let kind = GroupVersionKind::gvk("metal3.io", "v1alpha1", "Provisioning");
     let all: Api<DynamicObject> = Api::all_with(ctx.kube.clone(), &ApiResource::from_gvk(&kind));
     let answer = all.get_opt(PROVISIONING).await.map_err(Error::from);
-    let provisioning = match seen(answer, "get provisionings.metal3.io")? {
+    let provisioning = match readable(answer, "get provisionings.metal3.io")? {
         Ok(Some(provisioning)) => provisioning,
         Ok(None) => return Ok(Ok(None)),
         Err(hidden) => return Ok(Err(hidden)),
@@ -126,7 +126,7 @@ async fn addresses(ctx: &Context) -> Result<LastClusters<Vec<IpAddr>>, Error> {
         .map(|found| Some(of_pods(found.items)))
         .map_err(Error::from);
     let right = format!("list pods in namespace {}", ctx.ironic.namespace);
-    seen(answer, &right)
+    readable(answer, &right)
 }
 
 /// The address that Ironic has on a network of its own, if machines fetch their images over that.

@@ -124,10 +124,10 @@ async fn watch(ctx: &Context, watched: &Watched, joiners: Joiners) -> Cut {
 
 const BOTH: u32 = 2;
 
-type SentValues = BoxStream<'static, watcher::Result<News>>;
+type NodeEvents = BoxStream<'static, watcher::Result<News>>;
 
 /// What else is in a node is many times larger, and read when it is looked at.
-fn nodes(client: &Client) -> SentValues {
+fn nodes(client: &Client) -> NodeEvents {
     let nodes: Api<PartialObjectMeta<Node>> = Api::all(client.clone());
     let events = watcher(nodes, watcher::Config::default().timeout(LONGEST));
     events
@@ -135,7 +135,7 @@ fn nodes(client: &Client) -> SentValues {
         .boxed()
 }
 
-fn requests(client: &Client, joiners: Joiners) -> SentValues {
+fn requests(client: &Client, joiners: Joiners) -> NodeEvents {
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     let events = watcher(requests, watcher::Config::default().timeout(LONGEST));
     events

@@ -134,7 +134,7 @@ pub fn follow(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Following
                 Heard::AtOnce => Then::After(snapshot.retry * SELDOM),
                 Heard::Not | Heard::Refused(_) => again,
             });
-            // SentValues once, so it does not wait for what may fail.
+            // Told once, so it does not wait for what may fail.
             following.steps.splice(0..0, unheard(snapshot));
             following
         }

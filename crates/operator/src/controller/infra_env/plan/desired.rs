@@ -1,6 +1,6 @@
 //! What the hub is to have, and what that changes about what it has.
 
-use super::{Cluster, InvalidSpec, IronicWish, SentValues, Snapshot, network};
+use super::{Cluster, DesiredIronic, InvalidSpec, Known, Snapshot, network};
 use crate::controller::infra_env::secret_proxy;
 use crate::controller::preprovisioning_image::ironic;
 use crate::crd::infra_env::InfraEnvSpec;
@@ -165,8 +165,8 @@ fn trust_bundle(snapshot: &Snapshot) -> String {
 
 fn with_ironic(snapshot: &Snapshot, ignition: String) -> Result<String, InvalidSpec> {
     match &snapshot.ironic {
-        IronicWish::NotWanted => Ok(ignition),
-        IronicWish::Unknown => {
+        DesiredIronic::NotWanted => Ok(ignition),
+        DesiredIronic::Unknown => {
             let before = snapshot
                 .row
                 .as_ref()
@@ -174,7 +174,7 @@ fn with_ironic(snapshot: &Snapshot, ignition: String) -> Result<String, InvalidS
             let kept = before.and_then(|before| ironic::carry_over(before, &ignition));
             Ok(kept.unwrap_or(ignition))
         }
-        IronicWish::Known(agent) => ironic::add_to(&ignition, agent, &snapshot.infra_env)
+        DesiredIronic::Known(agent) => ironic::add_to(&ignition, agent, &snapshot.infra_env)
             .map_err(|why| InvalidSpec::Input(format!("ignitionConfigOverride: {why}"))),
     }
 }
@@ -234,21 +234,21 @@ fn add_file(config: &mut Value, path: &str, content: &str) -> Option<()> {
 }
 
 /// What is to be changed about the hub's InfraEnv; nothing when it is as wanted.
-pub fn difference(now: &InfraEnvView, desired: &CreateInfraEnv, told: SentValues) -> Option<UpdateInfraEnv> {
+pub fn difference(now: &InfraEnvView, desired: &CreateInfraEnv, known: Known) -> Option<UpdateInfraEnv> {
     let text = |now: &str, desired: &Option<String>| desired.clone().filter(|desired| desired != now);
     let some = |desired: &Option<String>| desired.clone().filter(|desired| !desired.is_empty());
     let image_type = desired.image_type.filter(|desired| desired.word() != now.r#type);
     let delay = desired.network_discovery_delay_seconds.unwrap_or_default();
     let update = UpdateInfraEnv {
-        pull_secret: (!told.pull_secret).then(|| desired.pull_secret.clone()),
+        pull_secret: (!known.pull_secret).then(|| desired.pull_secret.clone()),
         // The hub shows the image it chose for the version, which may have another number.
-        openshift_version: desired.openshift_version.clone().filter(|_| !told.version),
+        openshift_version: desired.openshift_version.clone().filter(|_| !known.version),
         // Empty means unchanged here; see `drops_key`.
         ssh_authorized_key: text(&now.ssh_authorized_key, &some(&desired.ssh_authorized_key)),
         os_stream: None,
         image_type,
         proxy: desired.proxy.clone().filter(|desired| {
-            !(same_proxy(now.proxy.as_ref(), desired) && (told.proxy || !has_password(desired)))
+            !(same_proxy(now.proxy.as_ref(), desired) && (known.proxy || !has_password(desired)))
         }),
         additional_ntp_sources: text(&now.additional_ntp_sources, &desired.additional_ntp_sources),
         ntp_sources: text(&now.ntp_sources, &desired.ntp_sources),

@@ -38,9 +38,9 @@ fn snapshot() -> Snapshot {
         cluster: Cluster::NotWanted,
         is_cluster_watched: true,
         pull_secret: Some(found(keys::data::PULL_SECRET, "{}")),
-        told: SentValues::default(),
+        known: Known::default(),
         mirrors: None,
-        ironic: IronicWish::NotWanted,
+        ironic: DesiredIronic::NotWanted,
         networks: Vec::new(),
         row: None,
         held_by: None,
@@ -81,7 +81,7 @@ impl Snapshot {
     fn carry_out(&mut self, step: Step) {
         match step {
             Step::Create(desired) => {
-                self.sent = SentValues {
+                self.known = Known {
                     pull_secret: true,
                     version: true,
                     proxy: true,
@@ -90,10 +90,10 @@ impl Snapshot {
             }
             Step::Update(update) => {
                 let view = &mut self.row.as_mut().unwrap().view;
-                self.sent.pull_secret |= update.pull_secret.is_some();
-                self.sent.version |= update.openshift_version.is_some();
+                self.known.pull_secret |= update.pull_secret.is_some();
+                self.known.version |= update.openshift_version.is_some();
                 if let Some(proxy) = update.proxy {
-                    self.sent.proxy = true;
+                    self.known.proxy = true;
                     view.proxy = Some(proxy);
                 }
                 if let Some(networks) = update.static_network_config {
@@ -388,7 +388,7 @@ fn another_os_image_is_passed_over_before_the_cluster_is_installed_and_the_image
         version: "4.18".into(),
         installed: true,
     };
-    snapshot.told.version = false;
+    snapshot.known.version = false;
     assert_eq!(updated(&snapshot).openshift_version.as_deref(), Some("4.19"));
 }
 
@@ -415,7 +415,7 @@ fn a_used_secret_is_labelled_first() {
 #[test]
 fn a_pull_secret_that_changed_is_all_that_is_sent() {
     let mut snapshot = snapshot().settled();
-    snapshot.told.pull_secret = false;
+    snapshot.known.pull_secret = false;
     snapshot.pull_secret = Some(found(keys::data::PULL_SECRET, r#"{"new":1}"#));
     let update = updated(&snapshot);
     assert_eq!(
@@ -494,13 +494,13 @@ fn a_password_that_the_hub_does_not_show_is_told_until_it_is_known() {
         desired::difference(
             &settled.row.as_ref().unwrap().view,
             &desired::desired(&settled).unwrap(),
-            settled.told
+            settled.known
         ),
         None
     );
-    settled.told.proxy = false;
-    let told = updated(&settled).proxy.unwrap();
-    assert_eq!(told.http_proxy.as_deref(), Some("http://u:new@p:1"));
+    settled.known.proxy = false;
+    let known = updated(&settled).proxy.unwrap();
+    assert_eq!(known.http_proxy.as_deref(), Some("http://u:new@p:1"));
 }
 
 #[test]
@@ -773,7 +773,7 @@ fn a_new_image_is_left_alone_for_a_minute() {
 #[test]
 fn an_image_that_ironics_agent_is_to_be_in_gets_it_and_loses_it_again() {
     let mut asked = snapshot();
-    asked.ironic = IronicWish::Known(crate::controller::preprovisioning_image::ironic::Ironic {
+    asked.ironic = DesiredIronic::Known(crate::controller::preprovisioning_image::ironic::Ironic {
         url: "https://ironic:6385".into(),
         inspector: None,
         image: "registry/ipa:1".into(),
@@ -789,12 +789,12 @@ fn an_image_that_ironics_agent_is_to_be_in_gets_it_and_loses_it_again() {
     assert_eq!(has(&plan(&asked)), Some(true));
     let mut settled = asked.settled();
     assert_eq!(has(&plan(&settled)), None, "nothing is to be done");
-    settled.ironic = IronicWish::Unknown;
+    settled.ironic = DesiredIronic::Unknown;
     assert_eq!(
         has(&plan(&settled)),
         None,
         "it stays while nobody knows where Ironic is"
     );
-    settled.ironic = IronicWish::NotWanted;
+    settled.ironic = DesiredIronic::NotWanted;
     assert_eq!(has(&plan(&settled)), Some(false));
 }
