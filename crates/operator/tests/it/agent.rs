@@ -112,6 +112,35 @@ async fn hosts_that_registered_while_nobody_listened_get_their_agents_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn hosts_that_arrive_at_once_cost_two_requests_each_and_few_events() {
+    const HOSTS: usize = 80;
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    world.operator().idle().await;
+    world.stop_operator().await;
+    for _ in 0..HOSTS {
+        world.register(pool, Uuid::new_v4()).await;
+    }
+    world.start_operator().await;
+    let agents: Api<Agent> = world.api(&world.pool);
+    let are_shown = async || {
+        let agents = agents.list(&ListParams::default()).await.unwrap().items;
+        agents.iter().filter(|agent| agent.status.is_some()).count() == HOSTS
+    };
+    world.until("all hosts have their Agents", are_shown).await;
+    world.operator().idle().await;
+    let requests = world.operator().requests.snapshot();
+    let events: Api<Event> = world.api(&world.pool);
+    let told = events.list(&ListParams::default()).await.unwrap().items;
+    let registered = |event: &&Event| event.reason.as_deref() == Some("Registered");
+    let told = told.iter().filter(registered).count();
+    assert!((1..HOSTS).contains(&told), "{told} Events");
+    let made = usize::try_from(requests["post"]).unwrap() - told;
+    let changed = usize::try_from(requests["patch"]).unwrap();
+    assert_eq!((made, changed), (HOSTS, HOSTS), "{requests:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_free_agent_is_bound_to_a_cluster_in_another_namespace() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
