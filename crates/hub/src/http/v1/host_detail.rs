@@ -78,6 +78,7 @@ async fn detail(hub: &Hub, host: &Host) -> Result<HostDetail, Error> {
     let v2 = format!("{}{}", hub.settings.base_url, muster_contract::v2::BASE);
     let logs = host.cluster.filter(|_| host.logs.collected_at.is_some());
     Ok(HostDetail {
+        revision: host.revision,
         approved: host.approved,
         followed: host.followed,
         given_name: host.given_name().unwrap_or_default().to_owned(),

@@ -1,6 +1,6 @@
-//! The form of a controller: look at the world, plan without touching it, apply the plan, look again.
+//! The form of a controller: read a snapshot, plan without touching anything, apply the plan, and again.
 //!
-//! A look that plans nothing is the end, so a second look at an unchanged world cannot write.
+//! A round that plans nothing is the last, so reconciling an unchanged snapshot cannot write.
 
 use super::{Context, Next};
 use crate::error::Error;
@@ -8,7 +8,7 @@ use muster_contract::ClientError;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// What is done after one look.
+/// What is done in one round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan<Step> {
     pub steps: Vec<Step>,
@@ -32,7 +32,7 @@ impl<Step> Plan<Step> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Then {
     /// The steps change what the next ones depend on.
-    Look,
+    Again,
     #[default]
     Rest,
     After(Duration),
@@ -42,42 +42,42 @@ impl Then {
     /// Whatever comes first.
     pub fn or(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Look, _) | (_, Self::Look) => Self::Look,
+            (Self::Again, _) | (_, Self::Again) => Self::Again,
             (Self::Rest, then) | (then, Self::Rest) => then,
             (Self::After(one), Self::After(two)) => Self::After(one.min(two)),
         }
     }
 }
 
-/// Everything a controller looks at before it decides about one object.
-pub trait World: Sized + Send + Sync {
+/// The snapshot that a controller decides on about one object.
+pub trait Reconcile: Sized + Send + Sync {
     /// Where it stands, such as the key of the object.
     type Place: Display + Sync;
     type Step: Send + Sync;
-    /// Why a step was not carried out, as far as the next look has to know it.
-    type Trouble: Send;
+    /// Why a step was not carried out, as far as the next snapshot has to tell it.
+    type Failure: Send;
 
     /// The object in a sentence, with its article.
-    const WORD: &'static str;
-    /// Whoever needs more looks than this in a row goes round in circles.
-    const LOOKS: usize;
+    const OBJECT: &'static str;
+    /// Whoever needs more rounds than this in a row goes round in circles.
+    const MOST_ROUNDS: usize;
 
     /// `None` when there is nothing to decide about.
     fn read(
         ctx: &Context,
         place: &Self::Place,
-        trouble: Option<Self::Trouble>,
+        failure: Option<Self::Failure>,
     ) -> impl Future<Output = Result<Option<Self>, Error>> + Send;
 
     /// Pure.
     fn plan(&self) -> Plan<Self::Step>;
 
-    /// Carries out one step. The outer error ends the look, the inner one is part of the next.
+    /// Carries out one step. The outer error ends the reconciliation, the inner one is part of the next snapshot.
     fn apply(
         &self,
         ctx: &Context,
         step: &Self::Step,
-    ) -> impl Future<Output = Result<Result<(), Self::Trouble>, Error>> + Send;
+    ) -> impl Future<Output = Result<Result<(), Self::Failure>, Error>> + Send;
 }
 
 /// Writes down what the hub was asked to do, and gives the answer back. By its name only: requests carry secrets.
@@ -93,27 +93,27 @@ pub fn logged<T>(
     answer
 }
 
-/// Looks until there is nothing more to do.
-pub async fn settle<W: World>(ctx: &Context, place: &W::Place) -> Result<Next, Error> {
-    let mut trouble = None;
-    for _ in 0..W::LOOKS {
-        let Some(world) = W::read(ctx, place, trouble.take()).await? else {
+/// Reconciles until there is nothing more to do.
+pub async fn run<S: Reconcile>(ctx: &Context, place: &S::Place) -> Result<Next, Error> {
+    let mut failure = None;
+    for _ in 0..S::MOST_ROUNDS {
+        let Some(snapshot) = S::read(ctx, place, failure.take()).await? else {
             return Ok(Next::Rest);
         };
-        let plan = world.plan();
+        let plan = snapshot.plan();
         for step in &plan.steps {
-            if let Err(cause) = world.apply(ctx, step).await? {
-                // What was not done is part of the world at the next look; the rest of this plan is void.
-                trouble = Some(cause);
+            if let Err(cause) = snapshot.apply(ctx, step).await? {
+                // What was not done is part of the next snapshot; the rest of this plan is void.
+                failure = Some(cause);
                 break;
             }
         }
-        match (plan.then, &trouble) {
-            (Then::Look, _) | (_, Some(_)) => {}
+        match (plan.then, &failure) {
+            (Then::Again, _) | (_, Some(_)) => {}
             (Then::Rest, None) => return Ok(Next::Rest),
             (Then::After(delay), None) => return Ok(Next::After(delay)),
         }
     }
-    tracing::warn!(key = %place, "{} does not come to rest", W::WORD);
+    tracing::warn!(key = %place, "{} does not come to rest", S::OBJECT);
     Ok(Next::After(ctx.retry))
 }

@@ -1,18 +1,18 @@
-//! What a decision about a cluster may look at.
+//! What a decision about a cluster depends on: a snapshot of everything it may use.
 
 mod answer;
 
-use super::plan::pool::Pool;
 use super::plan::stage::{Kind, Stage};
-use super::plan::{manifest, pool};
+use super::plan::worker_pool::WorkerPool;
+use super::plan::{manifest, worker_pool};
+use crate::controller::agent::index::AGENTS_BY_CLUSTER;
 use crate::controller::infra_env::secret_proxy;
 use crate::crd::keys::{self, annotation, data};
 use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, ClusterImageSet, InfraEnv};
-use crate::error::{Error, Trouble};
+use crate::error::{Error, Refusal};
 use crate::key::Key;
-use crate::runtime::context::index;
+use crate::runtime::Context;
 use crate::runtime::secret::Found;
-use crate::runtime::{Context, clock};
 use answer::{found, login, made, manifests, text, told};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     /// Of the ClusterDeployment, also when there is none.
     pub key: Key,
     pub deployment: Option<Arc<ClusterDeployment>>,
@@ -48,7 +48,7 @@ pub struct World {
     pub proxy_is_known: bool,
     pub image_set: Option<Arc<ClusterImageSet>>,
     /// What the hub says of the image set's release; asked only before there is a cluster.
-    pub release: Option<Result<ReleaseView, Trouble>>,
+    pub release: Option<Result<ReleaseView, Refusal>>,
     /// What `mirrorRegistryRef` names.
     pub mirrors: Option<Found>,
     /// What `ignitionEndpoint.caCertificateReference` names.
@@ -60,13 +60,13 @@ pub struct World {
     /// Agents that want to be bound to this cluster, each with its InfraEnv.
     pub agents: Vec<(Arc<Agent>, Option<Arc<InfraEnv>>)>,
     /// The running cluster's pool of workers; read only while hosts join that care.
-    pub pool: Pool,
+    pub worker_pool: WorkerPool,
     /// As the hub has it.
     pub row: Option<Row>,
     /// Why the hub cannot be seen; nothing is known of the cluster then.
-    pub blind: Option<String>,
+    pub hub_error: Option<String>,
     /// What became of the last step.
-    pub setback: Option<Setback>,
+    pub failure: Option<Failure>,
     pub now: Timestamp,
 }
 
@@ -86,7 +86,7 @@ pub struct Member {
     pub host: HostView,
     pub agent: Option<Arc<Agent>>,
     /// The InfraEnv of the Agent.
-    pub pool: Option<Arc<InfraEnv>>,
+    pub infra_env: Option<Arc<InfraEnv>>,
     /// In the hub the InfraEnv binds its hosts to a cluster as they register; read only when the cluster is to go.
     pub is_tied: bool,
 }
@@ -118,15 +118,15 @@ pub struct Kept {
 
 /// A step that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Setback {
+pub enum Failure {
     /// The hub does not take what is wanted.
-    Hub(Trouble),
+    Hub(Refusal),
     /// The hub does not take the manifests.
-    Manifests(Trouble),
+    Manifests(Refusal),
     /// The cluster is in another state than it was a moment ago.
     NotNow(String),
     /// The cluster does not let its pool of workers be paused, or let go on.
-    Pool { pause: bool, why: String },
+    WorkerPool { pause: bool, why: String },
 }
 
 /// Where a cluster is looked for.
@@ -158,13 +158,13 @@ fn secret_proxy_of(install: &AgentClusterInstall) -> Option<String> {
     secret_proxy(&proxy.http_proxy, &proxy.https_proxy)
 }
 
-/// What is remembered in `Told`.
+/// What is remembered in `SentValues`.
 const PULL_SECRET: &str = "pull-secret";
 const PROXY: &str = "proxy";
 const MANIFESTS: &str = "manifests";
 const POOL: &str = "worker-pool";
 
-impl World {
+impl Snapshot {
     /// One that names this cluster, or of a host that the hub has in it, as it was seen.
     pub fn agent(&self, key: &Key) -> Option<&Agent> {
         let own = self.agents.iter().map(|(agent, _)| agent);
@@ -176,12 +176,12 @@ impl World {
     pub async fn read(
         ctx: &Context,
         Place { key, orphan }: &Place,
-        setback: Option<Setback>,
+        failure: Option<Failure>,
     ) -> Result<Option<Self>, Error> {
-        let deployment = ctx.mirrors.cluster_deployments.get(key);
+        let deployment = ctx.cache::<ClusterDeployment>().get(key);
         let named = deployment.as_ref().and_then(|named| install_of(ctx, named));
         let install = match orphan {
-            Some(orphan) => ctx.mirrors.agent_cluster_installs.get(orphan),
+            Some(orphan) => ctx.cache::<AgentClusterInstall>().get(orphan),
             None => named.clone(),
         };
         // One that is named by now is looked at with its ClusterDeployment.
@@ -197,7 +197,7 @@ impl World {
             (None, _) if is_stray => None,
             (None, install) => install.as_ref().and_then(|install| noted_id(install)),
         };
-        let mut world = Self {
+        let mut snapshot = Self {
             rival: deployment
                 .as_ref()
                 .and_then(|deployment| ctx.rival_deployment(deployment)),
@@ -216,19 +216,19 @@ impl World {
             config_maps: BTreeMap::new(),
             kept: Kept::default(),
             agents: if is_stray { Vec::new() } else { agents(ctx, key) },
-            pool: Pool::NotAsked,
+            worker_pool: WorkerPool::NotAsked,
             row: None,
-            blind: None,
-            setback,
-            now: clock::now(),
+            hub_error: None,
+            failure,
+            now: ctx.clock.now(),
         };
-        world.read_kube(ctx).await?;
-        if let Err(error) = world.read_hub(ctx).await {
-            world.blind = Some(error.to_string());
+        snapshot.read_kube(ctx).await?;
+        if let Err(error) = snapshot.read_hub(ctx).await {
+            snapshot.hub_error = Some(error.to_string());
         }
-        world.read_kept(ctx).await?;
-        world.read_pool(ctx).await;
-        Ok(Some(world))
+        snapshot.read_kept(ctx).await?;
+        snapshot.read_pool(ctx).await;
+        Ok(Some(snapshot))
     }
 
     async fn read_kube(&mut self, ctx: &Context) -> Result<(), Error> {
@@ -245,15 +245,15 @@ impl World {
                 .pull_secret
                 .as_ref()
                 .and_then(|secret| secret.value(data::PULL_SECRET));
-            let known = |value, id| ctx.told.knows(id, PULL_SECRET, value);
+            let known = |value, id| ctx.sent.knows(id, PULL_SECRET, value);
             self.pull_secret_is_known = value.zip(self.id).is_some_and(|(value, id)| known(value, id));
         }
         let proxy = secret_proxy_of(install);
-        let known = |(value, id): (&String, _)| ctx.told.knows(id, PROXY, value);
+        let known = |(value, id): (&String, _)| ctx.sent.knows(id, PROXY, value);
         self.proxy_is_known = proxy.is_none() || proxy.as_ref().zip(self.id).is_some_and(known);
         let spec = &install.spec;
         if let Some(reference) = &spec.image_set_ref {
-            self.image_set = ctx.mirrors.cluster_image_sets.get(&Key::new("", &reference.name));
+            self.image_set = ctx.cache::<ClusterImageSet>().get(&Key::new("", &reference.name));
         }
         if let Some(reference) = &spec.mirror_registry_ref {
             self.mirrors = ctx.config_map(&reference.into()).await?;
@@ -284,7 +284,7 @@ impl World {
             return Ok(());
         };
         let hosts = ctx.hub.cluster_hosts(id, &ClusterHostsQuery::default()).await?;
-        ctx.seen
+        ctx.last_clusters
             .note(id, hosts.iter().map(|host| (host.infra_env_id, host.id)));
         let tied = match self.is_leaving() {
             true => tied(ctx, &hosts).await?,
@@ -292,12 +292,12 @@ impl World {
         };
         let member = |host: HostView| {
             let agent = agent_of(ctx, &host);
-            let pool = agent.as_ref().and_then(|agent| pool_of(ctx, agent));
+            let infra_env = agent.as_ref().and_then(|agent| infra_env_named(ctx, agent));
             Member {
                 is_tied: tied.contains(&host.infra_env_id),
                 host,
                 agent,
-                pool,
+                infra_env,
             }
         };
         let mut row = Row {
@@ -361,24 +361,24 @@ impl World {
     /// The cluster itself is asked only while hosts join whose labels need it to hold still, and once after that.
     async fn read_pool(&mut self, ctx: &Context) {
         let Some(id) = self.id else { return };
-        let Some(wanted) = pool::wanted(self) else {
+        let Some(wanted) = worker_pool::wanted(self) else {
             // Whoever joins next finds it as others left it.
-            return ctx.told.forget_one(id, POOL);
+            return ctx.sent.forget_one(id, POOL);
         };
-        let known = ctx.told.knows(id, POOL, &wanted.to_string());
+        let known = ctx.sent.knows(id, POOL, &wanted.to_string());
         // A note that is left over wants to be sure.
-        let noted = self.install.as_deref().is_some_and(pool::is_noted);
+        let noted = self.install.as_deref().is_some_and(worker_pool::is_noted);
         if known && (wanted || !noted) {
             return;
         }
         let pool = super::worker_pool_of(ctx, &self.key).await;
-        if let Pool::Unknown(why) = &pool {
+        if let WorkerPool::Unknown(why) = &pool {
             tracing::info!(key = %self.key, %why, "the cluster's pool of workers cannot be asked");
         }
-        if pool == (Pool::Found { paused: wanted }) {
-            ctx.told.remember(id, POOL, &wanted.to_string());
+        if pool == (WorkerPool::Found { paused: wanted }) {
+            ctx.sent.remember(id, POOL, &wanted.to_string());
         }
-        self.pool = pool;
+        self.worker_pool = pool;
     }
 
     pub fn kubeconfig_key(&self) -> Key {
@@ -405,48 +405,48 @@ impl World {
     }
 
     /// The hub has this pull secret from now on.
-    pub fn told_pull_secret(&self, ctx: &Context, secret: &Secret) {
+    pub fn remember_pull_secret(&self, ctx: &Context, secret: &Secret) {
         if let Some(id) = self.id {
-            ctx.told.remember(id, PULL_SECRET, &secret.0);
+            ctx.sent.remember(id, PULL_SECRET, &secret.0);
         }
     }
 
     /// The hub has the proxies as they are wanted.
-    pub fn told_proxy(&self, ctx: &Context) {
+    pub fn remember_proxy(&self, ctx: &Context) {
         let proxy = self.install.as_ref().and_then(|install| secret_proxy_of(install));
         if let Some((id, proxy)) = self.id.zip(proxy) {
-            ctx.told.remember(id, PROXY, &proxy);
+            ctx.sent.remember(id, PROXY, &proxy);
         }
     }
 
     /// The hub has the manifests as they are wanted.
-    pub fn told_manifests(&self, ctx: &Context) {
+    pub fn remember_manifests(&self, ctx: &Context) {
         if let Some(id) = self.id {
-            ctx.told
+            ctx.sent
                 .remember(id, MANIFESTS, &manifest::fingerprint(&self.config_maps));
         }
     }
 
     fn manifests_are_known(&self, ctx: &Context) -> bool {
         let known = |id| {
-            ctx.told
+            ctx.sent
                 .knows(id, MANIFESTS, &manifest::fingerprint(&self.config_maps))
         };
         self.id.is_some_and(known)
     }
 }
 
-impl Setback {
+impl Failure {
     pub fn text(&self) -> &str {
         match self {
-            Self::Hub(trouble) | Self::Manifests(trouble) => trouble.text(),
-            Self::NotNow(text) | Self::Pool { why: text, .. } => text,
+            Self::Hub(failure) | Self::Manifests(failure) => failure.text(),
+            Self::NotNow(text) | Self::WorkerPool { why: text, .. } => text,
         }
     }
 
     pub fn of_pool(&self) -> Option<&str> {
         match self {
-            Self::Pool { why, .. } => Some(why),
+            Self::WorkerPool { why, .. } => Some(why),
             Self::Hub(_) | Self::Manifests(_) | Self::NotNow(_) => None,
         }
     }
@@ -466,7 +466,7 @@ impl Row {
 pub fn install_of(ctx: &Context, deployment: &ClusterDeployment) -> Option<Arc<AgentClusterInstall>> {
     let name = deployment.install_name()?;
     let key = Key::new(deployment.namespace().unwrap_or_default(), name);
-    let install = ctx.mirrors.agent_cluster_installs.get(&key)?;
+    let install = ctx.cache::<AgentClusterInstall>().get(&key)?;
     (install.spec.cluster_deployment_ref.name == deployment.name_any()).then_some(install)
 }
 
@@ -476,22 +476,21 @@ fn noted_id(install: &AgentClusterInstall) -> Option<Uuid> {
 
 fn agents(ctx: &Context, key: &Key) -> Vec<(Arc<Agent>, Option<Arc<InfraEnv>>)> {
     let agents = ctx
-        .mirrors
-        .agents
-        .by(index::AGENT_CLUSTER, &key.to_string())
+        .cache::<Agent>()
+        .by(AGENTS_BY_CLUSTER, &key.to_string())
         .into_iter();
     agents
         .map(|agent| {
-            let infra_env = pool_of(ctx, &agent);
+            let infra_env = infra_env_named(ctx, &agent);
             (agent, infra_env)
         })
         .collect()
 }
 
-fn pool_of(ctx: &Context, agent: &Agent) -> Option<Arc<InfraEnv>> {
+fn infra_env_named(ctx: &Context, agent: &Agent) -> Option<Arc<InfraEnv>> {
     let name = agent.labels().get(keys::label::INFRA_ENV)?;
     let namespace = agent.namespace().unwrap_or_default();
-    ctx.mirrors.infra_envs.get(&Key::new(namespace, name))
+    ctx.cache::<InfraEnv>().get(&Key::new(namespace, name))
 }
 
 /// Those of the hosts' InfraEnvs that bind them to a cluster.
@@ -509,5 +508,6 @@ async fn tied(ctx: &Context, hosts: &[HostView]) -> Result<BTreeSet<Uuid>, Clien
 /// The object that stands for a host of the hub.
 fn agent_of(ctx: &Context, host: &HostView) -> Option<Arc<Agent>> {
     let namespace = ctx.infra_env_of(host.infra_env_id)?.namespace()?;
-    ctx.mirrors.agents.get(&Key::new(namespace, host.id.to_string()))
+    ctx.cache::<Agent>()
+        .get(&Key::new(namespace, host.id.to_string()))
 }

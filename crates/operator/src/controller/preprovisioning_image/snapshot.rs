@@ -1,4 +1,4 @@
-//! What a decision about a PreprovisioningImage may look at.
+//! What a decision about a PreprovisioningImage depends on: a snapshot of everything it may use.
 
 use super::ironic;
 use super::plan::published;
@@ -13,13 +13,14 @@ use crate::key::Key;
 use crate::options::MetalBoot;
 use crate::runtime::Context;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub key: Key,
     pub image: Arc<PreprovisioningImage>,
     /// The machine that boots it.
@@ -49,15 +50,15 @@ pub struct Network {
     pub missing_labels: BTreeMap<String, String>,
 }
 
-impl World {
+impl Snapshot {
     pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
-        let Some(image) = ctx.mirrors.preprovisioning_images.get(key) else {
+        let Some(image) = ctx.cache::<PreprovisioningImage>().get(key) else {
             return Ok(None);
         };
-        let host = ctx.mirrors.bare_metal_hosts.get(key);
+        let host = ctx.cache::<BareMetalHost>().get(key);
         let named = image.labels().get(label::INFRA_ENV);
-        let infra_env = named.and_then(|name| ctx.mirrors.infra_envs.get(&Key::new(&key.namespace, name)));
-        let mut world = Self {
+        let infra_env = named.and_then(|name| ctx.cache::<InfraEnv>().get(&Key::new(&key.namespace, name)));
+        let mut snapshot = Self {
             key: key.clone(),
             agent: host
                 .as_deref()
@@ -74,14 +75,14 @@ impl World {
             now: ctx.clock.now(),
             image,
         };
-        if world.image.metadata.deletion_timestamp.is_none() {
-            world.read_infra_env(ctx).await?;
-            world.read_network(ctx).await?;
+        if snapshot.image.metadata.deletion_timestamp.is_none() {
+            snapshot.read_infra_env(ctx).await?;
+            snapshot.read_network(ctx).await?;
         }
-        if let Some(agent) = published::question(&world) {
-            world.told_by_hub = bare_metal_host::states_of(ctx, agent).await;
+        if let Some(agent) = published::question(&snapshot) {
+            snapshot.told_by_hub = bare_metal_host::states_of(ctx, agent).await;
         }
-        Ok(Some(world))
+        Ok(Some(snapshot))
     }
 
     async fn read_infra_env(&mut self, ctx: &Context) -> Result<(), Error> {
@@ -111,8 +112,7 @@ impl World {
             return Ok(());
         }
         let secret = ctx
-            .mirrors
-            .secrets
+            .cache::<Secret>()
             .find(&Key::new(&self.key.namespace, name))
             .await?;
         self.network = secret.map(|secret| Network {

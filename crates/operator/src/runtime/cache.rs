@@ -1,13 +1,14 @@
 //! A copy of all objects of one kind, kept fresh by a watch, found by key and by index.
 //!
-//! What the operator writes itself is taken over from the answer at once, so that the next look does not decide on an
+//! What the operator writes itself is taken over from the answer at once, so that the next snapshot does not contain an
 //! object from before its own write. The store of kube-rs takes nothing from writes and has no indexes, hence this one.
 
 use crate::error::{Error, chain};
 use crate::key::Key;
 use crate::runtime::foreign::there;
+use crate::runtime::object::RawObject;
 use futures_util::TryStreamExt;
-use kube::api::{Api, ApiResource, DynamicObject};
+use kube::api::{Api, ApiResource};
 use kube::core::Resource;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -32,14 +33,38 @@ const DISCOVERY_RETRY: Duration = Duration::from_secs(1);
 /// The version to speak, of those that a server has.
 pub type Choose = fn(&[String]) -> &'static str;
 
-/// What can be mirrored.
+/// What can be cached.
 pub trait Kind: Resource + DeserializeOwned + Send + Sync + 'static {}
 impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Kind for K {}
 
-/// The values an object is found by.
-pub type IndexBy<K> = fn(&K) -> Vec<String>;
+/// How objects of a kind are found by something they contain.
+pub struct Index<K> {
+    pub name: &'static str,
+    /// The values an object is found by.
+    values: fn(&K) -> Vec<String>,
+}
 
-/// Which objects of a kind are mirrored.
+impl<K> Index<K> {
+    pub const fn new(name: &'static str, values: fn(&K) -> Vec<String>) -> Self {
+        Self { name, values }
+    }
+}
+
+// Whatever the kind is.
+impl<K> Clone for Index<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Index<K> {}
+
+/// For an index by namespace.
+pub fn namespace_of<K: Resource>(object: &K) -> Vec<String> {
+    object.meta().namespace.iter().cloned().collect()
+}
+
+/// Which objects of a kind are cached.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// Empty: all namespaces, or a kind without namespaces.
@@ -60,13 +85,13 @@ impl Default for Scope {
     }
 }
 
-pub struct Mirror<K> {
+pub struct ObjectCache<K> {
     kube: kube::Client,
     resource: RwLock<ApiResource>,
     /// Absent: the version is known from the beginning.
     choose: Option<Choose>,
     scope: Scope,
-    indexes: Vec<(&'static str, IndexBy<K>)>,
+    indexes: Vec<Index<K>>,
     state: RwLock<State<K>>,
     /// How many watches have not brought their first list yet.
     waiting: watch::Sender<usize>,
@@ -77,6 +102,16 @@ struct State<K> {
     found: HashMap<(&'static str, String), BTreeSet<Key>>,
     /// Deleted objects and their last version: an answer to a write that arrives after the deletion is too late.
     gone: HashMap<Key, String>,
+}
+
+impl<K: Kind> State<K> {
+    /// Whether this version of an object is newer than what is known of it.
+    fn is_news(&self, key: &Key, version: Option<&str>) -> bool {
+        let known = self.objects.get(key);
+        let known = known.map(|object| object.meta().resource_version.as_deref());
+        let last = self.gone.get(key).map(|last| Some(last.as_str()));
+        known.into_iter().chain(last).all(|old| is_newer(version, old))
+    }
 }
 
 /// An object came, changed or went.
@@ -99,7 +134,7 @@ impl<K> Change<K> {
     }
 }
 
-impl<K: Kind> Mirror<K> {
+impl<K: Kind> ObjectCache<K> {
     pub fn new(kube: kube::Client, resource: ApiResource, scope: Scope) -> Self {
         let watches = scope.namespaces.len().max(1);
         Self {
@@ -117,9 +152,15 @@ impl<K: Kind> Mirror<K> {
         }
     }
 
-    pub fn index(mut self, name: &'static str, by: IndexBy<K>) -> Self {
-        self.indexes.push((name, by));
-        self
+    /// Before anything is cached. One that is there already is not added again.
+    pub fn add_index(&mut self, index: Index<K>) {
+        if !self.has(&index) {
+            self.indexes.push(index);
+        }
+    }
+
+    fn has(&self, index: &Index<K>) -> bool {
+        self.indexes.iter().any(|one| one.name == index.name)
     }
 
     /// The version is found out whenever a watch begins: the kind may be installed later, or in another version.
@@ -145,14 +186,14 @@ impl<K: Kind> Mirror<K> {
     }
 
     /// Those an index finds, in the order of their keys.
-    pub fn by(&self, index: &'static str, value: &str) -> Vec<Arc<K>> {
+    pub fn by(&self, index: Index<K>, value: &str) -> Vec<Arc<K>> {
         let state = self.read();
-        let keys = state.found.get(&(index, value.to_owned()));
+        let keys = state.found.get(&(index.name, value.to_owned()));
         let keys = keys.into_iter().flatten();
         keys.filter_map(|key| state.objects.get(key).cloned()).collect()
     }
 
-    /// From the mirror if the object can be in it, else from the API.
+    /// From the cache if the object can be in it, else from the API.
     pub async fn find(&self, key: &Key) -> Result<Option<Arc<K>>, Error> {
         if let Some(object) = self.get(key) {
             return Ok(Some(object));
@@ -162,11 +203,11 @@ impl<K: Kind> Mirror<K> {
             return Ok(None);
         }
         let found = there(self.api(&key.namespace).get(&key.name).await)?;
-        Ok(found.and_then(|object| parse(object)).map(Arc::new))
+        Ok(found.and_then(|object| parse(&object)).map(Arc::new))
     }
 
-    /// The untyped API: what comes back is parsed behind a boundary, and patches need no more.
-    pub fn api(&self, namespace: &str) -> Api<DynamicObject> {
+    /// The untyped API: what comes back is parsed behind a boundary, and only if it is news.
+    pub fn api(&self, namespace: &str) -> Api<RawObject> {
         let resource = self.resource();
         match namespace {
             "" => Api::all_with(self.kube.clone(), &resource),
@@ -216,7 +257,7 @@ impl<K: Kind> Mirror<K> {
 
     /// Waits until every watch has brought its first list.
     pub async fn ready(&self) {
-        // The sender lives as long as the mirror.
+        // The sender lives as long as the cache.
         let _ = self.waiting.subscribe().wait_for(|left| *left == 0).await;
     }
 
@@ -263,7 +304,7 @@ impl<K: Kind> Mirror<K> {
                     }
                     Ok(Some(Event::Apply(object))) => self.put(object, tell),
                     Ok(Some(Event::Delete(object))) => {
-                        self.remove(&Key::of(&object), object.metadata.resource_version, tell);
+                        self.remove(&Key::of(&object), object.meta().resource_version.clone(), tell);
                     }
                     Ok(None) => break,
                     Err(error) => {
@@ -296,9 +337,9 @@ impl<K: Kind> Mirror<K> {
     }
 
     /// Takes over what the API answered to a write. What is not watched is not kept: nobody would tell when it goes.
-    pub fn took(&self, object: DynamicObject, tell: impl Fn(&Change<K>)) {
+    pub fn took(&self, object: RawObject, tell: impl Fn(&Change<K>)) {
         let selector = self.scope.labels.as_deref();
-        let is_selected = selector.is_none_or(|selector| selects(selector, object.metadata.labels.as_ref()));
+        let is_selected = selector.is_none_or(|selector| selects(selector, object.meta().labels.as_ref()));
         if is_selected && self.covers(&Key::of(&object).namespace) {
             self.put(object, &tell);
         }
@@ -306,30 +347,29 @@ impl<K: Kind> Mirror<K> {
 
     /// The same for the change of an object that is there. One that is not here by now went while the answer was on its
     /// way, perhaps before the newest list, and nobody would tell that again; only a label can have brought it in.
-    pub fn took_change(&self, object: DynamicObject, tell: impl Fn(&Change<K>)) {
+    pub fn took_change(&self, object: RawObject, tell: impl Fn(&Change<K>)) {
         if self.scope.labels.is_some() || self.get(&Key::of(&object)).is_some() {
             self.took(object, tell);
         }
     }
 
-    fn put(&self, object: DynamicObject, tell: &impl Fn(&Change<K>)) {
+    fn put(&self, object: RawObject, tell: &impl Fn(&Change<K>)) {
         let key = Key::of(&object);
-        let version = object.metadata.resource_version.clone();
-        let Some(object) = parse::<K>(object) else { return };
+        let version = object.meta().resource_version.as_deref();
+        // Most of what a watch brings was the answer to a write before, and is not worth being parsed.
+        if !self.read().is_news(&key, version) {
+            return;
+        }
+        let Some(after) = parse::<K>(&object).map(Arc::new) else {
+            return;
+        };
         let change = {
             let mut state = self.write();
-            let before = state.objects.get(&key).cloned();
-            let last = state.gone.get(&key);
-            if last.is_some_and(|last| !is_newer(version.as_deref(), Some(last))) {
+            if !state.is_news(&key, version) {
                 return;
             }
             state.gone.remove(&key);
-            if let Some(before) = &before
-                && !is_newer(version.as_deref(), before.meta().resource_version.as_deref())
-            {
-                return;
-            }
-            let after = Arc::new(object);
+            let before = state.objects.get(&key).cloned();
             if let Some(before) = &before {
                 self.unfile(&mut state, &key, before);
             }
@@ -383,16 +423,16 @@ impl<K: Kind> Mirror<K> {
     }
 
     fn file(&self, state: &mut State<K>, key: &Key, object: &K) {
-        for (name, by) in &self.indexes {
-            for value in by(object) {
+        for Index { name, values } in &self.indexes {
+            for value in values(object) {
                 state.found.entry((name, value)).or_default().insert(key.clone());
             }
         }
     }
 
     fn unfile(&self, state: &mut State<K>, key: &Key, object: &K) {
-        for (name, by) in &self.indexes {
-            for value in by(object) {
+        for Index { name, values } in &self.indexes {
+            for value in values(object) {
                 let place = (*name, value);
                 if let Some(keys) = state.found.get_mut(&place) {
                     keys.remove(key);
@@ -415,13 +455,11 @@ impl<K: Kind> Mirror<K> {
 }
 
 /// One bad object must not hide the others.
-pub fn parse<K: Kind>(mut object: DynamicObject) -> Option<K> {
-    object.metadata.managed_fields = None;
-    let key = Key::of(&object);
-    match object.try_parse() {
+pub fn parse<K: Kind>(object: &RawObject) -> Option<K> {
+    match object.parse() {
         Ok(object) => Some(object),
         Err(error) => {
-            tracing::warn!(%key, %error, "an object cannot be read and is passed over");
+            tracing::warn!(key = %Key::of(object), %error, "an object cannot be read and is passed over");
             None
         }
     }

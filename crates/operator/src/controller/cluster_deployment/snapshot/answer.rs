@@ -1,7 +1,7 @@
-//! The hub's answers, as a look at a cluster understands them.
+//! The hub's answers, as the snapshot of a cluster understands them.
 
 use super::{Login, Manifest};
-use crate::error::Trouble;
+use crate::error::Refusal;
 use crate::runtime::Context;
 use muster_contract::v2::cluster::CredentialsView;
 use muster_contract::v2::manifest::{ManifestFolder, ManifestQuery, ManifestsQuery};
@@ -54,12 +54,12 @@ pub fn made<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError>
 }
 
 /// A refusal is an answer, too.
-pub fn told<T>(answer: Result<T, ClientError>) -> Result<Result<T, Trouble>, ClientError> {
+pub fn told<T>(answer: Result<T, ClientError>) -> Result<Result<T, Refusal>, ClientError> {
     match answer {
         Ok(found) => Ok(Ok(found)),
-        Err(error) => match Trouble::from(error.clone()) {
-            Trouble::Internal(_) => Err(error),
-            trouble @ (Trouble::Conflict(_) | Trouble::Input(_)) => Ok(Err(trouble)),
+        Err(error) => match Refusal::from(error.clone()) {
+            Refusal::Internal(_) => Err(error),
+            failure @ (Refusal::Conflict(_) | Refusal::Input(_)) => Ok(Err(failure)),
         },
     }
 }

@@ -1,4 +1,4 @@
-//! The mirror without a server: what it keeps, what it finds, what it tells.
+//! The cache without a server: what it keeps, what it finds, what it tells.
 
 use super::*;
 use crate::crd::NMStateConfig;
@@ -6,22 +6,25 @@ use kube::ResourceExt;
 use serde_json::json;
 use std::sync::Mutex;
 
-fn mirror() -> Mirror<NMStateConfig> {
-    mirror_of(Scope::default())
+fn cache() -> ObjectCache<NMStateConfig> {
+    cache_of(Scope::default())
 }
 
-fn mirror_of(scope: Scope) -> Mirror<NMStateConfig> {
+fn cache_of(scope: Scope) -> ObjectCache<NMStateConfig> {
     let service = tower::service_fn(async |_: http::Request<kube::client::Body>| {
         Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::empty()))
     });
     let resource = ApiResource::erase::<NMStateConfig>(&());
-    Mirror::new(kube::Client::new(service, "default"), resource, scope)
-        .index("rack", |config: &NMStateConfig| {
-            config.labels().get("rack").into_iter().cloned().collect()
-        })
+    let mut cache = ObjectCache::new(kube::Client::new(service, "default"), resource, scope);
+    cache.add_index(BY_RACK);
+    cache
 }
 
-fn object(name: &str, version: &str, rack: &str) -> DynamicObject {
+const BY_RACK: Index<NMStateConfig> = Index::new("rack", |config| {
+    config.labels().get("rack").into_iter().cloned().collect()
+});
+
+fn object(name: &str, version: &str, rack: &str) -> RawObject {
     serde_json::from_value(json!({
         "apiVersion": "agent-install.openshift.io/v1beta1", "kind": "NMStateConfig",
         "metadata": {"name": name, "namespace": "n", "resourceVersion": version, "labels": {"rack": rack}},
@@ -36,21 +39,21 @@ fn names(found: Vec<Arc<NMStateConfig>>) -> Vec<String> {
 
 #[tokio::test]
 async fn objects_are_found_by_key_and_by_index_and_only_where_they_are_now() {
-    let mirror = mirror();
-    mirror.took(object("a", "1", "r1"), |_| ());
-    mirror.took(object("b", "2", "r1"), |_| ());
-    mirror.took(object("a", "3", "r2"), |_| ());
-    assert_eq!(names(mirror.by("rack", "r1")), ["b"]);
-    assert_eq!(names(mirror.by("rack", "r2")), ["a"]);
-    assert!(mirror.get(&Key::new("n", "a")).is_some());
-    mirror.remove(&Key::new("n", "b"), None, &|_: &Change<_>| ());
-    assert!(mirror.by("rack", "r1").is_empty());
-    assert_eq!(mirror.len(), 1);
+    let cache = cache();
+    cache.took(object("a", "1", "r1"), |_| ());
+    cache.took(object("b", "2", "r1"), |_| ());
+    cache.took(object("a", "3", "r2"), |_| ());
+    assert_eq!(names(cache.by(BY_RACK, "r1")), ["b"]);
+    assert_eq!(names(cache.by(BY_RACK, "r2")), ["a"]);
+    assert!(cache.get(&Key::new("n", "a")).is_some());
+    cache.remove(&Key::new("n", "b"), None, &|_: &Change<_>| ());
+    assert!(cache.by(BY_RACK, "r1").is_empty());
+    assert_eq!(cache.len(), 1);
 }
 
 #[tokio::test]
 async fn an_older_version_that_arrives_late_changes_nothing() {
-    let mirror = mirror();
+    let cache = cache();
     let told = Mutex::new(Vec::new());
     let tell = |change: &Change<NMStateConfig>| {
         let version = change.after.as_ref().and_then(|config| config.resource_version());
@@ -58,36 +61,36 @@ async fn an_older_version_that_arrives_late_changes_nothing() {
             .unwrap()
             .push((change.before.is_some(), version.unwrap_or_default()));
     };
-    mirror.took(object("a", "9", "r"), tell);
-    mirror.took(object("a", "8", "old"), tell);
-    mirror.took(object("a", "9", "r"), tell);
-    mirror.took(object("a", "10", "new"), tell);
+    cache.took(object("a", "9", "r"), tell);
+    cache.took(object("a", "8", "old"), tell);
+    cache.took(object("a", "9", "r"), tell);
+    cache.took(object("a", "10", "new"), tell);
     assert_eq!(
         *told.lock().unwrap(),
         [(false, "9".to_owned()), (true, "10".to_owned())]
     );
-    assert_eq!(names(mirror.by("rack", "new")), ["a"]);
+    assert_eq!(names(cache.by(BY_RACK, "new")), ["a"]);
 }
 
 #[tokio::test]
 async fn an_answer_that_arrives_after_the_deletion_does_not_bring_the_object_back() {
-    let mirror = mirror();
-    mirror.took(object("a", "1", "r"), |_| ());
-    mirror.remove(&Key::new("n", "a"), Some("5".into()), &|_: &Change<_>| ());
-    mirror.took(object("a", "4", "r"), |_| ());
-    assert!(mirror.is_empty());
-    mirror.took(object("a", "6", "r"), |_| ());
-    assert_eq!(mirror.len(), 1, "made anew");
+    let cache = cache();
+    cache.took(object("a", "1", "r"), |_| ());
+    cache.remove(&Key::new("n", "a"), Some("5".into()), &|_: &Change<_>| ());
+    cache.took(object("a", "4", "r"), |_| ());
+    assert!(cache.is_empty());
+    cache.took(object("a", "6", "r"), |_| ());
+    assert_eq!(cache.len(), 1, "made anew");
 }
 
 #[tokio::test]
 async fn what_a_new_list_lacks_is_gone() {
-    let mirror = mirror();
-    mirror.took(object("a", "1", "r"), |_| ());
-    mirror.took(object("b", "2", "r"), |_| ());
+    let cache = cache();
+    cache.took(object("a", "1", "r"), |_| ());
+    cache.took(object("b", "2", "r"), |_| ());
     let gone = Mutex::new(Vec::new());
     let listed = HashSet::from([Key::new("n", "a")]);
-    mirror.keep_only("", &listed, &|change: &Change<_>| {
+    cache.keep_only("", &listed, &|change: &Change<_>| {
         gone.lock().unwrap().push(change.key.name.clone())
     });
     assert_eq!(*gone.lock().unwrap(), ["b"]);
@@ -95,12 +98,13 @@ async fn what_a_new_list_lacks_is_gone() {
 
 #[tokio::test]
 async fn an_object_that_cannot_be_read_does_not_hide_others() {
-    let mirror = mirror();
-    let mut broken = object("bad", "1", "r");
-    broken.data["spec"] = json!({"interfaces": "none"});
-    mirror.took(broken, |_| ());
-    mirror.took(object("good", "2", "r"), |_| ());
-    assert_eq!(names(mirror.all()), ["good"]);
+    let cache = cache();
+    let mut broken = serde_json::to_value(object("bad", "1", "r")).unwrap();
+    broken["spec"] = json!({"interfaces": "none"});
+    let broken = serde_json::from_value(broken).unwrap();
+    cache.took(broken, |_| ());
+    cache.took(object("good", "2", "r"), |_| ());
+    assert_eq!(names(cache.all()), ["good"]);
 }
 
 #[tokio::test]
@@ -111,24 +115,24 @@ async fn an_answer_about_an_object_that_is_not_watched_is_not_kept() {
         ("rack", "r2", true),
         ("shelf", "r1", false),
     ] {
-        let mirror = mirror_of(Scope {
+        let cache = cache_of(Scope {
             labels: Some(selector.into()),
             ..Scope::default()
         });
-        mirror.took(object("a", "1", rack), |_| ());
-        assert_eq!(mirror.len() == 1, kept, "{selector} {rack}");
+        cache.took(object("a", "1", rack), |_| ());
+        assert_eq!(cache.len() == 1, kept, "{selector} {rack}");
     }
 }
 
 #[tokio::test]
 async fn an_answer_about_an_object_in_a_namespace_that_is_not_watched_is_not_kept() {
     for (namespaces, kept) in [(vec![], true), (vec!["n"], true), (vec!["elsewhere"], false)] {
-        let mirror = mirror_of(Scope {
+        let cache = cache_of(Scope {
             namespaces: namespaces.iter().map(ToString::to_string).collect(),
             ..Scope::default()
         });
-        mirror.took(object("a", "1", "r1"), |_| ());
-        assert_eq!(mirror.len() == 1, kept, "{namespaces:?}");
+        cache.took(object("a", "1", "r1"), |_| ());
+        assert_eq!(cache.len() == 1, kept, "{namespaces:?}");
     }
 }
 
@@ -159,12 +163,12 @@ fn a_server_that_does_not_know_its_kinds_or_rights_yet_is_not_believed_at_once()
 
 #[tokio::test]
 async fn an_answer_that_arrives_after_a_list_without_the_object_does_not_bring_it_back() {
-    let mirror = mirror();
-    mirror.took(object("a", "1", "r"), |_| ());
+    let cache = cache();
+    cache.took(object("a", "1", "r"), |_| ());
     // It was changed, deleted, and missing on a new list; then the change is answered.
-    mirror.keep_only("", &HashSet::new(), &|_: &Change<_>| ());
-    mirror.took_change(object("a", "2", "r"), |_| ());
-    assert!(mirror.is_empty());
+    cache.keep_only("", &HashSet::new(), &|_: &Change<_>| ());
+    cache.took_change(object("a", "2", "r"), |_| ());
+    assert!(cache.is_empty());
 }
 
 /// What is true, what the watch has still to bring, and the answers to own changes that are still on their way.
@@ -194,7 +198,7 @@ impl Server {
     }
 }
 
-/// Whatever the order in which watch, lists and answers arrive: in the end the mirror has what is there, and whoever is
+/// Whatever the order in which watch, lists and answers arrive: in the end the cache has what is there, and whoever is
 /// told of changes was told of the last one of each object.
 #[tokio::test]
 async fn in_the_end_the_mirror_is_true_and_has_told_so() {
@@ -206,7 +210,7 @@ async fn in_the_end_the_mirror_is_true_and_has_told_so() {
             dice ^= dice << 17;
             usize::try_from(dice % sides).unwrap()
         };
-        let (mirror, told) = (mirror(), Mutex::new(BTreeMap::new()));
+        let (cache, told) = (cache(), Mutex::new(BTreeMap::new()));
         let tell = |change: &Change<NMStateConfig>| {
             let after = change.after.as_ref().and_then(|config| config.resource_version());
             told.lock().unwrap().insert(change.key.name.clone(), after);
@@ -218,13 +222,13 @@ async fn in_the_end_the_mirror_is_true_and_has_told_so() {
                 return;
             };
             match is_there {
-                true => mirror.put(at(&name, version), &tell),
-                false => mirror.remove(&Key::new("n", &name), Some(version.to_string()), &tell),
+                true => cache.put(at(&name, version), &tell),
+                false => cache.remove(&Key::new("n", &name), Some(version.to_string()), &tell),
             }
         };
         let answer = |(name, version, is_new): (String, u64, bool)| match is_new {
-            true => mirror.took(at(&name, version), tell),
-            false => mirror.took_change(at(&name, version), tell),
+            true => cache.took(at(&name, version), tell),
+            false => cache.took_change(at(&name, version), tell),
         };
         for _ in 0..60 {
             let name = ["a", "b", "c"][roll(3)];
@@ -243,10 +247,10 @@ async fn in_the_end_the_mirror_is_true_and_has_told_so() {
                     let made: Vec<_> = server.answers.extract_if(.., |(.., is_new)| *is_new).collect();
                     made.into_iter().for_each(answer);
                     for (name, version) in &server.objects {
-                        mirror.put(at(name, *version), &tell);
+                        cache.put(at(name, *version), &tell);
                     }
                     let listed = server.objects.keys().map(|name| Key::new("n", name)).collect();
-                    mirror.keep_only("", &listed, &tell);
+                    cache.keep_only("", &listed, &tell);
                 }
                 _ => deliver(&mut server),
             }
@@ -255,7 +259,7 @@ async fn in_the_end_the_mirror_is_true_and_has_told_so() {
             deliver(&mut server);
         }
         server.answers.drain(..).for_each(answer);
-        let kept = mirror.all().into_iter();
+        let kept = cache.all().into_iter();
         let kept: BTreeMap<_, _> = kept.map(|one| (one.name_any(), one.resource_version())).collect();
         let there = server.objects.iter();
         let there: BTreeMap<_, _> = there

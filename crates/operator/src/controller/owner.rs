@@ -1,10 +1,11 @@
 //! Whose an id of the hub is, when several objects carry it because one was copied with its annotations.
 
-use super::Context;
-use super::context::index;
+use crate::controller::cluster_deployment::index::DEPLOYMENTS_BY_ID;
+use crate::controller::infra_env::index::INFRA_ENVS_BY_ID;
 use crate::crd::keys::{self, annotation};
 use crate::crd::{ClusterDeployment, InfraEnv};
 use crate::key::Key;
+use crate::runtime::Context;
 use kube::{Resource, ResourceExt};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -12,15 +13,14 @@ use uuid::Uuid;
 impl Context {
     /// The InfraEnv that stands for the hub's one with this id; copies of it stand for nothing.
     pub fn infra_env_of(&self, id: Uuid) -> Option<Arc<InfraEnv>> {
-        oldest(self.mirrors.infra_envs.by(index::INFRA_ENV_ID, &id.to_string()))
+        oldest(self.cache::<InfraEnv>().by(INFRA_ENVS_BY_ID, &id.to_string()))
     }
 
     /// The ClusterDeployment that stands for the hub's cluster with this id; copies of it stand for nothing.
     pub fn deployment_of(&self, id: Uuid) -> Option<Arc<ClusterDeployment>> {
         oldest(
-            self.mirrors
-                .cluster_deployments
-                .by(index::CLUSTER_ID, &id.to_string()),
+            self.cache::<ClusterDeployment>()
+                .by(DEPLOYMENTS_BY_ID, &id.to_string()),
         )
     }
 

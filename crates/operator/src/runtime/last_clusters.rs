@@ -8,9 +8,9 @@ use uuid::Uuid;
 type Host = (Uuid, Uuid);
 
 #[derive(Debug, Default)]
-pub struct Seen(Mutex<HashMap<Host, Uuid>>);
+pub struct LastClusters(Mutex<HashMap<Host, Uuid>>);
 
-impl Seen {
+impl LastClusters {
     /// These are in that cluster.
     pub fn note(&self, cluster: Uuid, hosts: impl IntoIterator<Item = Host>) {
         let hosts = hosts.into_iter().map(|host| (host, cluster));
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn a_host_that_moves_or_leaves_tells_whom_it_left_once() {
         let [host, other, blue, red] = [1, 2, 3, 4].map(Uuid::from_u128);
-        let (seen, pool) = (Seen::default(), Uuid::nil());
+        let (seen, pool) = (LastClusters::default(), Uuid::nil());
         assert_eq!(seen.moved((pool, host), None), None, "nobody saw it anywhere");
         seen.note(blue, [(pool, host), (pool, other)]);
         assert_eq!(seen.moved((pool, host), Some(blue)), None, "it is where it was");

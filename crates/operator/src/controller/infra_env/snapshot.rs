@@ -1,15 +1,15 @@
-//! What a decision about an InfraEnv may look at.
+//! What a decision about an InfraEnv depends on: a snapshot of everything it may use.
 
+use super::index::NMSTATE_CONFIGS_BY_NAMESPACE;
 use crate::controller::preprovisioning_image::ironic::Ironic;
 use crate::controller::preprovisioning_image::whereabouts;
 use crate::crd::keys::{self, annotation};
 use crate::crd::{ClusterDeployment, InfraEnv, NMStateConfig};
-use crate::error::{Error, Trouble};
+use crate::error::{Error, Refusal};
 use crate::key::Key;
 use crate::options::MetalBoot;
-use crate::runtime::context::index;
+use crate::runtime::Context;
 use crate::runtime::secret::Found;
-use crate::runtime::{Context, clock};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use muster_contract::v1::link::InfraEnvLinks;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub infra_env: Arc<InfraEnv>,
     /// The hub's id.
     pub id: Uuid,
@@ -33,10 +33,10 @@ pub struct World {
     /// Whether somebody tells when the ClusterDeployment that is named comes or changes.
     pub is_cluster_watched: bool,
     pub pull_secret: Option<Found>,
-    pub told: Told,
+    pub known: Known,
     /// What `mirrorRegistryRef` names.
     pub mirrors: Option<Found>,
-    pub ironic: IronicWish,
+    pub ironic: DesiredIronic,
     /// All of the namespace.
     pub networks: Vec<Arc<NMStateConfig>>,
     /// As the hub has it.
@@ -48,7 +48,7 @@ pub struct World {
     /// Those of the InfraEnv; read only when it is to be deleted.
     pub hosts: Vec<Member>,
     /// What the hub said to the last step, or why it cannot be asked.
-    pub trouble: Option<Trouble>,
+    pub failure: Option<Refusal>,
     pub retry: Duration,
     pub now: Timestamp,
 }
@@ -93,7 +93,7 @@ impl Row {
 
 /// What the hub was told before, of that which it does not show, or shows in other words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct Known {
     pub pull_secret: bool,
     pub version: bool,
     /// Also when it has no password, and is shown as it is.
@@ -116,57 +116,56 @@ pub enum Cluster {
     },
 }
 
-/// Names under which is remembered what the hub was told.
+/// Names under which is remembered what the hub was known.
 const PULL_SECRET: &str = "pull-secret";
 const VERSION: &str = "version";
 const PROXY: &str = "proxy";
 
 /// Whether Ironic's agent is to be in the image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IronicWish {
+pub enum DesiredIronic {
     NotWanted,
     /// Nobody knows where Ironic is, or not for the moment.
     Unknown,
     Known(Ironic),
 }
 
-impl World {
+impl Snapshot {
     /// `None` when the object is gone or has no id.
-    pub async fn read(ctx: &Context, key: &Key, trouble: Option<Trouble>) -> Result<Option<Self>, Error> {
-        let Some(infra_env) = ctx.mirrors.infra_envs.get(key) else {
+    pub async fn read(ctx: &Context, key: &Key, failure: Option<Refusal>) -> Result<Option<Self>, Error> {
+        let Some(infra_env) = ctx.cache::<InfraEnv>().get(key) else {
             return Ok(None);
         };
         let Some(id) = keys::hub_id(&*infra_env, annotation::INFRA_ENV_ID) else {
             return Ok(None);
         };
-        let mut world = Self {
+        let mut snapshot = Self {
             id,
             rival: ctx.rival_infra_env(&infra_env),
             cluster: Cluster::NotWanted,
             is_cluster_watched: true,
             pull_secret: None,
-            told: Told::default(),
+            known: Known::default(),
             mirrors: None,
-            ironic: IronicWish::NotWanted,
+            ironic: DesiredIronic::NotWanted,
             networks: ctx
-                .mirrors
-                .nmstate_configs
-                .by(index::NMSTATE_NAMESPACE, &key.namespace),
+                .cache::<NMStateConfig>()
+                .by(NMSTATE_CONFIGS_BY_NAMESPACE, &key.namespace),
             row: None,
             held_by: None,
             default_ntp: String::new(),
             hosts: Vec::new(),
-            trouble,
+            failure,
             retry: ctx.retry,
-            now: clock::now(),
+            now: ctx.clock.now(),
             infra_env,
         };
-        let deployment = world.read_kube(ctx).await?;
-        if let Err(error) = world.read_hub(ctx, deployment.as_deref()).await {
-            world.trouble.get_or_insert(error.into());
+        let deployment = snapshot.read_kube(ctx).await?;
+        if let Err(error) = snapshot.read_hub(ctx, deployment.as_deref()).await {
+            snapshot.failure.get_or_insert(error.into());
         }
-        world.told = world.was_told(ctx);
-        Ok(Some(world))
+        snapshot.known = snapshot.known(ctx);
+        Ok(Some(snapshot))
     }
 
     /// Gives back the ClusterDeployment that `clusterRef` names.
@@ -182,7 +181,7 @@ impl World {
         self.ironic = self.read_ironic(ctx).await?;
         match &self.infra_env.spec.cluster_ref {
             Some(reference) => {
-                let deployments = &ctx.mirrors.cluster_deployments;
+                let deployments = &ctx.cache::<ClusterDeployment>();
                 self.is_cluster_watched = deployments.covers(&reference.namespace);
                 deployments.find(&reference.into()).await
             }
@@ -191,14 +190,14 @@ impl World {
     }
 
     /// Only where machines belong to Ironic's agent: others would wait for it for ever.
-    async fn read_ironic(&self, ctx: &Context) -> Result<IronicWish, Error> {
+    async fn read_ironic(&self, ctx: &Context) -> Result<DesiredIronic, Error> {
         let asked = self.infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT);
         if ctx.metal_boot != MetalBoot::Converged || asked.is_none_or(|asked| asked != "true") {
-            return Ok(IronicWish::NotWanted);
+            return Ok(DesiredIronic::NotWanted);
         }
         Ok(match whereabouts::find(ctx, &self.infra_env).await?.ironic {
-            Ok(ironic) => IronicWish::Known(ironic),
-            Err(_) => IronicWish::Unknown,
+            Ok(ironic) => DesiredIronic::Known(ironic),
+            Err(_) => DesiredIronic::Unknown,
         })
     }
 
@@ -292,14 +291,14 @@ impl World {
         }
     }
 
-    fn was_told(&self, ctx: &Context) -> Told {
+    fn known(&self, ctx: &Context) -> Known {
         let pull_secret = self
             .pull_secret
             .as_ref()
             .and_then(|secret| secret.value(keys::data::PULL_SECRET));
         let knows =
-            |what, value: Option<&str>| value.is_none_or(|value| ctx.told.knows(self.id, what, value));
-        Told {
+            |what, value: Option<&str>| value.is_none_or(|value| ctx.sent.knows(self.id, what, value));
+        Known {
             pull_secret: knows(PULL_SECRET, pull_secret),
             version: knows(VERSION, self.version()),
             proxy: knows(PROXY, self.secret_proxy().as_deref()),
@@ -323,13 +322,13 @@ impl World {
         proxy
             .and_then(|_| self.secret_proxy())
             .iter()
-            .for_each(|proxy| ctx.told.remember(self.id, PROXY, proxy));
+            .for_each(|proxy| ctx.sent.remember(self.id, PROXY, proxy));
         pull_secret
             .iter()
-            .for_each(|secret| ctx.told.remember(self.id, PULL_SECRET, &secret.0));
+            .for_each(|secret| ctx.sent.remember(self.id, PULL_SECRET, &secret.0));
         version
             .iter()
-            .for_each(|version| ctx.told.remember(self.id, VERSION, version));
+            .for_each(|version| ctx.sent.remember(self.id, VERSION, version));
     }
 }
 

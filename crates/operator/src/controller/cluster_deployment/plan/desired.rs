@@ -2,8 +2,8 @@
 
 use super::network::{self, same_network};
 use super::stage::Kind;
-use super::{Flaw, World, is_installed};
-use crate::controller::cluster_deployment::world::Row;
+use super::{InvalidSpec, Snapshot, is_installed};
+use crate::controller::cluster_deployment::snapshot::Row;
 use crate::crd::AgentClusterInstall;
 use crate::crd::agent_cluster_install::AgentClusterInstallSpec;
 use crate::crd::keys::{data, label};
@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 /// Everything the objects say about the cluster, with what follows where they say nothing.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wish {
+pub struct DesiredCluster {
     pub name: String,
     pub domain: String,
     /// An installed cluster does not need one.
@@ -53,20 +53,20 @@ pub struct Wish {
     pub tags: String,
 }
 
-pub fn wish(world: &World, install: &AgentClusterInstall) -> Result<Wish, Flaw> {
-    let deployment = world
+pub fn desired(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<DesiredCluster, InvalidSpec> {
+    let deployment = snapshot
         .deployment
         .as_ref()
-        .ok_or_else(|| Flaw::Input("there is no ClusterDeployment".into()))?;
+        .ok_or_else(|| InvalidSpec::Input("there is no ClusterDeployment".into()))?;
     let spec = &install.spec;
     let control_plane_count = spec.provision_requirements.control_plane_agents;
     let (platform, user_managed_networking) = shape(spec)?;
-    let (ignition_url, ignition_ca) = ignition_endpoint(world, spec)?;
+    let (ignition_url, ignition_ca) = ignition_endpoint(snapshot, spec)?;
     let proxy = spec.proxy.clone().unwrap_or_default();
-    Ok(Wish {
+    Ok(DesiredCluster {
         name: deployment.spec.cluster_name.clone(),
         domain: deployment.spec.base_domain.clone(),
-        pull_secret: pull_secret(world)?,
+        pull_secret: pull_secret(snapshot)?,
         control_plane_count,
         user_managed_networking,
         platform,
@@ -96,29 +96,29 @@ pub fn wish(world: &World, install: &AgentClusterInstall) -> Result<Wish, Flaw> 
     })
 }
 
-fn pull_secret(world: &World) -> Result<Option<Secret>, Flaw> {
-    let reference = world
+fn pull_secret(snapshot: &Snapshot) -> Result<Option<Secret>, InvalidSpec> {
+    let reference = snapshot
         .deployment
         .as_ref()
         .and_then(|deployment| deployment.spec.pull_secret_ref.as_ref());
     let Some(name) = reference.map(|reference| &reference.name) else {
-        return if is_installed(world) {
+        return if is_installed(snapshot) {
             Ok(None)
         } else {
-            Err(Flaw::Input(
+            Err(InvalidSpec::Input(
                 "The ClusterDeployment names no pull secret (spec.pullSecretRef).".into(),
             ))
         };
     };
-    match &world.pull_secret {
+    match &snapshot.pull_secret {
         // Whoever is installed has one already.
-        None if is_installed(world) => Ok(None),
-        None => Err(Flaw::Missing(format!(
+        None if is_installed(snapshot) => Ok(None),
+        None => Err(InvalidSpec::Missing(format!(
             "There is no Secret {name:?} with the pull secret."
         ))),
         Some(secret) => match secret.value(data::PULL_SECRET) {
             Some(value) => Ok(Some(value.into())),
-            None => Err(Flaw::Content(format!(
+            None => Err(InvalidSpec::Content(format!(
                 "Secret {name:?} has no key {:?}.",
                 data::PULL_SECRET
             ))),
@@ -127,7 +127,7 @@ fn pull_secret(world: &World) -> Result<Option<Secret>, Flaw> {
 }
 
 /// Who manages the network follows from the platform, and the platform from that; one host has no addresses to share.
-fn shape(spec: &AgentClusterInstallSpec) -> Result<(Platform, bool), Flaw> {
+fn shape(spec: &AgentClusterInstallSpec) -> Result<(Platform, bool), InvalidSpec> {
     let needs = &spec.provision_requirements;
     let single_node = needs.control_plane_agents == 1 && needs.worker_agents == 0;
     let given = spec.networking.user_managed_networking;
@@ -152,7 +152,10 @@ fn shape(spec: &AgentClusterInstallSpec) -> Result<(Platform, bool), Flaw> {
     ))
 }
 
-fn external(spec: &AgentClusterInstallSpec, kind: PlatformType) -> Result<Option<ExternalPlatform>, Flaw> {
+fn external(
+    spec: &AgentClusterInstallSpec,
+    kind: PlatformType,
+) -> Result<Option<ExternalPlatform>, InvalidSpec> {
     match &spec.external {
         Some(external) if kind == PlatformType::External => Ok(Some(ExternalPlatform {
             platform_name: Some(external.platform_name.clone()).filter(|name| !name.is_empty()),
@@ -166,7 +169,7 @@ fn external(spec: &AgentClusterInstallSpec, kind: PlatformType) -> Result<Option
 }
 
 /// All roles when no pool is given, else those whose pool says so.
-fn hyperthreading(spec: &AgentClusterInstallSpec) -> Result<RoleSet, Flaw> {
+fn hyperthreading(spec: &AgentClusterInstallSpec) -> Result<RoleSet, InvalidSpec> {
     if spec.control_plane.is_none() && spec.arbiter.is_none() && spec.compute.is_empty() {
         return Ok(RoleSet::All);
     }
@@ -190,7 +193,7 @@ fn hyperthreading(spec: &AgentClusterInstallSpec) -> Result<RoleSet, Flaw> {
     }
 }
 
-fn encryption(spec: &AgentClusterInstallSpec) -> Result<DiskEncryption, Flaw> {
+fn encryption(spec: &AgentClusterInstallSpec) -> Result<DiskEncryption, InvalidSpec> {
     let none = DiskEncryption {
         enable_on: Some(RoleSet::None),
         mode: None,
@@ -223,7 +226,10 @@ fn load_balancer(spec: &AgentClusterInstallSpec) -> LoadBalancerType {
 }
 
 /// Address, and authority in base64; both empty when hosts ask the cluster itself.
-fn ignition_endpoint(world: &World, spec: &AgentClusterInstallSpec) -> Result<(String, String), Flaw> {
+fn ignition_endpoint(
+    snapshot: &Snapshot,
+    spec: &AgentClusterInstallSpec,
+) -> Result<(String, String), InvalidSpec> {
     let Some(endpoint) = &spec.ignition_endpoint else {
         return Ok(Default::default());
     };
@@ -231,14 +237,14 @@ fn ignition_endpoint(world: &World, spec: &AgentClusterInstallSpec) -> Result<(S
         return Ok((endpoint.url.clone(), String::new()));
     };
     let name = crate::key::Key::from(reference);
-    let Some(secret) = &world.ignition_ca else {
-        return Err(Flaw::Missing(format!(
+    let Some(secret) = &snapshot.ignition_ca else {
+        return Err(InvalidSpec::Missing(format!(
             "There is no Secret {name} with the ignition endpoint's certificate."
         )));
     };
     match secret.value(data::CA_CERTIFICATE) {
         Some(pem) => Ok((endpoint.url.clone(), BASE64_STANDARD.encode(pem))),
-        None => Err(Flaw::Content(format!(
+        None => Err(InvalidSpec::Content(format!(
             "Secret {name} has no key {:?}.",
             data::CA_CERTIFICATE
         ))),
@@ -255,7 +261,7 @@ fn tags(install: &AgentClusterInstall) -> String {
         .unwrap_or_default()
 }
 
-fn optional<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<Option<T>, Flaw> {
+fn optional<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<Option<T>, InvalidSpec> {
     if word.is_empty() {
         Ok(None)
     } else {
@@ -263,92 +269,94 @@ fn optional<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<Op
     }
 }
 
-fn parse<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<T, Flaw> {
+fn parse<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<T, InvalidSpec> {
     word.parse()
-        .map_err(|error| Flaw::Input(format!("{field} {error}.")))
+        .map_err(|error| InvalidSpec::Input(format!("{field} {error}.")))
 }
 
 /// A new cluster. What is empty is left to the hub.
-pub fn create(world: &World, wish: &Wish) -> Result<CreateCluster, Flaw> {
-    let (set, release) = release(world)?;
+pub fn create(snapshot: &Snapshot, desired: &DesiredCluster) -> Result<CreateCluster, InvalidSpec> {
+    let (set, release) = release(snapshot)?;
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    let change = full(wish);
+    let change = full(desired);
     Ok(CreateCluster {
-        name: wish.name.clone(),
+        name: desired.name.clone(),
         openshift_version: release.version.clone(),
         ocp_release_image: Some(set),
         cpu_architecture: optional("cpuArchitecture", &release.cpu_architecture)?,
-        pull_secret: wish.pull_secret.clone().unwrap_or_default(),
-        base_dns_domain: some(&wish.domain),
-        control_plane_count: Some(wish.control_plane_count),
-        user_managed_networking: Some(wish.user_managed_networking),
-        platform: Some(wish.platform.clone()),
+        pull_secret: desired.pull_secret.clone().unwrap_or_default(),
+        base_dns_domain: some(&desired.domain),
+        control_plane_count: Some(desired.control_plane_count),
+        user_managed_networking: Some(desired.user_managed_networking),
+        platform: Some(desired.platform.clone()),
         cluster_networks: change.cluster_networks,
         service_networks: change.service_networks,
         machine_networks: change.machine_networks,
         api_vips: change.api_vips,
         ingress_vips: change.ingress_vips,
-        network_type: wish.network_type,
-        ssh_public_key: some(&wish.ssh_key),
-        http_proxy: some(&wish.http_proxy),
-        https_proxy: some(&wish.https_proxy),
-        no_proxy: some(&wish.no_proxy),
-        ntp_sources: some(&wish.ntp_sources),
-        hyperthreading: Some(wish.hyperthreading),
-        schedulable_masters: Some(wish.schedulable_masters),
-        disk_encryption: Some(wish.encryption.clone())
+        network_type: desired.network_type,
+        ssh_public_key: some(&desired.ssh_key),
+        http_proxy: some(&desired.http_proxy),
+        https_proxy: some(&desired.https_proxy),
+        no_proxy: some(&desired.no_proxy),
+        ntp_sources: some(&desired.ntp_sources),
+        hyperthreading: Some(desired.hyperthreading),
+        schedulable_masters: Some(desired.schedulable_masters),
+        disk_encryption: Some(desired.encryption.clone())
             .filter(|wanted| wanted.enable_on != Some(RoleSet::None)),
-        ignition_endpoint: change.ignition_endpoint.filter(|_| !wish.ignition_url.is_empty()),
+        ignition_endpoint: change
+            .ignition_endpoint
+            .filter(|_| !desired.ignition_url.is_empty()),
         load_balancer: change
             .load_balancer
-            .filter(|_| wish.load_balancer != LoadBalancerType::ClusterManaged),
-        tags: some(&wish.tags),
+            .filter(|_| desired.load_balancer != LoadBalancerType::ClusterManaged),
+        tags: some(&desired.tags),
         ..CreateCluster::default()
     })
 }
 
 /// A cluster that runs already.
-pub fn import(world: &World, wish: &Wish) -> Result<ImportCluster, Flaw> {
-    let deployment = world
+pub fn import(snapshot: &Snapshot, desired: &DesiredCluster) -> Result<ImportCluster, InvalidSpec> {
+    let deployment = snapshot
         .deployment
         .as_ref()
         .and_then(|deployment| deployment.spec.cluster_metadata.as_ref());
     let id = deployment
-        .or(world.metadata())
+        .or(snapshot.metadata())
         .and_then(|metadata| metadata.cluster_id.parse::<Uuid>().ok());
     // What runs has a version, whether or not anybody can tell it by the name of an image.
-    let version = release(world).ok().map(|(_, release)| release.version);
+    let version = release(snapshot).ok().map(|(_, release)| release.version);
     Ok(ImportCluster {
-        name: wish.name.clone(),
-        api_vip_dnsname: format!("api.{}.{}", wish.name, wish.domain),
+        name: desired.name.clone(),
+        api_vip_dnsname: format!("api.{}.{}", desired.name, desired.domain),
         // Nobody knows it, so it is told apart by ours.
-        openshift_cluster_id: id.or(world.id).unwrap_or_default(),
+        openshift_cluster_id: id.or(snapshot.id).unwrap_or_default(),
         openshift_version: version,
     })
 }
 
-fn release(world: &World) -> Result<(String, muster_contract::v1::release::ReleaseView), Flaw> {
-    let reference = world
+fn release(snapshot: &Snapshot) -> Result<(String, muster_contract::v1::release::ReleaseView), InvalidSpec> {
+    let reference = snapshot
         .install
         .as_ref()
         .and_then(|install| install.spec.image_set_ref.as_ref());
     let Some(name) = reference.map(|reference| &reference.name) else {
-        return Err(Flaw::Input(
+        return Err(InvalidSpec::Input(
             "The AgentClusterInstall names no release (spec.imageSetRef).".into(),
         ));
     };
-    let Some(set) = &world.image_set else {
-        return Err(Flaw::Missing(format!(
+    let Some(set) = &snapshot.image_set else {
+        return Err(InvalidSpec::Missing(format!(
             "There is no ClusterImageSet {name:?} yet."
         )));
     };
-    match &world.release {
+    match &snapshot.release {
         Some(Ok(release)) => Ok((set.spec.release_image.clone(), release.clone())),
-        Some(Err(trouble)) => Err(Flaw::Input(format!(
+        Some(Err(failure)) => Err(InvalidSpec::Input(format!(
             "ClusterImageSet {name:?}: {}",
-            trouble.text()
+            failure.text()
         ))),
-        None => Err(Flaw::Missing(format!(
+        None => Err(InvalidSpec::Missing(format!(
             "The release of ClusterImageSet {name:?} is not known yet."
         ))),
     }
@@ -362,58 +370,61 @@ pub struct Known {
 }
 
 impl Known {
-    pub fn of(world: &World) -> Self {
+    pub fn of(snapshot: &Snapshot) -> Self {
         Self {
-            pull_secret: world.pull_secret_is_known,
-            proxy: world.proxy_is_known,
+            pull_secret: snapshot.pull_secret_is_known,
+            proxy: snapshot.proxy_is_known,
         }
     }
 }
 
 /// What is to be changed about the hub's cluster; nothing when it is as wanted.
-pub fn difference(row: &Row, wish: &Wish, known: Known) -> Option<UpdateCluster> {
-    let wanted = full(wish);
-    let text = |now: &str, wish: &String| Some(wish.clone()).filter(|wish| wish != now);
+pub fn difference(row: &Row, desired: &DesiredCluster, known: Known) -> Option<UpdateCluster> {
+    let wanted = full(desired);
+    let text = |now: &str, desired: &String| Some(desired.clone()).filter(|desired| desired != now);
     let now = &row.view;
     // The hub shows all but passwords.
-    let address = |now: &str, wish: &String| {
-        let same = proxy::shown(now) == proxy::shown(wish) && (known.proxy || proxy::shown(wish) == *wish);
-        Some(wish.clone()).filter(|_| !same)
+    let address = |now: &str, desired: &String| {
+        let same =
+            proxy::shown(now) == proxy::shown(desired) && (known.proxy || proxy::shown(desired) == *desired);
+        Some(desired.clone()).filter(|_| !same)
     };
     let added = UpdateCluster {
-        pull_secret: wish.pull_secret.clone().filter(|_| !known.pull_secret),
-        ssh_public_key: text(&now.ssh_public_key, &wish.ssh_key),
-        http_proxy: address(&now.http_proxy, &wish.http_proxy),
-        https_proxy: address(&now.https_proxy, &wish.https_proxy),
-        no_proxy: text(&now.no_proxy, &wish.no_proxy),
-        ignition_endpoint: wanted.ignition_endpoint.filter(|wish| !same_endpoint(now, wish)),
-        tags: text(&now.tags, &wish.tags),
+        pull_secret: desired.pull_secret.clone().filter(|_| !known.pull_secret),
+        ssh_public_key: text(&now.ssh_public_key, &desired.ssh_key),
+        http_proxy: address(&now.http_proxy, &desired.http_proxy),
+        https_proxy: address(&now.https_proxy, &desired.https_proxy),
+        no_proxy: text(&now.no_proxy, &desired.no_proxy),
+        ignition_endpoint: wanted
+            .ignition_endpoint
+            .filter(|desired| !same_endpoint(now, desired)),
+        tags: text(&now.tags, &desired.tags),
         ..UpdateCluster::default()
     };
     let update = match row.kind() {
         // How it was installed is history.
         Kind::AddsHosts | Kind::Other => added,
         Kind::New => UpdateCluster {
-            name: text(&now.name, &wish.name),
-            base_dns_domain: text(&now.base_dns_domain, &wish.domain),
-            ntp_sources: text(&now.ntp_sources, &wish.ntp_sources),
+            name: text(&now.name, &desired.name),
+            base_dns_domain: text(&now.base_dns_domain, &desired.domain),
+            ntp_sources: text(&now.ntp_sources, &desired.ntp_sources),
             // Only one of the two lists can be given.
-            additional_ntp_source: (!wish.ntp_sources.is_empty() && !now.additional_ntp_source.is_empty())
+            additional_ntp_source: (!desired.ntp_sources.is_empty() && !now.additional_ntp_source.is_empty())
                 .then(String::new),
-            control_plane_count: Some(wish.control_plane_count)
+            control_plane_count: Some(desired.control_plane_count)
                 .filter(|count| *count != now.control_plane_count),
-            user_managed_networking: Some(wish.user_managed_networking)
+            user_managed_networking: Some(desired.user_managed_networking)
                 .filter(|managed| Some(*managed) != now.user_managed_networking),
-            platform: Some(wish.platform.clone())
+            platform: Some(desired.platform.clone())
                 .filter(|platform| !same_platform(now.platform.as_ref(), platform)),
-            cluster_networks: wanted.cluster_networks.filter(|_| !same_pods(now, wish)),
+            cluster_networks: wanted.cluster_networks.filter(|_| !same_pods(now, desired)),
             service_networks: wanted.service_networks.filter(|_| {
                 let now = now
                     .service_networks
                     .iter()
                     .flatten()
                     .filter_map(|net| net.cidr.as_deref());
-                !same_network(now, &wish.service_networks)
+                !same_network(now, &desired.service_networks)
             }),
             machine_networks: wanted.machine_networks.filter(|_| {
                 let now = now
@@ -421,26 +432,30 @@ pub fn difference(row: &Row, wish: &Wish, known: Known) -> Option<UpdateCluster>
                     .iter()
                     .flatten()
                     .filter_map(|net| net.cidr.as_deref());
-                !same_network(now, &wish.machine_networks)
+                !same_network(now, &desired.machine_networks)
             }),
             api_vips: wanted
                 .api_vips
-                .filter(|_| !same_vips(now.api_vips.as_deref(), &wish.api_vips)),
+                .filter(|_| !same_vips(now.api_vips.as_deref(), &desired.api_vips)),
             ingress_vips: wanted
                 .ingress_vips
-                .filter(|_| !same_vips(now.ingress_vips.as_deref(), &wish.ingress_vips)),
-            network_type: wish.network_type.filter(|wish| Some(*wish) != now.network_type),
-            hyperthreading: Some(wish.hyperthreading).filter(|wish| Some(*wish) != now.hyperthreading),
-            schedulable_masters: Some(wish.schedulable_masters)
-                .filter(|wish| Some(*wish) != now.schedulable_masters),
-            disk_encryption: Some(wish.encryption.clone()).filter(|wish| !same_encryption(now, wish)),
-            load_balancer: wanted.load_balancer.filter(|wish| {
+                .filter(|_| !same_vips(now.ingress_vips.as_deref(), &desired.ingress_vips)),
+            network_type: desired
+                .network_type
+                .filter(|desired| Some(*desired) != now.network_type),
+            hyperthreading: Some(desired.hyperthreading)
+                .filter(|desired| Some(*desired) != now.hyperthreading),
+            schedulable_masters: Some(desired.schedulable_masters)
+                .filter(|desired| Some(*desired) != now.schedulable_masters),
+            disk_encryption: Some(desired.encryption.clone())
+                .filter(|desired| !same_encryption(now, desired)),
+            load_balancer: wanted.load_balancer.filter(|desired| {
                 let now = now
                     .load_balancer
                     .as_ref()
                     .and_then(|balancer| balancer.r#type)
                     .unwrap_or_default();
-                wish.r#type != Some(now)
+                desired.r#type != Some(now)
             }),
             ..added
         },
@@ -454,9 +469,9 @@ pub fn difference(row: &Row, wish: &Wish, known: Known) -> Option<UpdateCluster>
             ..
         } => update,
         _ => UpdateCluster {
-            control_plane_count: Some(wish.control_plane_count),
-            user_managed_networking: Some(wish.user_managed_networking),
-            platform: Some(wish.platform.clone()),
+            control_plane_count: Some(desired.control_plane_count),
+            user_managed_networking: Some(desired.user_managed_networking),
+            platform: Some(desired.platform.clone()),
             ..update
         },
     };
@@ -464,7 +479,7 @@ pub fn difference(row: &Row, wish: &Wish, known: Known) -> Option<UpdateCluster>
 }
 
 /// Lists and compounds as the hub takes them; lists that are empty are left to it.
-fn full(wish: &Wish) -> UpdateCluster {
+fn full(desired: &DesiredCluster) -> UpdateCluster {
     let vips = |vips: &[String]| {
         let one = |ip: &String| Vip {
             ip: Some(ip.clone()),
@@ -472,7 +487,7 @@ fn full(wish: &Wish) -> UpdateCluster {
         };
         (!vips.is_empty()).then(|| vips.iter().map(one).collect())
     };
-    let pods = wish
+    let pods = desired
         .cluster_networks
         .iter()
         .map(|(cidr, host_prefix)| ClusterNetwork {
@@ -480,40 +495,40 @@ fn full(wish: &Wish) -> UpdateCluster {
             cidr: Some(cidr.clone()),
             host_prefix: *host_prefix,
         });
-    let services = wish.service_networks.iter().map(|cidr| ServiceNetwork {
+    let services = desired.service_networks.iter().map(|cidr| ServiceNetwork {
         cluster_id: None,
         cidr: Some(cidr.clone()),
     });
-    let machines = wish.machine_networks.iter().map(|cidr| MachineNetwork {
+    let machines = desired.machine_networks.iter().map(|cidr| MachineNetwork {
         cluster_id: None,
         cidr: Some(cidr.clone()),
     });
     UpdateCluster {
-        cluster_networks: (!wish.cluster_networks.is_empty()).then(|| pods.collect()),
-        service_networks: (!wish.service_networks.is_empty()).then(|| services.collect()),
-        machine_networks: (!wish.machine_networks.is_empty()).then(|| machines.collect()),
-        api_vips: vips(&wish.api_vips),
-        ingress_vips: vips(&wish.ingress_vips),
+        cluster_networks: (!desired.cluster_networks.is_empty()).then(|| pods.collect()),
+        service_networks: (!desired.service_networks.is_empty()).then(|| services.collect()),
+        machine_networks: (!desired.machine_networks.is_empty()).then(|| machines.collect()),
+        api_vips: vips(&desired.api_vips),
+        ingress_vips: vips(&desired.ingress_vips),
         ignition_endpoint: Some(IgnitionEndpoint {
-            url: Some(wish.ignition_url.clone()),
-            ca_certificate: Some(wish.ignition_ca.clone()),
+            url: Some(desired.ignition_url.clone()),
+            ca_certificate: Some(desired.ignition_ca.clone()),
         }),
         load_balancer: Some(LoadBalancer {
-            r#type: Some(wish.load_balancer),
+            r#type: Some(desired.load_balancer),
         }),
         ..UpdateCluster::default()
     }
 }
 
-fn same_endpoint(now: &ClusterView, wish: &IgnitionEndpoint) -> bool {
+fn same_endpoint(now: &ClusterView, desired: &IgnitionEndpoint) -> bool {
     let words = |endpoint: &IgnitionEndpoint| {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         (text(&endpoint.url), text(&endpoint.ca_certificate))
     };
-    words(&now.ignition_endpoint.clone().unwrap_or_default()) == words(wish)
+    words(&now.ignition_endpoint.clone().unwrap_or_default()) == words(desired)
 }
 
-fn same_platform(now: Option<&Platform>, wish: &Platform) -> bool {
+fn same_platform(now: Option<&Platform>, desired: &Platform) -> bool {
     let details = |platform: &Platform| {
         let external = platform.external.clone().unwrap_or_default();
         (
@@ -522,18 +537,18 @@ fn same_platform(now: Option<&Platform>, wish: &Platform) -> bool {
         )
     };
     now.is_some_and(|now| {
-        now.r#type == wish.r#type && (wish.external.is_none() || details(now) == details(wish))
+        now.r#type == desired.r#type && (desired.external.is_none() || details(now) == details(desired))
     })
 }
 
-fn same_pods(now: &ClusterView, wish: &Wish) -> bool {
+fn same_pods(now: &ClusterView, desired: &DesiredCluster) -> bool {
     let pods: Vec<_> = now.cluster_networks.iter().flatten().collect();
-    let cidrs: Vec<String> = wish
+    let cidrs: Vec<String> = desired
         .cluster_networks
         .iter()
         .map(|(cidr, _)| cidr.clone())
         .collect();
-    let prefixes = wish
+    let prefixes = desired
         .cluster_networks
         .iter()
         .zip(&pods)
@@ -541,7 +556,7 @@ fn same_pods(now: &ClusterView, wish: &Wish) -> bool {
     same_network(pods.iter().filter_map(|net| net.cidr.as_deref()), &cidrs) && prefixes
 }
 
-fn same_vips(now: Option<&[Vip]>, wish: &[String]) -> bool {
+fn same_vips(now: Option<&[Vip]>, desired: &[String]) -> bool {
     let ip = |text: &str| {
         text.parse::<std::net::IpAddr>()
             .map_or_else(|_| text.to_owned(), |ip| ip.to_string())
@@ -552,13 +567,13 @@ fn same_vips(now: Option<&[Vip]>, wish: &[String]) -> bool {
         .filter_map(|vip| vip.ip.as_deref())
         .map(ip)
         .collect();
-    now == wish.iter().map(|vip| ip(vip)).collect::<Vec<_>>()
+    now == desired.iter().map(|vip| ip(vip)).collect::<Vec<_>>()
 }
 
-fn same_encryption(now: &ClusterView, wish: &DiskEncryption) -> bool {
+fn same_encryption(now: &ClusterView, desired: &DiskEncryption) -> bool {
     let roles = |encryption: &DiskEncryption| encryption.enable_on.unwrap_or(RoleSet::None);
     let now = now.disk_encryption.clone().unwrap_or_default();
-    if roles(wish) == RoleSet::None {
+    if roles(desired) == RoleSet::None {
         return roles(&now) == RoleSet::None;
     }
     let words = |encryption: &DiskEncryption| {
@@ -568,5 +583,5 @@ fn same_encryption(now: &ClusterView, wish: &DiskEncryption) -> bool {
             encryption.tang_servers.clone().unwrap_or_default(),
         )
     };
-    words(&now) == words(wish)
+    words(&now) == words(desired)
 }

@@ -1,9 +1,10 @@
-//! What a decision about a BareMetalHost may look at.
+//! What a decision about a BareMetalHost depends on: a snapshot of everything it may use.
 
 use super::plan::agent::cluster_named;
 use super::plan::drain::{self, Drained};
 use super::plan::{authority, boot, fencing, machine};
 use super::spoke;
+use crate::controller::agent::index::{AGENTS_BY_MAC, mac_of};
 use crate::crd::keys::label;
 use crate::crd::reference::ClusterRef;
 use crate::crd::{
@@ -13,7 +14,6 @@ use crate::error::Error;
 use crate::key::Key;
 use crate::options::MetalBoot;
 use crate::runtime::Context;
-use crate::runtime::context::{index, mac_of};
 use crate::runtime::secret::Found;
 use crate::runtime::spoke::NoSpoke;
 use jiff::Timestamp;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub key: Key,
     pub host: Arc<BareMetalHost>,
     /// The newest of those with the interface that the machine boots from.
@@ -49,7 +49,7 @@ pub struct World {
     /// What the cluster knows of its machines; read only until it knows this one.
     pub machines: Option<Result<machine::Known, NoSpoke>>,
     /// What kept the last step from being carried out in the cluster.
-    pub trouble: Option<String>,
+    pub failure: Option<String>,
     /// How machines boot of which nothing else is said.
     pub boot: MetalBoot,
     /// Machines that were let go are paused, too.
@@ -67,21 +67,21 @@ pub struct Tenant {
     pub install: Option<Arc<AgentClusterInstall>>,
 }
 
-impl World {
-    pub async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
-        let Some(host) = ctx.mirrors.bare_metal_hosts.get(key) else {
+impl Snapshot {
+    pub async fn read(ctx: &Context, key: &Key, failure: Option<String>) -> Result<Option<Self>, Error> {
+        let Some(host) = ctx.cache::<BareMetalHost>().get(key) else {
             return Ok(None);
         };
         let infra_env = host.labels().get(label::INFRA_ENV);
         let infra_env =
-            infra_env.and_then(|name| ctx.mirrors.infra_envs.get(&Key::new(&key.namespace, name)));
-        let mut world = Self {
+            infra_env.and_then(|name| ctx.cache::<InfraEnv>().get(&Key::new(&key.namespace, name)));
+        let mut snapshot = Self {
             key: key.clone(),
             agent: agent_of(ctx, &host),
             host,
             infra_env,
             told_by_hub: None,
-            image: ctx.mirrors.preprovisioning_images.get(key),
+            image: ctx.cache::<PreprovisioningImage>().get(key),
             deployment: None,
             install: None,
             tenant: None,
@@ -90,20 +90,20 @@ impl World {
             node: None,
             authority: None,
             machines: None,
-            trouble,
+            failure,
             boot: ctx.metal_boot,
             pauses: ctx.pause_provisioned,
             retry: ctx.retry,
             now: ctx.clock.now(),
         };
-        world.read_cluster(ctx).await?;
-        world.read_tenant(ctx).await?;
-        world.read_secrets(ctx).await?;
-        world.read_spoke(ctx).await;
-        if let Some(agent) = boot::question(&world) {
-            world.told_by_hub = states_of(ctx, agent).await;
+        snapshot.read_cluster(ctx).await?;
+        snapshot.read_tenant(ctx).await?;
+        snapshot.read_secrets(ctx).await?;
+        snapshot.read_spoke(ctx).await;
+        if let Some(agent) = boot::question(&snapshot) {
+            snapshot.told_by_hub = states_of(ctx, agent).await;
         }
-        Ok(Some(world))
+        Ok(Some(snapshot))
     }
 
     async fn read_tenant(&mut self, ctx: &Context) -> Result<(), Error> {
@@ -159,13 +159,13 @@ type Cluster = (Arc<ClusterDeployment>, Option<Arc<AgentClusterInstall>>);
 
 async fn cluster(ctx: &Context, reference: &ClusterRef) -> Result<Option<Cluster>, Error> {
     let key = Key::from(reference);
-    let Some(deployment) = ctx.mirrors.cluster_deployments.find(&key).await? else {
+    let Some(deployment) = ctx.cache::<ClusterDeployment>().find(&key).await? else {
         return Ok(None);
     };
     let install = match deployment.install_name() {
         Some(name) => {
             let key = Key::new(&reference.namespace, name);
-            ctx.mirrors.agent_cluster_installs.find(&key).await?
+            ctx.cache::<AgentClusterInstall>().find(&key).await?
         }
         None => None,
     };
@@ -175,7 +175,7 @@ async fn cluster(ctx: &Context, reference: &ClusterRef) -> Result<Option<Cluster
 /// A machine that was taken out and put in again may have left an older Agent behind.
 pub(crate) fn agent_of(ctx: &Context, host: &BareMetalHost) -> Option<Arc<Agent>> {
     let mac = mac_of(&host.namespace()?, &host.spec.boot_mac_address)?;
-    let agents = ctx.mirrors.agents.by(index::AGENT_MAC, &mac);
+    let agents = ctx.cache::<Agent>().by(AGENTS_BY_MAC, &mac);
     let age = |agent: &Arc<Agent>| agent.creation_timestamp().map(|created| created.0);
     agents.into_iter().max_by_key(age)
 }

@@ -1,20 +1,20 @@
-//! What a decision about an AgentCluster may look at.
+//! What a decision about an AgentCluster depends on: a snapshot of everything it may use.
 
+use crate::controller::cluster_deployment::index::DEPLOYMENTS_BY_AGENT_CLUSTER;
 use crate::crd::capi;
 use crate::crd::keys::label;
 use crate::crd::{AgentCluster, AgentClusterInstall, ClusterDeployment};
 use crate::error::Error;
 use crate::key::Key;
-use crate::runtime::context::index;
+use crate::runtime::Context;
 use crate::runtime::lineage::Plane;
-use crate::runtime::{Context, clock};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub key: Key,
     pub cluster: Arc<AgentCluster>,
     /// The Cluster that owns it.
@@ -34,12 +34,12 @@ pub struct World {
     pub now: Timestamp,
 }
 
-impl World {
+impl Snapshot {
     pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
-        let Some(cluster) = ctx.mirrors.agent_clusters.get(key) else {
+        let Some(cluster) = ctx.cache::<AgentCluster>().get(key) else {
             return Ok(None);
         };
-        let mut world = Self {
+        let mut snapshot = Self {
             key: key.clone(),
             owner: None,
             control_plane: Plane::Absent,
@@ -49,23 +49,23 @@ impl World {
             unlabelled: Vec::new(),
             elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
             retry: ctx.retry,
-            now: clock::now(),
+            now: ctx.clock.now(),
             cluster,
         };
-        if let Some(owner) = capi::owner(&*world.cluster, capi::CLUSTER) {
+        if let Some(owner) = capi::owner(&*snapshot.cluster, capi::CLUSTER) {
             let owner = Key::new(&key.namespace, &owner.name);
-            world.owner = ctx.mirrors.clusters.find(&owner).await?;
+            snapshot.owner = ctx.cache::<capi::Cluster>().find(&owner).await?;
         }
-        world.read_deployment(ctx).await?;
-        if world.deployment.is_none() {
-            world.read_control_plane(ctx).await?;
+        snapshot.read_deployment(ctx).await?;
+        if snapshot.deployment.is_none() {
+            snapshot.read_control_plane(ctx).await?;
         }
-        world.read_secrets(ctx).await?;
-        Ok(Some(world))
+        snapshot.read_secrets(ctx).await?;
+        Ok(Some(snapshot))
     }
 
     async fn read_deployment(&mut self, ctx: &Context) -> Result<(), Error> {
-        let all = &ctx.mirrors.cluster_deployments;
+        let all = &ctx.cache::<ClusterDeployment>();
         self.deployment = match self.named() {
             Some(key) => all.find(&key).await?,
             None => self.labelled(ctx),
@@ -81,15 +81,15 @@ impl World {
         }
         if let Some(deployment) = &self.deployment {
             let key = install_key(deployment);
-            self.install = ctx.mirrors.agent_cluster_installs.find(&key).await?;
+            self.install = ctx.cache::<AgentClusterInstall>().find(&key).await?;
         }
         Ok(())
     }
 
     /// The one that carries its name, rather one that stays.
     fn labelled(&self, ctx: &Context) -> Option<Arc<ClusterDeployment>> {
-        let all = &ctx.mirrors.cluster_deployments;
-        let labelled = all.by(index::AGENT_CLUSTER_LABEL, &self.key.name).into_iter();
+        let all = &ctx.cache::<ClusterDeployment>();
+        let labelled = all.by(DEPLOYMENTS_BY_AGENT_CLUSTER, &self.key.name).into_iter();
         let here = labelled.filter(|found| Key::of(&**found).namespace == self.key.namespace);
         here.min_by_key(|found| found.metadata.deletion_timestamp.is_some())
     }

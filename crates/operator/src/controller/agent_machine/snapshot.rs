@@ -1,14 +1,14 @@
-//! What a decision about an AgentMachine may look at.
+//! What a decision about an AgentMachine depends on: a snapshot of everything it may use.
 
 use super::plan::{bootstrap, claim};
+use crate::controller::agent::index::{AGENTS_BY_MACHINE, AGENTS_BY_NAME, AGENTS_BY_NAMESPACE};
 use crate::crd::agent_machine::Named;
 use crate::crd::capi::Bootstrap;
 use crate::crd::{Agent, AgentMachine};
 use crate::error::Error;
 use crate::key::Key;
-use crate::runtime::context::index;
+use crate::runtime::Context;
 use crate::runtime::lineage::{Lineage, Plane};
-use crate::runtime::{Context, clock};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub key: Key,
     pub machine: Arc<AgentMachine>,
     pub lineage: Lineage,
@@ -31,7 +31,7 @@ pub struct World {
     /// Read only while its status names no Agent.
     pub source: Source,
     /// The namespaces from which this operator takes Agents; empty: all it sees.
-    pub pools: Vec<String>,
+    pub agent_namespaces: Vec<String>,
     /// Somebody else looks after the machines of this namespace.
     pub elsewhere: bool,
     pub retry: Duration,
@@ -116,12 +116,12 @@ fn unnamed(bootstrap: &Bootstrap) -> Data {
     }
 }
 
-impl World {
+impl Snapshot {
     pub async fn read(ctx: &Context, key: &Key) -> Result<Option<Self>, Error> {
-        let Some(machine) = ctx.mirrors.agent_machines.get(key) else {
+        let Some(machine) = ctx.cache::<AgentMachine>().get(key) else {
             return Ok(None);
         };
-        let mut world = Self {
+        let mut snapshot = Self {
             key: key.clone(),
             lineage: ctx.lineage(&machine).await?,
             machine,
@@ -130,29 +130,29 @@ impl World {
             strays: Vec::new(),
             candidates: Vec::new(),
             source: Source::Anywhere,
-            pools: ctx.providers.pools().to_vec(),
+            agent_namespaces: ctx.providers.agent_namespaces().to_vec(),
             elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
             retry: ctx.retry,
-            now: clock::now(),
+            now: ctx.clock.now(),
         };
-        let leaves = world.is_leaving();
-        if !leaves && world.noted_agent().is_none() && world.lineage.deployment().is_some() {
-            world.source = Source::read(ctx, &key.namespace, &world.lineage).await?;
+        let leaves = snapshot.is_leaving();
+        if !leaves && snapshot.noted_agent().is_none() && snapshot.lineage.deployment().is_some() {
+            snapshot.source = Source::read(ctx, &key.namespace, &snapshot.lineage).await?;
         }
-        world.read_agent(ctx).await?;
+        snapshot.read_agent(ctx).await?;
         if !leaves {
-            world.read_data(ctx).await?;
-            world.read_candidates(ctx);
+            snapshot.read_data(ctx).await?;
+            snapshot.read_candidates(ctx);
         }
-        Ok(Some(world))
+        Ok(Some(snapshot))
     }
 
     async fn read_agent(&mut self, ctx: &Context) -> Result<(), Error> {
-        let agents = &ctx.mirrors.agents;
-        let mut known = agents.by(index::AGENT_MACHINE, &self.key.name);
+        let agents = &ctx.cache::<Agent>();
+        let mut known = agents.by(AGENTS_BY_MACHINE, &self.key.name);
         match self.machine.named_agent() {
             Some(Named::Whole(key)) => known.extend(agents.find(&key).await?),
-            Some(Named::ById(name)) => known.extend(agents.by(index::AGENT_NAME, &name)),
+            Some(Named::ById(name)) => known.extend(agents.by(AGENTS_BY_NAME, &name)),
             None => {}
         }
         self.agent = claim::kept(self, &known);
@@ -169,11 +169,11 @@ impl World {
             return Ok(());
         };
         let key = Key::new(&self.key.namespace, name);
-        self.data = match ctx.mirrors.secrets.find(&key).await? {
+        self.data = match ctx.cache::<Secret>().find(&key).await? {
             None => Data::Absent(key),
             Some(secret) => Data::Found {
                 secret,
-                token: ctx.mirrors.secrets.find(&bootstrap::token_key(&key)).await?,
+                token: ctx.cache::<Secret>().find(&bootstrap::token_key(&key)).await?,
             },
         };
         Ok(())
@@ -184,19 +184,19 @@ impl World {
         if named || self.agent.is_some() || self.lineage.deployment().is_none() {
             return;
         }
-        let agents = &ctx.mirrors.agents;
-        let of = |namespace: &String| agents.by(index::AGENT_NAMESPACE, namespace);
+        let agents = &ctx.cache::<Agent>();
+        let of = |namespace: &String| agents.by(AGENTS_BY_NAMESPACE, namespace);
         self.candidates = match &self.source {
             Source::Namespace(namespace) if self.may_take_from(namespace) => of(namespace),
-            Source::Anywhere if self.pools.is_empty() => agents.all(),
-            Source::Anywhere => self.pools.iter().flat_map(of).collect(),
+            Source::Anywhere if self.agent_namespaces.is_empty() => agents.all(),
+            Source::Anywhere => self.agent_namespaces.iter().flat_map(of).collect(),
             Source::Namespace(_) | Source::Unknown(_) => Vec::new(),
         };
     }
 
     /// Whether Agents of this namespace may become machines.
     pub fn may_take_from(&self, namespace: &str) -> bool {
-        is_pool(&self.pools, namespace)
+        is_agent_namespace(&self.agent_namespaces, namespace)
     }
 
     /// Whether Agents of this namespace may become machines of this cluster.
@@ -232,13 +232,15 @@ pub async fn may_have(
         Some(Named::Whole(key)) => Ok(key == *agent),
         Some(Named::ById(name)) => {
             let source = Source::read(ctx, &Key::of(machine).namespace, lineage).await?;
-            let pools = ctx.providers.pools();
-            Ok(name == agent.name && is_pool(pools, &agent.namespace) && source.has(&agent.namespace))
+            let agent_namespaces = ctx.providers.agent_namespaces();
+            Ok(name == agent.name
+                && is_agent_namespace(agent_namespaces, &agent.namespace)
+                && source.has(&agent.namespace))
         }
         None => Ok(false),
     }
 }
 
-fn is_pool(pools: &[String], namespace: &str) -> bool {
-    pools.is_empty() || pools.iter().any(|pool| pool == namespace)
+fn is_agent_namespace(agent_namespaces: &[String], namespace: &str) -> bool {
+    agent_namespaces.is_empty() || agent_namespaces.iter().any(|pool| pool == namespace)
 }

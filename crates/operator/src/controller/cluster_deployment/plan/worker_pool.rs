@@ -2,7 +2,7 @@
 //! was paused is noted on the AgentClusterInstall first, so that it ends even when the hosts or the operator go away.
 
 use super::stage::Kind;
-use super::{LATER, Plan, SOON, Setback, Step, Then, World};
+use super::{Failure, LATER, Plan, SOON, Snapshot, Step, Then};
 use crate::crd::keys::annotation;
 use crate::crd::{Agent, AgentClusterInstall};
 use crate::runtime::event::News;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// The pool of workers of a running cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Pool {
+pub enum WorkerPool {
     /// Nobody has to know.
     #[default]
     NotAsked,
@@ -26,7 +26,7 @@ pub enum Pool {
     Unknown(String),
 }
 
-impl Pool {
+impl WorkerPool {
     /// Why nothing is known of it, although it was asked for.
     fn silence(&self) -> Option<&str> {
         match self {
@@ -37,14 +37,14 @@ impl Pool {
 }
 
 /// Whether the workers have to hold still. `None` when the pool is somebody else's matter: only a pause of ours is ended.
-pub fn wanted(world: &World) -> Option<bool> {
-    let noted = world.install.as_deref().is_some_and(is_noted);
-    if world.is_leaving() {
-        let is_ours = noted && !world.is_stray && world.rival.is_none() && world.blind.is_none();
+pub fn wanted(snapshot: &Snapshot) -> Option<bool> {
+    let noted = snapshot.install.as_deref().is_some_and(is_noted);
+    if snapshot.is_leaving() {
+        let is_ours = noted && !snapshot.is_stray && snapshot.rival.is_none() && snapshot.hub_error.is_none();
         return is_ours.then_some(false);
     }
-    let mut agents = world.agents.iter().map(|(agent, _)| &**agent);
-    match world.row.as_ref()?.kind() {
+    let mut agents = snapshot.agents.iter().map(|(agent, _)| &**agent);
+    match snapshot.row.as_ref()?.kind() {
         Kind::AddsHosts if agents.any(|agent| is_concerned(agent) && is_under_way(agent)) => Some(true),
         Kind::AddsHosts => noted.then_some(false),
         Kind::New | Kind::Other => None,
@@ -56,38 +56,38 @@ pub fn is_noted(install: &AgentClusterInstall) -> bool {
     install.annotations().contains_key(annotation::WORKERS_PAUSED)
 }
 
-pub fn steps(world: &World, install: &AgentClusterInstall) -> Vec<Step> {
-    match (wanted(world), &world.pool) {
-        (Some(true), Pool::Found { paused: false }) => {
-            // The note changes the object that the guard of a second write would look at, so each has its own look.
+pub fn steps(snapshot: &Snapshot, install: &AgentClusterInstall) -> Vec<Step> {
+    match (wanted(snapshot), &snapshot.worker_pool) {
+        (Some(true), WorkerPool::Found { paused: false }) => {
+            // The note changes the object that the guard of a second write would look at, so each has a round of its own.
             vec![note(install, Some("true")).unwrap_or(Step::PausePool(true))]
         }
-        (Some(false), Pool::Found { paused: true }) => vec![Step::PausePool(false)],
-        (Some(false), Pool::Found { paused: false } | Pool::Absent) => {
+        (Some(false), WorkerPool::Found { paused: true }) => vec![Step::PausePool(false)],
+        (Some(false), WorkerPool::Found { paused: false } | WorkerPool::Absent) => {
             note(install, None).into_iter().collect()
         }
-        (Some(true), Pool::Found { paused: true } | Pool::Absent)
-        | (Some(_), Pool::NotAsked | Pool::Unknown(_))
+        (Some(true), WorkerPool::Found { paused: true } | WorkerPool::Absent)
+        | (Some(_), WorkerPool::NotAsked | WorkerPool::Unknown(_))
         | (None, _) => Vec::new(),
     }
 }
 
 /// Before the cluster goes, what was paused for its hosts goes on. That is tried once: a cluster that cannot be reached
 /// any more must not keep its objects, but somebody has to know.
-pub fn release(world: &World) -> Option<Plan> {
-    let install = world.install.as_deref().filter(|install| is_noted(install))?;
-    let failed = world.setback.as_ref().and_then(Setback::of_pool);
+pub fn release(snapshot: &Snapshot) -> Option<Plan> {
+    let install = snapshot.install.as_deref().filter(|install| is_noted(install))?;
+    let failed = snapshot.failure.as_ref().and_then(Failure::of_pool);
     let forget = || note(install, None).into_iter();
-    let steps = match (failed.or(world.pool.silence()), &world.pool) {
+    let steps = match (failed.or(snapshot.worker_pool.silence()), &snapshot.worker_pool) {
         (Some(why), _) => {
             let told = [Step::Tell(news(false, why))];
             told.into_iter().chain(forget()).collect()
         }
-        (None, Pool::Found { paused: true }) => vec![Step::PausePool(false)],
-        (None, Pool::Found { paused: false } | Pool::Absent) => forget().collect(),
-        (None, Pool::NotAsked | Pool::Unknown(_)) => return None,
+        (None, WorkerPool::Found { paused: true }) => vec![Step::PausePool(false)],
+        (None, WorkerPool::Found { paused: false } | WorkerPool::Absent) => forget().collect(),
+        (None, WorkerPool::NotAsked | WorkerPool::Unknown(_)) => return None,
     };
-    Some(Plan::of(steps, Then::Look))
+    Some(Plan::of(steps, Then::Again))
 }
 
 fn note(install: &AgentClusterInstall, value: Option<&str>) -> Option<Step> {
@@ -115,22 +115,22 @@ pub fn news(pause: bool, why: &str) -> News {
 }
 
 /// A cluster that did not answer is asked again: nothing else would bring the matter up.
-pub fn then(world: &World) -> Then {
-    let asks = |_| Then::After(again(world));
-    world.pool.silence().map_or(Then::Rest, asks)
+pub fn then(snapshot: &Snapshot) -> Then {
+    let asks = |_| Then::After(again(snapshot));
+    snapshot.worker_pool.silence().map_or(Then::Rest, asks)
 }
 
 /// Hosts that join are at the door soon; a pause that is over is no danger.
-pub fn again(world: &World) -> Duration {
-    match wanted(world) {
+pub fn again(snapshot: &Snapshot) -> Duration {
+    match wanted(snapshot) {
         Some(true) => SOON,
         Some(false) | None => LATER,
     }
 }
 
 /// The cluster was asked, and did not answer.
-pub fn complaint(world: &World) -> Option<Step> {
-    let (why, pause) = (world.pool.silence()?, wanted(world)?);
+pub fn complaint(snapshot: &Snapshot) -> Option<Step> {
+    let (why, pause) = (snapshot.worker_pool.silence()?, wanted(snapshot)?);
     Some(Step::Tell(news(pause, why)))
 }
 

@@ -1,4 +1,4 @@
-//! What the hub was told last of things it does not show: secrets. Kept in memory as hashes with a key of this process.
+//! What the hub was sent last of things it does not show: secrets. Kept in memory as hashes with a key of this process.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use uuid::Uuid;
 
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct SentValues {
     hasher: RandomState,
     hashes: Mutex<HashMap<(Uuid, &'static str), u64>>,
 }
 
-impl Told {
-    /// The hub has this value; false also when nobody remembers, and it is told once more.
+impl SentValues {
+    /// The hub has this value; false also when nobody remembers, and it is sent once more.
     pub fn knows(&self, id: Uuid, what: &'static str, value: &str) -> bool {
         let hash = self.hasher.hash_one(value);
         self.hashes().get(&(id, what)) == Some(&hash)
@@ -48,20 +48,20 @@ mod tests {
 
     #[test]
     fn only_the_value_told_last_is_known() {
-        let (told, id) = (Told::default(), Uuid::nil());
-        assert!(!told.knows(id, "pull-secret", "a"));
-        told.remember(id, "pull-secret", "a");
-        assert!(told.knows(id, "pull-secret", "a"));
-        assert!(!told.knows(id, "pull-secret", "b"));
-        told.forget(id);
-        assert!(!told.knows(id, "pull-secret", "a"));
-        told.remember(id, "pull-secret", "a");
-        told.forget_one(id, "manifests");
-        assert!(told.knows(id, "pull-secret", "a"));
-        told.forget_one(id, "pull-secret");
-        assert!(!told.knows(id, "pull-secret", "a"));
-        told.remember(id, "pull-secret", "a");
-        told.forget_all();
-        assert!(!told.knows(id, "pull-secret", "a"));
+        let (sent, id) = (SentValues::default(), Uuid::nil());
+        assert!(!sent.knows(id, "pull-secret", "a"));
+        sent.remember(id, "pull-secret", "a");
+        assert!(sent.knows(id, "pull-secret", "a"));
+        assert!(!sent.knows(id, "pull-secret", "b"));
+        sent.forget(id);
+        assert!(!sent.knows(id, "pull-secret", "a"));
+        sent.remember(id, "pull-secret", "a");
+        sent.forget_one(id, "manifests");
+        assert!(sent.knows(id, "pull-secret", "a"));
+        sent.forget_one(id, "pull-secret");
+        assert!(!sent.knows(id, "pull-secret", "a"));
+        sent.remember(id, "pull-secret", "a");
+        sent.forget_all();
+        assert!(!sent.knows(id, "pull-secret", "a"));
     }
 }

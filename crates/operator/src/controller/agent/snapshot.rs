@@ -1,19 +1,21 @@
-//! What a decision about an Agent may look at.
+//! What a decision about an Agent depends on: a snapshot of everything it may use.
 
 use super::plan::ask::{Purpose, Question};
 use super::plan::keepsake::Keepsake;
 use super::spoke::Spoke;
 use crate::controller::agent_machine;
+use crate::controller::agent_machine::index::MACHINES_BY_AGENT;
 use crate::crd::keys::{self, annotation, data};
 use crate::crd::reference::ClusterRef;
-use crate::crd::{Agent, AgentClusterInstall, AgentMachine, ClusterDeployment, InfraEnv, capi};
-use crate::error::{Error, Trouble};
+use crate::crd::{
+    Agent, AgentClusterInstall, AgentMachine, BareMetalHost, ClusterDeployment, InfraEnv, capi,
+};
+use crate::error::{Error, Refusal};
 use crate::key::Key;
-use crate::runtime::context::index;
+use crate::runtime::Context;
 use crate::runtime::joining::Heard;
 use crate::runtime::secret::Found;
 use crate::runtime::spoke::NoSpoke;
-use crate::runtime::{Context, clock};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use muster_contract::ClientError;
@@ -25,7 +27,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub key: Key,
     /// Absent before the host has one.
     pub agent: Option<Arc<Agent>>,
@@ -65,9 +67,9 @@ pub struct World {
     /// How the agent that does it knows the hub; read only then.
     pub trust: TrustView,
     /// The hub cannot be asked.
-    pub away: Option<String>,
+    pub hub_error: Option<String>,
     /// What became of the last step.
-    pub trouble: Option<Failure>,
+    pub failure: Option<Failure>,
     pub retry: Duration,
     pub now: Timestamp,
 }
@@ -75,7 +77,7 @@ pub struct World {
 /// A step that was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    Hub(Trouble),
+    Hub(Refusal),
     Spoke(String),
 }
 
@@ -105,16 +107,16 @@ pub enum Target {
     },
 }
 
-/// What is remembered in `Told`.
+/// What is remembered in `SentValues`.
 pub const TOKEN: &str = "ignition-token";
 pub const HEADERS: &str = "ignition-headers";
 pub const FENCING: &str = "fencing";
 
-impl World {
+impl Snapshot {
     /// `None` when there is neither an object nor a host to make one for.
-    pub async fn read(ctx: &Context, key: &Key, trouble: Option<Failure>) -> Result<Option<Self>, Error> {
-        let agent = ctx.mirrors.agents.get(key);
-        let mut world = Self {
+    pub async fn read(ctx: &Context, key: &Key, failure: Option<Failure>) -> Result<Option<Self>, Error> {
+        let agent = ctx.cache::<Agent>().get(key);
+        let mut snapshot = Self {
             key: key.clone(),
             agent,
             infra_env: None,
@@ -137,25 +139,25 @@ impl World {
             heard: Heard::Not,
             reclaim_image: ctx.reclaim_image.clone(),
             trust: TrustView::default(),
-            away: None,
-            trouble,
+            hub_error: None,
+            failure,
             retry: ctx.retry,
-            now: clock::now(),
+            now: ctx.clock.now(),
         };
-        if let Err(error) = world.read_rows(ctx).await {
-            world.away = Some(error.to_string());
+        if let Err(error) = snapshot.read_rows(ctx).await {
+            snapshot.hub_error = Some(error.to_string());
         }
-        if world.agent.is_none() && world.row.is_none() && world.away.is_none() {
+        if snapshot.agent.is_none() && snapshot.row.is_none() && snapshot.hub_error.is_none() {
             ctx.joining.leave(key);
             return Ok(None);
         }
-        world.read_infra_env(ctx);
-        world.read_claim(ctx).await?;
-        world.read_target(ctx).await?;
-        world.read_secrets(ctx).await?;
-        world.read_metal(ctx).await?;
-        world.read_spoke(ctx).await;
-        Ok(Some(world))
+        snapshot.read_infra_env(ctx);
+        snapshot.read_claim(ctx).await?;
+        snapshot.read_target(ctx).await?;
+        snapshot.read_secrets(ctx).await?;
+        snapshot.read_metal(ctx).await?;
+        snapshot.read_spoke(ctx).await;
+        Ok(Some(snapshot))
     }
 
     async fn read_metal(&mut self, ctx: &Context) -> Result<(), Error> {
@@ -163,14 +165,14 @@ impl World {
         let name = agent.and_then(|agent| agent.labels().get(keys::label::BARE_METAL_HOST));
         if let Some(name) = name {
             let key = Key::new(&self.key.namespace, name);
-            self.has_metal = ctx.mirrors.bare_metal_hosts.find(&key).await?.is_some();
+            self.has_metal = ctx.cache::<BareMetalHost>().find(&key).await?.is_some();
         }
         self.metal_joined = super::spoke::metal_joined(ctx, self).await?;
         Ok(())
     }
 
     async fn read_spoke(&mut self, ctx: &Context) {
-        if self.away.is_some() {
+        if self.hub_error.is_some() {
             return;
         }
         let question = super::plan::ask::question(self);
@@ -182,7 +184,7 @@ impl World {
                 // An older hub.
                 Err(ClientError::NotFound(_)) => {}
                 Err(error) => {
-                    self.away = Some(error.to_string());
+                    self.hub_error = Some(error.to_string());
                     return;
                 }
             }
@@ -197,7 +199,7 @@ impl World {
         };
         match ctx.hear(&joins.cluster, &self.key, &joins.node).await {
             Ok(heard) => self.heard = heard,
-            // The look itself tells of it.
+            // The reconciliation itself tells of it.
             Err(_) => ctx.joining.leave(&self.key),
         }
     }
@@ -205,7 +207,7 @@ impl World {
     /// Rows of InfraEnvs that are objects of this namespace; what others do with the same machine is theirs.
     async fn read_rows(&mut self, ctx: &Context) -> Result<(), ClientError> {
         let Some(id) = self.host_id() else { return Ok(()) };
-        let mut rows = ctx.hub.host_rows(id).await?.hosts;
+        let mut rows = ctx.hosts.rows(&ctx.hub, id).await?.to_vec();
         rows.retain(|row| infra_env_of(ctx, row.host.infra_env_id, &self.key.namespace).is_some());
         rows.sort_by_key(|row| row.host.registered_at);
         self.row = rows.pop();
@@ -225,23 +227,23 @@ impl World {
             .as_ref()
             .and_then(|agent| agent.labels().get(keys::label::INFRA_ENV).cloned());
         let named = named.map(|name| Key::new(&self.key.namespace, name));
-        self.infra_env = of_row.or_else(|| ctx.mirrors.infra_envs.get(&named?));
+        self.infra_env = of_row.or_else(|| ctx.cache::<InfraEnv>().get(&named?));
     }
 
     /// An Agent that was deleted and comes back is still that of its machine, whose provider does not tell again what it
     /// has told once; and so is one whose host booted another image of the namespace.
     async fn read_claim(&mut self, ctx: &Context) -> Result<(), Error> {
-        let machines = &ctx.mirrors.agent_machines;
+        let machines = &ctx.cache::<AgentMachine>();
         if let Some(agent) = &self.agent
             && agent.metadata.deletion_timestamp.is_some()
         {
-            self.machines = machines.by(index::MACHINE_AGENT, &self.key.to_string());
+            self.machines = machines.by(MACHINES_BY_AGENT, &self.key.to_string());
         }
         if self.agent.is_some() && !super::plan::is_rehomed(self) {
             return Ok(());
         }
-        let by_id = machines.by(index::MACHINE_AGENT, &self.key.name);
-        let whole = machines.by(index::MACHINE_AGENT, &self.key.to_string());
+        let by_id = machines.by(MACHINES_BY_AGENT, &self.key.name);
+        let whole = machines.by(MACHINES_BY_AGENT, &self.key.to_string());
         // What a machine says in full counts more.
         for machine in by_id.into_iter().chain(whole) {
             let lineage = ctx.lineage(&machine).await?;
@@ -251,7 +253,7 @@ impl World {
             let Some(cluster) = lineage.deployment().filter(|_| stays) else {
                 continue;
             };
-            if agent_machine::world::may_have(ctx, &machine, &lineage, &self.key).await? {
+            if agent_machine::snapshot::may_have(ctx, &machine, &lineage, &self.key).await? {
                 self.claim = Some(Claim {
                     machine: Key::of(&*machine),
                     cluster: cluster.clone(),
@@ -270,14 +272,14 @@ impl World {
         else {
             return Ok(());
         };
-        self.deployment = ctx.mirrors.cluster_deployments.find(&reference.into()).await?;
+        self.deployment = ctx.cache::<ClusterDeployment>().find(&reference.into()).await?;
         let Some(deployment) = &self.deployment else {
             self.target = Target::Absent;
             return Ok(());
         };
         if let Some(name) = deployment.install_name() {
             let key = Key::new(&reference.namespace, name);
-            self.install = ctx.mirrors.agent_cluster_installs.find(&key).await?;
+            self.install = ctx.cache::<AgentClusterInstall>().find(&key).await?;
         }
         let id = keys::hub_id(&**deployment, annotation::CLUSTER_ID);
         // A copy of another one has no cluster of its own.
@@ -294,7 +296,7 @@ impl World {
                 };
             }
             Err(ClientError::NotFound(_)) => self.target = Target::NotInHub,
-            Err(error) => self.away = Some(error.to_string()),
+            Err(error) => self.hub_error = Some(error.to_string()),
         }
         Ok(())
     }
@@ -312,15 +314,15 @@ impl World {
                 .token
                 .as_ref()
                 .and_then(|found| found.value(data::IGNITION_TOKEN));
-            self.token_is_known = value.is_some_and(|value| ctx.told.knows(id, TOKEN, value));
+            self.token_is_known = value.is_some_and(|value| ctx.sent.knows(id, TOKEN, value));
         }
         let headers = super::plan::settings::headers_text(&agent.spec);
-        self.headers_are_known = ctx.told.knows(id, HEADERS, &headers);
+        self.headers_are_known = ctx.sent.knows(id, HEADERS, &headers);
         if !agent.spec.fencing_credentials_secret_ref.is_empty() {
             let key = Key::new(&self.key.namespace, &agent.spec.fencing_credentials_secret_ref);
             self.fencing = ctx.secret(&key).await?;
             let text = self.fencing.as_ref().map(super::plan::settings::fencing_text);
-            self.fencing_is_known = text.is_some_and(|text| ctx.told.knows(id, FENCING, &text));
+            self.fencing_is_known = text.is_some_and(|text| ctx.sent.knows(id, FENCING, &text));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What the hub is to have, and what that changes about what it has.
 
-use super::{Cluster, Flaw, IronicWish, Told, World, network};
+use super::{Cluster, DesiredIronic, InvalidSpec, Known, Snapshot, network};
 use crate::controller::infra_env::secret_proxy;
 use crate::controller::preprovisioning_image::ironic;
 use crate::crd::infra_env::InfraEnvSpec;
@@ -21,47 +21,47 @@ use std::str::FromStr;
 /// Where hosts look for registries to use instead of others.
 const REGISTRIES_CONF: &str = "/etc/containers/registries.conf";
 
-pub fn wish(world: &World) -> Result<CreateInfraEnv, Flaw> {
-    let spec = &world.infra_env.spec;
-    let cluster_id = cluster(world, spec)?;
+pub fn desired(snapshot: &Snapshot) -> Result<CreateInfraEnv, InvalidSpec> {
+    let spec = &snapshot.infra_env.spec;
+    let cluster_id = cluster(snapshot, spec)?;
     Ok(CreateInfraEnv {
-        name: world.infra_env.name_any(),
-        pull_secret: pull_secret(world)?,
+        name: snapshot.infra_env.name_any(),
+        pull_secret: pull_secret(snapshot)?,
         cluster_id,
-        openshift_version: world.version().map(str::to_owned),
+        openshift_version: snapshot.version().map(str::to_owned),
         cpu_architecture: Some(architecture(spec)?),
         os_stream: None,
         image_type: Some(image_type(spec)?),
         ssh_authorized_key: Some(spec.ssh_authorized_key.clone()),
         proxy: Some(proxy(spec)),
-        additional_ntp_sources: Some(time_sources(world)),
+        additional_ntp_sources: Some(time_sources(snapshot)),
         ntp_sources: Some(spec.ntp_sources.join(",")),
-        static_network_config: Some(networks(world)?),
+        static_network_config: Some(networks(snapshot)?),
         kernel_arguments: Some(kernel_arguments(spec)?),
-        ignition_config_override: Some(with_ironic(world, ignition(world)?)?),
-        additional_trust_bundle: Some(trust_bundle(world)),
+        ignition_config_override: Some(with_ironic(snapshot, ignition(snapshot)?)?),
+        additional_trust_bundle: Some(trust_bundle(snapshot)),
         network_discovery_delay_seconds: spec.network_discovery_delay_seconds,
         rendezvous_ip: None,
     })
 }
 
-fn cluster(world: &World, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, Flaw> {
+fn cluster(snapshot: &Snapshot, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, InvalidSpec> {
     let name = spec
         .cluster_ref
         .as_ref()
         .map(|reference| crate::key::Key::from(reference).to_string());
     let name = name.unwrap_or_default();
-    match &world.cluster {
+    match &snapshot.cluster {
         Cluster::NotWanted => Ok(None),
-        Cluster::Absent => Err(Flaw::NoCluster(format!(
+        Cluster::Absent => Err(InvalidSpec::NoCluster(format!(
             "There is no ClusterDeployment {name} yet."
         ))),
-        Cluster::NotInHub => Err(Flaw::NoCluster(format!(
+        Cluster::NotInHub => Err(InvalidSpec::NoCluster(format!(
             "ClusterDeployment {name} is not known to the hub yet; it needs an AgentClusterInstall that is in order."
         ))),
-        Cluster::Found { id, .. } => match world.held_by {
+        Cluster::Found { id, .. } => match snapshot.held_by {
             None => Ok(Some(*id)),
-            Some(other) => Err(Flaw::OtherCluster(format!(
+            Some(other) => Err(InvalidSpec::OtherCluster(format!(
                 "In the hub this InfraEnv belongs to cluster {other}, which ClusterDeployment {name} does not stand for; it follows when that cluster is deleted."
             ))),
         },
@@ -69,38 +69,38 @@ fn cluster(world: &World, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid>, Fla
 }
 
 /// Those that name none have what the hub gives to all.
-fn time_sources(world: &World) -> String {
-    let spec = &world.infra_env.spec;
+fn time_sources(snapshot: &Snapshot) -> String {
+    let spec = &snapshot.infra_env.spec;
     if spec.additional_ntp_sources.is_empty() && spec.ntp_sources.is_empty() {
-        return world.default_ntp.clone();
+        return snapshot.default_ntp.clone();
     }
     spec.additional_ntp_sources.join(",")
 }
 
-fn pull_secret(world: &World) -> Result<Secret, Flaw> {
-    let name = &world.infra_env.spec.pull_secret_ref.name;
-    let Some(secret) = &world.pull_secret else {
-        return Err(Flaw::Missing(format!(
+fn pull_secret(snapshot: &Snapshot) -> Result<Secret, InvalidSpec> {
+    let name = &snapshot.infra_env.spec.pull_secret_ref.name;
+    let Some(secret) = &snapshot.pull_secret else {
+        return Err(InvalidSpec::Missing(format!(
             "There is no Secret {name:?} with the pull secret."
         )));
     };
     match secret.value(data::PULL_SECRET) {
         Some(value) => Ok(value.into()),
-        None => Err(Flaw::Missing(format!(
+        None => Err(InvalidSpec::Missing(format!(
             "Secret {name:?} has no key {:?}.",
             data::PULL_SECRET
         ))),
     }
 }
 
-fn architecture(spec: &InfraEnvSpec) -> Result<CpuArchitecture, Flaw> {
+fn architecture(spec: &InfraEnvSpec) -> Result<CpuArchitecture, InvalidSpec> {
     match spec.cpu_architecture.as_str() {
         "" => Ok(CpuArchitecture::default()),
         word => parse("cpuArchitecture", word),
     }
 }
 
-fn image_type(spec: &InfraEnvSpec) -> Result<ImageType, Flaw> {
+fn image_type(spec: &InfraEnvSpec) -> Result<ImageType, InvalidSpec> {
     match (spec.image_type.as_str(), spec.cpu_architecture.as_str()) {
         // There is no minimal image for these machines.
         ("", "s390x") => Ok(ImageType::FullIso),
@@ -109,7 +109,7 @@ fn image_type(spec: &InfraEnvSpec) -> Result<ImageType, Flaw> {
     }
 }
 
-fn kernel_arguments(spec: &InfraEnvSpec) -> Result<Vec<KernelArgument>, Flaw> {
+fn kernel_arguments(spec: &InfraEnvSpec) -> Result<Vec<KernelArgument>, InvalidSpec> {
     let argument = |argument: &crate::crd::infra_env::KernelArgument| {
         let operation = match argument.operation.as_str() {
             "" => KernelArgumentOperation::default(),
@@ -123,9 +123,9 @@ fn kernel_arguments(spec: &InfraEnvSpec) -> Result<Vec<KernelArgument>, Flaw> {
     spec.kernel_arguments.iter().map(argument).collect()
 }
 
-fn parse<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<T, Flaw> {
+fn parse<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<T, InvalidSpec> {
     word.parse()
-        .map_err(|error| Flaw::Input(format!("{field} {error}.")))
+        .map_err(|error| InvalidSpec::Input(format!("{field} {error}.")))
 }
 
 /// All three, also when empty: what was taken out of the object is taken out of the hub.
@@ -138,10 +138,10 @@ fn proxy(spec: &InfraEnvSpec) -> Proxy {
     }
 }
 
-fn networks(world: &World) -> Result<Vec<StaticNetworkConfig>, Flaw> {
+fn networks(snapshot: &Snapshot) -> Result<Vec<StaticNetworkConfig>, InvalidSpec> {
     let mut networks = Vec::new();
-    for config in &world.networks {
-        if network::chooses(&world.infra_env, config).map_err(Flaw::Input)? {
+    for config in &snapshot.networks {
+        if network::chooses(&snapshot.infra_env, config).map_err(InvalidSpec::Input)? {
             networks.push(network::wire(config));
         }
     }
@@ -149,9 +149,9 @@ fn networks(world: &World) -> Result<Vec<StaticNetworkConfig>, Flaw> {
 }
 
 /// Certificates of the object, and of the mirrors it uses.
-fn trust_bundle(world: &World) -> String {
-    let own = world.infra_env.spec.additional_trust_bundle.trim();
-    let mirrors = world
+fn trust_bundle(snapshot: &Snapshot) -> String {
+    let own = snapshot.infra_env.spec.additional_trust_bundle.trim();
+    let mirrors = snapshot
         .mirrors
         .as_ref()
         .and_then(|map| map.value(data::CA_BUNDLE))
@@ -163,27 +163,30 @@ fn trust_bundle(world: &World) -> String {
         .join("\n")
 }
 
-fn with_ironic(world: &World, ignition: String) -> Result<String, Flaw> {
-    match &world.ironic {
-        IronicWish::NotWanted => Ok(ignition),
-        IronicWish::Unknown => {
-            let before = world.row.as_ref().map(|row| &row.view.ignition_config_override);
+fn with_ironic(snapshot: &Snapshot, ignition: String) -> Result<String, InvalidSpec> {
+    match &snapshot.ironic {
+        DesiredIronic::NotWanted => Ok(ignition),
+        DesiredIronic::Unknown => {
+            let before = snapshot
+                .row
+                .as_ref()
+                .map(|row| &row.view.ignition_config_override);
             let kept = before.and_then(|before| ironic::carry_over(before, &ignition));
             Ok(kept.unwrap_or(ignition))
         }
-        IronicWish::Known(agent) => ironic::add_to(&ignition, agent, &world.infra_env)
-            .map_err(|why| Flaw::Input(format!("ignitionConfigOverride: {why}"))),
+        DesiredIronic::Known(agent) => ironic::add_to(&ignition, agent, &snapshot.infra_env)
+            .map_err(|why| InvalidSpec::Input(format!("ignitionConfigOverride: {why}"))),
     }
 }
 
 /// The override of the object; mirrors are one more file in it.
-fn ignition(world: &World) -> Result<String, Flaw> {
-    let own = world.infra_env.spec.ignition_config_override.clone();
-    let Some(reference) = &world.infra_env.spec.mirror_registry_ref else {
+fn ignition(snapshot: &Snapshot) -> Result<String, InvalidSpec> {
+    let own = snapshot.infra_env.spec.ignition_config_override.clone();
+    let Some(reference) = &snapshot.infra_env.spec.mirror_registry_ref else {
         return Ok(own);
     };
-    let Some(map) = &world.mirrors else {
-        return Err(Flaw::Missing(format!(
+    let Some(map) = &snapshot.mirrors else {
+        return Err(InvalidSpec::Missing(format!(
             "There is no ConfigMap {}/{}.",
             reference.namespace, reference.name
         )));
@@ -195,19 +198,19 @@ fn ignition(world: &World) -> Result<String, Flaw> {
             reference.name,
             data::REGISTRIES_CONF
         );
-        return Err(Flaw::Missing(text));
+        return Err(InvalidSpec::Missing(text));
     };
     let mut config = match own.as_str() {
         "" => json!({ "ignition": { "version": "3.1.0" } }),
         text => serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
-            Flaw::Input(format!(
+            InvalidSpec::Input(format!(
                 "ignitionConfigOverride is not JSON (line {line}, column {column})."
             ))
         })?,
     };
     add_file(&mut config, REGISTRIES_CONF, registries)
-        .ok_or_else(|| Flaw::Input("ignitionConfigOverride: storage.files is not a list".into()))?;
+        .ok_or_else(|| InvalidSpec::Input("ignitionConfigOverride: storage.files is not a list".into()))?;
     Ok(config.to_string())
 }
 
@@ -231,35 +234,37 @@ fn add_file(config: &mut Value, path: &str, content: &str) -> Option<()> {
 }
 
 /// What is to be changed about the hub's InfraEnv; nothing when it is as wanted.
-pub fn difference(now: &InfraEnvView, wish: &CreateInfraEnv, told: Told) -> Option<UpdateInfraEnv> {
-    let text = |now: &str, wish: &Option<String>| wish.clone().filter(|wish| wish != now);
-    let some = |wish: &Option<String>| wish.clone().filter(|wish| !wish.is_empty());
-    let image_type = wish.image_type.filter(|wish| wish.word() != now.r#type);
-    let delay = wish.network_discovery_delay_seconds.unwrap_or_default();
+pub fn difference(now: &InfraEnvView, desired: &CreateInfraEnv, known: Known) -> Option<UpdateInfraEnv> {
+    let text = |now: &str, desired: &Option<String>| desired.clone().filter(|desired| desired != now);
+    let some = |desired: &Option<String>| desired.clone().filter(|desired| !desired.is_empty());
+    let image_type = desired.image_type.filter(|desired| desired.word() != now.r#type);
+    let delay = desired.network_discovery_delay_seconds.unwrap_or_default();
     let update = UpdateInfraEnv {
-        pull_secret: (!told.pull_secret).then(|| wish.pull_secret.clone()),
+        pull_secret: (!known.pull_secret).then(|| desired.pull_secret.clone()),
         // The hub shows the image it chose for the version, which may have another number.
-        openshift_version: wish.openshift_version.clone().filter(|_| !told.version),
+        openshift_version: desired.openshift_version.clone().filter(|_| !known.version),
         // Empty means unchanged here; see `drops_key`.
-        ssh_authorized_key: text(&now.ssh_authorized_key, &some(&wish.ssh_authorized_key)),
+        ssh_authorized_key: text(&now.ssh_authorized_key, &some(&desired.ssh_authorized_key)),
         os_stream: None,
         image_type,
-        proxy: wish
-            .proxy
-            .clone()
-            .filter(|wish| !(same_proxy(now.proxy.as_ref(), wish) && (told.proxy || !has_password(wish)))),
-        additional_ntp_sources: text(&now.additional_ntp_sources, &wish.additional_ntp_sources),
-        ntp_sources: text(&now.ntp_sources, &wish.ntp_sources),
-        static_network_config: wish
+        proxy: desired.proxy.clone().filter(|desired| {
+            !(same_proxy(now.proxy.as_ref(), desired) && (known.proxy || !has_password(desired)))
+        }),
+        additional_ntp_sources: text(&now.additional_ntp_sources, &desired.additional_ntp_sources),
+        ntp_sources: text(&now.ntp_sources, &desired.ntp_sources),
+        static_network_config: desired
             .static_network_config
             .clone()
-            .filter(|wish| !same_networks(&now.static_network_config, wish)),
-        kernel_arguments: wish
+            .filter(|desired| !same_networks(&now.static_network_config, desired)),
+        kernel_arguments: desired
             .kernel_arguments
             .clone()
-            .filter(|wish| !same_arguments(now.kernel_arguments.as_deref(), wish)),
-        ignition_config_override: text(&now.ignition_config_override, &wish.ignition_config_override),
-        additional_trust_bundle: text(now.additional_trust_bundle.trim(), &wish.additional_trust_bundle),
+            .filter(|desired| !same_arguments(now.kernel_arguments.as_deref(), desired)),
+        ignition_config_override: text(&now.ignition_config_override, &desired.ignition_config_override),
+        additional_trust_bundle: text(
+            now.additional_trust_bundle.trim(),
+            &desired.additional_trust_bundle,
+        ),
         network_discovery_delay_seconds: (now.network_discovery_delay_seconds.unwrap_or_default() != delay)
             .then_some(delay),
         rendezvous_ip: None,
@@ -268,17 +273,17 @@ pub fn difference(now: &InfraEnvView, wish: &CreateInfraEnv, told: Told) -> Opti
 }
 
 /// The cluster that hosts are to belong to, when the ClusterDeployment got another one.
-pub fn moves(now: &InfraEnvView, wish: &CreateInfraEnv) -> Option<uuid::Uuid> {
+pub fn moves(now: &InfraEnvView, desired: &CreateInfraEnv) -> Option<uuid::Uuid> {
     let belongs_elsewhere = |wanted: &uuid::Uuid| now.cluster_id.is_some_and(|now| now != *wanted);
-    wish.cluster_id.filter(belongs_elsewhere)
+    desired.cluster_id.filter(belongs_elsewhere)
 }
 
 /// The key that was in the object is not there any more.
-pub fn drops_key(now: &InfraEnvView, wish: &CreateInfraEnv) -> bool {
-    !now.ssh_authorized_key.is_empty() && wish.ssh_authorized_key.as_deref().is_none_or(str::is_empty)
+pub fn drops_key(now: &InfraEnvView, desired: &CreateInfraEnv) -> bool {
+    !now.ssh_authorized_key.is_empty() && desired.ssh_authorized_key.as_deref().is_none_or(str::is_empty)
 }
 
-fn same_proxy(now: Option<&Proxy>, wish: &Proxy) -> bool {
+fn same_proxy(now: Option<&Proxy>, desired: &Proxy) -> bool {
     let words = |proxy: &Proxy| {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         [
@@ -289,7 +294,7 @@ fn same_proxy(now: Option<&Proxy>, wish: &Proxy) -> bool {
     };
     let shown = |[http, https, no]: [String; 3]| [proxy::shown(&http), proxy::shown(&https), no];
     // The hub shows all but passwords.
-    shown(words(&now.cloned().unwrap_or_default())) == shown(words(wish))
+    shown(words(&now.cloned().unwrap_or_default())) == shown(words(desired))
 }
 
 fn has_password(proxy: &Proxy) -> bool {
@@ -298,12 +303,12 @@ fn has_password(proxy: &Proxy) -> bool {
 }
 
 /// The hub keeps them sorted and with MACs in lower case.
-fn same_networks(now: &str, wish: &[StaticNetworkConfig]) -> bool {
+fn same_networks(now: &str, desired: &[StaticNetworkConfig]) -> bool {
     let now: Vec<StaticNetworkConfig> = match now {
         "" => Vec::new(),
         text => serde_json::from_str(text).unwrap_or_default(),
     };
-    sorted(&now) == sorted(wish)
+    sorted(&now) == sorted(desired)
 }
 
 fn sorted(networks: &[StaticNetworkConfig]) -> Vec<(String, Vec<(String, String)>)> {
@@ -323,10 +328,10 @@ fn sorted(networks: &[StaticNetworkConfig]) -> Vec<(String, Vec<(String, String)
     all
 }
 
-fn same_arguments(now: Option<&str>, wish: &[KernelArgument]) -> bool {
+fn same_arguments(now: Option<&str>, desired: &[KernelArgument]) -> bool {
     let now: Vec<KernelArgument> = match now {
         None | Some("") => Vec::new(),
         Some(text) => serde_json::from_str(text).unwrap_or_default(),
     };
-    now == wish
+    now == desired
 }
