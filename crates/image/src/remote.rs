@@ -63,7 +63,7 @@ impl RemoteHub {
             tracing::warn!(%error, "the hub cannot be asked for an image's configuration");
             SourceError {
                 status: 500,
-                text: "the hub cannot be reached".to_owned(),
+                text: "cannot reach the hub".to_owned(),
             }
         };
         let mut response = request.call().map_err(|error| unreachable(&error))?;
