@@ -1,9 +1,9 @@
 //! A hub as people run it: the built binary, on a free port of loopback, stopped with its guard.
 
-pub mod installer;
-
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
-use crate::{http, process, project, wait};
+use crate::{process, project, wait};
 
 /// A debug build on a busy machine opens its database in a few seconds.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ impl Hub {
             }
         })?;
         wait::until("the hub to be ready", START_LIMIT, || {
-            Ok(http::answers(&format!("{url}/ready")).then_some(()))
+            Ok(is_ready(&url).then_some(()))
         })
         .with_context(|| tail(&log))?;
         Ok(Self { url, log, service })
@@ -96,6 +96,24 @@ impl Hub {
     pub fn detach(self) -> u32 {
         self.service.detach()
     }
+}
+
+/// Long enough for a busy machine, short enough that a hanging hub is noticed.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// Whether `/ready` answers with a success: one line of HTTP is read, which is worth no HTTP client.
+fn is_ready(url: &str) -> bool {
+    let address = url.strip_prefix("http://").unwrap_or(url);
+    let status = || -> std::io::Result<String> {
+        let mut hub = TcpStream::connect(address)?;
+        hub.set_read_timeout(Some(ANSWER_LIMIT))?;
+        let question = format!("GET /ready HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        hub.write_all(question.as_bytes())?;
+        let mut line = String::new();
+        BufReader::new(hub).read_line(&mut line)?;
+        Ok(line)
+    };
+    status().is_ok_and(|line| line.split(' ').nth(1).is_some_and(|code| code.starts_with('2')))
 }
 
 fn command(options: &Options<'_>) -> Command {
@@ -148,6 +166,29 @@ mod tests {
     fn half_a_line_is_not_believed() {
         assert_eq!(url_in("Muster is ready on http://127.0.0.1:80"), None);
         assert_eq!(url_in("starting\n"), None);
+    }
+
+    #[test]
+    fn only_a_server_that_answers_with_a_success_is_ready() {
+        let answers = |status: &'static str| {
+            let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}", server.local_addr().unwrap());
+            let served = std::thread::spawn(move || {
+                let (hub, _) = server.accept().unwrap();
+                let mut asked = String::new();
+                BufReader::new(&hub).read_line(&mut asked).unwrap();
+                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+                (&hub).write_all(answer.as_bytes()).unwrap();
+                asked
+            });
+            let ready = is_ready(&url);
+            assert_eq!(served.join().unwrap(), "GET /ready HTTP/1.1\r\n");
+            (ready, url)
+        };
+        let (ready, gone) = answers("200 OK");
+        assert!(ready);
+        assert!(!answers("503 Service Unavailable").0);
+        assert!(!is_ready(&gone), "nobody listens any more");
     }
 
     #[test]

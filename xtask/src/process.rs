@@ -1,6 +1,7 @@
 //! Child processes: run one to its end, or keep one as a service that is stopped when its guard is dropped.
 
 use std::ffi::OsStr;
+use std::io::{PipeReader, Read, pipe};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -46,6 +48,95 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<()> {
         bail!("`{shown}` failed ({status})");
     }
     Ok(())
+}
+
+/// What of a command is listened to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    Errors,
+    /// Both outputs, in the order in which they were written.
+    All,
+}
+
+/// A piece of what a command wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Piece<'a> {
+    Line(&'a str),
+    /// What the next piece would overwrite on a terminal.
+    Passing(&'a str),
+}
+
+/// Like [`run`], for a command that is listened to: `hear` gets every piece at once, `meanwhile` is called until the end.
+pub fn run_heard(
+    mut command: Command,
+    heard: Heard,
+    limit: Duration,
+    mut hear: impl FnMut(Piece<'_>),
+    mut meanwhile: impl FnMut(),
+) -> Result<()> {
+    let shown = show(&command);
+    let (said, out) = pipe().context("making a pipe")?;
+    // Something that the command leaves behind may keep its end open: nobody waits for that.
+    fcntl_setfl(&said, OFlags::NONBLOCK).context("preparing a pipe")?;
+    if heard == Heard::All {
+        command.stdout(out.try_clone()?);
+    }
+    command.stdin(Stdio::null()).stderr(out).process_group(0);
+    let child = command
+        .spawn()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    let mut group = Group { child };
+    let mut ear = Ear {
+        said,
+        pending: Vec::new(),
+    };
+    let status = wait::until(&format!("`{shown}`"), limit, || {
+        // Asked first: what was said before the end is there after it.
+        let ended = group.child.try_wait()?;
+        ear.listen(&mut hear);
+        meanwhile();
+        Ok(ended)
+    })?;
+    ear.rest(&mut hear);
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// Takes what is said apart.
+struct Ear {
+    said: PipeReader,
+    /// The beginning of a piece.
+    pending: Vec<u8>,
+}
+
+impl Ear {
+    /// All that can be heard at the moment.
+    fn listen(&mut self, hear: &mut impl FnMut(Piece<'_>)) {
+        let mut bytes = [0; 8192];
+        while let Ok(length @ 1..) = self.said.read(&mut bytes) {
+            self.pending.extend_from_slice(&bytes[..length]);
+            while let Some(end) = self.pending.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+                let is_line = self.pending[end] == b'\n';
+                let text = String::from_utf8_lossy(&self.pending[..end]).into_owned();
+                self.pending.drain(..=end);
+                hear(if is_line {
+                    Piece::Line(&text)
+                } else {
+                    Piece::Passing(&text)
+                });
+            }
+        }
+    }
+
+    /// What was said without an end.
+    fn rest(self, hear: &mut impl FnMut(Piece<'_>)) {
+        let rest = String::from_utf8_lossy(&self.pending);
+        if !rest.trim().is_empty() {
+            hear(Piece::Line(&rest));
+        }
+    }
 }
 
 /// Runs a command quietly and gives back what it printed; its error output becomes the error.
@@ -218,6 +309,50 @@ mod tests {
             Ok(is_gone(pid.trim()).then_some(()))
         });
         gone.unwrap();
+    }
+
+    #[test]
+    fn both_outputs_are_heard_in_order_and_what_is_written_over_is_told_apart() {
+        let mut script = Command::new("sh");
+        script.args(["-c", "printf 'one\\ntwo\\rthree\\n'; printf 'four' >&2"]);
+        let mut heard = Vec::new();
+        let hear = |piece: Piece<'_>| heard.push(format!("{piece:?}"));
+        run_heard(script, Heard::All, Duration::from_secs(10), hear, || {}).unwrap();
+        assert_eq!(
+            heard,
+            [
+                r#"Line("one")"#,
+                r#"Passing("two")"#,
+                r#"Line("three")"#,
+                r#"Line("four")"#
+            ]
+        );
+    }
+
+    #[test]
+    fn nobody_waits_for_what_a_command_leaves_behind() {
+        let mut script = Command::new("sh");
+        script.args(["-c", "sleep 600 & echo $!"]);
+        let mut left = String::new();
+        let hear = |piece: Piece<'_>| {
+            if let Piece::Line(pid) = piece {
+                left = pid.to_owned();
+            }
+        };
+        run_heard(script, Heard::All, Duration::from_secs(30), hear, || {}).unwrap();
+        assert!(!is_gone(&left));
+        signal(left.parse().unwrap(), Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn a_command_that_is_heard_and_fails_is_an_error_after_its_last_word() {
+        let mut script = Command::new("sh");
+        script.args(["-c", "echo why >&2; exit 3"]);
+        let mut heard = String::new();
+        let hear = |piece: Piece<'_>| heard += &format!("{piece:?}");
+        let error = run_heard(script, Heard::Errors, Duration::from_secs(10), hear, || {}).unwrap_err();
+        assert!(error.to_string().contains("failed"), "{error}");
+        assert_eq!(heard, r#"Line("why")"#);
     }
 
     #[test]

@@ -4,22 +4,24 @@ mod arrivals;
 mod record;
 
 use std::fs::File;
+use std::io::Write;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
-use serde_json::{Value, json};
 
+use crate::compile::{self, Work};
 use crate::hub::{self, Hub};
 use crate::process::{self, Service};
 use crate::project::{self, Profile};
-use crate::{http, tools, wait};
+use crate::{apt, wait};
 use arrivals::Arrivals;
 use record::Record;
 
-const DATA_DIR: &str = "./muster-data";
+pub const DATA_DIR: &str = "./muster-data";
 
 /// The InfraEnv in which the simulated hosts arrive.
 const INFRA_ENV: &str = "demo";
@@ -27,51 +29,78 @@ const INFRA_ENV: &str = "demo";
 /// Well-formed and good for nothing: simulated hosts pull no images.
 const PULL_SECRET: &str = r#"{"auths":{"example.com":{"auth":"ZGVtbzpkZW1v"}}}"#;
 
+/// What the client ends with when there is no such thing.
+const NOT_FOUND: i32 = 4;
+
 /// A debug build registers a handful of hosts within seconds; a starved machine needs longer.
 const ARRIVAL_LIMIT: Duration = Duration::from_secs(120);
 
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  cargo xtask up                      hub on http://127.0.0.1:8090 and six simulated hosts
-  cargo xtask up --hosts 40           a bigger fleet
-  cargo xtask up --no-fleet           the hub alone
-  cargo xtask up --detach             return when the hosts are there; `cargo xtask down` stops it all")]
+/// Between two looks at the hosts: each starts the client once.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug, PartialEq)]
 pub struct Up {
-    /// Where the hub listens
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8090")]
-    listen: String,
-    /// Where the hub keeps its database and its log
-    #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
-    data_dir: PathBuf,
-    /// How many hosts to simulate
-    #[arg(long, value_name = "N", default_value_t = 6)]
-    hosts: usize,
-    /// Start the hub alone, without simulated hosts
-    #[arg(long)]
-    no_fleet: bool,
-    /// Leave everything running in the background and return when it is ready
-    #[arg(long)]
-    detach: bool,
+    /// Where the hub listens.
+    pub listen: String,
+    /// Where the hub keeps its database and its log.
+    pub data_dir: PathBuf,
+    /// How many hosts to simulate.
+    pub hosts: usize,
+    /// Start the hub alone, without simulated hosts.
+    pub no_fleet: bool,
+    /// Leave everything running in the background and return when it is ready.
+    pub detach: bool,
 }
 
-#[derive(clap::Args)]
+impl Default for Up {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:8090".into(),
+            data_dir: DATA_DIR.into(),
+            hosts: 6,
+            no_fleet: false,
+            detach: false,
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
 pub struct Down {
-    /// The data directory given to `cargo xtask up --detach`
-    #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
-    data_dir: PathBuf,
+    /// The data directory given to `cargo xtask up --detach`.
+    pub data_dir: PathBuf,
+}
+
+/// The program, and the hub it asks.
+struct Client<'a> {
+    binary: &'a Path,
+    url: &'a str,
+}
+
+impl Client<'_> {
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(self.binary);
+        command.args(words).env("MUSTER_HUB", self.url);
+        // What somebody likes for every table would change what we read here.
+        command.env("MUSTER_OUTPUT", "table");
+        project::without_proxy(&mut command);
+        command
+    }
 }
 
 pub fn up(args: &Up) -> Result<()> {
-    if http::answers(&format!("http://{}/ready", args.listen)) {
+    if TcpStream::connect(&args.listen).is_ok() {
         bail!(
             "something already answers on {}: stop it (`{}`) or choose another --listen",
             args.listen,
             down_command(&args.data_dir)
         );
     }
-    tools::ensure_compiler()?;
-    let binary = project::build(Profile::Dev)?;
+    apt::ensure_compiler()?;
+    let profile = Profile::of_up();
+    compile::run(project::compiler(profile), &Work::up(profile))?;
+    let binary = project::binary(profile);
     let data_dir = std::path::absolute(&args.data_dir)?;
+    eprintln!("Starting the hub on {}.", args.listen);
     let hub = Hub::start(&hub::Options {
         binary: &binary,
         listen: &args.listen,
@@ -79,16 +108,19 @@ pub fn up(args: &Up) -> Result<()> {
         database: None,
         ends_with_us: !args.detach,
     })?;
-    let infra_env = infra_env(&hub.url)?;
+    let client = Client {
+        binary: &binary,
+        url: &hub.url,
+    };
+    ensure_infra_env(&client)?;
     let fleet = match args.no_fleet {
         true => None,
-        false => Some(start_fleet(args, &binary, &hub.url, &infra_env)?),
+        false => Some(start_fleet(args, &client)?),
     };
     greet(&hub, &binary);
-    let arrivals = Arrivals::of(&hub.url, &infra_env);
     match args.detach {
-        true => leave(args, hub, fleet, arrivals, &data_dir),
-        false => stay(hub, fleet, arrivals),
+        true => leave(args, hub, &binary, fleet, &data_dir),
+        false => stay(hub, &binary, fleet),
     }
 }
 
@@ -108,41 +140,41 @@ pub fn down(args: &Down) -> Result<()> {
     Ok(())
 }
 
-/// The id of our InfraEnv, made on the first start.
-fn infra_env(url: &str) -> Result<String> {
-    let collection = format!("{url}/api/assisted-install/v2/infra-envs");
-    let known = http::get(&collection)?;
-    let found = known
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|one| one["name"] == INFRA_ENV)
-        .cloned();
-    let ours = match found {
-        Some(ours) => ours,
-        None => http::post(
-            &collection,
-            &json!({ "name": INFRA_ENV, "pull_secret": PULL_SECRET }),
-        )?,
-    };
-    ours["id"]
-        .as_str()
-        .map(str::to_owned)
-        .context("the hub's InfraEnv has no id")
+/// Makes our InfraEnv on the first start.
+fn ensure_infra_env(client: &Client<'_>) -> Result<()> {
+    let asked = client.command(&["infra-env", "get", INFRA_ENV]).output()?;
+    match asked.status.code() {
+        Some(0) => return Ok(()),
+        Some(NOT_FOUND) => {}
+        Some(_) | None => bail!(
+            "the hub does not tell its InfraEnvs: {}",
+            String::from_utf8_lossy(&asked.stderr).trim_end()
+        ),
+    }
+    let mut create = client.command(&["infra-env", "create", INFRA_ENV, "--pull-secret", "-"]);
+    let mut making = create.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+    // Dropped at once, so that it ends.
+    let mut secret = making.stdin.take().context("a pipe was asked for")?;
+    secret.write_all(PULL_SECRET.as_bytes())?;
+    drop(secret);
+    if !making.wait()?.success() {
+        bail!("the InfraEnv {INFRA_ENV} could not be made");
+    }
+    Ok(())
 }
 
-fn start_fleet(args: &Up, binary: &Path, url: &str, infra_env: &str) -> Result<Service> {
+fn start_fleet(args: &Up, client: &Client<'_>) -> Result<Service> {
     let log = File::create(args.data_dir.join("sim.log"))?;
     let mut command = match args.detach {
-        true => Command::new(binary),
-        false => process::ending_with_us(binary),
+        true => Command::new(client.binary),
+        false => process::ending_with_us(client.binary),
     };
     command.args([
         "sim",
         "--hub",
-        url,
+        client.url,
         "--infra-env",
-        infra_env,
+        INFRA_ENV,
         "--seed",
         "1",
         "--poll",
@@ -179,11 +211,16 @@ fn greet(hub: &Hub, binary: &Path) {
 }
 
 /// In the foreground: show hosts as they arrive and change, until Ctrl-C.
-fn stay(mut hub: Hub, mut fleet: Option<Service>, mut arrivals: Arrivals) -> Result<()> {
+fn stay(mut hub: Hub, binary: &Path, mut fleet: Option<Service>) -> Result<()> {
     println!("Ctrl-C stops everything.\n");
+    let mut arrivals = Arrivals::default();
+    let mut looked = Instant::now();
     while !process::interrupted() {
-        for line in arrivals.news().unwrap_or_default() {
-            println!("{line}");
+        if looked.elapsed() >= LOOK_EVERY {
+            for line in news(&hub, binary, &mut arrivals).unwrap_or_default() {
+                println!("{line}");
+            }
+            looked = Instant::now();
         }
         if let Some(status) = hub.ended()? {
             bail!("the hub ended ({status}); {}", hub::tail(&hub.log));
@@ -192,7 +229,7 @@ fn stay(mut hub: Hub, mut fleet: Option<Service>, mut arrivals: Arrivals) -> Res
             println!("the simulated fleet ended ({status}); the hub runs on");
             fleet = None;
         }
-        wait::pause(Duration::from_millis(500));
+        wait::pause(Duration::from_millis(200));
     }
     println!("\nStopping.");
     drop(fleet);
@@ -200,14 +237,15 @@ fn stay(mut hub: Hub, mut fleet: Option<Service>, mut arrivals: Arrivals) -> Res
 }
 
 /// In the background: wait for the fleet, write down what runs, return.
-fn leave(args: &Up, hub: Hub, fleet: Option<Service>, mut arrivals: Arrivals, data_dir: &Path) -> Result<()> {
+fn leave(args: &Up, hub: Hub, binary: &Path, fleet: Option<Service>, data_dir: &Path) -> Result<()> {
     if fleet.is_some() {
-        let wanted = args.hosts;
-        wait::until("the simulated hosts to become ready", ARRIVAL_LIMIT, || {
-            for line in arrivals.news()? {
+        let mut arrivals = Arrivals::default();
+        let what = "the simulated hosts to become ready";
+        wait::until_every(LOOK_EVERY, what, ARRIVAL_LIMIT, || {
+            for line in news(&hub, binary, &mut arrivals)? {
                 println!("{line}");
             }
-            Ok((arrivals.settled() >= wanted).then_some(()))
+            Ok((arrivals.settled() >= args.hosts).then_some(()))
         })?;
     }
     let fleet = fleet.map(Service::detach);
@@ -223,23 +261,22 @@ fn leave(args: &Up, hub: Hub, fleet: Option<Service>, mut arrivals: Arrivals, da
     Ok(())
 }
 
+/// What has happened to the hosts since the last look.
+fn news(hub: &Hub, binary: &Path, arrivals: &mut Arrivals) -> Result<Vec<String>> {
+    let client = Client {
+        binary,
+        url: &hub.url,
+    };
+    let listed = process::output(&mut client.command(&["host", "list", "--infra-env", INFRA_ENV]))?;
+    Ok(arrivals.news(&String::from_utf8_lossy(&listed)))
+}
+
 /// What stops the hub with this data directory.
 fn down_command(data_dir: &Path) -> String {
     match data_dir == Path::new(DATA_DIR) {
         true => "cargo xtask down".into(),
         false => format!("cargo xtask down --data-dir {}", data_dir.display()),
     }
-}
-
-/// The hosts of an InfraEnv as the wire tells them.
-fn hosts(url: &str, infra_env: &str) -> Result<Vec<Value>> {
-    let reply = http::get(&format!(
-        "{url}/api/assisted-install/v2/infra-envs/{infra_env}/hosts"
-    ))?;
-    reply
-        .as_array()
-        .cloned()
-        .context("the list of hosts is not a list")
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use crate::clock::{Clock, chance};
 use crate::http::Http;
-use muster_contract::client::ClientError;
+use muster_contract::ClientError;
 use muster_contract::secret::Secret;
 use muster_contract::v2::BASE;
 use muster_contract::v2::host::{HostView, RegisterHost};
-use muster_contract::v2::install::{HostStage, LogsState, ReportHostProgress, ReportLogsProgress};
+use muster_contract::v2::install::{LogsState, ReportHostProgress, ReportLogsProgress};
 use muster_contract::v2::step::PostStepReply;
+use muster_vocabulary::Stage;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ const LARGEST_ANSWER: u64 = 256 << 20;
 pub enum CallError {
     #[error("{status}: {reason}")]
     Refused { status: u16, reason: String },
-    #[error("the hub cannot be reached: {0}")]
+    #[error("cannot reach the hub: {0}")]
     Lost(String),
     #[error("the hub's answer cannot be read: {0}")]
     Unreadable(String),
@@ -124,13 +125,13 @@ impl Hub {
         self.call(Call::send(Method::POST, &path, body)).map(drop)
     }
 
-    pub fn progress(&self, ids: Ids, stage: HostStage, info: Option<String>) -> Result<()> {
+    pub fn progress(&self, ids: Ids, stage: Stage, info: Option<String>) -> Result<()> {
         let (path, body) = progress(ids, stage, info);
         self.call(Call::send(Method::PUT, &path, &body)).map(drop)
     }
 
     /// The same, but tried only once: for what is soon outdated, nobody should wait.
-    pub fn progress_now(&self, ids: Ids, stage: HostStage, info: Option<String>) -> Result<()> {
+    pub fn progress_now(&self, ids: Ids, stage: Stage, info: Option<String>) -> Result<()> {
         let (path, body) = progress(ids, stage, info);
         let request_id = Uuid::new_v4().to_string();
         self.once(&Call::send(Method::PUT, &path, &body), &request_id)
@@ -242,7 +243,7 @@ impl Hub {
     }
 }
 
-fn progress(ids: Ids, stage: HostStage, info: Option<String>) -> (String, ReportHostProgress) {
+fn progress(ids: Ids, stage: Stage, info: Option<String>) -> (String, ReportHostProgress) {
     let body = ReportHostProgress {
         current_stage: Some(stage),
         progress_info: info,

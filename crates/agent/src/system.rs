@@ -15,7 +15,7 @@ use crate::runner::Agent;
 use crate::settings::Settings;
 use anyhow::Context as _;
 use muster_contract::v2::BASE;
-use muster_contract::v2::install::HostStage;
+use muster_vocabulary::Stage;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,11 +121,11 @@ fn report(agent: &Agent) {
         infra_env: agent.settings.infra_env_id,
         host: agent.host,
     };
-    for stage in [HostStage::Configuring, HostStage::Joined, HostStage::Done] {
+    for stage in [Stage::Configuring, Stage::Joined, Stage::Done] {
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             match agent.hub.progress(ids, stage, None) {
-                Ok(()) if stage == HostStage::Done => {
+                Ok(()) if stage == Stage::Done => {
                     note!("muster-system: reported installed");
                     break;
                 }
@@ -137,7 +137,7 @@ fn report(agent: &Agent) {
                     status: status @ 400..=499,
                     reason,
                 }) if !matches!(status, 408 | 429) => {
-                    note!("muster-system: the hub does not want to hear of {stage}: {reason}");
+                    note!("muster-system: the hub refuses the report of {stage}: {reason}");
                     break;
                 }
                 Err(error) => note!("muster-system: {stage} is not reported: {error}"),

@@ -2,7 +2,6 @@
 //! object (derived decoders would also take a list with the fields in order), and no field is given twice (two readers
 //! of such a body would disagree about what it says).
 
-use muster_domain::input::bounds::place;
 use serde::Deserialize;
 use serde::de::{
     self, DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Expected, IntoDeserializer, MapAccess,
@@ -247,6 +246,15 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         }
         Ok(object.into())
     }
+}
+
+/// Where JSON cannot be read. The reader's own words may repeat the value.
+pub(crate) fn place(error: &serde_json::Error) -> String {
+    format!(
+        "it goes wrong at line {}, column {}",
+        error.line(),
+        error.column()
+    )
 }
 
 struct Strict(Value);

@@ -1,3 +1,3 @@
-//! The typed ids, for callers that hold no other part of the domain. Wire types carry plain UUIDs.
+//! The typed ids. Wire types carry plain UUIDs.
 
-pub use muster_domain::id::{ClusterId, HostId, InfraEnvId};
+pub use muster_vocabulary::{ClusterId, HostId, InfraEnvId};

@@ -1,7 +1,10 @@
-//! What travels between the hub and its clients: the types of REST v2 and of Muster's own API, and a client for both.
+//! What travels between the hub and its clients: the types of REST v2 and of Muster's own API, and, as the feature
+//! `client`, an HTTP client for both. The feature `openapi` describes the types for the API document.
 
 pub mod body;
+#[cfg(feature = "client")]
 pub mod client;
+mod error;
 pub mod ids;
 pub mod rules;
 pub mod secret;
@@ -9,6 +12,8 @@ pub mod time;
 pub mod v1;
 pub mod v2;
 
-pub use client::{ClientError, HubClient};
+#[cfg(feature = "client")]
+pub use client::HubClient;
+pub use error::ClientError;
 pub use secret::Secret;
 pub use time::{DateMs, GoTime};

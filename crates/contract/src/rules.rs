@@ -1,45 +1,10 @@
 //! The serialisation rules of REST v2 that plain derives do not know: what is omitted, and what is tolerated.
 
-use crate::body::BodyError;
 use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Enums whose values are fixed words on the wire; each word is written once.
-macro_rules! words {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$arm:meta])* $variant:ident = $word:tt),+ $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
-        pub enum $name {
-            $($(#[$arm])* #[serde(rename = $word)] $variant),+
-        }
-
-        impl $name {
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            pub fn word(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word),+
-                }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.word())
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                crate::rules::parse_word(text)
-            }
-        }
-    };
-}
-pub(crate) use words;
+pub(crate) use muster_vocabulary::words;
 
 pub(crate) fn is_zero(number: &i64) -> bool {
     *number == 0
@@ -132,12 +97,6 @@ impl<T: Serialize> Serialize for CommaList<T> {
     }
 }
 
-/// The value of an enum word, for callers that hold plain text.
-pub fn parse_word<T: for<'de> Deserialize<'de>>(word: &str) -> Result<T, String> {
-    let word: StrDeserializer<'_, BodyError> = word.into_deserializer();
-    T::deserialize(word).map_err(|error| error.message)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,7 +118,7 @@ mod tests {
 
     #[test]
     fn an_unknown_word_names_the_allowed_ones() {
-        let error = parse_word::<EventSeverity>("loud").unwrap_err();
+        let error = "loud".parse::<EventSeverity>().unwrap_err().to_string();
         assert_eq!(
             error,
             "is none of the words that are known here: use `info`, `warning`, `error` or `critical`"

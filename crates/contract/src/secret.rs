@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
 /// A pull secret, token or password. Prints as `***`; the text itself is field 0.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(transparent)]
 pub struct Secret(pub String);
 

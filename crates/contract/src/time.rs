@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
 /// Clients compare with this text to see that something has not happened yet.
@@ -12,13 +13,15 @@ const UNSET: &str = "0001-01-01T00:00:00Z";
 const UNSET_SECOND: i64 = -62_135_596_800;
 
 /// A time with exactly three digits of fraction. Never left out: unset is the first day of year 1.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, ToSchema)]
-#[schema(value_type = String, format = DateTime)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
 pub struct DateMs(pub Option<Timestamp>);
 
 /// A time with as many digits of fraction as it needs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, ToSchema)]
-#[schema(value_type = String, format = DateTime)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
 pub struct GoTime(pub Option<Timestamp>);
 
 impl Serialize for DateMs {

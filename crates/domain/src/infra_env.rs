@@ -1,7 +1,7 @@
 //! An InfraEnv: the settings of one discovery image, and the pool of hosts booted from it.
 
-use crate::id::{ClusterId, InfraEnvId};
 use crate::refusal::{Class, Refused};
+use crate::{ClusterId, InfraEnvId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 

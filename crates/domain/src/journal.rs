@@ -1,58 +1,9 @@
 //! What happened, told to people: the entries behind `GET /events`.
 
-use crate::id::{ClusterId, HostId, InfraEnvId};
+use muster_vocabulary::{ClusterId, HostId, InfraEnvId};
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    Info,
-    Warning,
-    Error,
-    Critical,
-}
-
-impl Severity {
-    pub const ALL: [Severity; 4] = [Self::Info, Self::Warning, Self::Error, Self::Critical];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-        }
-    }
-
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|severity| severity.word() == word)
-    }
-}
-
-/// For whom an entry is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Category {
-    #[default]
-    User,
-    /// For statistics; shown only on request.
-    Metrics,
-}
-
-impl Category {
-    pub const ALL: [Category; 2] = [Self::User, Self::Metrics];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Metrics => "metrics",
-        }
-    }
-
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|category| category.word() == word)
-    }
-}
+pub use muster_vocabulary::{Category, Severity};
 
 /// One line of history. Ids stay on the entry after the object is gone or has moved on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

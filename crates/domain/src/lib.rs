@@ -5,7 +5,6 @@ pub mod catalog;
 pub mod checks;
 pub mod cluster;
 pub mod host;
-pub mod id;
 pub mod image_name;
 pub mod infra_env;
 pub mod input;
@@ -16,8 +15,13 @@ pub mod refusal;
 pub mod render;
 pub mod requirements;
 
+/// The typed ids.
+pub mod id {
+    pub use muster_vocabulary::{ClusterId, HostId, HostKey, InfraEnvId};
+}
+
 pub use caller::Caller;
-pub use id::{ClusterId, HostId, HostKey, InfraEnvId};
 pub use jiff::{SignedDuration, Timestamp};
 pub use journal::{Entry, Severity};
+pub use muster_vocabulary::{ClusterId, HostId, HostKey, InfraEnvId};
 pub use refusal::Refused;

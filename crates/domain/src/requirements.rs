@@ -40,9 +40,9 @@ impl Profile {
 
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Master => "master",
-            Self::Arbiter => "arbiter",
-            Self::Worker => "worker",
+            Self::Master => Role::Master.word(),
+            Self::Arbiter => Role::Arbiter.word(),
+            Self::Worker => Role::Worker.word(),
             Self::SingleNode => "single-node",
             Self::EdgeWorker => "edge-worker",
         }

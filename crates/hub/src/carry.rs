@@ -7,13 +7,20 @@
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
+use std::future::poll_fn;
 use std::panic::resume_unwind;
+use std::task::Poll;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-/// Does the work apart from whoever waits for it.
+/// Does the work apart from whoever waits for it. What is done at once, as most reports of agents are, needs no task of
+/// its own: nobody can go away in the middle of it.
 pub async fn through<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    finished(tokio::spawn(work.in_current_span())).await
+    let mut work = Box::pin(work.in_current_span());
+    match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
+        Poll::Ready(done) => done,
+        Poll::Pending => finished(tokio::spawn(work)).await,
+    }
 }
 
 /// What a task made; its panic goes on here.
@@ -38,4 +45,34 @@ pub async fn changes(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     through(next.run(request)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::oneshot;
+
+    #[tokio::test]
+    async fn what_is_done_at_once_is_done_by_whoever_asked() {
+        let asker = tokio::spawn(async {
+            let mine = tokio::task::id();
+            through(async move { tokio::task::id() == mine }).await
+        });
+        assert!(asker.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_takes_longer_goes_on_when_whoever_asked_is_gone() {
+        let (go, told) = oneshot::channel::<()>();
+        let (done, is_done) = oneshot::channel();
+        let mut asker = Box::pin(through(async move {
+            told.await.unwrap();
+            done.send("done").unwrap();
+        }));
+        let polled = poll_fn(|context| Poll::Ready(asker.as_mut().poll(context))).await;
+        assert!(polled.is_pending());
+        drop(asker);
+        go.send(()).unwrap();
+        assert_eq!(is_done.await.unwrap(), "done");
+    }
 }

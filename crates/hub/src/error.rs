@@ -40,6 +40,11 @@ impl Error {
         matches!(self, Self::Store(StoreError::Unavailable(_)))
     }
 
+    /// A row that it is about cannot be read; that is told where people look for it.
+    pub fn is_set_aside(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Unreadable(_)))
+    }
+
     pub fn is_stale(&self) -> bool {
         matches!(self, Self::Store(StoreError::Stale { .. }))
     }

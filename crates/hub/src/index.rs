@@ -6,7 +6,7 @@ use crate::hourly::Hourly;
 use crate::outstanding::Outstanding;
 use jiff::Timestamp;
 use muster_domain::cluster::Cluster;
-use muster_domain::host::Host;
+use muster_domain::host::{Host, Status};
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
 use std::collections::{BTreeSet, HashMap};
@@ -273,10 +273,10 @@ impl Index {
     }
 
     /// How many hosts are in each status, for metrics.
-    pub fn hosts_by_status(&self) -> HashMap<&'static str, u64> {
+    pub fn hosts_by_status(&self) -> HashMap<Status, u64> {
         let mut counts = HashMap::new();
         for slot in read(&self.hosts).values() {
-            *counts.entry(slot.row().status().word()).or_default() += 1;
+            *counts.entry(slot.row().status()).or_default() += 1;
         }
         counts
     }
@@ -321,8 +321,13 @@ impl Index {
     }
 
     pub fn drop_host(&self, key: HostKey, at: Timestamp) {
-        let removed = write(&self.hosts).remove(&key);
+        self.set_host_aside(key);
         write(&self.tombstones).insert(key, at);
+    }
+
+    /// It is still there, and nobody knows how it is.
+    pub fn set_host_aside(&self, key: HostKey) {
+        let removed = write(&self.hosts).remove(&key);
         unlink(&self.by_infra_env, &key.infra_env, key);
         if let Some(cluster) = removed.and_then(|slot| slot.row().cluster) {
             unlink(&self.by_cluster, &cluster, key);
@@ -344,6 +349,16 @@ impl Index {
     pub fn drop_cluster(&self, id: ClusterId) {
         write(&self.clusters).remove(&id);
         write(&self.by_cluster).remove(&id);
+    }
+
+    /// It is still there, and so are its hosts.
+    pub fn set_cluster_aside(&self, id: ClusterId) {
+        write(&self.clusters).remove(&id);
+    }
+
+    /// The same.
+    pub fn set_infra_env_aside(&self, id: InfraEnvId) {
+        write(&self.infra_envs).remove(&id);
     }
 
     pub fn put_infra_env(&self, infra_env: InfraEnv) -> Arc<InfraEnv> {

@@ -2,6 +2,7 @@
 
 pub mod agenda;
 pub mod archive;
+pub mod aside;
 pub mod behind;
 pub mod carry;
 pub mod caught_up;

@@ -125,6 +125,14 @@ pub async fn acquaint(State(hub): State<Hub>, request: Request, next: Next) -> R
     next.run(request).await
 }
 
+/// What cannot be read is told by whoever needs it: a host, for one, goes on when its InfraEnv is set aside.
+fn met(done: Result<(), Error>) -> Result<(), Error> {
+    match done {
+        Err(error) if error.is_set_aside() => Ok(()),
+        done => done,
+    }
+}
+
 async fn meet_all(hub: &Hub, path: &str) -> Result<(), Error> {
     let mut infra_env = None;
     let mut noun = "";
@@ -133,15 +141,15 @@ async fn meet_all(hub: &Hub, path: &str) -> Result<(), Error> {
             match (noun, infra_env) {
                 ("infra-envs" | "infra-env", _) => {
                     infra_env = Some(InfraEnvId(id));
-                    hub.meet_infra_env(InfraEnvId(id)).await?;
+                    met(hub.meet_infra_env(InfraEnvId(id)).await)?;
                 }
-                ("clusters", _) => hub.meet_cluster(ClusterId(id)).await?,
+                ("clusters", _) => met(hub.meet_cluster(ClusterId(id)).await)?,
                 ("hosts", Some(infra_env)) => {
-                    hub.meet_host(HostKey {
+                    let key = HostKey {
                         infra_env,
                         host: HostId(id),
-                    })
-                    .await?
+                    };
+                    met(hub.meet_host(key).await)?;
                 }
                 _ => {}
             }

@@ -287,7 +287,7 @@ impl Desk<'_> {
     fn api_vip(&self) -> Option<Vec<String>> {
         let cluster = self.cluster.as_ref()?;
         let pool = match self.host.tenant.machine_config_pool.as_str() {
-            "" => "worker",
+            "" => Role::Worker.word(),
             pool => pool,
         };
         let (mut ask, endpoint) = (serde_json::Map::new(), &cluster.ignition_endpoint);
@@ -388,7 +388,26 @@ fn upgrade(hub: &Hub, slot: &Slot, host: &Host, now: Timestamp) -> Option<StepsV
         | Status::Known
         | Status::KnownUnbound
         | Status::PendingForInput => {}
-        _ => return None,
+        Status::Disconnected
+        | Status::DisconnectedUnbound
+        | Status::Disabled
+        | Status::DisabledUnbound
+        | Status::PreparingForInstallation
+        | Status::PreparingFailed
+        | Status::PreparingSuccessful
+        | Status::Installing
+        | Status::InstallingInProgress
+        | Status::InstallingPendingUserAction
+        | Status::Installed
+        | Status::AddedToExistingCluster
+        | Status::Error
+        | Status::Cancelled
+        | Status::Resetting
+        | Status::ResettingPendingUserAction
+        | Status::Unbinding
+        | Status::UnbindingPendingUserAction
+        | Status::Reclaiming
+        | Status::ReclaimingRebooting => return None,
     }
     let args = vec![json!({ "agent_image": wanted }).to_string()];
     let only = |instructions| StepsView {

@@ -217,7 +217,10 @@ impl Hub {
         limit: u32,
         wanted: &[Report],
     ) -> Result<Vec<(Host, Stored)>, Error> {
-        let known = |key, revision| self.index.host(key).filter(|known| known.revision == revision);
+        let known = |key, revision| {
+            let copy = self.index.host(key)?;
+            (copy.revision == revision && self.readable_host(key).is_ok()).then_some(copy)
+        };
         Ok(self.store.hosts_page(filter, after, limit, wanted, known).await?)
     }
 
@@ -225,10 +228,12 @@ impl Hub {
         if fresh {
             self.refresh_host(key).await?;
         }
+        self.readable_host(key)?;
         let host = self
             .index
             .host(key)
             .ok_or_else(|| Error::missing("host", key.host))?;
+        host.cluster.map_or(Ok(()), |id| self.readable_cluster(id))?;
         let stored = match need {
             Need::Row => Stored::new(),
             Need::Reports => self.store.host_reports(key).await?,

@@ -93,7 +93,7 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Unreachable(cause) => {
-                Self::new(Kind::Unreachable, format!("the hub cannot be reached: {cause}"))
+                Self::new(Kind::Unreachable, format!("cannot reach the hub: {cause}"))
                     .next("start one with `muster serve`, or name another one with --hub URL")
             }
             ClientError::Refused {

@@ -29,7 +29,7 @@ mod text;
 
 use crate::seed::share;
 use crate::setup::Setup;
-use muster_contract::v2::install::HostStage;
+use muster_vocabulary::Stage;
 
 pub use text::duration_ms;
 
@@ -47,10 +47,10 @@ pub enum FaultKind {
     LostReplies { share: f64 },
     DoubledReplies { share: f64 },
     RebootAfter { ms: u64 },
-    RebootAtStage { stage: HostStage },
+    RebootAtStage { stage: Stage },
     PowerOff { when: When, for_ms: Option<u64> },
     CutOff { when: When, for_ms: Option<u64> },
-    FailAtStage { stage: HostStage },
+    FailAtStage { stage: Stage },
     InstallExit { code: i64 },
     SlowImages { by_ms: u64 },
     ImageFailure { times: u32 },
@@ -68,7 +68,7 @@ pub enum When {
     /// So long after its start.
     After(u64),
     /// When it has reported this stage of its installation.
-    Stage(HostStage),
+    Stage(Stage),
 }
 
 /// What happens to a host at a stage of its installation, once.
@@ -112,7 +112,7 @@ pub struct HostFaults {
     pub power_off_after: Option<(u64, Option<u64>)>,
     /// When the hub is out of reach, from and until.
     pub cut_off: Option<(u64, u64)>,
-    pub mishaps: Vec<(HostStage, Mishap)>,
+    pub mishaps: Vec<(Stage, Mishap)>,
     pub install_exit: Option<i64>,
     pub slow_images_ms: u64,
     pub image_failures: u32,
@@ -178,7 +178,7 @@ impl HostFaults {
     }
 
     /// What happens at this stage; each thing happens once.
-    pub fn take_mishap(&mut self, stage: HostStage) -> Option<Mishap> {
+    pub fn take_mishap(&mut self, stage: Stage) -> Option<Mishap> {
         let at = self.mishaps.iter().position(|(when, _)| *when == stage)?;
         Some(self.mishaps.remove(at).1)
     }

@@ -14,7 +14,7 @@ use crate::seed::Draws;
 use crate::setup::Setup;
 use http::Method;
 use muster_contract::v2::BASE;
-use muster_contract::v2::install::HostStage;
+use muster_vocabulary::{InstallRole, Stage, Word};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -62,23 +62,24 @@ pub enum Role {
 }
 
 impl Role {
-    pub fn of(word: &str, control_plane_count: i64) -> Self {
-        match word {
-            "bootstrap" if control_plane_count == 1 => Self::SingleNode,
-            "bootstrap" => Self::Bootstrap,
-            "master" => Self::Master,
-            "arbiter" => Self::Arbiter,
-            _ => Self::Worker,
+    pub fn of(word: &Word<InstallRole>, control_plane_count: i64) -> Self {
+        match word.known() {
+            Some(InstallRole::Bootstrap) if control_plane_count == 1 => Self::SingleNode,
+            Some(InstallRole::Bootstrap) => Self::Bootstrap,
+            Some(InstallRole::Master) => Self::Master,
+            Some(InstallRole::Arbiter) => Self::Arbiter,
+            Some(InstallRole::Worker) | None => Self::Worker,
         }
     }
 
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Bootstrap | Self::SingleNode => "bootstrap",
-            Self::Master => "master",
-            Self::Arbiter => "arbiter",
-            Self::Worker => "worker",
-        }
+        let role = match self {
+            Self::Bootstrap | Self::SingleNode => InstallRole::Bootstrap,
+            Self::Master => InstallRole::Master,
+            Self::Arbiter => InstallRole::Arbiter,
+            Self::Worker => InstallRole::Worker,
+        };
+        role.word()
     }
 
     /// Whether the controller may run on it.
@@ -126,7 +127,7 @@ pub enum Turn {
     /// The next call, or the same once more, comes at its time.
     Goes,
     /// This stage was reported for the first time.
-    Reached(HostStage),
+    Reached(Stage),
     /// It failed, and gives up.
     Failed,
     /// Nothing more is to be done, or the hub does not want to hear it.

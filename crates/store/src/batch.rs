@@ -226,11 +226,7 @@ impl Plan {
         }
         for write in &commit.clusters {
             let (id, status, op) = match write {
-                ClusterWrite::Put { cluster } => (
-                    cluster.id,
-                    muster_domain::cluster::lifecycle::status(cluster),
-                    ChangeOp::Put,
-                ),
+                ClusterWrite::Put { cluster } => (cluster.id, cluster.status().word(), ChangeOp::Put),
                 ClusterWrite::Delete { id, .. } => (*id, "", ChangeOp::Delete),
             };
             let (_, revision) = self.advance(RowKey::Cluster(id), op, None, standings);

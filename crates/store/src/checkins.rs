@@ -3,7 +3,7 @@
 use crate::hosts::{key, pair};
 use crate::sql::{self, Columns, Value};
 use crate::writer::Job;
-use crate::{Store, StoreError};
+use crate::{RowKind, Store, StoreError, unreadable};
 use futures_util::TryStreamExt;
 use jiff::Timestamp;
 use muster_domain::id::HostKey;
@@ -44,7 +44,12 @@ impl Store {
         let mut rows = sqlx::query(text).fetch(self.readers());
         let mut checkins = Vec::new();
         while let Some(row) = rows.try_next().await? {
-            checkins.push((key(&row)?, row.time(2)?, row.int(3)?));
+            match (key(&row), row.time(2), row.int(3)) {
+                (Ok(key), Ok(at), Ok(clock)) => checkins.push((key, at, clock)),
+                (Err(_), ..) | (_, Err(_), _) | (.., Err(_)) => {
+                    unreadable::beside_host(&row, RowKind::Checkin, &self.inner.unreadable);
+                }
+            }
         }
         Ok(checkins)
     }

@@ -3,37 +3,21 @@
 use crate::batch::{RowKey, Standing, expect_rows};
 use crate::commit::ClusterWrite;
 use crate::sql::{self, Columns, Value};
-use crate::{Store, StoreError};
-use futures_util::TryStreamExt;
-use muster_domain::cluster::{Cluster, lifecycle};
+use crate::{Store, StoreError, document};
+use muster_domain::cluster::Cluster;
 use muster_domain::id::ClusterId;
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use std::collections::HashMap;
 
 impl Store {
     pub async fn cluster_find(&self, id: ClusterId) -> Result<Option<Cluster>, StoreError> {
-        let query = sqlx::query("select doc, revision from clusters where id = $1").bind(id.to_string());
-        let row = self.inner.readers.row(query).await?;
-        row.map(|row| cluster(&row)).transpose()
+        self.found("clusters", id.to_string()).await
     }
 
-    /// In the order they were made.
+    /// In the order they were made; without those that cannot be read.
     pub async fn clusters_list(&self) -> Result<Vec<Cluster>, StoreError> {
-        let mut rows =
-            sqlx::query("select doc, revision from clusters order by created_at, id").fetch(self.readers());
-        let mut clusters = Vec::new();
-        while let Some(row) = rows.try_next().await? {
-            clusters.push(cluster(&row)?);
-        }
-        Ok(clusters)
+        self.listed("clusters", "", Vec::new()).await
     }
-}
-
-fn cluster(row: &AnyRow) -> Result<Cluster, StoreError> {
-    let mut cluster: Cluster = sql::read_document("cluster", row.text(0)?)?;
-    cluster.revision = row.int(1)?;
-    Ok(cluster)
 }
 
 pub(crate) async fn standings(
@@ -61,21 +45,25 @@ pub(crate) async fn standings(
 
 #[derive(Default)]
 pub(crate) struct ClusterBatch {
-    puts: Vec<[Value; 6]>,
+    puts: Vec<[Value; 7]>,
     deletes: Vec<[Value; 2]>,
 }
 
 impl ClusterBatch {
     pub fn add(&mut self, write: &ClusterWrite, revision: i64) -> Result<(), StoreError> {
         match write {
-            ClusterWrite::Put { cluster } => self.puts.push([
-                Value::text(cluster.id),
-                Value::Int(revision),
-                Value::text(lifecycle::status(cluster)),
-                Value::foreign(&cluster.name),
-                Value::time(cluster.created_at),
-                Value::Text(sql::document("cluster", cluster)?),
-            ]),
+            ClusterWrite::Put { cluster } => {
+                let [version, doc] = document::written(cluster)?;
+                self.puts.push([
+                    Value::text(cluster.id),
+                    Value::Int(revision),
+                    Value::text(cluster.status().word()),
+                    Value::foreign(&cluster.name),
+                    Value::time(cluster.created_at),
+                    version,
+                    doc,
+                ]);
+            }
             ClusterWrite::Delete { id, revision: seen } => {
                 self.deletes.push([Value::text(id), Value::Int(*seen)]);
             }
@@ -92,10 +80,11 @@ impl ClusterBatch {
         let wanted = puts.len();
         let met = sql::execute_rows(
             connection,
-            "insert into clusters (id, revision, status, name, created_at, doc)",
+            "insert into clusters (id, revision, status, name, created_at, version, doc)",
             puts,
             " on conflict (id) do update set revision = excluded.revision, status = excluded.status,
-              name = excluded.name, doc = excluded.doc where clusters.revision = excluded.revision - 1",
+              name = excluded.name, version = excluded.version, doc = excluded.doc
+              where clusters.revision = excluded.revision - 1",
         )
         .await?;
         expect_rows("cluster", wanted, met)

@@ -1,6 +1,6 @@
 //! What can go wrong, one variant per thing a caller can do differently.
 
-use crate::Trouble;
+use crate::{Trouble, UnreadableRow};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,9 @@ pub enum StoreError {
     /// The database holds something this program cannot have written, or not this release of it.
     #[error("the database holds an unreadable {what}: {detail}")]
     Corrupt { what: String, detail: String },
+    /// One row of it, which is set aside.
+    #[error("{0}")]
+    Unreadable(Arc<UnreadableRow>),
     #[error("the database refused a statement")]
     Sql(#[source] Arc<sqlx::Error>),
     /// It is not the database it was, or another hub works on it: going on would lose or mix data.
@@ -38,8 +41,18 @@ impl StoreError {
     pub fn trouble(&self) -> Option<Trouble> {
         match self {
             Self::Unavailable(cause) => Some(Trouble::of(cause)),
-            Self::Stale { .. } | Self::Corrupt { .. } | Self::Sql(_) | Self::NotOurs(_) => None,
+            Self::Stale { .. }
+            | Self::Corrupt { .. }
+            | Self::Unreadable(_)
+            | Self::Sql(_)
+            | Self::NotOurs(_) => None,
         }
+    }
+
+    /// Whether a value of some row is not even what its column holds, such as bytes that are no text.
+    pub(crate) fn is_undecodable(&self) -> bool {
+        matches!(self, Self::Sql(cause)
+            if matches!(**cause, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)))
     }
 
     /// Whoever asked has waited for as long as this.
@@ -71,7 +84,7 @@ impl StoreError {
             Self::Unavailable(cause) | Self::Sql(cause) => {
                 Some(cause.as_database_error()?.code()?.into_owned())
             }
-            Self::Stale { .. } | Self::Corrupt { .. } | Self::NotOurs(_) => None,
+            Self::Stale { .. } | Self::Corrupt { .. } | Self::Unreadable(_) | Self::NotOurs(_) => None,
         }
     }
 

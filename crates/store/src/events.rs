@@ -176,7 +176,8 @@ impl Store {
             &query.severities
         };
         let total = Severity::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .filter(|severity| wanted.contains(severity))
             .map(|severity| counts.of(severity))
             .sum();

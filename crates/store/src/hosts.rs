@@ -3,7 +3,8 @@
 use crate::batch::{RowKey, Standing, expect_rows};
 use crate::commit::HostWrite;
 use crate::sql::{self, Columns, Value};
-use crate::{Store, StoreError, checkins, reports, tombstones};
+use crate::unreadable::{Raw, Unreadable, readable};
+use crate::{RowKind, Store, StoreError, checkins, document, reports, tombstones};
 use futures_util::TryStreamExt;
 use jiff::Timestamp;
 use muster_domain::host::{Host, Report, Status};
@@ -11,6 +12,7 @@ use muster_domain::id::{ClusterId, HostId, HostKey, InfraEnvId};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// Hosts that meet every condition given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub struct HostFilter {
 
 impl HostFilter {
     /// Conditions on `h`, starting with `where`; every value is a parameter.
-    fn conditions(&self, after: Option<HostKey>, values: &mut Vec<Value>) -> String {
+    fn conditions(&self, after: Option<&Place>, values: &mut Vec<Value>) -> String {
         let Self {
             infra_env,
             cluster,
@@ -50,20 +52,20 @@ impl HostFilter {
             Some(false) => terms.push("h.cluster_id is not null".into()),
             None => {}
         }
-        if let Some(key) = after {
-            terms.push(self.beyond(key, values));
+        if let Some(place) = after {
+            terms.push(self.beyond(place, values));
         }
         format!("where {}", terms.join(" and "))
     }
 
     /// Hosts whose keys come after a given one. Within one pool only the second half is left to compare, and SQLite
     /// needs that said to seek instead of walking the pool.
-    fn beyond(&self, key: HostKey, values: &mut Vec<Value>) -> String {
-        if self.infra_env == Some(key.infra_env) {
-            values.push(Value::text(key.host));
+    fn beyond(&self, (infra_env, host): &Place, values: &mut Vec<Value>) -> String {
+        if self.infra_env.is_some_and(|id| id.to_string() == *infra_env) {
+            values.push(Value::text(host));
             return format!("h.host_id > ${}", values.len());
         }
-        values.extend(pair(key));
+        values.extend([Value::text(infra_env), Value::text(host)]);
         format!(
             "(h.infra_env_id, h.host_id) > (${}, ${})",
             values.len() - 1,
@@ -72,30 +74,65 @@ impl HostFilter {
     }
 }
 
+/// A key as the table has it, even if it is none.
+type Place = (String, String);
+
+fn place(key: HostKey) -> Place {
+    (key.infra_env.to_string(), key.host.to_string())
+}
+
 pub(crate) fn pair(key: HostKey) -> [Value; 2] {
     [Value::text(key.infra_env), Value::text(key.host)]
 }
 
 impl Store {
     pub async fn host_find(&self, key: HostKey) -> Result<Option<Host>, StoreError> {
-        let text = "select h.doc, h.revision from hosts h where h.infra_env_id = $1 and h.host_id = $2";
-        let query = sqlx::query(text)
-            .bind(key.infra_env.to_string())
-            .bind(key.host.to_string());
-        let row = self.inner.readers.row(query).await?;
-        row.map(|row| host(&row)).transpose()
+        let unreadable = &self.inner.unreadable;
+        match self.raw_host(&place(key)).await? {
+            Some(raw) => raw.read(unreadable).map(Some),
+            None => {
+                unreadable.forget(RowKind::Host, &key.to_string());
+                unreadable.forget(RowKind::Report, &key.to_string());
+                Ok(None)
+            }
+        }
     }
 
-    /// The same machine booted from several images is several hosts.
+    /// The same machine booted from several images is several hosts. Those that can be read, unless none can.
     pub async fn hosts_by_id(&self, id: HostId) -> Result<Vec<Host>, StoreError> {
-        let text = "select h.doc, h.revision from hosts h where h.host_id = $1 order by h.infra_env_id";
-        let query = sqlx::query(text).bind(id.to_string());
-        let rows = self.inner.readers.rows(query).await?;
-        rows.iter().map(host).collect()
+        let (mut hosts, mut trouble) = (Vec::new(), None);
+        for raw in self.raw_by_id(id).await? {
+            match raw.read(&self.inner.unreadable) {
+                Ok(host) => hosts.push(host),
+                Err(error @ StoreError::Unreadable(_)) => trouble = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        match trouble.filter(|_| hosts.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(hosts),
+        }
     }
 
-    /// At most `limit` hosts in the order of their keys, each with those of the wanted reports that it has. Rows that
-    /// the caller knows at that revision are taken from there: reading a document costs more than finding it.
+    async fn raw_by_id(&self, id: HostId) -> Result<Vec<Raw>, StoreError> {
+        let find = |columns| {
+            let text = format!("select {columns} from hosts h where h.host_id = $1 order by h.infra_env_id");
+            self.inner.readers.rows(sql::query(text, vec![Value::text(id)]))
+        };
+        match find(COLUMNS).await {
+            Err(error) if error.is_undecodable() => {}
+            rows => return rows?.iter().map(raw_of).collect(),
+        }
+        let mut raw = Vec::new();
+        for row in find("h.infra_env_id, h.host_id").await? {
+            raw.extend(self.raw_host(&place_of(&row)?).await?);
+        }
+        Ok(raw)
+    }
+
+    /// At most `limit` hosts in the order of their keys, each with those of the wanted reports that it has; fewer are the
+    /// last ones. Hosts that cannot be read are left out. Rows that the caller knows at that revision are taken from there:
+    /// reading a document costs more than finding it.
     pub async fn hosts_page(
         &self,
         filter: &HostFilter,
@@ -103,19 +140,36 @@ impl Store {
         limit: u32,
         wanted: &[Report],
         known: impl Fn(HostKey, i64) -> Option<Host>,
-    ) -> Result<Vec<(Host, BTreeMap<Report, String>)>, StoreError> {
-        let page = self.page(filter, after, limit, wanted, known);
-        self.inner.readers.in_time(page).await
+    ) -> Result<Vec<HostWithReports>, StoreError> {
+        let mut page = Vec::new();
+        let mut after = after.map(place);
+        loop {
+            let left = limit - u32::try_from(page.len()).unwrap_or(limit);
+            let piece = self.page(filter, after.as_ref(), left, wanted, &known);
+            let (mut hosts, next) = match self.inner.readers.in_time(piece).await {
+                Err(error) if error.is_undecodable() => {
+                    self.page_one_by_one(filter, after.as_ref(), left, wanted).await?
+                }
+                piece => piece?,
+            };
+            page.append(&mut hosts);
+            // Whoever is left out is made up for: a page that is not full is the last.
+            match next {
+                Some(next) if page.len() < limit as usize => after = Some(next),
+                Some(_) | None => return Ok(page),
+            }
+        }
     }
 
+    /// And where to go on; nowhere after the last.
     async fn page(
         &self,
         filter: &HostFilter,
-        after: Option<HostKey>,
+        after: Option<&Place>,
         limit: u32,
         wanted: &[Report],
-        known: impl Fn(HostKey, i64) -> Option<Host>,
-    ) -> Result<Vec<(Host, BTreeMap<Report, String>)>, StoreError> {
+        known: &impl Fn(HostKey, i64) -> Option<Host>,
+    ) -> Result<(Vec<HostWithReports>, Option<Place>), StoreError> {
         // All queries see the same moment.
         let mut tx = self.inner.readers.snapshot().await?;
         let mut values = Vec::new();
@@ -128,61 +182,239 @@ impl Store {
             values.len()
         );
         let (mut page, mut unknown) = (Vec::new(), BTreeMap::new());
+        let mut places = Places::new(limit);
         {
             let mut rows = sql::query(text, values).fetch(&mut *tx);
             while let Some(row) = rows.try_next().await? {
-                let (key, revision) = (key(&row)?, row.int(2)?);
-                let bundle = row.maybe_text(3)?.map(reports::unbundle).transpose()?;
-                let reports = bundle.unwrap_or_default();
+                places.pass(&row)?;
+                let (Ok(key), Ok(revision)) = (key(&row), row.int(2)) else {
+                    // What such a row is called is told by whoever looks at it alone.
+                    unknown.insert(place_of(&row)?, BTreeMap::new());
+                    continue;
+                };
+                let bundle = row
+                    .maybe_text(3)?
+                    .map(|text| reports::unbundle(key, text, &self.inner.unreadable));
+                let Some(reports) = readable(bundle.transpose())? else {
+                    continue;
+                };
+                let reports = reports.unwrap_or_default();
                 if let Some(host) = known(key, revision) {
                     page.push((host, reports));
                 } else {
-                    unknown.insert(key, reports);
+                    unknown.insert(place(key), reports);
                 }
             }
         }
         if !unknown.is_empty() {
-            let keys: Vec<_> = unknown.keys().copied().collect();
-            for host in documents(&mut tx, &keys).await? {
-                let reports = unknown.remove(&host.key()).unwrap_or_default();
+            let wanted: Vec<_> = unknown.keys().cloned().collect();
+            for raw in documents(&mut tx, wanted).await? {
+                let Some(host) = readable(raw.read::<Host>(&self.inner.unreadable))? else {
+                    continue;
+                };
+                let reports = unknown.remove(&place(host.key())).unwrap_or_default();
                 page.push((host, reports));
             }
             page.sort_by_key(|(host, _)| host.key());
         }
         tx.end().await?;
-        Ok(page)
+        Ok((page, places.next()))
     }
 
-    /// All hosts, a piece at a time in the order of their keys, without their reports.
+    /// A value that cannot be taken over keeps its neighbours from being read together with it.
+    async fn page_one_by_one(
+        &self,
+        filter: &HostFilter,
+        after: Option<&Place>,
+        limit: u32,
+        wanted: &[Report],
+    ) -> Result<(Vec<HostWithReports>, Option<Place>), StoreError> {
+        let mut page = Vec::new();
+        let (places, next) = self.places(filter, after, limit).await?;
+        for place in places {
+            let Some(raw) = self.raw_host(&place).await? else {
+                continue;
+            };
+            let Some(host) = readable(raw.read::<Host>(&self.inner.unreadable))? else {
+                continue;
+            };
+            let reports = if wanted.is_empty() {
+                Ok(BTreeMap::new())
+            } else {
+                self.host_reports(host.key()).await
+            };
+            if let Some(mut reports) = readable(reports)? {
+                reports.retain(|report, _| wanted.contains(report));
+                page.push((host, reports));
+            }
+        }
+        Ok((page, next))
+    }
+
+    /// Hosts, a piece at a time in the order of their keys, without their reports and without those that cannot be read.
+    /// Nothing comes after an empty piece.
     pub async fn hosts_load(&self, after: Option<HostKey>, limit: u32) -> Result<Vec<Host>, StoreError> {
+        let mut after = after.map(place);
+        loop {
+            let (raw, next) = match self.raw_hosts(after.as_ref(), limit).await {
+                Err(error) if error.is_undecodable() => {
+                    self.raw_hosts_one_by_one(after.as_ref(), limit).await?
+                }
+                piece => piece?,
+            };
+            let hosts = parsed(raw, &self.inner.unreadable).await?;
+            match next {
+                Some(next) if hosts.is_empty() => after = Some(next),
+                Some(_) | None => return Ok(hosts),
+            }
+        }
+    }
+
+    async fn raw_hosts(
+        &self,
+        after: Option<&Place>,
+        limit: u32,
+    ) -> Result<(Vec<Raw>, Option<Place>), StoreError> {
         let mut values = Vec::new();
         let conditions = HostFilter::default().conditions(after, &mut values);
         values.push(Value::Int(limit.into()));
         let text = format!(
-            "select h.doc, h.revision from hosts h {conditions}
+            "select {COLUMNS} from hosts h {conditions}
              order by h.infra_env_id, h.host_id limit ${}",
             values.len()
         );
         let mut rows = sql::query(text, values).fetch(self.readers());
         let mut raw = Vec::new();
+        let mut places = Places::new(limit);
         while let Some(row) = rows.try_next().await? {
-            raw.push((row.text(0)?.to_owned(), row.int(1)?));
+            places.pass(&row)?;
+            raw.push(raw_of(&row)?);
         }
-        parsed(raw).await
+        Ok((raw, places.next()))
+    }
+
+    async fn raw_hosts_one_by_one(
+        &self,
+        after: Option<&Place>,
+        limit: u32,
+    ) -> Result<(Vec<Raw>, Option<Place>), StoreError> {
+        let (places, next) = self.places(&HostFilter::default(), after, limit).await?;
+        let mut raw = Vec::new();
+        for place in places {
+            raw.extend(self.raw_host(&place).await?);
+        }
+        Ok((raw, next))
+    }
+
+    async fn raw_host(&self, place: &Place) -> Result<Option<Raw>, StoreError> {
+        let text = format!("select {COLUMNS} from hosts h where h.infra_env_id = $1 and h.host_id = $2");
+        let (infra_env, host) = place;
+        let query = sql::query(text, vec![Value::text(infra_env), Value::text(host)]);
+        match self.inner.readers.row(query).await {
+            Ok(row) => row.as_ref().map(raw_of).transpose(),
+            Err(error) if error.is_undecodable() => Ok(Some(named(place, None))),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn places(
+        &self,
+        filter: &HostFilter,
+        after: Option<&Place>,
+        limit: u32,
+    ) -> Result<(Vec<Place>, Option<Place>), StoreError> {
+        let mut values = Vec::new();
+        let conditions = filter.conditions(after, &mut values);
+        values.push(Value::Int(limit.into()));
+        let text = format!(
+            "select h.infra_env_id, h.host_id from hosts h {conditions}
+             order by h.infra_env_id, h.host_id limit ${}",
+            values.len()
+        );
+        let rows = self.inner.readers.rows(sql::query(text, values)).await?;
+        let mut places = Places::new(limit);
+        for row in &rows {
+            places.pass(row)?;
+        }
+        let all = rows.iter().map(place_of).collect::<Result<_, _>>()?;
+        Ok((all, places.next()))
     }
 }
 
+/// A host with those of its reports that were asked for.
+pub type HostWithReports = (Host, BTreeMap<Report, String>);
+
+/// How far a piece reaches.
+struct Places {
+    left: u32,
+    last: Option<Place>,
+}
+
+impl Places {
+    fn new(limit: u32) -> Self {
+        Self {
+            left: limit,
+            last: None,
+        }
+    }
+
+    fn pass(&mut self, row: &AnyRow) -> Result<(), StoreError> {
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            self.last = Some(place_of(row)?);
+        }
+        Ok(())
+    }
+
+    /// Nothing comes after a piece that is not full.
+    fn next(self) -> Option<Place> {
+        self.last
+    }
+}
+
+/// What [`raw_of`] reads.
+const COLUMNS: &str = "h.infra_env_id, h.host_id, h.cluster_id, h.revision, h.version, h.doc";
+
+fn place_of(row: &AnyRow) -> Result<Place, StoreError> {
+    Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned()))
+}
+
+fn raw_of(row: &AnyRow) -> Result<Raw, StoreError> {
+    let cluster = row.maybe_parsed(2, "cluster id").ok().flatten();
+    Ok(Raw {
+        cluster,
+        ..named(&place_of(row)?, Some((row, 3)))
+    })
+}
+
+/// With the columns that begin there in the row, if it could be taken over.
+fn named((infra_env, host): &Place, columns: Option<(&AnyRow, usize)>) -> Raw {
+    let id = format!("{infra_env}/{host}");
+    let key = || {
+        Some(HostKey {
+            infra_env: infra_env.parse().ok()?,
+            host: host.parse().ok()?,
+        })
+    };
+    let raw = match columns {
+        Some((row, at)) => Raw::under(id, row, at),
+        None => Raw::broken(id),
+    };
+    Raw { host: key(), ..raw }
+}
+
 /// Parsing is most of the work when a hub starts, so all cores share it.
-async fn parsed(mut raw: Vec<(String, i64)>) -> Result<Vec<Host>, StoreError> {
+async fn parsed(mut raw: Vec<Raw>, unreadable: &Arc<Unreadable>) -> Result<Vec<Host>, StoreError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let share = raw.len().div_ceil(cores).max(1);
     let mut shares = Vec::with_capacity(cores);
     while !raw.is_empty() {
         let rest = raw.split_off(share.min(raw.len()));
         let part = std::mem::replace(&mut raw, rest);
+        let unreadable = unreadable.clone();
         shares.push(tokio::task::spawn_blocking(move || {
             part.iter()
-                .map(|(doc, revision)| document(doc, *revision))
+                .filter_map(|raw| readable(raw.read(&unreadable)).transpose())
                 .collect::<Result<Vec<_>, _>>()
         }));
     }
@@ -194,26 +426,18 @@ async fn parsed(mut raw: Vec<(String, i64)>) -> Result<Vec<Host>, StoreError> {
     Ok(hosts)
 }
 
-/// From a row that starts with `doc, revision`.
-fn host(row: &AnyRow) -> Result<Host, StoreError> {
-    document(row.text(0)?, row.int(1)?)
-}
-
-fn document(doc: &str, revision: i64) -> Result<Host, StoreError> {
-    let mut host: Host = sql::read_document("host", doc)?;
-    host.revision = revision;
-    Ok(host)
-}
-
-async fn documents(connection: &mut AnyConnection, keys: &[HostKey]) -> Result<Vec<Host>, StoreError> {
+async fn documents(connection: &mut AnyConnection, places: Vec<Place>) -> Result<Vec<Raw>, StoreError> {
     let rows = sql::fetch_rows(
         connection,
-        "select h.doc, h.revision from (",
-        keys.iter().map(|key| pair(*key)).collect(),
+        &format!("select {COLUMNS} from ("),
+        places
+            .into_iter()
+            .map(|(infra_env, host)| [Value::Text(infra_env), Value::Text(host)])
+            .collect(),
         ") k cross join hosts h where h.infra_env_id = k.column1 and h.host_id = k.column2",
     )
     .await?;
-    rows.iter().map(host).collect()
+    rows.iter().map(raw_of).collect()
 }
 
 pub(crate) async fn standings(
@@ -255,7 +479,7 @@ pub(crate) fn key(row: &AnyRow) -> Result<HostKey, StoreError> {
 /// Host rows to write together, with what hangs on them.
 #[derive(Default)]
 pub(crate) struct HostBatch {
-    puts: Vec<[Value; 7]>,
+    puts: Vec<[Value; 8]>,
     deletes: Vec<[Value; 3]>,
     reports: reports::ReportBatch,
     buried: Vec<[Value; 4]>,
@@ -307,10 +531,10 @@ impl HostBatch {
         let wanted = puts.len();
         let met = sql::execute_rows(
             connection,
-            "insert into hosts (infra_env_id, host_id, cluster_id, revision, status, created_at, doc)",
+            "insert into hosts (infra_env_id, host_id, cluster_id, revision, status, created_at, version, doc)",
             puts,
             " on conflict (infra_env_id, host_id) do update set cluster_id = excluded.cluster_id,
-              revision = excluded.revision, status = excluded.status, doc = excluded.doc
+              revision = excluded.revision, status = excluded.status, version = excluded.version, doc = excluded.doc
               where hosts.revision = excluded.revision - 1",
         )
         .await?;
@@ -321,8 +545,9 @@ impl HostBatch {
     }
 }
 
-fn row(host: &Host, revision: i64) -> Result<[Value; 7], StoreError> {
+fn row(host: &Host, revision: i64) -> Result<[Value; 8], StoreError> {
     let [infra_env, id] = pair(host.key());
+    let [version, doc] = document::written(host)?;
     Ok([
         infra_env,
         id,
@@ -330,6 +555,7 @@ fn row(host: &Host, revision: i64) -> Result<[Value; 7], StoreError> {
         Value::Int(revision),
         Value::text(host.status().word()),
         Value::time(host.created_at),
-        Value::Text(sql::document("host", host)?),
+        version,
+        doc,
     ])
 }

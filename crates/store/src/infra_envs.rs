@@ -3,41 +3,26 @@
 use crate::batch::{RowKey, Standing, expect_rows};
 use crate::commit::InfraEnvWrite;
 use crate::sql::{self, Columns, Value};
-use crate::{Store, StoreError};
-use futures_util::TryStreamExt;
+use crate::{Store, StoreError, document};
 use muster_domain::id::{ClusterId, InfraEnvId};
 use muster_domain::infra_env::InfraEnv;
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use std::collections::HashMap;
 
 impl Store {
     pub async fn infra_env_find(&self, id: InfraEnvId) -> Result<Option<InfraEnv>, StoreError> {
-        let query = sqlx::query("select doc, revision from infra_envs where id = $1").bind(id.to_string());
-        let row = self.inner.readers.row(query).await?;
-        row.map(|row| infra_env(&row)).transpose()
+        self.found("infra_envs", id.to_string()).await
     }
 
-    /// In the order they were made; with a cluster, those whose hosts are bound to it as they register.
+    /// In the order they were made, without those that cannot be read; with a cluster, those whose hosts are bound to it
+    /// as they register.
     pub async fn infra_envs_list(&self, cluster: Option<ClusterId>) -> Result<Vec<InfraEnv>, StoreError> {
         let (condition, values) = match cluster {
             Some(id) => ("where cluster_id = $1", vec![Value::text(id)]),
             None => ("", Vec::new()),
         };
-        let text = format!("select doc, revision from infra_envs {condition} order by created_at, id");
-        let mut rows = sql::query(text, values).fetch(self.readers());
-        let mut infra_envs = Vec::new();
-        while let Some(row) = rows.try_next().await? {
-            infra_envs.push(infra_env(&row)?);
-        }
-        Ok(infra_envs)
+        self.listed("infra_envs", condition, values).await
     }
-}
-
-fn infra_env(row: &AnyRow) -> Result<InfraEnv, StoreError> {
-    let mut infra_env: InfraEnv = sql::read_document("infra-env", row.text(0)?)?;
-    infra_env.revision = row.int(1)?;
-    Ok(infra_env)
 }
 
 pub(crate) async fn standings(
@@ -65,21 +50,25 @@ pub(crate) async fn standings(
 
 #[derive(Default)]
 pub(crate) struct InfraEnvBatch {
-    puts: Vec<[Value; 6]>,
+    puts: Vec<[Value; 7]>,
     deletes: Vec<[Value; 2]>,
 }
 
 impl InfraEnvBatch {
     pub fn add(&mut self, write: &InfraEnvWrite, revision: i64) -> Result<(), StoreError> {
         match write {
-            InfraEnvWrite::Put { infra_env } => self.puts.push([
-                Value::text(infra_env.id),
-                Value::Int(revision),
-                Value::foreign(&infra_env.name),
-                Value::maybe_text(infra_env.cluster),
-                Value::time(infra_env.created_at),
-                Value::Text(sql::document("infra-env", infra_env)?),
-            ]),
+            InfraEnvWrite::Put { infra_env } => {
+                let [version, doc] = document::written(infra_env)?;
+                self.puts.push([
+                    Value::text(infra_env.id),
+                    Value::Int(revision),
+                    Value::foreign(&infra_env.name),
+                    Value::maybe_text(infra_env.cluster),
+                    Value::time(infra_env.created_at),
+                    version,
+                    doc,
+                ]);
+            }
             InfraEnvWrite::Delete { id, revision: seen } => {
                 self.deletes.push([Value::text(id), Value::Int(*seen)]);
             }
@@ -100,10 +89,10 @@ impl InfraEnvBatch {
         let wanted = puts.len();
         let met = sql::execute_rows(
             connection,
-            "insert into infra_envs (id, revision, name, cluster_id, created_at, doc)",
+            "insert into infra_envs (id, revision, name, cluster_id, created_at, version, doc)",
             puts,
             " on conflict (id) do update set revision = excluded.revision, name = excluded.name,
-              cluster_id = excluded.cluster_id, doc = excluded.doc
+              cluster_id = excluded.cluster_id, version = excluded.version, doc = excluded.doc
               where infra_envs.revision = excluded.revision - 1",
         )
         .await?;

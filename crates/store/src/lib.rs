@@ -10,6 +10,7 @@ mod clusters;
 mod commit;
 mod counts;
 mod database;
+mod document;
 mod error;
 mod events;
 mod files;
@@ -30,6 +31,7 @@ mod sql;
 mod together;
 mod tombstones;
 mod trouble;
+mod unreadable;
 mod uploads;
 mod writer;
 
@@ -46,6 +48,7 @@ pub use files::{FileReader, FileStat};
 pub use hosts::HostFilter;
 pub use outbox::OutboxItem;
 pub use trouble::Trouble;
+pub use unreadable::{RowKind, UnreadableRow};
 pub use uploads::Upload;
 
 use database::Pools;
@@ -68,6 +71,7 @@ struct Inner {
     jobs: mpsc::Sender<Job>,
     reads: mpsc::Sender<together::Read>,
     lost: watch::Receiver<Option<StoreError>>,
+    unreadable: Arc<unreadable::Unreadable>,
     pulse: Arc<pulse::Pulse>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -88,7 +92,8 @@ impl Store {
         let pulse = Arc::new(pulse::Pulse::default());
         let writer = tokio::spawn(writer::run(writer, queue, pulse.clone()));
         let (reads, waiting) = mpsc::channel(together::QUEUE);
-        tokio::spawn(together::run(readers.clone(), waiting));
+        let unreadable = Arc::new(unreadable::Unreadable::default());
+        tokio::spawn(together::run(readers.clone(), unreadable.clone(), waiting));
         Ok(Self {
             inner: Arc::new(Inner {
                 is_file: database.is_file(),
@@ -96,6 +101,7 @@ impl Store {
                 jobs,
                 reads,
                 lost,
+                unreadable,
                 pulse,
                 writer: Mutex::new(Some(writer)),
             }),

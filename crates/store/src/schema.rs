@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_files.sql"),
     include_str!("../migrations/0003_without_due_times.sql"),
+    include_str!("../migrations/0004_document_versions.sql"),
 ];
 
 /// Where the number of applied migrations is kept.

@@ -221,15 +221,6 @@ where
     text.parse().map_err(|error| StoreError::corrupt(what, error))
 }
 
-/// A document that cannot be written is a bug in its type; it must not take the batch down with it.
-pub(crate) fn document<T: serde::Serialize>(what: &str, value: &T) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::corrupt(what, error))
-}
-
-pub(crate) fn read_document<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|error| StoreError::corrupt(what, error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

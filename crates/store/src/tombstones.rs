@@ -3,7 +3,7 @@
 use crate::batch::{RowKey, Standing};
 use crate::hosts::{key, pair};
 use crate::sql::{self, Columns, Value};
-use crate::{Store, StoreError};
+use crate::{RowKind, Store, StoreError, unreadable};
 use futures_util::TryStreamExt;
 use jiff::Timestamp;
 use muster_domain::id::HostKey;
@@ -17,7 +17,12 @@ impl Store {
             sqlx::query("select infra_env_id, host_id, deleted_at from tombstones").fetch(self.readers());
         let mut tombstones = Vec::new();
         while let Some(row) = rows.try_next().await? {
-            tombstones.push((key(&row)?, row.time(2)?));
+            match (key(&row), row.time(2)) {
+                (Ok(key), Ok(at)) => tombstones.push((key, at)),
+                (Err(_), _) | (_, Err(_)) => {
+                    unreadable::beside_host(&row, RowKind::Tombstone, &self.inner.unreadable);
+                }
+            }
         }
         Ok(tombstones)
     }

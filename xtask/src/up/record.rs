@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::process::Signal;
-use serde::{Deserialize, Serialize};
 
 use crate::{process, wait};
 
@@ -15,7 +14,7 @@ use crate::{process, wait};
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
 /// Process ids.
-#[derive(Serialize, Deserialize, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct Record {
     pub hub: u32,
     pub fleet: Option<u32>,
@@ -23,15 +22,18 @@ pub struct Record {
 
 impl Record {
     pub fn write(&self, data_dir: &Path) -> Result<()> {
-        fs::write(path(data_dir), serde_json::to_string(self)?).context("writing down what runs")
+        let fleet = self.fleet.map_or("null".into(), |fleet| fleet.to_string());
+        let text = format!("{{\"hub\":{},\"fleet\":{fleet}}}\n", self.hub);
+        fs::write(path(data_dir), text).context("writing down what runs")
     }
 
     pub fn read(data_dir: &Path) -> Result<Option<Self>> {
         let file = path(data_dir);
         match fs::read_to_string(&file) {
-            Ok(text) => Ok(Some(
-                serde_json::from_str(&text).with_context(|| format!("reading {}", file.display()))?,
-            )),
+            Ok(text) => Ok(Some(Self {
+                hub: number(&text, "hub").with_context(|| format!("reading {}", file.display()))?,
+                fleet: number(&text, "fleet"),
+            })),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
         }
@@ -54,6 +56,15 @@ impl Record {
         }
         Ok(())
     }
+}
+
+/// The number of this name in a note of ours.
+fn number(note: &str, name: &str) -> Option<u32> {
+    let (_, rest) = note.split_once(&format!("\"{name}\":"))?;
+    let end = rest
+        .find(|letter: char| !letter.is_ascii_digit())
+        .unwrap_or(rest.len());
+    rest[..end].parse().ok()
 }
 
 fn path(data_dir: &Path) -> PathBuf {
@@ -83,6 +94,9 @@ mod tests {
         };
         record.write(home.path()).unwrap();
         assert_eq!(Record::read(home.path()).unwrap(), Some(record));
+        let alone = Record { hub: 7, fleet: None };
+        alone.write(home.path()).unwrap();
+        assert_eq!(Record::read(home.path()).unwrap(), Some(alone));
         Record::remove(home.path()).unwrap();
         assert_eq!(Record::read(home.path()).unwrap(), None);
     }

@@ -7,6 +7,7 @@ use anyhow::{Context as _, anyhow, ensure};
 use muster_contract::v2::agent::args::InstallArgs;
 use muster_contract::v2::agent::inventory::{Disk, Inventory};
 use muster_contract::v2::host::HostView;
+use muster_vocabulary::HostStatus;
 
 /// The disk to write to, when the hub still wants it and it is the one that was planned. Asked when the order comes, and
 /// again in the moment before the first byte: the hub may have changed its mind, and disks may have changed their names.
@@ -32,7 +33,7 @@ pub fn confirm(host: &HostView, order: &InstallArgs) -> anyhow::Result<()> {
         "this host is no longer bound to the cluster of the order"
     );
     ensure!(
-        matches!(host.status.as_ref(), "installing" | "installing-in-progress"),
+        host.status.is(HostStatus::is_writing),
         "the hub does not install this host: it is {}",
         host.status
     );
@@ -107,7 +108,7 @@ mod tests {
         };
         HostView {
             cluster_id: Some(Uuid::from_u128(1)),
-            status: "installing".into(),
+            status: HostStatus::Installing.into(),
             inventory: serde_json::to_string(&inventory).unwrap(),
             installation_disk_id: "/dev/disk/by-id/x".into(),
             ..HostView::default()
@@ -187,7 +188,7 @@ mod tests {
         };
         assert!(confirm(&moved, &order()).is_err());
         let cancelled = HostView {
-            status: "cancelled".into(),
+            status: HostStatus::Cancelled.into(),
             ..host()
         };
         assert!(
@@ -197,7 +198,7 @@ mod tests {
                 .contains("cancelled")
         );
         let going = HostView {
-            status: "installing-in-progress".into(),
+            status: HostStatus::InstallingInProgress.into(),
             ..host()
         };
         assert!(confirm(&going, &order()).is_ok());

@@ -12,7 +12,7 @@ use crate::{ignition, note};
 use anyhow::Context as _;
 use muster_contract::v2::agent::args::InstallArgs;
 use muster_contract::v2::agent::inventory::Disk;
-use muster_contract::v2::install::HostStage;
+use muster_vocabulary::{ClusterKind, InstallRole, Role, Stage, Word};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -36,33 +36,33 @@ pub fn run(context: &Context, order: &InstallArgs) {
         Err(Ended::Unwanted(reason)) => note!("the installation ends: {reason}"),
         Err(Ended::Failed(error)) => {
             let reason = format!("{error:#}");
-            if let Err(error) = stage(context, HostStage::Failed, Some(reason)) {
-                note!("the failure cannot be told: {error}");
+            if let Err(error) = stage(context, Stage::Failed, Some(reason)) {
+                note!("cannot report the failure to the hub: {error}");
             }
         }
     }
 }
 
 fn install(context: &Context, order: &InstallArgs) -> Result<(), Ended> {
-    stage(context, HostStage::StartingInstallation, None)?;
+    stage(context, Stage::Starting, None)?;
     let cluster = patiently(context, false, || context.hub.cluster(order.cluster_id))?;
     let is_day_2 = is_day_2(&cluster);
-    stage(context, HostStage::Installing, Some(order.role.to_string()))?;
-    if order.role == "bootstrap" {
+    stage(context, Stage::Installing, Some(order.role.to_string()))?;
+    if order.role == InstallRole::Bootstrap {
         refuse_bootkube(context, order)?;
     }
     let config = patiently(context, true, || context.hub.host_ignition(context.ids))?;
-    stage(context, HostStage::WritingImageToDisk, None)?;
+    stage(context, Stage::Writing, None)?;
     write(context, order, &config)?;
-    if order.role == "worker" && !is_day_2 {
-        stage(context, HostStage::WaitingForControlPlane, None)?;
+    if order.role == InstallRole::Worker && !is_day_2 {
+        stage(context, Stage::WaitingForControlPlane, None)?;
         await_masters(context, order.cluster_id)?;
     }
     // Nobody waits for logs.
     if let Err(error) = gather(context, order.cluster_id) {
         note!("{error:#}");
     }
-    stage(context, HostStage::Rebooting, None)?;
+    stage(context, Stage::Rebooting, None)?;
     context
         .shared
         .power
@@ -73,11 +73,11 @@ fn install(context: &Context, order: &InstallArgs) -> Result<(), Ended> {
 fn is_day_2(cluster: &[u8]) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Cluster<'a> {
-        #[serde(borrow)]
-        kind: Cow<'a, str>,
+    struct Cluster {
+        kind: Word<ClusterKind>,
     }
-    serde_json::from_slice::<Cluster<'_>>(cluster).is_ok_and(|cluster| cluster.kind == "AddHostsCluster")
+    serde_json::from_slice::<Cluster>(cluster)
+        .is_ok_and(|cluster| cluster.kind == ClusterKind::AddHostsCluster)
 }
 
 /// The bootstrap host of an OpenShift cluster runs a temporary control plane in containers before it is written to.
@@ -290,32 +290,26 @@ fn await_masters(context: &Context, cluster: Uuid) -> Result<(), Ended> {
 fn masters_are_up(hosts: &[u8], me: Uuid) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Peer<'a> {
+    struct Peer {
         id: Uuid,
-        #[serde(borrow)]
-        role: Cow<'a, str>,
-        #[serde(borrow)]
-        progress: Option<Progress<'a>>,
+        role: Word<Role>,
+        progress: Option<Progress>,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Progress<'a> {
-        #[serde(borrow)]
-        current_stage: Cow<'a, str>,
+    struct Progress {
+        current_stage: Word<Stage>,
     }
-    let Ok(peers) = serde_json::from_slice::<Vec<Peer<'_>>>(hosts) else {
+    let Ok(peers) = serde_json::from_slice::<Vec<Peer>>(hosts) else {
         return false;
     };
-    let masters: Vec<&Peer<'_>> = peers
+    let masters: Vec<&Peer> = peers
         .iter()
-        .filter(|peer| peer.role == "master" && peer.id != me)
+        .filter(|peer| peer.role == Role::Master && peer.id != me)
         .collect();
-    let has_joined = |peer: &&&Peer<'_>| {
-        let stage = peer
-            .progress
-            .as_ref()
-            .map(|progress| progress.current_stage.as_ref());
-        stage == Some(HostStage::Joined.word()) || stage == Some(HostStage::Done.word())
+    let has_joined = |peer: &&&Peer| {
+        let progress = peer.progress.as_ref();
+        progress.is_some_and(|progress| progress.current_stage.is(Stage::has_joined))
     };
     masters.iter().filter(has_joined).count() >= masters.len().min(ENOUGH_MASTERS)
 }

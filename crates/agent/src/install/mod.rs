@@ -67,7 +67,7 @@ pub fn start(context: &Context, order: InstallArgs) -> anyhow::Result<String> {
         return match ended {
             Ended::Failed(error) => Err(error),
             Ended::Unwanted(reason) => {
-                note!("the order is left alone: {reason}");
+                note!("the agent ignores the order: {reason}");
                 Ok(String::new())
             }
         };

@@ -4,7 +4,7 @@ use crate::clock::chance;
 use crate::hub::{self, CallError};
 use crate::note;
 use crate::steps::Context;
-use muster_contract::v2::install::HostStage;
+use muster_vocabulary::Stage;
 use std::time::Duration;
 
 /// As the reference's installer: what is missing is asked for ten times, what is broken for an hour and 360 times.
@@ -94,7 +94,7 @@ pub fn patiently<T>(
     }
 }
 
-pub fn stage(context: &Context, stage: HostStage, info: Option<String>) -> Result<(), Ended> {
+pub fn stage(context: &Context, stage: Stage, info: Option<String>) -> Result<(), Ended> {
     note!("{stage} {}", info.as_deref().unwrap_or_default());
     patiently(context, false, || {
         context.hub.progress(context.ids, stage, info.clone())
@@ -122,7 +122,7 @@ impl<'a> Percent<'a> {
         match self
             .context
             .hub
-            .progress_now(self.context.ids, HostStage::WritingImageToDisk, info)
+            .progress_now(self.context.ids, Stage::Writing, info)
         {
             Err(error) if error.status() == Some(409) => self.context.shared.install.cancel(),
             Ok(()) | Err(_) => {}

@@ -7,6 +7,7 @@ use dhcproto::v4::MessageType;
 use muster_agent::sys::{broadcast_socket, netlink};
 use serde_json::{Value, json};
 use std::fs::File;
+use std::io::Write;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -23,10 +24,13 @@ pub fn leave_network() -> bool {
     unsafe { libc::unshare(libc::CLONE_NEWNET) == 0 }
 }
 
-/// Says loudly that a test is not run; where everything must be tested, it fails.
+/// Says loudly that a test is not run, on the terminal itself because the test runner swallows what is printed; where
+/// everything must be tested, it fails.
 pub fn skipped(why: &str) {
+    let name = std::thread::current().name().unwrap_or("a test").to_owned();
+    let text = format!("\nSKIPPED {name}: {why}\n");
+    std::io::stderr().write_all(text.as_bytes()).ok();
     assert!(std::env::var_os("CI").is_none(), "CI must run this test: {why}");
-    eprintln!("\nSKIPPED: {why}\n");
 }
 
 /// The other machine: it has 192.0.2.2, and gives addresses to who asks for them until it is told to end.

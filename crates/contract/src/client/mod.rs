@@ -3,19 +3,18 @@
 mod agent;
 mod chosen;
 mod cluster;
-mod error;
 mod host;
 mod infra_env;
 mod install;
 mod muster;
 mod operator;
 
-pub use error::ClientError;
+pub use crate::error::ClientError;
 pub use install::Pieces;
 pub use muster::Feed;
 
+use crate::body::place;
 use crate::{v1, v2};
-use muster_domain::input::bounds::place;
 use reqwest::{Method, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

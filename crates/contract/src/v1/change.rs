@@ -4,6 +4,7 @@ use crate::rules::words;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -25,7 +26,8 @@ words! {
 }
 
 /// Something changed. The newest revision is to be read; old ones are not kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Change {
     pub seq: i64,
     pub kind: ChangeKind,
@@ -37,14 +39,15 @@ pub struct Change {
     pub op: ChangeOp,
     pub revision: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub status: Option<Cow<'static, str>>,
-    #[schema(value_type = String, format = DateTime)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
 }
 
 /// Changes in order, and where to go on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ChangesPage {
     pub changes: Vec<Change>,
     /// Ask with `after` set to this.
@@ -52,9 +55,10 @@ pub struct ChangesPage {
 }
 
 /// From where on to read, and how long to wait for something new.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[serde(default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct ChangesQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<i64>,

@@ -2,16 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 /// One client and one file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct DownloadView {
     /// The address the client comes from; a BMC that mounts an image has its own.
     pub client: String,
     /// `full.iso`, `minimal.iso`, `pxe-initrd`, `kernel`, `rootfs`, …
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub file: Cow<'static, str>,
     /// The host of this InfraEnv that reported this address, as its own or its BMC's, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,12 +33,13 @@ pub struct DownloadView {
 }
 
 /// The base image an InfraEnv's images are made of, as far as it is here.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct BaseImageView {
     pub version: String,
     pub cpu_architecture: String,
     /// `absent`, `fetching`, `importing`, `ready` or `failed`.
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub state: Cow<'static, str>,
     pub done_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +50,8 @@ pub struct BaseImageView {
 }
 
 /// Everything that was sent for one InfraEnv since this hub, and the image service beside it, started.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct DownloadsView {
     /// Those who read last come first.
     pub downloads: Vec<DownloadView>,

@@ -3,20 +3,24 @@
 use crate::rules::{CommaList, is_false, loose_bool, words};
 use crate::v2::host::HostView;
 use jiff::Timestamp;
+use muster_vocabulary::{HostStatus, Role, Word};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 /// Move a host to another cluster, in one request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MoveHost {
     pub cluster_id: Uuid,
 }
 
 /// How far a move is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct MoveView {
     pub infra_env_id: Uuid,
     pub host_id: Uuid,
@@ -24,36 +28,38 @@ pub struct MoveView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Uuid>,
     pub to: Uuid,
-    #[schema(value_type = String)]
-    pub status: Cow<'static, str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub status: Word<HostStatus>,
     pub done: bool,
 }
 
 /// The short form of a host.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct HostSummary {
     pub id: Uuid,
     pub infra_env_id: Uuid,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
     pub name: String,
-    #[schema(value_type = String)]
-    pub status: Cow<'static, str>,
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub status: Word<HostStatus>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub status_info: Cow<'static, str>,
-    #[schema(value_type = String)]
-    pub role: Cow<'static, str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub role: Word<Role>,
     pub cpus: i64,
     pub memory_mib: i64,
     pub disk_gb: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub checked_in_at: Option<Timestamp>,
     pub revision: i64,
 }
 
 /// A page of hosts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct HostPage {
     pub hosts: Vec<HostSummary>,
     /// Ask for the next page with this; absent on the last page.
@@ -62,9 +68,10 @@ pub struct HostPage {
 }
 
 /// Which hosts to list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[serde(default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct HostsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infra_env_id: Option<Uuid>,
@@ -74,7 +81,7 @@ pub struct HostsQuery {
     #[serde(deserialize_with = "loose_bool", skip_serializing_if = "Option::is_none")]
     pub free: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<Vec<String>>, style = Form, explode = false)]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<Vec<String>>, style = Form, explode = false))]
     pub status: Option<CommaList<String>>,
     /// Only hosts with this name, or whose id begins with it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +95,8 @@ pub struct HostsQuery {
 }
 
 /// A host with what REST v2 does not show.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct HostDetail {
     #[serde(flatten)]
     pub host: HostView,
@@ -117,7 +125,8 @@ pub struct HostDetail {
 }
 
 /// Every host with one id: the same machine can be known to several InfraEnvs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct HostRows {
     pub hosts: Vec<HostDetail>,
 }
@@ -134,7 +143,8 @@ words! {
 }
 
 /// Change what REST v2 cannot. Absent leaves a field as it is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeHost {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,16 +2,18 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 /// What was uploaded for a role; the config itself is shown only on request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct UploadedIgnitionView {
     pub cluster_id: Uuid,
     /// `bootstrap`, `master`, `worker` or `arbiter`.
     pub role: String,
     pub size_bytes: u64,
-    #[schema(value_type = String, format = DateTime)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub uploaded_at: Timestamp,
 }

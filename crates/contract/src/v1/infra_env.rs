@@ -2,6 +2,7 @@
 
 use crate::rules::words;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -14,7 +15,8 @@ words! {
 }
 
 /// Change what REST v2 cannot.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeInfraEnv {
     /// Settings to take away.
@@ -26,9 +28,10 @@ pub struct ChangeInfraEnv {
 }
 
 /// How many hosts go at a time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[serde(default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct DeleteWithHostsQuery {
     /// 500 when absent, which is also the most.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +39,8 @@ pub struct DeleteWithHostsQuery {
 }
 
 /// How far the deletion of an InfraEnv with its hosts is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct DeletionView {
     /// Hosts that this request deleted.
     pub deleted: u64,

@@ -2,10 +2,12 @@
 
 use crate::time::DateMs;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
 /// Addresses under which hosts and people reach this hub and its images.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct InfraEnvLinks {
     /// The discovery image. The address changes with its content; older ones lead to the content of now.
     pub iso: String,
@@ -26,7 +28,8 @@ pub struct InfraEnvLinks {
 }
 
 /// Addresses under which people reach what this hub knows of a cluster.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ClusterLinks {
     pub events: String,
     /// The logs of the cluster and of its hosts.

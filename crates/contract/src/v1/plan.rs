@@ -3,6 +3,7 @@
 use crate::rules::words;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -26,7 +27,8 @@ words! {
 }
 
 /// Ask what a verb would do, without doing it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlanRequest {
     pub verb: Verb,
@@ -39,18 +41,19 @@ pub struct PlanRequest {
 }
 
 /// One thing that would happen.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PlanStep {
     pub order: u32,
     /// What it happens to, such as `host/worker-3`.
     pub subject: String,
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub action: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub from: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub to: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -59,9 +62,10 @@ pub struct PlanStep {
 }
 
 /// Something that stands in the way, and what to do about it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Blocker {
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub code: Cow<'static, str>,
     pub subject: String,
     pub reason: String,
@@ -69,7 +73,8 @@ pub struct Blocker {
 }
 
 /// What a verb would do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PlanView {
     pub verb: Verb,
     pub allowed: bool,

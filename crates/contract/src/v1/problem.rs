@@ -2,18 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 /// What went wrong, and what to do about it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Problem {
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub r#type: Cow<'static, str>,
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub title: Cow<'static, str>,
     pub status: u16,
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub code: Cow<'static, str>,
     pub detail: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,28 +3,43 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
 /// One background worker.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct WorkerStatus {
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub name: Cow<'static, str>,
     pub runs: u64,
     pub failures: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub last_run_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 }
 
-/// The state of the hub.
+/// A row of the database that the hub cannot read. It is left as it is, and everybody else is served.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SetAside {
+    /// `host`, `cluster`, `infra-env`, `report`, `order`, `check-in` or `tombstone`.
+    #[schema(value_type = String)]
+    pub kind: Cow<'static, str>,
+    /// Its key in the table; of a host and what hangs on it, InfraEnv and host.
+    pub id: String,
+    /// Why it cannot be read, without anything of its content.
+    pub reason: String,
+}
+
+/// The state of the hub.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct HubStatus {
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub version: Cow<'static, str>,
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub database: Cow<'static, str>,
     pub hosts: i64,
     pub clusters: i64,
@@ -36,24 +51,38 @@ pub struct HubStatus {
     /// Where the feed of changes ends now: follow it from here to see only what is new.
     #[serde(default)]
     pub newest_change: i64,
+    /// How many rows of the database cannot be read.
+    #[serde(default)]
+    pub set_aside_count: usize,
+    /// The first hundred of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<SetAside>,
     pub workers: Vec<WorkerStatus>,
 }
 
 /// What `/health` says, and `/ready` when it refuses.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Health {
     /// `ok` or `failing`.
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub status: Cow<'static, str>,
     /// Empty when all is well.
     pub troubles: Vec<HealthTrouble>,
+    /// How many rows of the database cannot be read. That fails nothing: they are set aside.
+    #[serde(default)]
+    pub set_aside_count: usize,
+    /// The first hundred of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<SetAside>,
 }
 
 /// One thing that does not work.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct HealthTrouble {
     /// `writes`, `reads`, or the name of a worker.
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub what: Cow<'static, str>,
     pub cause: String,
     pub next_action: String,

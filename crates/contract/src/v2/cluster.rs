@@ -8,13 +8,16 @@ use crate::v2::cluster_setting::{
 use crate::v2::host::HostView;
 use crate::v2::network::{ClusterNetwork, HostNetworkView, MachineNetwork, ServiceNetwork, Vip};
 use crate::v2::operator::MonitoredOperatorView;
+use muster_vocabulary::{ClusterKind, ClusterStatus, FinalizingStage, Word};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 /// Left over from images made per cluster; always empty, never null.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ImageInfoView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ssh_public_key: String,
@@ -29,12 +32,13 @@ pub struct ImageInfoView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub static_network_config: String,
     #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub r#type: Cow<'static, str>,
 }
 
 /// How far the installation of a cluster is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ClusterProgressView {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub total_percentage: i64,
@@ -44,27 +48,29 @@ pub struct ClusterProgressView {
     pub installing_stage_percentage: i64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub finalizing_stage_percentage: i64,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
-    pub finalizing_stage: Cow<'static, str>,
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub finalizing_stage: Word<FinalizingStage>,
     pub finalizing_stage_started_at: DateMs,
     #[serde(default, skip_serializing_if = "is_false")]
     pub finalizing_stage_timed_out: bool,
 }
 
 /// How the last preparation of an installation ended.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PreparationView {
     #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub status: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub reason: Cow<'static, str>,
 }
 
 /// A bundle of operators chosen for a cluster.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct BundleView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
@@ -72,11 +78,12 @@ pub struct BundleView {
 }
 
 /// A cluster.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ClusterView {
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
-    pub kind: Cow<'static, str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub kind: Word<ClusterKind>,
     pub id: Uuid,
     #[serde(deserialize_with = "null_as_default")]
     pub href: String,
@@ -89,10 +96,10 @@ pub struct ClusterView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub email_domain: String,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
-    pub status: Cow<'static, str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub status: Word<ClusterStatus>,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub status_info: Cow<'static, str>,
     pub status_updated_at: DateMs,
     /// Absent only in the answer to an import.
@@ -111,7 +118,7 @@ pub struct ClusterView {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub control_plane_count: i64,
     #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub cpu_architecture: Cow<'static, str>,
     pub image_info: ImageInfoView,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,7 +216,7 @@ pub struct ClusterView {
     #[serde(rename = "last-installation-preparation")]
     pub last_installation_preparation: PreparationView,
     #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub logs_info: Cow<'static, str>,
     pub controller_logs_started_at: DateMs,
     pub controller_logs_collected_at: DateMs,
@@ -221,7 +228,8 @@ pub struct ClusterView {
 }
 
 /// How to log in to an installed cluster.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct CredentialsView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub username: String,
@@ -232,7 +240,8 @@ pub struct CredentialsView {
 }
 
 /// What a cluster gets when nothing else is asked for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ClusterDefaultsView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cluster_network_cidr: String,

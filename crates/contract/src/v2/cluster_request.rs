@@ -8,16 +8,18 @@ use crate::v2::cluster_setting::{
 };
 use crate::v2::network::{ClusterNetwork, MachineNetwork, ServiceNetwork, Vip};
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 /// Ask for a new cluster.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CreateCluster {
     pub name: String,
     pub openshift_version: String,
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub pull_secret: Secret,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high_availability_mode: Option<HighAvailabilityMode>,
@@ -86,13 +88,14 @@ pub struct CreateCluster {
 }
 
 /// Change a cluster. Absent and null leave a field as it is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UpdateCluster {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub pull_secret: Option<Secret>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_network_cidr: Option<String>,
@@ -160,7 +163,8 @@ pub struct UpdateCluster {
 }
 
 /// Make a cluster installed elsewhere known, to add hosts to it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ImportCluster {
     pub name: String,
@@ -171,14 +175,15 @@ pub struct ImportCluster {
 }
 
 /// Which clusters to list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[serde(default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct ClustersQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub openshift_cluster_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<Vec<String>>, style = Form, explode = false)]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<Vec<String>>, style = Form, explode = false))]
     pub ams_subscription_ids: Option<CommaList<String>>,
     #[serde(deserialize_with = "loose_bool", skip_serializing_if = "Option::is_none")]
     pub with_hosts: Option<bool>,
@@ -187,9 +192,10 @@ pub struct ClustersQuery {
 }
 
 /// How much of a cluster to show.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[serde(default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct ClusterQuery {
     #[serde(
         rename = "exclude-hosts",
@@ -214,8 +220,9 @@ words! {
 }
 
 /// Which file of a cluster to download.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct ClusterFilesQuery {
     pub file_name: ClusterFile,
 }
@@ -230,8 +237,9 @@ words! {
 }
 
 /// Which credentials of a cluster to download.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct CredentialFilesQuery {
     pub file_name: CredentialFile,
 }

@@ -2,7 +2,10 @@
 
 use crate::rules::words;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
+
+pub use muster_vocabulary::PlatformType;
 
 words! {
     /// Whether the control plane is more than one host.
@@ -56,19 +59,6 @@ words! {
 }
 
 words! {
-    /// Where a cluster runs.
-    #[derive(Default)]
-    pub enum PlatformType {
-        #[default]
-        Baremetal = "baremetal",
-        Nutanix = "nutanix",
-        Vsphere = "vsphere",
-        None = "none",
-        External = "external",
-    }
-}
-
-words! {
     /// Whether the platform brings its own cloud controller.
     #[derive(Default)]
     pub enum CloudControllerManager {
@@ -99,7 +89,8 @@ words! {
 }
 
 /// Details of an external platform.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExternalPlatform {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +100,8 @@ pub struct ExternalPlatform {
 }
 
 /// Where a cluster runs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Platform {
     pub r#type: PlatformType,
@@ -118,7 +110,8 @@ pub struct Platform {
 }
 
 /// Encryption of installation disks.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DiskEncryption {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +124,8 @@ pub struct DiskEncryption {
 }
 
 /// Where hosts added later get their ignition.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct IgnitionEndpoint {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,7 +135,8 @@ pub struct IgnitionEndpoint {
 }
 
 /// Who balances traffic to the control plane.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LoadBalancer {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,7 +144,8 @@ pub struct LoadBalancer {
 }
 
 /// An operator to install with the cluster.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChooseOperator {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,7 +156,8 @@ pub struct ChooseOperator {
 }
 
 /// A bundle of operators to install with the cluster.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChooseBundle {
     #[serde(skip_serializing_if = "Option::is_none")]

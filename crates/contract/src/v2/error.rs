@@ -3,13 +3,15 @@
 use crate::rules::null_as_default;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
 /// An operation failed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ErrorBody {
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub kind: Cow<'static, str>,
     pub id: i64,
     #[serde(deserialize_with = "null_as_default")]
@@ -21,7 +23,8 @@ pub struct ErrorBody {
 }
 
 /// The request did not get as far as an operation: no such route, no access, or a malformed body.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct InfraErrorBody {
     pub code: i64,
     #[serde(deserialize_with = "null_as_default")]

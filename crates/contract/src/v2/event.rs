@@ -2,32 +2,14 @@
 
 use crate::rules::{CommaList, loose_bool, null_as_default, words};
 use crate::time::DateMs;
+use muster_vocabulary::Word;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-words! {
-    /// How bad it is.
-    #[derive(Default)]
-    pub enum EventSeverity {
-        #[default]
-        Info = "info",
-        Warning = "warning",
-        Error = "error",
-        Critical = "critical",
-    }
-}
-
-words! {
-    /// Whom an event is for.
-    #[derive(Default)]
-    pub enum EventCategory {
-        #[default]
-        User = "user",
-        Metrics = "metrics",
-    }
-}
+pub use muster_vocabulary::{Category as EventCategory, Severity as EventSeverity};
 
 words! {
     /// Oldest or newest first.
@@ -42,10 +24,11 @@ words! {
 }
 
 /// Something that happened.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct EventView {
     #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub name: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
@@ -54,8 +37,8 @@ pub struct EventView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infra_env_id: Option<Uuid>,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
-    pub severity: Cow<'static, str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub severity: Word<EventSeverity>,
     #[serde(deserialize_with = "null_as_default")]
     pub message: String,
     pub event_time: DateMs,
@@ -65,7 +48,8 @@ pub struct EventView {
 }
 
 /// A controller reports something that happened.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TriggerEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,16 +73,17 @@ pub struct TriggerEvent {
 }
 
 /// Which events to list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[serde(default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct EventsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<Vec<Uuid>>, style = Form, explode = false)]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<Vec<Uuid>>, style = Form, explode = false))]
     pub host_ids: Option<CommaList<Uuid>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infra_env_id: Option<Uuid>,
@@ -110,10 +95,10 @@ pub struct EventsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<EventOrder>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<Vec<EventSeverity>>, style = Form, explode = false)]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<Vec<EventSeverity>>, style = Form, explode = false))]
     pub severities: Option<CommaList<EventSeverity>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<Vec<EventCategory>>, style = Form, explode = false)]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<Vec<EventCategory>>, style = Form, explode = false))]
     pub categories: Option<CommaList<EventCategory>>,
     /// Part of the message; only with `cluster_id`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,20 +3,15 @@
 use crate::rules::{is_false, is_zero, loose_bool, null_as_default, words};
 use crate::secret::Secret;
 use crate::time::{DateMs, GoTime};
+use muster_vocabulary::{HostKind, HostStatus, MediaStatus, Role, Stage, Word};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-words! {
-    /// Roles a person may choose for a host.
-    pub enum HostRoleChoice {
-        AutoAssign = "auto-assign",
-        Master = "master",
-        Arbiter = "arbiter",
-        Worker = "worker",
-    }
-}
+/// Roles a person may choose for a host.
+pub use muster_vocabulary::Role as HostRoleChoice;
 
 words! {
     /// What a disk is for.
@@ -39,7 +34,8 @@ words! {
 }
 
 /// An agent reports that its machine has booted the discovery image.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RegisterHost {
     pub host_id: Uuid,
@@ -48,14 +44,16 @@ pub struct RegisterHost {
 }
 
 /// Lend a free host to a cluster.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BindHost {
     pub cluster_id: Uuid,
 }
 
 /// Choose what one disk is used for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DiskSelection {
     pub id: String,
@@ -64,7 +62,8 @@ pub struct DiskSelection {
 }
 
 /// Keep or format one disk at installation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DiskFormatting {
     pub disk_id: String,
@@ -72,7 +71,8 @@ pub struct DiskFormatting {
 }
 
 /// A name with its value.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KeyValue {
     pub key: String,
@@ -80,12 +80,13 @@ pub struct KeyValue {
 }
 
 /// How to reach the power controller of a host.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FencingCredentials {
     pub address: String,
     pub username: String,
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub password: Secret,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate_verification: Option<CertificateVerification>,
@@ -94,7 +95,8 @@ pub struct FencingCredentials {
 }
 
 /// Change a host. Absent and null leave a field as it is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UpdateHost {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +111,7 @@ pub struct UpdateHost {
     pub machine_config_pool_name: Option<String>,
     /// Empty clears it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub ignition_endpoint_token: Option<Secret>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignition_endpoint_http_headers: Option<Vec<KeyValue>>,
@@ -121,7 +123,8 @@ pub struct UpdateHost {
 }
 
 /// Extra arguments for writing the system to disk.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SetInstallerArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +132,8 @@ pub struct SetInstallerArgs {
 }
 
 /// Ignition added to what the host installs with. Empty removes it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SetHostIgnition {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,18 +141,20 @@ pub struct SetHostIgnition {
 }
 
 /// The ignition a host installs with.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct HostIgnitionView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub config: String,
 }
 
 /// How far the installation of a host is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct HostProgressView {
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
-    pub current_stage: Cow<'static, str>,
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub current_stage: Word<Stage>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub installation_percentage: i64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -160,11 +166,12 @@ pub struct HostProgressView {
 }
 
 /// A host.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct HostView {
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
-    pub kind: Cow<'static, str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub kind: Word<HostKind>,
     pub id: Uuid,
     #[serde(deserialize_with = "null_as_default")]
     pub href: String,
@@ -175,26 +182,26 @@ pub struct HostView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user_name: String,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
-    pub status: Cow<'static, str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub status: Word<HostStatus>,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub status_info: Cow<'static, str>,
     pub status_updated_at: DateMs,
     /// JSON in a string.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub validations_info: String,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
-    pub media_status: Cow<'static, str>,
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub media_status: Word<MediaStatus>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub connection_timed_out: bool,
     /// Absent only in the answer to a registration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<HostProgressView>,
     /// Null where stages are not computed.
-    #[schema(value_type = Option<Vec<String>>)]
-    pub progress_stages: Option<Vec<Cow<'static, str>>>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
+    pub progress_stages: Option<Vec<Word<Stage>>>,
     pub stage_started_at: DateMs,
     pub stage_updated_at: DateMs,
     /// JSON in a string.
@@ -234,12 +241,12 @@ pub struct HostView {
     pub created_at: GoTime,
     pub updated_at: GoTime,
     pub deleted_at: Option<GoTime>,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
-    pub role: Cow<'static, str>,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
-    pub suggested_role: Cow<'static, str>,
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub role: Word<Role>,
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub suggested_role: Word<Role>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub bootstrap: bool,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -272,14 +279,15 @@ pub struct HostView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fencing_credentials: String,
     #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub logs_info: Cow<'static, str>,
     pub logs_started_at: DateMs,
     pub logs_collected_at: DateMs,
 }
 
 /// What the agent starts after it has registered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct NextStepRunnerCommand {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
@@ -290,7 +298,8 @@ pub struct NextStepRunnerCommand {
 }
 
 /// The answer to a registration: the host and what its agent runs next.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct RegisteredHostView {
     #[serde(flatten)]
     pub host: HostView,
@@ -299,9 +308,10 @@ pub struct RegisteredHostView {
 }
 
 /// Which hosts of a cluster to list, and how much of each.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[serde(default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct ClusterHostsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,

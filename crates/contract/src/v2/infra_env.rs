@@ -5,6 +5,7 @@ use crate::secret::Secret;
 use crate::time::{DateMs, GoTime};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -44,7 +45,8 @@ words! {
 }
 
 /// Proxies for everything a discovered host downloads.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Proxy {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +58,8 @@ pub struct Proxy {
 }
 
 /// Ties a MAC address to the interface name used in `network_yaml`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MacInterface {
     pub mac_address: String,
@@ -65,7 +68,8 @@ pub struct MacInterface {
 }
 
 /// Static network settings of one host, found by its MAC addresses.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StaticNetworkConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +79,8 @@ pub struct StaticNetworkConfig {
 }
 
 /// One kernel argument of the discovery image.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KernelArgument {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,11 +90,12 @@ pub struct KernelArgument {
 }
 
 /// Ask for a new InfraEnv.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CreateInfraEnv {
     pub name: String,
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub pull_secret: Secret,
     /// Hosts are bound to this cluster as soon as they register.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,12 +131,13 @@ pub struct CreateInfraEnv {
 }
 
 /// Change an InfraEnv. Absent and null leave a field as it is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UpdateInfraEnv {
     /// Empty leaves it as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub pull_secret: Option<Secret>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub openshift_version: Option<String>,
@@ -165,10 +172,11 @@ pub struct UpdateInfraEnv {
 }
 
 /// An InfraEnv.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct InfraEnvView {
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub kind: Cow<'static, str>,
     pub id: Uuid,
     #[serde(deserialize_with = "null_as_default")]
@@ -176,7 +184,7 @@ pub struct InfraEnvView {
     #[serde(deserialize_with = "null_as_default")]
     pub name: String,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub r#type: Cow<'static, str>,
     /// Absent unless hosts are bound as they register.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,7 +192,7 @@ pub struct InfraEnvView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub openshift_version: String,
     #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub cpu_architecture: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub os_stream: String,
@@ -231,9 +239,10 @@ pub struct InfraEnvView {
 }
 
 /// Which InfraEnvs to list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[serde(default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct InfraEnvsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
@@ -242,7 +251,8 @@ pub struct InfraEnvsQuery {
 }
 
 /// A link to a file and the time until which it works.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PresignedUrlView {
     #[serde(deserialize_with = "null_as_default")]
     pub url: String,
@@ -269,8 +279,9 @@ words! {
 }
 
 /// Which file of an InfraEnv to download.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct InfraEnvFilesQuery {
     pub file_name: InfraEnvFile,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,40 +2,11 @@
 
 use crate::rules::words;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-words! {
-    /// Stages of a host's installation.
-    pub enum HostStage {
-        StartingInstallation = "Starting installation",
-        WaitingForControlPlane = "Waiting for control plane",
-        WaitingForBootkube = "Waiting for bootkube",
-        WaitingForController = "Waiting for controller",
-        Installing = "Installing",
-        WritingImageToDisk = "Writing image to disk",
-        CopyingRegistryDataToDisk = "Copying registry data to disk",
-        Rebooting = "Rebooting",
-        WaitingForIgnition = "Waiting for ignition",
-        Configuring = "Configuring",
-        Joined = "Joined",
-        Done = "Done",
-        Failed = "Failed",
-    }
-}
-
-words! {
-    /// Stages of a cluster's last phase.
-    pub enum FinalizingStage {
-        WaitingForClusterOperators = "Waiting for cluster operators",
-        AddingRouterCa = "Adding router ca",
-        ApplyingOlmManifests = "Applying olm manifests",
-        WaitingForOlmOperatorsCsvInitialization = "Waiting for olm operators csv initialization",
-        WaitingForOlmOperatorsCsv = "Waiting for olm operators csv",
-        WaitingForOLMOperatorSetupJobs = "Waiting for OLM operator setup jobs",
-        Done = "Done",
-    }
-}
+pub use muster_vocabulary::{FinalizingStage, Stage as HostStage};
 
 words! {
     /// How far the collection of logs is.
@@ -63,7 +34,8 @@ words! {
 }
 
 /// An installer reports the stage its host is in.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReportHostProgress {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +45,8 @@ pub struct ReportHostProgress {
 }
 
 /// A controller reports the stage of finalizing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReportClusterProgress {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,28 +54,31 @@ pub struct ReportClusterProgress {
 }
 
 /// Someone reports how far the collection of logs is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReportLogsProgress {
     pub logs_state: LogsState,
 }
 
 /// A controller reports the end of an installation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CompleteInstallation {
     pub is_success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_info: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub data: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
 /// Whose logs to upload or download.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[serde(default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct LogsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logs_type: Option<LogsType>,
@@ -113,11 +89,13 @@ pub struct LogsQuery {
 }
 
 /// The certificate of a cluster's ingress as PEM: the body is a JSON string.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(transparent)]
 pub struct IngressCert(pub String);
 
 /// Changes to the rendered install-config as JSON: the body is a JSON string.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(transparent)]
 pub struct InstallConfigOverrides(pub String);

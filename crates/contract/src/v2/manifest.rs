@@ -3,6 +3,7 @@
 use crate::rules::{loose_bool, words};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 
 words! {
@@ -16,7 +17,8 @@ words! {
 }
 
 /// Add a manifest. The content is base64.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CreateManifest {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,7 +28,8 @@ pub struct CreateManifest {
 }
 
 /// Change, rename or move a manifest.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UpdateManifest {
     pub folder: ManifestFolder,
@@ -41,30 +44,33 @@ pub struct UpdateManifest {
 }
 
 /// A manifest, without its content.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ManifestView {
     #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub folder: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file_name: String,
     #[serde(default, skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub manifest_source: Cow<'static, str>,
 }
 
 /// Which manifests to list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[serde(default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct ManifestsQuery {
     #[serde(deserialize_with = "loose_bool", skip_serializing_if = "Option::is_none")]
     pub include_system_generated: Option<bool>,
 }
 
 /// Which manifest to download or delete.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct ManifestQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<ManifestFolder>,

@@ -2,6 +2,7 @@
 
 use crate::rules::words;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -15,7 +16,8 @@ words! {
 }
 
 /// A range for pods.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClusterNetwork {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,7 +29,8 @@ pub struct ClusterNetwork {
 }
 
 /// A range for services.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ServiceNetwork {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +40,8 @@ pub struct ServiceNetwork {
 }
 
 /// A range the hosts' own addresses are in.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MachineNetwork {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +51,8 @@ pub struct MachineNetwork {
 }
 
 /// A virtual address of the API or the ingress.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Vip {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +64,8 @@ pub struct Vip {
 }
 
 /// A network that hosts of a cluster have an address in.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct HostNetworkView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cidr: String,

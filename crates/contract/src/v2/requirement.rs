@@ -2,10 +2,12 @@
 
 use crate::rules::{is_false, is_zero, short_float_option};
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
 /// What a host needs for one role.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct RequirementsView {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cpu_cores: i64,
@@ -30,7 +32,8 @@ pub struct RequirementsView {
 }
 
 /// What a host needs for one role, in numbers and in words.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct RoleRequirementsView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantitative: Option<RequirementsView>,
@@ -38,7 +41,8 @@ pub struct RoleRequirementsView {
 }
 
 /// What hosts need, by role.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct RequirementsByRoleView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub master: Option<RoleRequirementsView>,
@@ -47,7 +51,8 @@ pub struct RequirementsByRoleView {
 }
 
 /// What an operator needs on top.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct OperatorRequirementsView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub operator_name: String,
@@ -57,7 +62,8 @@ pub struct OperatorRequirementsView {
 }
 
 /// What hosts of a cluster need.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PreflightRequirementsView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ocp: Option<RequirementsByRoleView>,

@@ -2,6 +2,7 @@
 
 use crate::rules::{is_zero, null_as_default, words};
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -41,7 +42,8 @@ words! {
 }
 
 /// One step for an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct StepView {
     pub step_type: StepType,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -51,7 +53,8 @@ pub struct StepView {
 }
 
 /// What an agent does next, and when it asks again.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct StepsView {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub next_instruction_seconds: i64,
@@ -61,7 +64,8 @@ pub struct StepsView {
 }
 
 /// What came of a step.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PostStepReply {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,9 +81,10 @@ pub struct PostStepReply {
 }
 
 /// What an agent tells when it asks for steps.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[serde(default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct NextStepsQuery {
     /// The host's own clock in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,7 +92,8 @@ pub struct NextStepsQuery {
 }
 
 /// The argument of the command an agent starts after it has registered; JSON in a string.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct NextStepRunnerArgs {
     pub infra_env_id: Uuid,
     pub host_id: Uuid,

@@ -1,22 +1,25 @@
 //! Validations: the JSON inside `validations_info`, and the ones a cluster ignores.
 
 use crate::rules::null_as_default;
+use muster_vocabulary::{CheckStatus, Word};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
 /// The outcome of one check.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ValidationView {
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: Cow<'static, str>,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
-    pub status: Cow<'static, str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub status: Word<CheckStatus>,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub message: Cow<'static, str>,
 }
 
@@ -24,7 +27,8 @@ pub struct ValidationView {
 pub type ValidationsInfo = BTreeMap<Cow<'static, str>, Vec<ValidationView>>;
 
 /// Checks that shall not hold up a cluster. Each value is a JSON list in a string.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SetIgnoredValidations {
     #[serde(rename = "cluster-validation-ids", skip_serializing_if = "Option::is_none")]
@@ -34,7 +38,8 @@ pub struct SetIgnoredValidations {
 }
 
 /// Checks that do not hold up a cluster. Each value is a JSON list in a string.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct IgnoredValidationsView {
     #[serde(
         rename = "cluster-validation-ids",

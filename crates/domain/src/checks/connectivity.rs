@@ -4,9 +4,9 @@ use super::facts::{ClusterFacts, Subject};
 use super::finding::Outcome;
 use super::hardware::{NO_INVENTORY, with_inventory};
 use super::reports::{Connectivity, L3, Mtu, RemoteHost};
+use crate::HostId;
 use crate::cluster::network::families;
 use crate::host::Role;
-use crate::id::HostId;
 use crate::networks::Union;
 use std::net::IpAddr;
 

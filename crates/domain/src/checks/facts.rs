@@ -2,10 +2,10 @@
 
 use super::finding::Ignored;
 use super::reports::{Connectivity, FreeNetwork, Reports};
+use crate::HostId;
 use crate::cluster::network::Groups;
-use crate::cluster::{Cluster, DiskEncryption};
+use crate::cluster::{Cluster, DiskEncryption, PlatformType};
 use crate::host::{self, Digest, Host, Role};
-use crate::id::HostId;
 use crate::inventory::Inventory;
 use crate::requirements::{Profile, Quantities, Requirements};
 use ipnet::IpNet;
@@ -90,8 +90,7 @@ pub struct ClusterFacts {
     pub day_two: bool,
     pub user_managed_networking: bool,
     pub user_managed_load_balancer: bool,
-    /// `baremetal`, `none`, `vsphere`, `nutanix` or `external`.
-    pub platform: String,
+    pub platform: PlatformType,
     /// Name of an `external` platform, such as `oci`.
     pub external_platform: String,
     pub control_plane_count: i64,
@@ -303,7 +302,7 @@ impl ClusterFacts {
             day_two: cluster.adds_hosts(),
             user_managed_networking: cluster.user_managed_networking,
             user_managed_load_balancer: cluster.load_balancer == "user-managed",
-            platform: cluster.platform.kind.clone(),
+            platform: cluster.platform.kind,
             external_platform: cluster.platform.external_name.clone(),
             control_plane_count: cluster.control_plane_count,
             machine_networks: networks(&cluster.machine_networks),
@@ -346,10 +345,7 @@ impl<'a> Peer<'a> {
     /// `name` is the host's effective name. A host without inventory has an empty digest,
     /// or one that only keeps its name while it is told to register again.
     pub fn of(host: &'a Host, name: &'a str, reports: &'a Reports) -> Self {
-        let ready = matches!(
-            host.status(),
-            host::Status::Known | host::Status::PreparingForInstallation | host::Status::PreparingSuccessful
-        );
+        let ready = host.status().is_ready_to_install();
         Self {
             id: host.id,
             name,

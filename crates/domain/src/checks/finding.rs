@@ -3,57 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    Success,
-    Failure,
-    /// What the check needs to know is not known yet.
-    Pending,
-    /// The check itself could not be carried out.
-    Error,
-    /// Switched off by the site or ignored by the cluster's owner.
-    Disabled,
-}
-
-impl Status {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Failure => "failure",
-            Self::Pending => "pending",
-            Self::Error => "error",
-            Self::Disabled => "disabled",
-        }
-    }
-
-    pub fn from_word(word: &str) -> Option<Self> {
-        [
-            Self::Success,
-            Self::Failure,
-            Self::Pending,
-            Self::Error,
-            Self::Disabled,
-        ]
-        .into_iter()
-        .find(|status| status.as_str() == word)
-    }
-
-    pub fn passes(self) -> bool {
-        match self {
-            Self::Success | Self::Disabled => true,
-            Self::Failure | Self::Pending | Self::Error => false,
-        }
-    }
-
-    /// A person must do something; waiting does not help.
-    pub fn complains(self) -> bool {
-        match self {
-            Self::Failure | Self::Error => true,
-            Self::Success | Self::Pending | Self::Disabled => false,
-        }
-    }
-}
+pub use muster_vocabulary::CheckStatus as Status;
 
 /// What one check says about one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,7 +160,7 @@ pub fn told<'a>(findings: impl Iterator<Item = Said<'a>>) -> String {
         }
     }
     let waiting = waiting.iter().map(|(what, ids)| awaited(what, ids));
-    let besides = besides.iter().map(|message| format!("Not in the way: {message}"));
+    let besides = besides.iter().map(|message| format!("Not blocking: {message}"));
     let all = failing.iter().map(|message| (*message).to_owned());
     let all: Vec<String> = all.chain(waiting).chain(besides).collect();
     let mut text = all.join(" ; ");
@@ -311,7 +261,7 @@ mod tests {
         assert_eq!(
             told(findings.into_iter()),
             "No CPU ; No route ; Waiting for the checks a, b (for godot) ; Waiting for the check c (until noon) ; \
-             Not in the way: No time"
+             Not blocking: No time"
         );
         assert_eq!(told([].into_iter()), "");
         let long = "ä".repeat(2000);

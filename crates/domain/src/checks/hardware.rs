@@ -25,7 +25,7 @@ pub(super) fn has_inventory(subject: &Subject<'_>) -> Outcome {
             "The host's inventory could not be read; boot the host from a current discovery image.",
         ),
         None => Outcome::fail(
-            "No inventory yet; it is asked for with every poll. If it stays away, look at the agent's log on the host.",
+            "The host has not sent its inventory yet. The hub asks for it at every poll. If it does not come, read the agent's log on the host.",
         ),
     }
 }

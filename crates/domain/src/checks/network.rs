@@ -43,7 +43,9 @@ pub(super) fn belongs_to_machine_cidr(subject: &Subject<'_>, cluster: &ClusterFa
     let networks = &cluster.machine_networks;
     if networks.is_empty() {
         return match cluster.user_managed_networking {
-            true => Outcome::pass("Networking is left to its users; no machine network is needed."),
+            true => {
+                Outcome::pass("You manage the network of this cluster yourself; it needs no machine network.")
+            }
             false => Outcome::wait("for the machine network to be known"),
         };
     }

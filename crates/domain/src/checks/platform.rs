@@ -3,6 +3,7 @@
 use super::facts::{ClusterFacts, Subject};
 use super::finding::Outcome;
 use super::hardware::with_inventory;
+use crate::cluster::PlatformType;
 use crate::host;
 use crate::image_name::same_image;
 
@@ -30,11 +31,12 @@ pub(super) fn network_settings(subject: &Subject<'_>) -> Outcome {
 
 pub(super) fn compatible(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outcome {
     with_inventory(subject, |inventory| {
-        let needed = match cluster.platform.as_str() {
-            "" => return Outcome::wait("for the cluster's platform to be set"),
-            "vsphere" => "VMware",
-            "nutanix" => "Nutanix",
-            other => return Outcome::pass(format!("The host can be used on platform {other}.")),
+        let needed = match cluster.platform {
+            PlatformType::Vsphere => "VMware",
+            PlatformType::Nutanix => "Nutanix",
+            other @ (PlatformType::Baremetal | PlatformType::None | PlatformType::External) => {
+                return Outcome::pass(format!("The host can be used on platform {other}."));
+            }
         };
         let maker = inventory.manufacturer();
         Outcome::judge(

@@ -1,7 +1,7 @@
 //! When a cluster must be looked at again by the clock, and why some phases may last for ever.
 
 use super::event::Timers;
-use super::{Cluster, FinalizingStage, Phase};
+use super::{Cluster, FinalizingStage, Phase, finalizing};
 use crate::host::LogsInfo;
 pub use crate::host::deadline::Patience;
 use jiff::Timestamp;
@@ -65,8 +65,8 @@ fn finalizing(cluster: &Cluster, timers: &Timers) -> (Timestamp, Ends) {
         Some(now) if !now.timed_out => {
             // Reported before the hosts were all there: its time counts from when it could go on.
             let began = now.started_at.max(cluster.since);
-            let at = began + now.stage.limit_for(soft, &cluster.operators);
-            let fatal = !soft && now.stage.is_fatal_when_late();
+            let at = began + finalizing::limit_for(now.stage, soft, &cluster.operators);
+            let fatal = !soft && finalizing::is_fatal_when_late(now.stage);
             let stage = (
                 at,
                 Ends::Stage {

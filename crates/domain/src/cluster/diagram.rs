@@ -70,7 +70,7 @@ fn table(text: &mut String, map: &Map) {
 fn stages(text: &mut String) {
     text.push_str("| stage | limit | with soft timeouts | when it is late |\n|---|---|---|---|\n");
     for stage in FinalizingStage::ALL {
-        let late = if stage.is_fatal_when_late() {
+        let late = if finalizing::is_fatal_when_late(*stage) {
             "error; with soft timeouts a warning"
         } else {
             "a warning"
@@ -79,8 +79,8 @@ fn stages(text: &mut String) {
             text,
             "| {} | {} | {} | {late} |",
             stage.word(),
-            minutes(stage.limit(false)),
-            minutes(stage.limit(true))
+            minutes(finalizing::limit(*stage, false)),
+            minutes(finalizing::limit(*stage, true))
         );
     }
 }
@@ -100,7 +100,7 @@ fn joined(words: &BTreeSet<&'static str>) -> String {
 pub(super) fn explore() -> Map {
     let (mut map, timers, events) = (Map::default(), Timers::default(), events());
     for cluster in Phase::ALL.into_iter().flat_map(clusters) {
-        let word = phase::status(&cluster);
+        let word = cluster.status().word();
         map.words.entry(cluster.phase).or_default().insert(word);
         for wait in [SignedDuration::ZERO, SignedDuration::from_hours(48)] {
             let around = event::Around {

@@ -5,8 +5,9 @@ use super::tally::Tally;
 use super::{Cluster, IgnitionSource, lifecycle};
 use crate::checks::facts::effective_role;
 use crate::host::{self, Host, Role, Status};
-use crate::id::{HostId, HostKey};
 use crate::refusal::{Class, Refused};
+use crate::{HostId, HostKey};
+use muster_vocabulary::InstallRole;
 use std::cmp::Reverse;
 
 /// Everything that one commit writes when an installation starts.
@@ -195,7 +196,7 @@ pub fn missing_uploads(hosts: &[Host], uploaded: &[&str]) -> Vec<&'static str> {
 fn has_bootstrap(cluster: &Cluster, uploaded: &[&str]) -> bool {
     match cluster.ignition_source {
         IgnitionSource::Installer => true,
-        IgnitionSource::Uploaded => is_uploaded(uploaded, "bootstrap"),
+        IgnitionSource::Uploaded => is_uploaded(uploaded, InstallRole::Bootstrap.word()),
         IgnitionSource::Endpoint => false,
     }
 }

@@ -23,34 +23,16 @@ pub use operator::{Operator, OperatorStatus};
 pub use phase::Phase;
 pub use tally::Tally;
 
+pub use muster_vocabulary::{ClusterKind as Kind, ClusterStatus as Status, PlatformType};
+
 use crate::host::{Host, Role};
-use crate::id::{ClusterId, HostId};
 use crate::infra_env::Proxy;
 use crate::journal::{Entry, Severity};
 use crate::refusal::{Class, Refused};
+use crate::{ClusterId, HostId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Kind {
-    #[default]
-    Cluster,
-    /// A running cluster that only takes on more hosts.
-    AddHostsCluster,
-    /// A placeholder for an image that works without the hub.
-    DisconnectedCluster,
-}
-
-impl Kind {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Cluster => "Cluster",
-            Self::AddHostsCluster => "AddHostsCluster",
-            Self::DisconnectedCluster => "DisconnectedCluster",
-        }
-    }
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClusterNetwork {
@@ -69,8 +51,7 @@ pub struct Vip {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Platform {
-    /// `baremetal`, `none`, `nutanix`, `vsphere` or `external`.
-    pub kind: String,
+    pub kind: PlatformType,
     pub external_name: String,
     pub external_cloud_controller: String,
 }
@@ -228,6 +209,11 @@ impl Cluster {
     pub fn chosen_operators(&self) -> impl Iterator<Item = &str> {
         let chosen = self.operators.iter().filter(|operator| !operator.builtin);
         chosen.map(|operator| operator.name.as_str())
+    }
+
+    /// The status word of the wire.
+    pub fn status(&self) -> Status {
+        phase::status(self)
     }
 
     pub fn single_node(&self) -> bool {

@@ -1,9 +1,9 @@
 //! Networks of a cluster as its hosts see them: who reaches whom, which networks they share, who has whose address.
 
+use crate::HostId;
 use crate::checks::facts::{ClusterFacts, Peer, least_group};
 use crate::checks::reports::Connectivity;
 use crate::cluster::Cluster;
-use crate::id::HostId;
 use crate::networks::Union;
 use ipnet::IpNet;
 use serde::Serialize;

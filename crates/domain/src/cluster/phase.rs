@@ -1,6 +1,6 @@
 //! The few phases a cluster can be in, and the status word of the wire derived from them.
 
-use super::{Cluster, Gates};
+use super::{Cluster, Gates, Status};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -51,6 +51,19 @@ impl Phase {
         }
     }
 
+    /// Whether the count of its hosts moves it on.
+    pub fn follows_hosts(self) -> bool {
+        match self {
+            Self::Preparing | Self::Installing | Self::Finalizing | Self::BootFix => true,
+            Self::Draft
+            | Self::Installed
+            | Self::AddingHosts
+            | Self::Error
+            | Self::Cancelled
+            | Self::Unmonitored => false,
+        }
+    }
+
     /// Whether its hosts' findings still change anything: later they are frozen as they were.
     pub fn is_checked(self) -> bool {
         match self {
@@ -88,27 +101,27 @@ impl Phase {
     }
 }
 
-/// The status word of the wire.
-pub fn status(cluster: &Cluster) -> &'static str {
+/// The status word of the wire, derived from the phase and the gates in this one place.
+pub(super) fn status(cluster: &Cluster) -> Status {
     match cluster.phase {
         Phase::Draft => draft_status(cluster.gates, cluster.vip_dhcp_allocation),
-        Phase::Preparing => "preparing-for-installation",
-        Phase::Installing => "installing",
-        Phase::Finalizing => "finalizing",
-        Phase::Installed => "installed",
-        Phase::AddingHosts => "adding-hosts",
-        Phase::BootFix => "installing-pending-user-action",
-        Phase::Error => "error",
-        Phase::Cancelled => "cancelled",
-        Phase::Unmonitored => "unmonitored",
+        Phase::Preparing => Status::PreparingForInstallation,
+        Phase::Installing => Status::Installing,
+        Phase::Finalizing => Status::Finalizing,
+        Phase::Installed => Status::Installed,
+        Phase::AddingHosts => Status::AddingHosts,
+        Phase::BootFix => Status::InstallingPendingUserAction,
+        Phase::Error => Status::Error,
+        Phase::Cancelled => Status::Cancelled,
+        Phase::Unmonitored => Status::Unmonitored,
     }
 }
 
-fn draft_status(gates: Gates, vip_dhcp: bool) -> &'static str {
+fn draft_status(gates: Gates, vip_dhcp: bool) -> Status {
     match (vip_dhcp, gates.vips_defined, gates.inputs, gates.required) {
-        (false, false, _, _) | (_, _, false, _) => "pending-for-input",
-        (true, false, true, _) | (_, true, true, false) => "insufficient",
-        (_, true, true, true) => "ready",
+        (false, false, _, _) | (_, _, false, _) => Status::PendingForInput,
+        (true, false, true, _) | (_, true, true, false) => Status::Insufficient,
+        (_, true, true, true) => Status::Ready,
     }
 }
 
@@ -123,12 +136,36 @@ mod tests {
             vips_defined,
             required,
         };
-        assert_eq!(draft_status(gates(false, true, true), false), "pending-for-input");
-        assert_eq!(draft_status(gates(true, false, true), false), "pending-for-input");
-        assert_eq!(draft_status(gates(true, true, false), false), "insufficient");
-        assert_eq!(draft_status(gates(true, true, true), false), "ready");
+        assert_eq!(
+            draft_status(gates(false, true, true), false),
+            Status::PendingForInput
+        );
+        assert_eq!(
+            draft_status(gates(true, false, true), false),
+            Status::PendingForInput
+        );
+        assert_eq!(
+            draft_status(gates(true, true, false), false),
+            Status::Insufficient
+        );
+        assert_eq!(draft_status(gates(true, true, true), false), Status::Ready);
         // Addresses that come by DHCP are waited for, not asked for.
-        assert_eq!(draft_status(gates(false, true, true), true), "insufficient");
-        assert_eq!(draft_status(gates(false, false, true), true), "pending-for-input");
+        assert_eq!(draft_status(gates(false, true, true), true), Status::Insufficient);
+        assert_eq!(
+            draft_status(gates(false, false, true), true),
+            Status::PendingForInput
+        );
+    }
+
+    #[test]
+    fn what_clients_read_from_the_word_is_what_the_phase_decides() {
+        for phase in Phase::ALL {
+            let mut cluster = crate::cluster::diagram::blank(jiff::Timestamp::UNIX_EPOCH);
+            cluster.phase = phase;
+            let status = cluster.status();
+            assert_eq!(status.accepts_hosts(), phase.accepts_hosts(), "{status}");
+            let underway = phase == Phase::Preparing || phase.is_installing();
+            assert_eq!(status.is_underway(), underway, "{status}");
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Which host becomes what: the smallest hosts that will do are masters, the rest work.
 
+use crate::HostId;
 use crate::checks::facts::{ClusterFacts, Peer};
 use crate::host::{Digest, Role};
-use crate::id::HostId;
 use crate::requirements::{MEMORY_SLACK_MIB, Profile, Requirements};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! When a host must be looked at again, and why some phases may last for ever.
 
 use super::event::{Around, Timers};
-use super::{Host, LogsInfo, Phase, Stage};
+use super::{Host, LogsInfo, Phase, Stage, stage};
 use crate::cluster;
 use jiff::{SignedDuration, Timestamp};
 
@@ -109,7 +109,7 @@ fn stage_end(host: &Host, around: &Around<'_>) -> Option<Timestamp> {
     }
     let pace = around.cluster.map(|cluster| cluster.pace()).unwrap_or_default();
     let since = host.progress.updated_at.unwrap_or(host.since);
-    host.progress.stage.map(|stage| since + stage.limit(pace))
+    host.progress.stage.map(|stage| since + stage::limit(stage, pace))
 }
 
 pub(super) fn stage_is_over(host: &Host, around: &Around<'_>) -> bool {

@@ -1,8 +1,8 @@
 //! A decision is a value: the new row, what to tell people, what to do outside, and why.
 
 use super::{Host, Report};
-use crate::id::{ClusterId, HostKey};
 use crate::journal::Entry;
+use crate::{ClusterId, HostKey};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq)]

@@ -2,8 +2,8 @@
 
 use super::stage::Pace;
 use super::{Gates, Role, Stage};
+use crate::ClusterId;
 use crate::cluster;
-use crate::id::ClusterId;
 use crate::refusal::Refused;
 use jiff::{SignedDuration, Timestamp};
 

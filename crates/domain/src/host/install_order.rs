@@ -1,14 +1,15 @@
 //! The order to install, as the installer on the host reads it, and the tests that come before it.
 
-use super::{Host, Role};
+use super::Host;
 use crate::catalog::{Catalog, Images, OsImage};
 use crate::cluster::{Cluster, IgnitionSource};
-use crate::id::{ClusterId, HostId, InfraEnvId};
 use crate::infra_env::InfraEnv;
 use crate::input::proxy;
 use crate::networks::Union;
 use crate::requirements::at_least;
+use crate::{ClusterId, HostId, InfraEnvId};
 use ipnet::IpNet;
+use muster_vocabulary::InstallRole;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::HashSet;
@@ -69,7 +70,7 @@ pub struct InstallOrder {
     pub openshift_version: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<OrderProxy>,
-    pub role: &'static str,
+    pub role: InstallRole,
     /// Addresses of the hub for networks without names; none are needed here.
     pub service_ips: Option<Vec<String>>,
     #[serde(skip_serializing_if = "is_false")]
@@ -163,14 +164,11 @@ impl InstallOrder {
     }
 }
 
-fn role(host: &Host) -> &'static str {
+fn role(host: &Host) -> InstallRole {
     if host.bootstrap {
-        return "bootstrap";
+        return InstallRole::Bootstrap;
     }
-    match crate::checks::facts::effective_role(host.role, host.suggested_role) {
-        Role::AutoAssign => Role::Worker.word(),
-        role @ (Role::Master | Role::Arbiter | Role::Worker) => role.word(),
-    }
+    crate::checks::facts::effective_role(host.role, host.suggested_role).installed_as()
 }
 
 /// Disks whose boot sectors are wiped: all that compete, without those a person wants left alone.

@@ -144,8 +144,8 @@ fn list(macs: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{HostId, HostKey, InfraEnvId};
     use crate::inventory::Interface;
+    use crate::{HostId, HostKey, InfraEnvId};
 
     const SILENCE: SignedDuration = SignedDuration::from_mins(3);
 

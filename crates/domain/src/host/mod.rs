@@ -27,55 +27,13 @@ pub use returning::{Return, Route};
 pub use stage::{Progress, Stage};
 pub use status::Status;
 
-use crate::id::{ClusterId, HostId, HostKey, InfraEnvId};
+pub use muster_vocabulary::{HostKind as Kind, Role};
+
 use crate::journal::{Entry, Severity};
+use crate::{ClusterId, HostId, HostKey, InfraEnvId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub enum Kind {
-    #[default]
-    Host,
-    /// A host that joins a cluster which is already running ("day 2").
-    AddToExistingClusterHost,
-}
-
-impl Kind {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Host => "Host",
-            Self::AddToExistingClusterHost => "AddToExistingClusterHost",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    #[default]
-    AutoAssign,
-    Master,
-    Arbiter,
-    Worker,
-}
-
-impl Role {
-    pub const ALL: [Role; 4] = [Self::AutoAssign, Self::Master, Self::Arbiter, Self::Worker];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::AutoAssign => "auto-assign",
-            Self::Master => "master",
-            Self::Arbiter => "arbiter",
-            Self::Worker => "worker",
-        }
-    }
-
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.word() == word)
-    }
-}
 
 /// Whether the discovery media can be read; `Unset` until it was lost once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -4,40 +4,7 @@ use super::{Host, Kind, Role};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-macro_rules! stages {
-    ($($name:ident => $word:literal),* $(,)?) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum Stage { $(#[serde(rename = $word)] $name),* }
-
-        impl Stage {
-            pub const ALL: &'static [Stage] = &[$(Stage::$name),*];
-
-            pub fn word(self) -> &'static str {
-                match self { $(Stage::$name => $word),* }
-            }
-
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word { $($word => Some(Stage::$name),)* _ => None }
-            }
-        }
-    };
-}
-
-stages! {
-    Starting => "Starting installation",
-    WaitingForControlPlane => "Waiting for control plane",
-    WaitingForBootkube => "Waiting for bootkube",
-    WaitingForController => "Waiting for controller",
-    Installing => "Installing",
-    Writing => "Writing image to disk",
-    Copying => "Copying registry data to disk",
-    Rebooting => "Rebooting",
-    WaitingForIgnition => "Waiting for ignition",
-    Configuring => "Configuring",
-    Joined => "Joined",
-    Done => "Done",
-    Failed => "Failed",
-}
+pub use muster_vocabulary::Stage;
 
 use Stage::*;
 const BOOTSTRAP: &[Stage] = &[
@@ -112,40 +79,23 @@ pub struct Pace {
     pub with_operators: bool,
 }
 
-impl Stage {
-    /// From the reboot on, the discovery agent is gone by design and silence means nothing.
-    pub fn agent_is_gone(self) -> bool {
-        match self {
-            Rebooting | WaitingForIgnition | Configuring | Joined | Done => true,
-            Starting
-            | WaitingForControlPlane
-            | WaitingForBootkube
-            | WaitingForController
-            | Installing
-            | Writing
-            | Copying
-            | Failed => false,
-        }
-    }
-
-    /// How long a host may stay in a stage without news.
-    pub fn limit(self, cluster: Pace) -> SignedDuration {
-        match self {
-            Starting | Writing => SignedDuration::from_mins(30),
-            Copying => SignedDuration::from_mins(90),
-            Rebooting if cluster.single_node => SignedDuration::from_mins(80),
-            Rebooting => SignedDuration::from_mins(40),
-            WaitingForIgnition => SignedDuration::from_hours(24),
-            WaitingForControlPlane if cluster.with_operators => SignedDuration::from_mins(90),
-            WaitingForControlPlane
-            | WaitingForBootkube
-            | WaitingForController
-            | Installing
-            | Configuring
-            | Joined
-            | Done
-            | Failed => SignedDuration::from_mins(60),
-        }
+/// How long a host may stay in a stage without news.
+pub fn limit(stage: Stage, cluster: Pace) -> SignedDuration {
+    match stage {
+        Starting | Writing => SignedDuration::from_mins(30),
+        Copying => SignedDuration::from_mins(90),
+        Rebooting if cluster.single_node => SignedDuration::from_mins(80),
+        Rebooting => SignedDuration::from_mins(40),
+        WaitingForIgnition => SignedDuration::from_hours(24),
+        WaitingForControlPlane if cluster.with_operators => SignedDuration::from_mins(90),
+        WaitingForControlPlane
+        | WaitingForBootkube
+        | WaitingForController
+        | Installing
+        | Configuring
+        | Joined
+        | Done
+        | Failed => SignedDuration::from_mins(60),
     }
 }
 
@@ -194,10 +144,10 @@ mod tests {
             | Failed => 60,
         };
         for stage in Stage::ALL.iter().copied() {
-            assert_eq!(stage.limit(USUAL).as_mins(), usual(stage), "{stage:?}");
+            assert_eq!(limit(stage, USUAL).as_mins(), usual(stage), "{stage:?}");
             let single = if stage == Rebooting { 80 } else { usual(stage) };
             assert_eq!(
-                stage.limit(SINGLE).as_mins(),
+                limit(stage, SINGLE).as_mins(),
                 single,
                 "{stage:?} of a single node"
             );
@@ -207,7 +157,7 @@ mod tests {
                 usual(stage)
             };
             assert_eq!(
-                stage.limit(WITH_OPERATORS).as_mins(),
+                limit(stage, WITH_OPERATORS).as_mins(),
                 slow,
                 "{stage:?} with operators"
             );

@@ -9,7 +9,7 @@ pub fn standing(status: Status) -> &'static str {
         Status::Known => "Ready to be installed.",
         Status::KnownUnbound => "Free and ready to be bound to a cluster.",
         Status::Disconnected | Status::DisconnectedUnbound => {
-            "The host is not heard from any more; check its power and network, or boot the discovery image again."
+            "The host has stopped polling the hub; check its power and network, or boot the discovery image again."
         }
         Status::Insufficient => "Cannot be installed yet.",
         Status::InsufficientUnbound => "Does not meet the minimum for any role.",
@@ -29,7 +29,7 @@ pub fn standing(status: Status) -> &'static str {
         Status::Error => "The installation failed.",
         Status::Resetting => "Resetting.",
         Status::AddedToExistingCluster => {
-            "Rebooted from its disk; no more news will come from here. Check the cluster for the node and for requests to approve."
+            "Rebooted from its disk; the hub hears nothing more from it. Check the cluster for the node and for requests to approve."
         }
         Status::Binding => "Bound; waiting for the agent to register with its cluster.",
         Status::Unbinding => "Unbound; waiting for the agent to register as a free host.",

@@ -3,6 +3,7 @@
 use super::error::{Checked, Invalid, quoted};
 use super::platform::Platform;
 use super::schema;
+use crate::host::Role;
 
 /// Groups of roles an option can be switched on for.
 pub const ROLE_GROUPS: [&str; 9] = [
@@ -16,14 +17,14 @@ pub const ROLE_GROUPS: [&str; 9] = [
     "masters,arbiters,workers",
     "all",
 ];
-pub const HOST_ROLES: [&str; 4] = ["auto-assign", "master", "arbiter", "worker"];
 
 pub fn hyperthreading(word: &str) -> Checked {
     schema::one_of("hyperthreading", word, &ROLE_GROUPS)
 }
 
 pub fn host_role(word: &str) -> Checked {
-    schema::one_of("host_role", word, &HOST_ROLES)
+    let words: Vec<_> = Role::ALL.iter().map(|role| role.word()).collect();
+    schema::one_of("host_role", word, &words)
 }
 
 /// A comma list of words; an empty text clears.

@@ -6,39 +6,7 @@ use super::error::{Checked, Invalid};
 use super::schema;
 use crate::catalog::Version;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Platform {
-    Baremetal,
-    None,
-    Nutanix,
-    Vsphere,
-    External,
-}
-
-impl Platform {
-    pub const WORDS: [&str; 5] = ["baremetal", "nutanix", "vsphere", "none", "external"];
-
-    pub fn parse(field: &str, word: &str) -> Checked<Platform> {
-        schema::one_of(field, word, &Platform::WORDS)?;
-        Ok(match word {
-            "nutanix" => Platform::Nutanix,
-            "vsphere" => Platform::Vsphere,
-            "none" => Platform::None,
-            "external" => Platform::External,
-            _ => Platform::Baremetal,
-        })
-    }
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Platform::Baremetal => "baremetal",
-            Platform::None => "none",
-            Platform::Nutanix => "nutanix",
-            Platform::Vsphere => "vsphere",
-            Platform::External => "external",
-        }
-    }
-}
+pub use muster_vocabulary::PlatformType as Platform;
 
 /// Fills in what was not said and refuses what contradicts itself. A single node has no virtual addresses to
 /// manage, so its network is always the user's.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::units::{self, Stage};
 use super::{merge, quote, static_network};
-use crate::id::InfraEnvId;
+use crate::InfraEnvId;
 use crate::infra_env::{ImageType, Proxy};
 use crate::input::{Checked, ignition, ntp, proxy};
 

@@ -1,7 +1,7 @@
 //! The install config that the OpenShift installer reads: only what the cluster's creator said, never the pool's secrets.
 
 use crate::checks::facts::effective_role;
-use crate::cluster::{Cluster, Vip};
+use crate::cluster::{Cluster, PlatformType, Vip};
 use crate::host::{Host, Nic, Role};
 use crate::input::fencing::FencingCredentials;
 use crate::input::{Checked, Invalid, install_config, proxy};
@@ -176,9 +176,9 @@ fn architecture(cluster: &Cluster, hosts: &[Host], role: Role) -> String {
 }
 
 fn platform(cluster: &Cluster, hosts: &[Host]) -> Value {
-    match cluster.platform.kind.as_str() {
-        "none" => json!({ "none": {} }),
-        "external" => {
+    match cluster.platform.kind {
+        PlatformType::None => json!({ "none": {} }),
+        PlatformType::External => {
             let mut external = json!({ "platformName": cluster.platform.external_name });
             let controller = &cluster.platform.external_cloud_controller;
             if !controller.is_empty() {
@@ -187,11 +187,13 @@ fn platform(cluster: &Cluster, hosts: &[Host]) -> Value {
             json!({ "external": external })
         }
         // One host has no addresses to share.
-        _ if cluster.single_node() => json!({ "none": {} }),
-        _ if cluster.user_managed_networking && cluster.platform.kind == "baremetal" => json!({ "none": {} }),
-        "vsphere" => json!({ "vsphere": vips(cluster, vsphere()) }),
-        "nutanix" => json!({ "nutanix": vips(cluster, Map::new()) }),
-        _ => json!({ "baremetal": vips(cluster, baremetal(cluster, hosts)) }),
+        PlatformType::Baremetal | PlatformType::Vsphere | PlatformType::Nutanix if cluster.single_node() => {
+            json!({ "none": {} })
+        }
+        PlatformType::Baremetal if cluster.user_managed_networking => json!({ "none": {} }),
+        PlatformType::Vsphere => json!({ "vsphere": vips(cluster, vsphere()) }),
+        PlatformType::Nutanix => json!({ "nutanix": vips(cluster, Map::new()) }),
+        PlatformType::Baremetal => json!({ "baremetal": vips(cluster, baremetal(cluster, hosts)) }),
     }
 }
 

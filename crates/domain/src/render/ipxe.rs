@@ -1,7 +1,7 @@
 //! iPXE scripts: one that boots discovery, one that asks again with the machine's MAC.
 
 use super::kargs;
-use crate::id::InfraEnvId;
+use crate::InfraEnvId;
 
 /// What the boot script is made of.
 #[derive(Clone, Debug)]

@@ -127,7 +127,7 @@ WantedBy=multi-user.target
 mod tests {
     use super::*;
     use crate::host::Nic;
-    use crate::id::{HostId, HostKey, InfraEnvId};
+    use crate::{HostId, HostKey, InfraEnvId};
     use jiff::Timestamp;
     use uuid::Uuid;
 

@@ -7,7 +7,7 @@ use super::ignition::{AGENT_START_TIMEOUT_SECONDS, Discovery, Mirror, PROXY_ENVI
 use super::initrd::{MinimalInitrd, minimal_initrd};
 use super::ipxe::{Boot, boot_script, chain_script};
 use super::static_network::{HostNetwork, files, from_json};
-use crate::id::InfraEnvId;
+use crate::InfraEnvId;
 use crate::infra_env::{ImageType, Proxy};
 
 const INFRA_ENV: InfraEnvId = InfraEnvId(uuid::Uuid::from_u128(0x431b_034d_b436_4a8d_8f84_0994_8d24_54dd));

@@ -29,7 +29,7 @@ pub fn routes() -> Router<Hub> {
 async fn ready(State(hub): State<Hub>) -> Response {
     match writes(&hub).await {
         None => StatusCode::OK.into_response(),
-        Some(trouble) => failing(StatusCode::SERVICE_UNAVAILABLE, vec![trouble]),
+        Some(trouble) => failing(StatusCode::SERVICE_UNAVAILABLE, vec![trouble], &hub),
     }
 }
 
@@ -39,12 +39,12 @@ async fn health(State(hub): State<Hub>) -> Response {
     let worker = hub.workers.stuck(Instant::now()).map(standing_still);
     let troubles: Vec<_> = writes.into_iter().chain(reads).chain(worker).collect();
     if troubles.is_empty() {
-        return json(StatusCode::OK, &view("ok", troubles));
+        return json(StatusCode::OK, &view("ok", troubles, &hub));
     }
     for trouble in &troubles {
         tracing::error!(what = %trouble.what, cause = trouble.cause, "the hub is not healthy");
     }
-    failing(StatusCode::INTERNAL_SERVER_ERROR, troubles)
+    failing(StatusCode::INTERNAL_SERVER_ERROR, troubles, &hub)
 }
 
 /// Why changes cannot be written, if they cannot.
@@ -80,13 +80,17 @@ fn standing_still(worker: &'static str) -> HealthTrouble {
     }
 }
 
-fn failing(status: StatusCode, troubles: Vec<HealthTrouble>) -> Response {
-    json(status, &view("failing", troubles))
+fn failing(status: StatusCode, troubles: Vec<HealthTrouble>, hub: &Hub) -> Response {
+    json(status, &view("failing", troubles, hub))
 }
 
-fn view(status: &'static str, troubles: Vec<HealthTrouble>) -> Health {
+/// Rows that are set aside are told and fail nothing: a restart mends none of them, and everybody else is served.
+fn view(status: &'static str, troubles: Vec<HealthTrouble>, hub: &Hub) -> Health {
+    let (set_aside_count, set_aside) = hub.set_aside();
     Health {
         status: status.into(),
         troubles,
+        set_aside_count,
+        set_aside,
     }
 }

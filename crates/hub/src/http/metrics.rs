@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use muster_domain::cluster::installation::PreparationStatus;
 use muster_domain::cluster::{Cluster, Phase};
 use muster_domain::host::Status;
+use muster_store::RowKind;
 use std::fmt::Write;
 use std::hash::Hasher;
 use std::sync::OnceLock;
@@ -176,6 +177,7 @@ pub async fn page(State(hub): State<Hub>) -> impl IntoResponse {
     pools(&mut text, &hub);
     agents(&mut text, &hub);
     workers(&mut text, &hub);
+    set_aside(&mut text, &hub);
     images(&mut text, &hub);
     hub.metrics.write(&mut text);
     (
@@ -198,7 +200,7 @@ fn pools(text: &mut String, hub: &Hub) {
     let counts = hub.index.hosts_by_status();
     head(text, "muster_hosts", "gauge", "Hosts by status.");
     for status in Status::ALL {
-        let count = counts.get(status.word()).copied().unwrap_or(0);
+        let count = counts.get(status).copied().unwrap_or(0);
         let _ = writeln!(text, "muster_hosts{{status=\"{}\"}} {count}", status.word());
     }
     single(text, "muster_clusters", "gauge", "Clusters.", clusters);
@@ -239,6 +241,21 @@ fn pools(text: &mut String, hub: &Hub) {
         "When the hub started, since 1970.",
         started,
     );
+}
+
+fn set_aside(text: &mut String, hub: &Hub) {
+    let rows = hub.store.unreadable();
+    let name = "muster_unreadable_rows";
+    head(
+        text,
+        name,
+        "gauge",
+        "Rows of the database that cannot be read and are set aside.",
+    );
+    for kind in RowKind::ALL {
+        let count = rows.iter().filter(|row| row.kind == kind).count();
+        let _ = writeln!(text, "{name}{{kind=\"{}\"}} {count}", kind.word());
+    }
 }
 
 /// A connected agent polls once a minute; these are late.

@@ -49,6 +49,7 @@ pub fn router(hub: Hub) -> Router {
             hub.clone(),
             crate::caught_up::first,
         ))
+        .layer(middleware::from_fn_with_state(hub.clone(), crate::aside::told))
         .layer(middleware::from_fn_with_state(
             hub.clone(),
             crate::replica::acquaint,

@@ -7,7 +7,7 @@ use muster_contract::v1::problem::Problem as ProblemBody;
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
 use muster_domain::input::Shape;
 use muster_domain::refusal::Class;
-use muster_store::StoreError;
+use muster_store::{StoreError, UnreadableRow};
 use serde::Serialize;
 
 /// An error on its way out of REST v2.
@@ -55,7 +55,10 @@ fn status(error: &Error) -> StatusCode {
         Error::Missing { .. } => StatusCode::NOT_FOUND,
         Error::NotOffered(_) => StatusCode::NOT_IMPLEMENTED,
         Error::Store(StoreError::Stale { .. }) => StatusCode::CONFLICT,
-        Error::Store(StoreError::Unavailable(_) | StoreError::NotOurs(_)) => StatusCode::SERVICE_UNAVAILABLE,
+        // Whoever asks again finds it when it is mended.
+        Error::Store(StoreError::Unavailable(_) | StoreError::NotOurs(_) | StoreError::Unreadable(_)) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         Error::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -72,12 +75,25 @@ fn text(error: &Error) -> String {
     }
 }
 
+/// What to do about a row that cannot be read.
+const MEND: &str = "Mend the row and restart the hub, or start the program that wrote it; `muster status` names all such rows.";
+
+fn set_aside(row: &UnreadableRow) -> String {
+    format!(
+        "This hub cannot read {} {} in its database and leaves it as it is: {}",
+        row.kind.word(),
+        row.id,
+        row.reason
+    )
+}
+
 pub fn store_text(error: &StoreError) -> String {
     match (error, error.trouble()) {
         (StoreError::Stale { .. }, _) => "Somebody else changed it at the same time; ask again.".into(),
         (StoreError::NotOurs(_), _) => {
             "The hub stops, because its database is not there any more; the hub's log tells more.".into()
         }
+        (StoreError::Unreadable(row), _) => format!("{}. {MEND}", set_aside(row)),
         (_, Some(trouble)) => format!("The database {}. {}", trouble.text(), trouble.fix()),
         (_, None) => "Internal error; the hub's log tells more.".into(),
     }
@@ -85,7 +101,8 @@ pub fn store_text(error: &StoreError) -> String {
 
 fn log(error: &Error) {
     if let Error::Store(cause) = error
-        && !matches!(cause, StoreError::Stale { .. })
+        // What cannot be read was told when it was found.
+        && !matches!(cause, StoreError::Stale { .. } | StoreError::Unreadable(_))
     {
         let chain = anyhow::Chain::new(cause)
             .map(ToString::to_string)
@@ -195,6 +212,7 @@ impl From<Error> for ProblemV1 {
             Error::NotOffered(_) => ("not-offered".into(), None),
             Error::Store(StoreError::Stale { .. }) => ("stale".into(), Some("Ask again.".into())),
             Error::Store(StoreError::NotOurs(_)) => ("unavailable".into(), None),
+            Error::Store(StoreError::Unreadable(_)) => ("set-aside".into(), Some(MEND.into())),
             Error::Store(cause) => match cause.trouble() {
                 Some(trouble) => ("unavailable".into(), Some(trouble.fix().into())),
                 None => ("internal".into(), None),
@@ -202,10 +220,11 @@ impl From<Error> for ProblemV1 {
         };
         let detail = match &error {
             Error::Refused(refused) => refused.reason.clone(),
+            // The advice has a place of its own.
+            Error::Store(StoreError::Unreadable(row)) => format!("{}.", set_aside(row)),
             Error::Store(cause) if let Some(trouble) = cause.trouble() => {
                 format!("The database {}.", trouble.text())
             }
-            // The advice has a place of its own.
             Error::Invalid(invalid) => invalid.complaint(),
             _ => text(&error),
         };

@@ -10,7 +10,7 @@ mod workplace;
 
 use crate::Hub;
 use crate::error::Error;
-use muster_domain::cluster::{Cluster, IgnitionSource, lifecycle};
+use muster_domain::cluster::{Cluster, IgnitionSource};
 use muster_domain::host::{Host, Role};
 use muster_domain::refusal::Refused;
 use muster_domain::render::host_ignition::{self as render, Reporting};
@@ -86,7 +86,7 @@ async fn role_config(hub: &Hub, host: &Host, cluster: &Cluster) -> Result<String
         let reason = format!(
             "Cluster {} is {}: {name} is not made yet.",
             cluster.name,
-            lifecycle::status(cluster)
+            cluster.status()
         );
         Refused::conflict(
             "file-not-made",
@@ -99,12 +99,7 @@ async fn role_config(hub: &Hub, host: &Host, cluster: &Cluster) -> Result<String
 
 /// The bootstrap host becomes a master, and is installed like one.
 pub(crate) fn role_file(role: Role) -> String {
-    let word = match role {
-        Role::Master => "master",
-        Role::Arbiter => "arbiter",
-        Role::Worker | Role::AutoAssign => "worker",
-    };
-    format!("{word}.ign")
+    format!("{}.ign", role.installed_as())
 }
 
 /// The roles of a cluster's hosts, each once.

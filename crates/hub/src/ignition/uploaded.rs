@@ -6,9 +6,6 @@ use crate::error::Error;
 use muster_domain::ClusterId;
 use muster_domain::cluster::Cluster;
 
-/// Whose config can be brought.
-pub const ROLES: [&str; 4] = ["bootstrap", "master", "worker", "arbiter"];
-
 pub fn path(role: &str) -> String {
     format!("{UPLOADED}{role}.ign")
 }

@@ -10,7 +10,7 @@ use muster_contract::v2::cluster_setting::{HighAvailabilityMode, ReleaseArchitec
 use muster_domain::catalog::Release;
 use muster_domain::cluster::{
     Cluster, ClusterNetwork, DiskEncryption, Gates, IgnitionEndpoint, IgnitionSource, Install, Kind,
-    Operator, Phase, Platform, lifecycle,
+    Operator, Phase, Platform, PlatformType, lifecycle,
 };
 use muster_domain::infra_env::Proxy;
 use muster_domain::input::{control_plane, image, schema};
@@ -130,7 +130,7 @@ pub fn blank(hub: &Hub, ask: &Ask) -> Cluster {
         vip_dhcp_allocation: false,
         user_managed_networking: false,
         platform: Platform {
-            kind: "baremetal".into(),
+            kind: PlatformType::Baremetal,
             ..Platform::default()
         },
         network_type: String::new(),
@@ -169,7 +169,7 @@ pub fn blank(hub: &Hub, ask: &Ask) -> Cluster {
         org: ask.caller.org.clone(),
         email_domain: ask.caller.email_domain.clone(),
     };
-    cluster.status_info = lifecycle::standing_text(lifecycle::status(&cluster)).into();
+    cluster.status_info = lifecycle::standing_text(cluster.status()).into();
     cluster
 }
 

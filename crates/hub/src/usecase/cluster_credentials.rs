@@ -4,17 +4,13 @@ use crate::Hub;
 use crate::error::Error;
 use crate::usecase::cluster_files::{cluster_file, find, made, only_while};
 use muster_domain::ClusterId;
-use muster_domain::cluster::{IgnitionSource, OperatorStatus, Phase};
+use muster_domain::cluster::{IgnitionSource, OperatorStatus, Phase, Status};
 use muster_domain::refusal::Refused;
 
 const KUBECONFIG: &str = "kubeconfig";
 /// The same without the certificate of the ingress: good for the API, not for routes.
 const WITHOUT_INGRESS: &str = "kubeconfig-noingress";
 const PASSWORD: &str = "kubeadmin-password";
-
-/// Before, nobody could use it.
-const WHILE_KUBECONFIG_IS_THERE: [&str; 5] =
-    ["finalizing", "installed", "error", "adding-hosts", "cancelled"];
 
 pub struct Credentials {
     pub username: &'static str,
@@ -28,7 +24,7 @@ pub async fn credential_file(hub: &Hub, id: ClusterId, name: &str) -> Result<(St
         return Ok((name.into(), cluster_file(hub, id, name).await?));
     }
     let cluster = find(hub, id)?;
-    only_while(&cluster, name, &WHILE_KUBECONFIG_IS_THERE)?;
+    only_while(&cluster, name, Status::has_kubeconfig)?;
     match made(hub, &cluster, KUBECONFIG).await? {
         Some(content) => Ok((KUBECONFIG.into(), content)),
         None => Ok((

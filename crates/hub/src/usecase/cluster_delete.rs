@@ -83,6 +83,7 @@ async fn tell_failure(hub: &Hub, cluster: &Cluster, refused: &Refused, ask: &Ask
 
 /// Decides for every host; the same code answers a plan.
 pub fn fates(hub: &Hub, cluster: &Arc<Cluster>) -> Result<(Vec<Fate>, Vec<Entry>), Error> {
+    hub.whole_cluster(cluster)?;
     let decision = lifecycle::next(cluster, &lifecycle::Event::Delete, hub.now())?;
     let slots = hub.index.hosts_of_cluster(cluster.id);
     let writing = slots.iter().map(|slot| slot.host()).filter(|host| {

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::ignition::{GENERATED, generated, make_files, openshift_cluster_id};
 use crate::turn::Ask;
 use muster_domain::ClusterId;
-use muster_domain::cluster::{Cluster, Event, PreparationStatus, lifecycle};
+use muster_domain::cluster::{Cluster, Event, PreparationStatus, Status, lifecycle};
 use muster_domain::host::Host;
 use muster_domain::refusal::Refused;
 use muster_domain::render::install_config as render;
@@ -13,24 +13,14 @@ use muster_store::{Commit, FileWrite};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// From the moment hosts are written until the cluster is gone.
-const WHILE_FILES_ARE_THERE: [&str; 7] = [
-    "installing",
-    "finalizing",
-    "installed",
-    "error",
-    "adding-hosts",
-    "cancelled",
-    "installing-pending-user-action",
-];
-
 pub fn find(hub: &Hub, id: ClusterId) -> Result<Arc<Cluster>, Error> {
+    hub.readable_cluster(id)?;
     hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))
 }
 
 pub async fn cluster_file(hub: &Hub, id: ClusterId, name: &str) -> Result<Vec<u8>, Error> {
     let cluster = find(hub, id)?;
-    only_while(&cluster, name, &WHILE_FILES_ARE_THERE)?;
+    only_while(&cluster, name, Status::has_files)?;
     made(hub, &cluster, name).await?.ok_or_else(|| {
         let reason = format!("Cluster {}: there is no {name}.", cluster.name);
         Refused::conflict("file-not-made", reason, "").into()
@@ -64,18 +54,17 @@ pub fn install_config(hub: &Hub, cluster: &Cluster) -> Result<String, Error> {
 }
 
 /// A "no" because of the state the cluster is in.
-pub fn only_while(cluster: &Cluster, name: &str, statuses: &[&str]) -> Result<(), Refused> {
-    let status = lifecycle::status(cluster);
-    if statuses.contains(&status) {
+pub fn only_while(cluster: &Cluster, name: &str, is_there: fn(Status) -> bool) -> Result<(), Refused> {
+    let status = cluster.status();
+    if is_there(status) {
         return Ok(());
     }
+    let all = Status::ALL.iter().copied();
+    let words: Vec<_> = all.filter(|status| is_there(*status)).map(Status::word).collect();
     Err(Refused::conflict(
         "file-not-made",
         format!("Cluster {} is {status}: {name} cannot be had now.", cluster.name),
-        format!(
-            "It can be had while the cluster is one of: {}.",
-            statuses.join(", ")
-        ),
+        format!("It can be had while the cluster is one of: {}.", words.join(", ")),
     ))
 }
 
@@ -111,6 +100,7 @@ pub async fn files_make(hub: &Hub, id: ClusterId, attempt: u32) -> Result<(), Er
 
 /// What was made for an installation goes; what people gave, and logs, stay.
 pub async fn files_drop(hub: &Hub, id: ClusterId) -> Result<(), Error> {
+    hub.readable_cluster(id)?;
     let Some(cluster) = hub.index.cluster(id) else {
         return Ok(());
     };

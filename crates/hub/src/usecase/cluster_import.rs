@@ -47,7 +47,7 @@ fn imported(hub: &Hub, wish: &ImportCluster, ask: &Ask) -> Result<Cluster, Error
     cluster.hyperthreading = String::new();
     cluster.disk_encryption = DiskEncryption::default();
     cluster.org_soft_timeouts_enabled = false;
-    cluster.status_info = lifecycle::standing_text(lifecycle::status(&cluster)).into();
+    cluster.status_info = lifecycle::standing_text(cluster.status()).into();
     Ok(cluster)
 }
 

@@ -19,6 +19,7 @@ pub async fn cluster_install(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Arc<
 
 /// The decision alone; a plan asks for it, too.
 pub fn start(hub: &Hub, cluster: &Cluster, hosts: &[Host], uploaded: &[String]) -> Result<Whole, Error> {
+    hub.whole_cluster(cluster)?;
     let names: Vec<&str> = uploaded.iter().map(String::as_str).collect();
     let sources = install::Sources {
         uploaded: &names,

@@ -12,6 +12,7 @@ use muster_domain::host::{self, Host};
 use muster_domain::refusal::Refused;
 use muster_domain::{ClusterId, HostId, HostKey, Severity};
 use muster_store::{Commit, FileStat, Upload};
+use muster_vocabulary::InstallRole;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -170,7 +171,7 @@ fn shown_name(hub: &Hub, cluster: &Arc<Cluster>, file: &FileStat) -> String {
 
 fn host_file(cluster: &Cluster, host: &Host) -> String {
     let role = match host.bootstrap {
-        true => "bootstrap",
+        true => InstallRole::Bootstrap.word(),
         false => effective_role(host.role, host.suggested_role).word(),
     };
     format!("{}_{role}_{}.tar.gz", cluster.name, host.name())

@@ -40,6 +40,10 @@ pub async fn cluster_look(hub: &Hub, id: ClusterId) -> Result<Option<Arc<Cluster
             return Ok(None);
         };
         let phase = cluster.phase;
+        // Without some of its hosts the count would be wrong, and end an installation.
+        if phase.follows_hosts() && !hub.unreadable_of_cluster(id).is_empty() {
+            return Ok(Some(cluster));
+        }
         match look_once(hub, cluster, &ask).await {
             Err(error) if error.is_stale() => last = Some(error),
             // The hosts follow at once, not at somebody's next poll.

@@ -74,6 +74,7 @@ async fn tell_failure(
 
 /// The decision alone; a plan asks for it, too.
 pub fn stop(hub: &Hub, cluster: &Cluster, hosts: &[Host], how: Stop) -> Result<Whole, Error> {
+    hub.whole_cluster(cluster)?;
     let decision = lifecycle::next(cluster, &how.of_cluster(), hub.cluster_around())?;
     let around = hub.around(Some(&decision.cluster), hub.now());
     let event = how.of_host();

@@ -164,20 +164,16 @@ fn put_shape(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid>
     {
         return Ok(());
     }
-    let asked = wish.platform.as_ref().map(|platform| platform.r#type.word());
+    let asked = wish.platform.as_ref().map(|platform| platform.r#type);
     let says_something_new = wish
         .user_managed_networking
         .is_some_and(|umn| umn != cluster.user_managed_networking);
-    let word = asked.or((!says_something_new).then_some(cluster.platform.kind.as_str()));
-    let platform = word
-        .map(|word| Platform::parse("platform.type", word))
-        .transpose()?;
     let (platform, umn) = platform_and_networking(
-        platform,
+        asked.or((!says_something_new).then_some(cluster.platform.kind)),
         wish.user_managed_networking,
         cluster.control_plane_count,
     )?;
-    cluster.platform.kind = platform.word().into();
+    cluster.platform.kind = platform;
     cluster.user_managed_networking = umn;
     if let Some(external) = wish
         .platform
@@ -200,7 +196,10 @@ fn put_shape(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid>
 
 fn put_names(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
     if let Some(wanted) = &wish.name {
-        name::cluster_name(wanted, cluster.platform.kind == "none" || cluster.imported)?;
+        name::cluster_name(
+            wanted,
+            cluster.platform.kind == Platform::None || cluster.imported,
+        )?;
         cluster.name.clone_from(wanted);
     }
     if let Some(domain) = &wish.base_dns_domain {
@@ -320,8 +319,7 @@ fn put_vips(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> 
         cluster.vip_dhcp_allocation = on;
     }
     if let Some(load_balancer) = wish.load_balancer.as_ref().and_then(|given| given.r#type) {
-        let platform = Platform::parse("platform.type", &cluster.platform.kind)?;
-        options::load_balancer(load_balancer.word(), platform, cluster.single_node())?;
+        options::load_balancer(load_balancer.word(), cluster.platform.kind, cluster.single_node())?;
         cluster.load_balancer = load_balancer.word().into();
     }
     if let Some(wanted) = &wish.api_vips {

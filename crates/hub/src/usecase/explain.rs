@@ -374,7 +374,7 @@ pub async fn cluster(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<ExplainView,
         .index
         .cluster(id)
         .ok_or_else(|| Error::missing("cluster", id))?;
-    let status = lifecycle::status(&cluster);
+    let status = cluster.status();
     let subject = format!("cluster/{}", cluster.name);
     let open = Open::of(&cluster.validations, cluster_checks::blocks);
     let mut blockers: Vec<_> = open
@@ -396,7 +396,7 @@ pub async fn cluster(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<ExplainView,
     blockers.extend(failed_preparation(&cluster));
     Ok(ExplainView {
         subject,
-        status: status.into(),
+        status: status.word().into(),
         status_info: cluster.status_info.clone(),
         since: Some(cluster.status_updated_at),
         why: format!(
@@ -508,13 +508,21 @@ fn waiting(host: &Host) -> Option<Blocker> {
     })
 }
 
-fn cluster_why(status: &str) -> &'static str {
+fn cluster_why(status: cluster::Status) -> &'static str {
+    use cluster::Status::*;
     match status {
-        "pending-for-input" => "Something about the cluster is still to be said.",
-        "insufficient" => "The settings are complete; its hosts do not meet the checks yet.",
-        "ready" => "Every check passes.",
-        "adding-hosts" => "The cluster runs and takes on more hosts.",
-        other => lifecycle::standing_text(other),
+        PendingForInput => "Something about the cluster is still to be said.",
+        Insufficient => "The settings are complete; its hosts do not meet the checks yet.",
+        Ready => "Every check passes.",
+        AddingHosts => "The cluster runs and takes on more hosts.",
+        PreparingForInstallation
+        | Installing
+        | InstallingPendingUserAction
+        | Finalizing
+        | Installed
+        | Error
+        | Cancelled
+        | Unmonitored => lifecycle::standing_text(status),
     }
 }
 
@@ -522,19 +530,23 @@ fn cluster_next(cluster: &Cluster, hosts: usize, blockers: &[Blocker]) -> String
     let missing = usize::try_from(cluster.control_plane_count)
         .unwrap_or(0)
         .saturating_sub(hosts);
-    match lifecycle::status(cluster) {
-        "ready" => "Install it.".into(),
-        "pending-for-input" => {
-            "Set what the failing checks name: networks, virtual addresses, domain.".into()
-        }
-        "insufficient" if missing > 0 => format!("Bind {missing} more host(s)."),
-        "insufficient" => match blockers.iter().find(|blocker| !blocker.next_action.is_empty()) {
+    use cluster::Status::*;
+    match cluster.status() {
+        Ready => "Install it.".into(),
+        PendingForInput => "Set what the failing checks name: networks, virtual addresses, domain.".into(),
+        Insufficient if missing > 0 => format!("Bind {missing} more host(s)."),
+        Insufficient => match blockers.iter().find(|blocker| !blocker.next_action.is_empty()) {
             Some(blocker) => format!("{}: {}", blocker.subject, blocker.next_action),
             None => "See the failing checks.".into(),
         },
-        "adding-hosts" => "Bind the hosts that shall join.".into(),
-        "error" | "cancelled" => "Reset it to try again.".into(),
-        _ => "Wait.".into(),
+        AddingHosts => "Bind the hosts that shall join.".into(),
+        Error | Cancelled => "Reset it to try again.".into(),
+        PreparingForInstallation
+        | Installing
+        | InstallingPendingUserAction
+        | Finalizing
+        | Installed
+        | Unmonitored => "Wait.".into(),
     }
 }
 

@@ -84,6 +84,7 @@ pub fn move_turn(scene: &Scene<'_>, to: ClusterId) -> Result<Turn, Error> {
 
 /// Hosts of an image that binds them as they register belong to that cluster for good.
 pub fn early_bound(scene: &Scene<'_>) -> Result<(), Error> {
+    scene.hub.readable_infra_env(scene.host.infra_env)?;
     match scene.infra_env.as_ref().filter(|pool| pool.cluster.is_some()) {
         None => Ok(()),
         Some(pool) => Err(Refused::conflict(
@@ -101,6 +102,8 @@ pub fn early_bound(scene: &Scene<'_>) -> Result<(), Error> {
 /// Whether that cluster can take this host at all, whatever the host's own state.
 pub fn target(scene: &Scene<'_>, to: ClusterId) -> Result<Arc<Cluster>, Error> {
     let invalid = |code, reason, next| Error::from(Refused::new(Class::Invalid, code, reason, next));
+    scene.hub.readable_cluster(to)?;
+    scene.hub.readable_infra_env(scene.host.infra_env)?;
     let cluster = scene.hub.index.cluster(to).ok_or_else(|| {
         invalid(
             "cluster-not-found",
@@ -126,7 +129,7 @@ pub fn target(scene: &Scene<'_>, to: ClusterId) -> Result<Arc<Cluster>, Error> {
         cluster.fits_settings_of(&scene.host)?;
     }
     if !cluster.accepts_hosts() {
-        let status = muster_domain::cluster::lifecycle::status(&cluster);
+        let status = cluster.status();
         return Err(Refused::conflict(
             "cluster-takes-no-hosts",
             format!("Cluster {} is {status} and takes no hosts now.", cluster.name),

@@ -17,6 +17,7 @@ async fn delete_once(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
         .host_find(key)
         .await?
         .ok_or_else(|| Error::missing("host", key.host))?;
+    host.cluster.map_or(Ok(()), |id| hub.readable_cluster(id))?;
     let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
     rules::deletable(&host, cluster.as_deref())?;
     let journal = lifecycle::farewell(&host, &hub.around(cluster.as_deref(), hub.now()));

@@ -21,12 +21,15 @@ pub async fn host_poll(
     agent_version: Option<&str>,
     ask: &Ask,
 ) -> Result<StepsView, Error> {
+    hub.readable_host(key)?;
     let Some(slot) = hub.index.slot(key) else {
         return stranger(hub, key);
     };
     let now = hub.now();
     slot.live.saw(now, clock);
     let row = slot.row();
+    // What it should do depends on its cluster.
+    row.cluster.map_or(Ok(()), |id| hub.readable_cluster(id))?;
     let skew = skew(slot.live.clock(), now);
     // Before there is an inventory nothing hangs on the clock; the checks that come with one see it anyway.
     let was_skew = slot.live.skew.swap(skew, Ordering::Relaxed);

@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 
 pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
     let mut last = None;
+    hub.readable_host(key)?;
     for _ in 0..ATTEMPTS {
         let pool = pool_of(hub, key)?;
         takes_registrations(&pool)?;
@@ -41,6 +42,7 @@ pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> R
 
 /// The InfraEnv of an agent. One that is not there may come back with a restore, so its agents are kept asking.
 pub fn pool_of(hub: &Hub, key: HostKey) -> Result<Arc<InfraEnv>, Error> {
+    hub.readable_infra_env(key.infra_env)?;
     hub.index.infra_env(key.infra_env).ok_or_else(|| {
         Refused::new(
             Class::Invalid,
@@ -176,6 +178,7 @@ async fn first_time(
 /// The cluster of an InfraEnv that binds its hosts as they register.
 fn early_cluster(hub: &Hub, pool: &InfraEnv) -> Result<Option<Arc<Cluster>>, Error> {
     let Some(id) = pool.cluster else { return Ok(None) };
+    hub.readable_cluster(id)?;
     // The agent must keep asking: the cluster may be restored, reset, or the host be given another image.
     let cluster = hub.index.cluster(id).ok_or_else(|| {
         Refused::new(

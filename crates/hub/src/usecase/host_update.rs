@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::usecase::host_report::judge_disks;
 use muster_contract::secret::HIDDEN;
-use muster_contract::v2::host::{DiskRole, HostRoleChoice, UpdateHost};
+use muster_contract::v2::host::{DiskRole, UpdateHost};
 use muster_domain::host::{Decision, Host, Report, Role, disks, rules};
 use muster_domain::input;
 use muster_domain::inventory::Inventory;
@@ -129,12 +129,7 @@ fn apply(host: &mut Host, change: &UpdateHost, inventory: &Inventory) -> Result<
         fencing_credentials,
     } = change;
     if let Some(role) = host_role {
-        host.role = match role {
-            HostRoleChoice::AutoAssign => Role::AutoAssign,
-            HostRoleChoice::Master => Role::Master,
-            HostRoleChoice::Arbiter => Role::Arbiter,
-            HostRoleChoice::Worker => Role::Worker,
-        };
+        host.role = *role;
         host.suggested_role = Some(host.role);
     }
     if let Some(name) = host_name {

@@ -2,12 +2,13 @@
 
 use crate::Hub;
 use crate::error::Error;
-use crate::ignition::uploaded::{ROLES, path};
+use crate::ignition::uploaded::path;
 use crate::turn::Ask;
 use muster_domain::cluster::{Cluster, Event, lifecycle};
 use muster_domain::input::{Invalid, ignition as rules};
 use muster_domain::{ClusterId, Severity};
 use muster_store::{FileStat, FileWrite};
+use muster_vocabulary::InstallRole;
 use std::sync::Arc;
 
 /// The config as it was sent, once it was read as ignition.
@@ -68,14 +69,15 @@ pub async fn ignition_remove(hub: &Hub, id: ClusterId, role: &str, ask: &Ask) ->
 }
 
 fn judge_role(role: &str) -> Result<(), Invalid> {
-    if ROLES.contains(&role) {
+    if InstallRole::from_word(role).is_some() {
         return Ok(());
     }
+    let known: Vec<_> = InstallRole::ALL.iter().map(|role| role.word()).collect();
     let role: String = role.chars().take(60).collect();
     Err(Invalid::schema(
         "role",
         format!("cannot be {role:?}"),
-        format!("use one of {}", ROLES.join(", ")),
+        format!("use one of {}", known.join(", ")),
     ))
 }
 

@@ -149,6 +149,7 @@ fn new_infra_env(hub: &Hub, id: InfraEnvId, wish: &CreateInfraEnv, ask: &Ask) ->
 /// An InfraEnv may be made for one cluster, if that exists and takes machines of this architecture.
 pub fn cluster_of(hub: &Hub, id: Option<ClusterId>, architecture: &str) -> Result<Option<ClusterId>, Error> {
     let Some(id) = id else { return Ok(None) };
+    hub.readable_cluster(id)?;
     let cluster = hub
         .index
         .cluster(id)

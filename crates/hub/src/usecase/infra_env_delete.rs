@@ -44,6 +44,7 @@ pub async fn infra_env_delete(hub: &Hub, id: InfraEnvId, ask: &Ask) -> Result<()
 
 /// The same answer for a plan.
 pub fn may_delete(hub: &Hub, infra_env: &InfraEnv) -> Result<(), Refused> {
+    hub.whole_infra_env(infra_env)?;
     match hub.index.count_of_infra_env(infra_env.id) {
         0 => Ok(()),
         count => Err(Refused::new(

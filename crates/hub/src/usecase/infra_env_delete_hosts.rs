@@ -65,6 +65,7 @@ async fn delete_once(hub: &Hub, id: InfraEnvId, most: usize, ask: &Ask) -> Resul
         .index
         .infra_env(id)
         .ok_or_else(|| Error::missing("infra-env", id))?;
+    hub.whole_infra_env(&infra_env)?;
     let fates = fates(hub, id);
     refuse(&infra_env, &fates.blockers)?;
     let part = &fates.hosts[..most.clamp(1, MOST_AT_A_TIME).min(fates.hosts.len())];

@@ -88,7 +88,8 @@ pub async fn infra_env_change(
 }
 
 fn join(hub: &Hub, infra_env: &mut InfraEnv, wanted: ClusterId) -> Result<(), Error> {
-    let is_there = |id| hub.index.cluster(id).is_some();
+    // One that is set aside is there, too.
+    let is_there = |id| hub.index.cluster(id).is_some() || hub.readable_cluster(id).is_err();
     let next = infra_env.next_cluster(wanted, infra_env.cluster.is_some_and(is_there))?;
     infra_env.cluster = cluster_of(hub, Some(next), &infra_env.cpu_architecture)?;
     Ok(())

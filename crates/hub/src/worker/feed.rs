@@ -5,7 +5,7 @@ use super::pass::{Failed, Pass};
 use crate::Hub;
 use crate::error::Error;
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
-use muster_store::{Change, ChangeKind, ChangeOp};
+use muster_store::{Change, ChangeKind, ChangeOp, StoreError};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -123,6 +123,14 @@ fn settle(hub: &Hub, subject: Subject, done: Result<bool, Error>, pass: &mut Pas
     pass.note(subject, done);
 }
 
+/// What was read, or `None` of a row that is set aside: memory goes on without it.
+fn readable<T>(read: Result<Option<T>, StoreError>) -> Result<Option<T>, Error> {
+    match read {
+        Err(StoreError::Unreadable(_)) => Ok(None),
+        read => Ok(read?),
+    }
+}
+
 /// `false` if it is no news; without a change it is read whatever is known.
 async fn follow(hub: &Hub, subject: Subject, change: Option<&Change>) -> Result<bool, Error> {
     let is_news = |known: Option<i64>| change.is_none_or(|change| !is_known(known, change));
@@ -151,13 +159,14 @@ fn is_known(known: Option<i64>, change: &Change) -> bool {
 
 async fn host(hub: &Hub, key: HostKey, cluster: Option<ClusterId>) -> Result<(), Error> {
     let before = hub.index.slot(key).and_then(|slot| slot.row().cluster);
-    let after = hub.store.host_find(key).await?;
+    let after = readable(hub.store.host_find(key).await)?;
     let now = after.as_ref().and_then(|host| host.cluster);
     match after {
         Some(host) => {
             let slot = hub.index.put_host(host);
             hub.remind(&slot);
         }
+        None if hub.store.unreadable_host(key).is_some() => hub.index.set_host_aside(key),
         None => hub.index.drop_host(key, hub.now()),
     }
     // What the hosts of a cluster are asked to do depends on all of them.
@@ -167,11 +176,12 @@ async fn host(hub: &Hub, key: HostKey, cluster: Option<ClusterId>) -> Result<(),
 }
 
 async fn cluster(hub: &Hub, id: ClusterId) -> Result<(), Error> {
-    match hub.store.cluster_find(id).await? {
+    match readable(hub.store.cluster_find(id).await)? {
         Some(cluster) => {
             hub.keep_cluster(cluster);
             hub.mark_dirty(id);
         }
+        None if hub.store.unreadable_cluster(id).is_some() => hub.index.set_cluster_aside(id),
         None => {
             hub.index.drop_cluster(id);
             hub.behind.forget(id);
@@ -181,8 +191,9 @@ async fn cluster(hub: &Hub, id: ClusterId) -> Result<(), Error> {
 }
 
 async fn infra_env(hub: &Hub, id: InfraEnvId) -> Result<(), Error> {
-    match hub.store.infra_env_find(id).await? {
+    match readable(hub.store.infra_env_find(id).await)? {
         Some(infra_env) => drop(hub.index.put_infra_env(infra_env)),
+        None if hub.store.unreadable_infra_env(id).is_some() => hub.index.set_infra_env_aside(id),
         None => hub.index.drop_infra_env(id),
     }
     Ok(())

@@ -118,6 +118,8 @@ impl Pass {
         }
         match (result, &mut self.failed) {
             (Ok(did), _) => self.done += usize::from(did),
+            // It stays undone until the row is mended, and is told where such rows are.
+            (Err(error), _) if error.is_set_aside() => {}
             (Err(error), None) => {
                 let what = what.to_string();
                 let others = 0;

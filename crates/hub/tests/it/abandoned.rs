@@ -8,7 +8,6 @@ use axum::body::Body;
 use axum::http::{Method, Request, header};
 use jiff::Timestamp;
 use muster_domain::ClusterId;
-use muster_domain::cluster::lifecycle;
 use muster_hub::Hub;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -301,5 +300,5 @@ async fn abandoned(world: &World, deed: Deed, steps: usize) {
 /// As the database has it.
 async fn status(world: &World, cluster: Uuid) -> Option<&'static str> {
     let row = world.store.cluster_find(ClusterId(cluster)).await.unwrap();
-    row.map(|row| lifecycle::status(&row))
+    row.map(|row| row.status().word())
 }

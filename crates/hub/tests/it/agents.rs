@@ -425,7 +425,7 @@ async fn a_host_that_only_waits_says_by_name_for_what() {
     let said = seen["status_info"].as_str().unwrap();
     assert!(said.starts_with(told), "{said}");
     assert!(
-        said.contains(" ; Not in the way: The host follows no time server"),
+        said.contains(" ; Not blocking: The host follows no time server"),
         "{said}"
     );
     reply(

@@ -52,6 +52,23 @@ impl Door {
         }
     }
 
+    /// The hub is stopped and started again.
+    pub async fn restarted(self) -> Self {
+        let Self { hub, router, place } = self;
+        drop(router);
+        hub.store.close().await;
+        let mut settings = hub.settings.clone();
+        settings.was_here_before = true;
+        let hub = Hub::open(place.open().await, settings, hub.clock.clone())
+            .await
+            .unwrap();
+        Self {
+            router: http::router(hub.clone()),
+            hub,
+            place,
+        }
+    }
+
     /// Another hub on the same store. It does not follow the feed: what it learns, it learns by being asked.
     pub async fn beside(&self) -> Self {
         self.second("postgresql").await
@@ -193,6 +210,11 @@ impl Door {
             .get(&format!("{V2}/infra-envs/{infra_env}/hosts/{host}"))
             .await;
         answer.body["status"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The only value of the only row that it finds past the hub.
+    pub async fn text(&self, text: &str) -> String {
+        self.place.text(text).await
     }
 
     /// Runs the statement that the database understands, past the hub.

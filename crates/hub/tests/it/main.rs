@@ -7,6 +7,7 @@
 
 mod abandoned;
 mod agents;
+mod aside;
 mod bounds;
 mod caught_up;
 mod client;
@@ -37,6 +38,7 @@ mod place;
 mod pool_limits;
 mod races;
 mod recorded;
+mod releases;
 mod replicas;
 mod rest;
 mod restored;

@@ -24,13 +24,26 @@ pub struct Place {
 impl Place {
     pub async fn new() -> Self {
         match std::env::var(CHOICE).as_deref() {
-            Err(_) | Ok("" | "memory") => Self {
-                database: Database::Memory,
-                server: None,
-                _directory: None,
-            },
+            Err(_) | Ok("" | "memory") => Self::memory(),
             Ok("postgres") => Self::postgres().await,
             Ok(other) => panic!("{CHOICE} is {other:?}; it can be memory or postgres"),
+        }
+    }
+
+    pub fn memory() -> Self {
+        Self {
+            database: Database::Memory,
+            server: None,
+            _directory: None,
+        }
+    }
+
+    /// The file or the URL.
+    pub fn address_of_database(&self) -> String {
+        match &self.database {
+            Database::Sqlite(path) => path.display().to_string(),
+            Database::Postgres(url) => url.clone(),
+            Database::Memory => unreachable!("nobody else reaches a database in memory"),
         }
     }
 
@@ -62,6 +75,17 @@ impl Place {
         }
     }
 
+    /// With what an earlier release left: a file, or the statements that make it.
+    pub async fn holding(sqlite: &[u8], postgres: &str) -> Self {
+        let place = Self::on_disk().await;
+        match &place.database {
+            Database::Sqlite(path) => std::fs::write(path, sqlite).unwrap(),
+            Database::Postgres(url) => ask(url, postgres.to_owned()).await,
+            Database::Memory => unreachable!("it is on disk"),
+        }
+        place
+    }
+
     /// Runs the statement that the database understands, past the hub.
     pub async fn tamper(&self, sqlite: &str, postgres: &str) {
         match &self.database {
@@ -69,6 +93,21 @@ impl Place {
             Database::Postgres(url) => ask(url, postgres.to_owned()).await,
             Database::Memory => unreachable!("nobody else reaches a database in memory"),
         }
+    }
+
+    /// The only value of the only row that it finds.
+    pub async fn text(&self, text: &str) -> String {
+        let url = match &self.database {
+            Database::Sqlite(path) => format!("sqlite://{}", path.display()),
+            Database::Postgres(url) => url.clone(),
+            Database::Memory => unreachable!("nobody else reaches a database in memory"),
+        };
+        sqlx::any::install_default_drivers();
+        let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
+        let found = sqlx::query_scalar(AssertSqlSafe(text.to_owned()));
+        let found = found.fetch_one(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        found
     }
 
     /// Where the server listens.

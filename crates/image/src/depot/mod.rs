@@ -28,7 +28,7 @@ const REST_AFTER_WRONG_IMAGE: Duration = Duration::from_secs(300);
 const TOUCH_EVERY: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the base image {version} ({architecture}) is not to be had: {why}")]
+#[error("the hub could not fetch the base image {version} ({architecture}): {why}")]
 pub struct DepotError {
     pub version: String,
     pub architecture: String,

@@ -9,6 +9,7 @@ mod generate;
 mod host;
 mod image;
 mod infra_env;
+#[cfg_attr(not(feature = "operator"), path = "no_operator.rs")]
 mod operator;
 mod reference;
 mod serve;

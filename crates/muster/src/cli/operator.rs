@@ -68,7 +68,7 @@ pub struct KubeArgs {
     /// How to reach the cluster; $KUBECONFIG, ~/.kube/config or the pod's own account when absent
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Which controllers run, by name; with a minus before each, all others do
+    /// Which controllers run, by name; with a minus before each name, all others run
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, default_value = "")]
     controllers: Chosen,
     /// Only objects of this namespace (may be repeated); all namespaces when absent
@@ -78,7 +78,7 @@ pub struct KubeArgs {
     /// of all namespaces that are seen when absent
     #[arg(long, value_name = "NAME")]
     agent_namespace: Vec<String>,
-    /// Act without asking whether another operator does
+    /// Act without leader election
     #[arg(long)]
     no_leader_election: bool,
     /// Where operators agree who acts; the namespace of the kubeconfig or pod when absent

@@ -35,6 +35,22 @@ pub async fn run(hub: &HubClient, args: StatusArgs) -> Outcome {
     }
 }
 
+const SET_ASIDE: [Column; 3] = [col("SET ASIDE"), col("ID"), col("WHY")];
+
+/// Rows that the hub cannot read; nothing when there are none.
+fn set_aside(status: &HubStatus) -> String {
+    if status.set_aside.is_empty() {
+        return String::new();
+    }
+    let rows = status.set_aside.iter();
+    let rows = rows.map(|row| vec![row.kind.to_string(), row.id.clone(), row.reason.clone()]);
+    let table = output::table(&SET_ASIDE, rows.collect(), false);
+    match status.set_aside_count.saturating_sub(status.set_aside.len()) {
+        0 => format!("\n{table}"),
+        more => format!("\n{table}and {more} more\n"),
+    }
+}
+
 fn text(url: &str, status: &HubStatus, now: Timestamp) -> String {
     let head = output::details(
         [
@@ -52,6 +68,7 @@ fn text(url: &str, status: &HubStatus, now: Timestamp) -> String {
         .into_iter()
         .chain(status.trouble.clone().map(|trouble| ("TROUBLE", trouble))),
     );
+    let head = format!("{head}{}", set_aside(status));
     if status.workers.is_empty() {
         return head;
     }
@@ -65,4 +82,33 @@ fn text(url: &str, status: &HubStatus, now: Timestamp) -> String {
         ]
     });
     format!("{head}\n{}", output::table(&WORKERS, rows.collect(), false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_contract::v1::status::SetAside;
+
+    #[test]
+    fn rows_that_are_set_aside_are_named_with_the_reason() {
+        let mut status = HubStatus::default();
+        let shown = |status: &HubStatus| text("http://hub", status, Timestamp::UNIX_EPOCH);
+        assert!(!shown(&status).contains("SET ASIDE"));
+        status.set_aside = vec![SetAside {
+            kind: "host".into(),
+            id: "a/b".into(),
+            reason: "its document is no JSON".into(),
+        }];
+        status.set_aside_count = 7;
+        let told = shown(&status);
+        for part in [
+            "SET ASIDE",
+            "host",
+            "a/b",
+            "its document is no JSON",
+            "and 6 more",
+        ] {
+            assert!(told.contains(part), "{part} is not in\n{told}");
+        }
+    }
 }

@@ -99,7 +99,7 @@ pub fn host(status: &str) -> String {
     let parts = r#"{"id":"{c}","infra_env_id":"{env}","cluster_id":"{cluster}","status_info":"it is"}"#;
     whole(
         &HostView {
-            status: status.to_owned().into(),
+            status: status.into(),
             ..HostView::default()
         },
         parts,
@@ -110,7 +110,7 @@ pub fn host(status: &str) -> String {
 pub fn cluster_in(status: &str, parts: &str) -> String {
     let plain = ClusterView {
         name: "demo".into(),
-        status: status.to_owned().into(),
+        status: status.into(),
         status_info: "it is".into(),
         ..ClusterView::default()
     };

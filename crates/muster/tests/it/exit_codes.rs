@@ -99,7 +99,7 @@ fn an_unreachable_hub_ends_with_6() {
     let ran = run(&["host", "list", "--hub", "http://127.0.0.1:1"]);
     assert_eq!(ran.code, 6);
     assert!(
-        ran.err.starts_with("error: the hub cannot be reached") && ran.err.contains("next:"),
+        ran.err.starts_with("error: cannot reach the hub") && ran.err.contains("next:"),
         "{}",
         ran.err
     );

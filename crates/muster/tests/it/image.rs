@@ -153,7 +153,7 @@ fn a_service_without_a_hub_says_so_and_serves_what_needs_none() {
     let refused = service.get("/byid/00000000-0000-0000-0000-000000000000/4.20/x86_64/full.iso");
     assert_eq!(refused.status, 500);
     assert!(
-        refused.text().contains("the hub cannot be reached"),
+        refused.text().contains("cannot reach the hub"),
         "{}",
         refused.text()
     );

@@ -185,7 +185,11 @@ fn feed_fits(feed: &[Change], hosts: &[HostSummary]) {
     }
     for host in hosts {
         let told = last.remove(&host.id).expect("every host is in the feed");
-        let row = (host.revision, host.cluster_id, Some(host.status.clone()));
+        let row = (
+            host.revision,
+            host.cluster_id,
+            Some(host.status.to_string().into()),
+        );
         assert_eq!(
             (told.revision, told.cluster_id, told.status.clone()),
             row,

@@ -64,7 +64,7 @@ async fn l2_a_host_that_boots_the_image_gets_an_agent() {
         .unwrap()
         .hosts
         .remove(0);
-    assert_eq!(noted[annotation::AGENT_ROLE], row.host.role);
+    assert_eq!(noted[annotation::AGENT_ROLE], row.host.role.as_str());
     assert_eq!(noted[annotation::AGENT_VALIDATIONS], row.host.validations_info);
     let events: Api<Event> = world.api(&world.pool);
     let told = events.list(&ListParams::default()).await.unwrap().items;
@@ -365,7 +365,7 @@ async fn l9_toy_10_a_host_of_a_new_cluster_stays_in_it_while_it_is_installed() {
         assert_eq!(agent.status.unwrap().deprovision_info, None);
         let host = world.hub.host(pool, name.parse().unwrap()).await.unwrap();
         assert_eq!(
-            (host.cluster_id, &*host.kind),
+            (host.cluster_id, host.kind.as_str()),
             (Some(cluster), "Host"),
             "{wanted:?}"
         );

@@ -97,7 +97,7 @@ async fn r4_a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_ba
     room.world.install_in("blue", "adding-hosts").await;
     let row = room.world.hub.host(pool, name.parse().unwrap()).await.unwrap();
     assert_eq!(
-        (row.requested_hostname.as_str(), &*row.role),
+        (row.requested_hostname.as_str(), row.role.as_str()),
         ("rack-one", "master")
     );
     room.when("given away", is_given_away).await;

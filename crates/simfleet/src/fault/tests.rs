@@ -21,7 +21,7 @@ fn faults_are_read_from_text() {
             for_ms: Some(3_600_000)
         }
     );
-    let stage = HostStage::WritingImageToDisk;
+    let stage = Stage::Writing;
     assert_eq!(
         fault("reboot:1:writing-image-to-disk").kind,
         FaultKind::RebootAtStage { stage }
@@ -40,7 +40,7 @@ fn faults_are_read_from_text() {
             for_ms: Some(1_800_000)
         }
     );
-    let rebooting = HostStage::Rebooting;
+    let rebooting = Stage::Rebooting;
     assert_eq!(
         fault("wrong-boot:1").kind,
         FaultKind::RebootAtStage { stage: rebooting }

@@ -1,7 +1,7 @@
 //! How faults are written, as on a command line.
 
 use super::{Fault, FaultError, FaultKind, Victims, When};
-use muster_contract::v2::install::HostStage;
+use muster_vocabulary::Stage;
 use std::str::FromStr;
 
 /// Long enough for a host to register and report once.
@@ -53,7 +53,7 @@ fn parse(text: &str) -> Result<Fault, String> {
             When::Stage(stage) => FaultKind::RebootAtStage { stage },
         },
         "wrong-boot" => FaultKind::RebootAtStage {
-            stage: HostStage::Rebooting,
+            stage: Stage::Rebooting,
         },
         "power-off" => FaultKind::PowerOff {
             when: when(details.first().ok_or_else(|| must("when"))?)?,
@@ -133,10 +133,10 @@ fn when(text: &str) -> Result<When, String> {
     Ok(When::Stage(stage))
 }
 
-fn stage(text: &str) -> Result<HostStage, String> {
+fn stage(text: &str) -> Result<Stage, String> {
     // Stages contain spaces; dashes are easier to type.
     let plain = text.replace('-', " ");
-    let found = HostStage::ALL
+    let found = Stage::ALL
         .iter()
         .find(|stage| stage.word().eq_ignore_ascii_case(&plain));
     found

@@ -5,16 +5,14 @@ use crate::fault::Mishap;
 use crate::install::{Ask, Turn};
 use crate::request::{Call, Outcome, Request};
 use http::Method;
-use muster_contract::v2::install::HostStage;
+use muster_vocabulary::{HostStatus, Stage, Word};
 use serde::Deserialize;
-use std::borrow::Cow;
 
 /// Of a host, the part people with a power controller read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Seen<'a> {
-    #[serde(borrow)]
-    status: Cow<'a, str>,
+struct Seen {
+    status: Word<HostStatus>,
 }
 
 impl SimHost {
@@ -78,14 +76,14 @@ impl SimHost {
         }
     }
 
-    fn reached(&mut self, now_ms: u64, stage: HostStage) {
+    fn reached(&mut self, now_ms: u64, stage: Stage) {
         let mishap = self.faults.as_mut().and_then(|faults| faults.take_mishap(stage));
         if mishap == Some(Mishap::Fail) {
             return self.fail(now_ms);
         }
         match stage {
-            HostStage::Rebooting => self.leave_system(now_ms),
-            HostStage::Done => self.count_install(),
+            Stage::Rebooting => self.leave_system(now_ms),
+            Stage::Done => self.count_install(),
             _ => {}
         }
         if self.node.as_ref().is_some_and(|node| node.is_done()) {
@@ -94,21 +92,21 @@ impl SimHost {
         match mishap {
             Some(Mishap::Reboot) => self.boot_discovery(now_ms),
             Some(Mishap::PowerOff { for_ms }) => {
-                self.is_on_disk |= stage == HostStage::Rebooting;
+                self.is_on_disk |= stage == Stage::Rebooting;
                 self.lose_power(now_ms, for_ms);
             }
             Some(Mishap::CutOff { for_ms }) => self.cut_off(now_ms, stage, for_ms),
-            Some(Mishap::Fail) | None if stage == HostStage::Rebooting => self.boot_disk(now_ms),
+            Some(Mishap::Fail) | None if stage == Stage::Rebooting => self.boot_disk(now_ms),
             Some(Mishap::Fail) | None => {}
         }
     }
 
-    fn cut_off(&mut self, now_ms: u64, stage: HostStage, for_ms: Option<u64>) {
+    fn cut_off(&mut self, now_ms: u64, stage: Stage, for_ms: Option<u64>) {
         let since_start = now_ms.saturating_sub(self.started_ms);
         if let Some(faults) = &mut self.faults {
             faults.cut_off_from(since_start, for_ms);
         }
-        if stage == HostStage::Rebooting {
+        if stage == Stage::Rebooting {
             self.boot_disk(now_ms);
         }
     }
@@ -181,13 +179,11 @@ impl SimHost {
                 status: 200..=299,
                 body,
             } => {
-                let seen: Seen<'_> = serde_json::from_slice(body).unwrap_or_default();
-                match seen.status.as_ref() {
-                    "unbinding-pending-user-action" | "resetting-pending-user-action" => {
-                        self.boot_discovery(now_ms);
-                    }
-                    "reclaiming" | "reclaiming-rebooting" => self.start_reclaim(now_ms),
-                    _ => {}
+                let seen: Seen = serde_json::from_slice(body).unwrap_or_default();
+                if seen.status.is(HostStatus::awaits_discovery) {
+                    self.boot_discovery(now_ms);
+                } else if seen.status.is(HostStatus::is_reclaiming) {
+                    self.start_reclaim(now_ms);
                 }
             }
             // Nobody will ask for this machine again.

@@ -11,11 +11,10 @@ use crate::setup::Setup;
 use http::Method;
 use muster_contract::time::DateMs;
 use muster_contract::v2::BASE;
-use muster_contract::v2::event::{EventCategory, EventSeverity, TriggerEvent};
-use muster_contract::v2::install::{
-    CompleteInstallation, FinalizingStage, IngressCert, ReportClusterProgress,
-};
-use muster_contract::v2::operator::{OperatorStatus, ReportOperator};
+use muster_contract::v2::event::TriggerEvent;
+use muster_contract::v2::install::{CompleteInstallation, IngressCert, ReportClusterProgress};
+use muster_contract::v2::operator::ReportOperator;
+use muster_vocabulary::{Category, ClusterStatus, FinalizingStage, OperatorStatus, Severity, Word};
 use serde::Deserialize;
 use std::borrow::Cow;
 use uuid::Uuid;
@@ -42,10 +41,10 @@ UQ==
 
 /// The stages that only clusters with operators of their own go through.
 const OLM_STAGES: [FinalizingStage; 4] = [
-    FinalizingStage::ApplyingOlmManifests,
-    FinalizingStage::WaitingForOlmOperatorsCsvInitialization,
-    FinalizingStage::WaitingForOlmOperatorsCsv,
-    FinalizingStage::WaitingForOLMOperatorSetupJobs,
+    FinalizingStage::OlmManifests,
+    FinalizingStage::OlmCsvInit,
+    FinalizingStage::OlmCsv,
+    FinalizingStage::OlmSetupJobs,
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,8 +86,7 @@ struct Operator {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Cluster<'a> {
-    #[serde(borrow)]
-    status: Cow<'a, str>,
+    status: Word<ClusterStatus>,
     #[serde(borrow)]
     openshift_version: Cow<'a, str>,
 }
@@ -102,8 +100,7 @@ struct OperatorSeen<'a> {
     version: Cow<'a, str>,
     #[serde(borrow)]
     operator_type: Cow<'a, str>,
-    #[serde(borrow)]
-    status: Cow<'a, str>,
+    status: Word<OperatorStatus>,
 }
 
 impl Controller {
@@ -182,8 +179,8 @@ impl Controller {
             name: Some("reboots_for_node".to_owned()),
             cluster_id: Some(ids.cluster),
             host_id: self.hosts.last().copied(),
-            severity: EventSeverity::Info,
-            category: Some(EventCategory::User),
+            severity: Severity::Info,
+            category: Some(Category::User),
             message: "The node rebooted once on its way into the cluster".to_owned(),
             event_time: DateMs(at),
             ..TriggerEvent::default()
@@ -274,17 +271,20 @@ impl Controller {
     fn look_at_cluster(&mut self, body: &[u8]) -> Pause {
         let cluster: Cluster<'_> = serde_json::from_slice(body).unwrap_or_default();
         self.version = cluster.openshift_version.into_owned();
-        self.step = match cluster.status.as_ref() {
-            "finalizing" => self.after_looking(),
-            "error" | "cancelled" => {
+        use ClusterStatus::*;
+        self.step = match cluster.status.known() {
+            Some(Finalizing) => self.after_looking(),
+            Some(Error | Cancelled) => {
                 self.is_lost = true;
                 Step::Logs(LogsPart::Begin)
             }
-            "preparing-for-installation" | "installing" | "installing-pending-user-action" => {
+            Some(PreparingForInstallation | Installing | InstallingPendingUserAction) => {
                 self.step = Step::LookAround;
                 return Pause::Look;
             }
-            _ => Step::End,
+            Some(PendingForInput | Insufficient | Ready | Installed | AddingHosts | Unmonitored) | None => {
+                Step::End
+            }
         };
         Pause::Work(CALL_MS)
     }
@@ -293,18 +293,18 @@ impl Controller {
         if self.counts_reboots && !self.hosts.is_empty() {
             Step::TellReboots
         } else {
-            Step::Stage(FinalizingStage::WaitingForClusterOperators)
+            Step::Stage(FinalizingStage::ClusterOperators)
         }
     }
 
     fn after_stage(&self, stage: FinalizingStage) -> Step {
         match stage {
-            FinalizingStage::WaitingForClusterOperators => Step::ListOperators,
-            FinalizingStage::AddingRouterCa => Step::Kubeconfig,
-            FinalizingStage::ApplyingOlmManifests
-            | FinalizingStage::WaitingForOlmOperatorsCsvInitialization
-            | FinalizingStage::WaitingForOlmOperatorsCsv
-            | FinalizingStage::WaitingForOLMOperatorSetupJobs => {
+            FinalizingStage::ClusterOperators => Step::ListOperators,
+            FinalizingStage::RouterCa => Step::Kubeconfig,
+            FinalizingStage::OlmManifests
+            | FinalizingStage::OlmCsvInit
+            | FinalizingStage::OlmCsv
+            | FinalizingStage::OlmSetupJobs => {
                 let next = OLM_STAGES.iter().skip_while(|olm| **olm != stage).nth(1);
                 Step::Stage(*next.unwrap_or(&FinalizingStage::Done))
             }
@@ -315,7 +315,9 @@ impl Controller {
     fn list_operators(&mut self, body: &[u8]) -> Pause {
         let seen: Vec<OperatorSeen<'_>> = serde_json::from_slice(body).unwrap_or_default();
         self.has_olm = seen.iter().any(|operator| operator.operator_type == "olm");
-        let missing = seen.into_iter().filter(|operator| operator.status != "available");
+        let missing = seen
+            .into_iter()
+            .filter(|operator| operator.status != OperatorStatus::Available);
         self.operators = missing
             .map(|operator| Operator {
                 version: if operator.version.is_empty() {
@@ -323,7 +325,7 @@ impl Controller {
                 } else {
                     operator.version.into_owned()
                 },
-                next: if operator.status == "progressing" {
+                next: if operator.status == OperatorStatus::Progressing {
                     OperatorStatus::Available
                 } else {
                     OperatorStatus::Progressing
@@ -332,7 +334,7 @@ impl Controller {
             })
             .collect();
         self.step = if self.operators.is_empty() {
-            Step::Stage(FinalizingStage::AddingRouterCa)
+            Step::Stage(FinalizingStage::RouterCa)
         } else {
             Step::ReportOperator
         };

@@ -7,20 +7,20 @@ use super::{Ask, Ids, Patience, Role, Turn};
 use crate::request::{Call, Outcome};
 use crate::seed::Draws;
 use crate::setup::Setup;
-use HostStage::{
-    CopyingRegistryDataToDisk, Failed, Installing, Rebooting, StartingInstallation, WaitingForBootkube,
-    WaitingForControlPlane, WaitingForController, WritingImageToDisk,
+use Stage::{
+    Copying, Failed, Installing, Rebooting, Starting, WaitingForBootkube, WaitingForControlPlane,
+    WaitingForController, Writing,
 };
 use http::Method;
 use muster_contract::v2::agent::args::InstallArgs;
-use muster_contract::v2::install::{HostStage, ReportHostProgress};
+use muster_contract::v2::install::ReportHostProgress;
+use muster_vocabulary::{ClusterKind, Stage, Word};
 use serde::Deserialize;
-use std::borrow::Cow;
 
 /// One thing an installer does; each is one call, or the same call until its answer is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
-    Report(HostStage),
+    Report(Stage),
     LookAtCluster,
     FetchBootstrapFile,
     FetchHostFile,
@@ -31,13 +31,13 @@ enum Act {
 use Act::{AwaitMasters, FetchBootstrapFile, FetchHostFile, LookAtCluster, Report, SendLogs};
 
 const BOOTSTRAP: &[Act] = &[
-    Report(StartingInstallation),
+    Report(Starting),
     LookAtCluster,
     Report(Installing),
     FetchBootstrapFile,
     FetchHostFile,
-    Report(WritingImageToDisk),
-    Report(CopyingRegistryDataToDisk),
+    Report(Writing),
+    Report(Copying),
     Report(WaitingForControlPlane),
     AwaitMasters,
     Report(WaitingForBootkube),
@@ -48,37 +48,37 @@ const BOOTSTRAP: &[Act] = &[
     Report(Rebooting),
 ];
 const SINGLE_NODE: &[Act] = &[
-    Report(StartingInstallation),
+    Report(Starting),
     LookAtCluster,
     Report(Installing),
     FetchBootstrapFile,
     Report(WaitingForBootkube),
     FetchHostFile,
-    Report(WritingImageToDisk),
-    Report(CopyingRegistryDataToDisk),
+    Report(Writing),
+    Report(Copying),
     SendLogs(LogsPart::Begin),
     SendLogs(LogsPart::Upload),
     SendLogs(LogsPart::End),
     Report(Rebooting),
 ];
 const MASTER: &[Act] = &[
-    Report(StartingInstallation),
+    Report(Starting),
     LookAtCluster,
     Report(Installing),
     FetchHostFile,
-    Report(WritingImageToDisk),
-    Report(CopyingRegistryDataToDisk),
+    Report(Writing),
+    Report(Copying),
     SendLogs(LogsPart::Begin),
     SendLogs(LogsPart::Upload),
     SendLogs(LogsPart::End),
     Report(Rebooting),
 ];
 const WORKER: &[Act] = &[
-    Report(StartingInstallation),
+    Report(Starting),
     LookAtCluster,
     Report(Installing),
     FetchHostFile,
-    Report(WritingImageToDisk),
+    Report(Writing),
     Report(WaitingForControlPlane),
     AwaitMasters,
     SendLogs(LogsPart::Begin),
@@ -134,9 +134,8 @@ pub struct Installer {
 /// Of a cluster, the part installers read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Cluster<'a> {
-    #[serde(borrow)]
-    kind: Cow<'a, str>,
+struct Cluster {
+    kind: Word<ClusterKind>,
 }
 
 impl Installer {
@@ -201,7 +200,7 @@ impl Installer {
         }
     }
 
-    fn report(&self, stage: HostStage, progress_info: Option<String>) -> Ask {
+    fn report(&self, stage: Stage, progress_info: Option<String>) -> Ask {
         let body = ReportHostProgress {
             current_stage: Some(stage),
             progress_info,
@@ -212,10 +211,10 @@ impl Installer {
         }
     }
 
-    fn info(&self, stage: HostStage) -> Option<String> {
+    fn info(&self, stage: Stage) -> Option<String> {
         match (stage, self.role) {
             (Installing, role) => Some(role.word().to_owned()),
-            (WritingImageToDisk, _) => (self.percent > 0).then(|| format!("{}%", self.percent)),
+            (Writing, _) => (self.percent > 0).then(|| format!("{}%", self.percent)),
             (WaitingForControlPlane, Role::Bootstrap) => Some("until two masters have joined".to_owned()),
             (WaitingForController, _) => Some("until the controller runs".to_owned()),
             _ => None,
@@ -237,8 +236,8 @@ impl Installer {
         match self.acts[self.at] {
             Report(stage) => return self.reported(now_ms, setup, stage),
             LookAtCluster => {
-                let cluster: Cluster<'_> = serde_json::from_slice(body).unwrap_or_default();
-                self.is_day_2 = cluster.kind == "AddHostsCluster";
+                let cluster: Cluster = serde_json::from_slice(body).unwrap_or_default();
+                self.is_day_2 = cluster.kind == ClusterKind::AddHostsCluster;
             }
             FetchHostFile => {
                 self.reports_itself = body.windows(OWN_REPORTS.len()).any(|part| part == OWN_REPORTS);
@@ -252,9 +251,9 @@ impl Installer {
         self.go_on(now_ms + setup.install_work_ms(CALL_MS))
     }
 
-    fn reported(&mut self, now_ms: u64, setup: &Setup, stage: HostStage) -> Turn {
+    fn reported(&mut self, now_ms: u64, setup: &Setup, stage: Stage) -> Turn {
         let first = self.percent == 0;
-        if stage == WritingImageToDisk && self.percent < 100 {
+        if stage == Writing && self.percent < 100 {
             self.percent += WRITING_STEP;
             self.due_ms = now_ms + setup.install_work_ms(WRITING_STEP_MS);
         } else {

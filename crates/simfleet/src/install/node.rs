@@ -9,13 +9,14 @@ use super::peers::Peers;
 use super::{Ask, Ids, Role, Turn};
 use crate::request::{Call, Outcome};
 use crate::setup::Setup;
-use HostStage::{Configuring, Done, Failed, Joined, WaitingForIgnition};
+use Stage::{Configuring, Done, Failed, Joined, WaitingForIgnition};
 use http::Method;
-use muster_contract::v2::install::{HostStage, ReportHostProgress};
+use muster_contract::v2::install::ReportHostProgress;
+use muster_vocabulary::Stage;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
-    Report(HostStage),
+    Report(Stage),
     AwaitController,
 }
 
@@ -93,7 +94,7 @@ impl Node {
         }
     }
 
-    fn report(&self, stage: HostStage) -> Ask {
+    fn report(&self, stage: Stage) -> Ask {
         let body = ReportHostProgress {
             current_stage: Some(stage),
             progress_info: (stage == Failed).then(|| "the simulation was asked to fail here".to_owned()),

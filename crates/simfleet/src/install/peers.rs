@@ -1,8 +1,7 @@
 //! What installers and controllers read in the list of a cluster's hosts.
 
-use muster_contract::v2::install::HostStage;
+use muster_vocabulary::{HostStatus, Role, Stage, Word};
 use serde::Deserialize;
-use std::borrow::Cow;
 use uuid::Uuid;
 
 /// A control plane can be worked with when so many of its nodes have joined.
@@ -10,58 +9,50 @@ const ENOUGH_MASTERS: usize = 2;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Peer<'a> {
+pub struct Peer {
     pub id: Uuid,
-    #[serde(borrow)]
-    pub status: Cow<'a, str>,
-    #[serde(borrow)]
-    pub role: Cow<'a, str>,
+    pub status: Word<HostStatus>,
+    pub role: Word<Role>,
     pub bootstrap: bool,
-    #[serde(borrow)]
-    pub progress: Option<PeerProgress<'a>>,
+    pub progress: Option<PeerProgress>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct PeerProgress<'a> {
-    #[serde(borrow)]
-    pub current_stage: Cow<'a, str>,
+pub struct PeerProgress {
+    pub current_stage: Word<Stage>,
 }
 
 /// The hosts of a cluster.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-pub struct Peers<'a>(#[serde(borrow)] pub Vec<Peer<'a>>);
+pub struct Peers(pub Vec<Peer>);
 
-impl Peer<'_> {
-    fn stage(&self) -> Option<HostStage> {
-        let word = self.progress.as_ref()?.current_stage.as_ref();
-        HostStage::ALL.iter().copied().find(|stage| stage.word() == word)
+impl Peer {
+    fn stage(&self) -> Option<Stage> {
+        self.progress.as_ref()?.current_stage.known()
     }
 
     fn is_master(&self) -> bool {
-        self.role == "master"
+        self.role == Role::Master
     }
 
     fn has_joined(&self) -> bool {
-        matches!(self.stage(), Some(HostStage::Joined | HostStage::Done))
+        self.stage().is_some_and(Stage::has_joined)
     }
 
     /// Whether its installation can still end well.
     fn has_hope(&self) -> bool {
-        matches!(
-            self.status.as_ref(),
-            "installing" | "installing-in-progress" | "installing-pending-user-action" | "installed"
-        )
+        self.status.is(HostStatus::is_installing) || self.status == HostStatus::Installed
     }
 }
 
-impl<'a> Peers<'a> {
-    pub fn read(body: &'a [u8]) -> Option<Self> {
+impl Peers {
+    pub fn read(body: &[u8]) -> Option<Self> {
         serde_json::from_slice(body).ok()
     }
 
-    fn masters_but(&self, me: Uuid) -> impl Iterator<Item = &Peer<'a>> {
+    fn masters_but(&self, me: Uuid) -> impl Iterator<Item = &Peer> {
         self.0
             .iter()
             .filter(move |peer| peer.is_master() && peer.id != me)
@@ -85,11 +76,11 @@ impl<'a> Peers<'a> {
             matches!(
                 peer.stage(),
                 Some(
-                    HostStage::WaitingForController
-                        | HostStage::Rebooting
-                        | HostStage::Configuring
-                        | HostStage::Joined
-                        | HostStage::Done
+                    Stage::WaitingForController
+                        | Stage::Rebooting
+                        | Stage::Configuring
+                        | Stage::Joined
+                        | Stage::Done
                 )
             )
         })
@@ -106,6 +97,6 @@ impl<'a> Peers<'a> {
 
     pub fn all_masters_are_done(&self) -> bool {
         let mut masters = self.0.iter().filter(|peer| peer.is_master());
-        masters.all(|peer| peer.stage() == Some(HostStage::Done))
+        masters.all(|peer| peer.stage() == Some(Stage::Done))
     }
 }

@@ -20,6 +20,7 @@ mod reopen;
 mod room;
 mod rows;
 mod sample;
+mod unreadable;
 
 /// One test per database out of one body.
 macro_rules! on_both {

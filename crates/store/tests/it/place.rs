@@ -88,6 +88,16 @@ impl Place {
         count
     }
 
+    /// The only value of the only row.
+    pub async fn text(&self, text: &str) -> String {
+        sqlx::any::install_default_drivers();
+        let mut connection = sqlx::AnyConnection::connect(&self.url()).await.unwrap();
+        let text = AssertSqlSafe(text.to_owned());
+        let value = sqlx::query_scalar(text).fetch_one(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        value
+    }
+
     pub fn url(&self) -> String {
         match &self.database {
             Database::Sqlite(path) => {

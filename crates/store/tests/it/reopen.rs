@@ -3,7 +3,7 @@
 use crate::place::Place;
 use crate::sample::*;
 use muster_domain::host::Report;
-use muster_store::{ClusterWrite, Database, Store, StoreError};
+use muster_store::{ClusterWrite, Database, RowKind, Store, StoreError};
 
 crate::on_both!(
     everything_is_there_after_reopening,
@@ -105,7 +105,7 @@ async fn an_unreadable_document_is_named(place: &Place) {
     place.tamper("update hosts set doc = 'rubbish'").await;
     let error = store.host_find(host.key()).await.unwrap_err();
     assert!(
-        matches!(&error, StoreError::Corrupt { what, .. } if what == "host"),
+        matches!(&error, StoreError::Unreadable(row) if row.kind == RowKind::Host && row.host == Some(host.key())),
         "{error:?}"
     );
 }

@@ -2,13 +2,16 @@
 
 use crate::rules::{is_false, is_zero, null_as_default};
 use crate::secret::Secret;
+use muster_vocabulary::{InstallRole, Word};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 /// A host whose addresses are to be tried.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct ConnectivityCheckHost {
     pub host_id: Uuid,
@@ -16,7 +19,8 @@ pub struct ConnectivityCheckHost {
     pub nics: Vec<ConnectivityCheckNic>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct ConnectivityCheckNic {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -27,7 +31,8 @@ pub struct ConnectivityCheckNic {
     pub ip_addresses: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct DhcpLeaseArgs {
     #[serde(deserialize_with = "null_as_default")]
@@ -42,7 +47,8 @@ pub struct DhcpLeaseArgs {
     pub ingress_vip_lease: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct ApiVipCheckArgs {
     #[serde(deserialize_with = "null_as_default")]
@@ -50,7 +56,7 @@ pub struct ApiVipCheckArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_certificate: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub ignition_endpoint_token: Option<Secret>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_headers: Option<Vec<HeaderArg>>,
@@ -58,7 +64,8 @@ pub struct ApiVipCheckArgs {
     pub verify_cidr: bool,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct HeaderArg {
     #[serde(deserialize_with = "null_as_default")]
@@ -67,7 +74,8 @@ pub struct HeaderArg {
     pub value: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct TangCheckArgs {
     /// JSON in a string.
@@ -75,35 +83,40 @@ pub struct TangCheckArgs {
     pub tang_servers: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct NtpArgs {
     #[serde(deserialize_with = "null_as_default")]
     pub ntp_source: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct DomainResolutionArgs {
     #[serde(deserialize_with = "null_as_default")]
     pub domains: Vec<DomainArg>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct DomainArg {
     #[serde(deserialize_with = "null_as_default")]
     pub domain_name: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct DiskSpeedArgs {
     #[serde(deserialize_with = "null_as_default")]
     pub path: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct ImageAvailabilityArgs {
     #[serde(deserialize_with = "null_as_default")]
@@ -112,17 +125,19 @@ pub struct ImageAvailabilityArgs {
     pub timeout: i64,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct VipArg {
     #[serde(deserialize_with = "null_as_default")]
     pub vip: String,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub vip_type: Cow<'static, str>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct LogsGatherArgs {
     pub cluster_id: Uuid,
@@ -133,14 +148,16 @@ pub struct LogsGatherArgs {
     pub master_ips: Option<Vec<String>>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct UpgradeAgentArgs {
     #[serde(deserialize_with = "null_as_default")]
     pub agent_image: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct BootArtifactsArgs {
     #[serde(deserialize_with = "null_as_default")]
@@ -153,14 +170,16 @@ pub struct BootArtifactsArgs {
     pub host_fs_mount_dir: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct RebootForReclaimArgs {
     #[serde(deserialize_with = "null_as_default")]
     pub host_fs_mount_dir: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct InstallProxy {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -172,15 +191,16 @@ pub struct InstallProxy {
 }
 
 /// How to install the system to the disk.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct InstallArgs {
     pub cluster_id: Uuid,
     pub infra_env_id: Uuid,
     pub host_id: Uuid,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
-    pub role: Cow<'static, str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub role: Word<InstallRole>,
     #[serde(deserialize_with = "null_as_default")]
     pub boot_device: String,
     #[serde(deserialize_with = "null_as_default")]

@@ -3,10 +3,12 @@
 use crate::rules::{is_false, is_zero, is_zero_float, null_as_default, short_float};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
 /// Everything an agent finds in its machine.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct Inventory {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -16,7 +18,7 @@ pub struct Inventory {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub bmc_v6address: String,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub tpm_version: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boot: Option<Boot>,
@@ -39,7 +41,8 @@ pub struct Inventory {
 }
 
 /// How the machine was started.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct Boot {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -49,32 +52,34 @@ pub struct Boot {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub command_line: String,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub secure_boot_state: Cow<'static, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub device_type: Cow<'static, str>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct Cpu {
     #[serde(skip_serializing_if = "is_zero")]
     pub count: i64,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub architecture: Cow<'static, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub model_name: Cow<'static, str>,
     #[serde(skip_serializing_if = "is_zero_float", serialize_with = "short_float")]
     pub frequency: f64,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = Vec<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub flags: Vec<Cow<'static, str>>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct Memory {
     #[serde(skip_serializing_if = "is_zero")]
@@ -82,18 +87,19 @@ pub struct Memory {
     #[serde(skip_serializing_if = "is_zero")]
     pub usable_bytes: i64,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub physical_bytes_method: Cow<'static, str>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct SystemVendor {
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub manufacturer: Cow<'static, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub product_name: Cow<'static, str>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub serial_number: String,
@@ -101,7 +107,8 @@ pub struct SystemVendor {
     pub r#virtual: bool,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct Disk {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -119,10 +126,10 @@ pub struct Disk {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub serial: String,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub model: Cow<'static, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub vendor: Cow<'static, str>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hctl: String,
@@ -135,14 +142,14 @@ pub struct Disk {
     #[serde(skip_serializing_if = "is_false")]
     pub has_uuid: bool,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub drive_type: Cow<'static, str>,
     #[serde(skip_serializing_if = "is_false")]
     pub is_installation_media: bool,
     pub installation_eligibility: DiskEligibility,
     /// JSON in a string.
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub smart: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_perf: Option<IoPerf>,
@@ -155,7 +162,8 @@ pub struct Disk {
 }
 
 /// Whether a disk can be installed to, as far as the agent can tell.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct DiskEligibility {
     #[serde(skip_serializing_if = "is_false")]
@@ -164,21 +172,24 @@ pub struct DiskEligibility {
     pub not_eligible_reasons: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct IoPerf {
     #[serde(skip_serializing_if = "is_zero")]
     pub sync_duration: i64,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct Iscsi {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub host_ip_address: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct Interface {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -186,7 +197,7 @@ pub struct Interface {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub mac_address: String,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub r#type: Cow<'static, str>,
     #[serde(skip_serializing_if = "is_zero")]
     pub mtu: i64,
@@ -199,42 +210,44 @@ pub struct Interface {
     #[serde(deserialize_with = "null_as_default")]
     pub ipv6_addresses: Vec<String>,
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = Vec<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub flags: Vec<Cow<'static, str>>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub vendor: Cow<'static, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub product: Cow<'static, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub biosdevname: Cow<'static, str>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub client_id: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct Gpu {
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub vendor: Cow<'static, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub vendor_id: Cow<'static, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub device_id: Cow<'static, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub name: Cow<'static, str>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub address: String,
 }
 
 /// Destination and interface are always sent: clients index them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct Route {
     #[serde(deserialize_with = "null_as_default")]
@@ -250,11 +263,12 @@ pub struct Route {
 }
 
 /// What was left out because the inventory was too large.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct Truncation {
     #[serde(deserialize_with = "null_as_default")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub r#type: Cow<'static, str>,
     #[serde(deserialize_with = "null_as_default")]
     pub reasons: Vec<String>,

@@ -3,17 +3,20 @@
 use crate::rules::{is_false, is_zero, is_zero_float, null_as_default, short_float};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct ConnectivityReply {
     #[serde(deserialize_with = "null_as_default")]
     pub remote_hosts: Vec<RemoteHost>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct RemoteHost {
     pub host_id: Uuid,
@@ -25,7 +28,8 @@ pub struct RemoteHost {
     pub mtu_report: Vec<MtuReport>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct L2Connectivity {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -40,7 +44,8 @@ pub struct L2Connectivity {
     pub successful: bool,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct L3Connectivity {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -55,7 +60,8 @@ pub struct L3Connectivity {
     pub packet_loss_percentage: f64,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct MtuReport {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -67,7 +73,8 @@ pub struct MtuReport {
 }
 
 /// The reply to free-network-addresses is a list of these.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct FreeNetworkAddresses {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -76,7 +83,8 @@ pub struct FreeNetworkAddresses {
     pub free_addresses: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct DhcpLeaseReply {
     #[serde(deserialize_with = "null_as_default")]
@@ -89,7 +97,8 @@ pub struct DhcpLeaseReply {
     pub ingress_vip_lease: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct ApiVipCheckReply {
     #[serde(skip_serializing_if = "is_false")]
@@ -102,7 +111,8 @@ pub struct ApiVipCheckReply {
     pub ignition: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct TangCheckReply {
     #[serde(skip_serializing_if = "is_false")]
@@ -111,7 +121,8 @@ pub struct TangCheckReply {
     pub tang_server_response: Vec<TangServerReply>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct TangServerReply {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -122,7 +133,8 @@ pub struct TangServerReply {
     pub signatures: Vec<TangSignature>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct TangSignature {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -131,31 +143,35 @@ pub struct TangSignature {
     pub signature: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct NtpReply {
     #[serde(deserialize_with = "null_as_default")]
     pub ntp_sources: Vec<NtpSource>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct NtpSource {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub source_name: String,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub source_state: Cow<'static, str>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct DomainResolutionReply {
     #[serde(deserialize_with = "null_as_default")]
     pub resolutions: Vec<DomainResolution>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct DomainResolution {
     #[serde(deserialize_with = "null_as_default")]
@@ -168,7 +184,8 @@ pub struct DomainResolution {
     pub cnames: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct DiskSpeedReply {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -177,20 +194,22 @@ pub struct DiskSpeedReply {
     pub io_sync_duration: i64,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct ImageAvailabilityReply {
     #[serde(deserialize_with = "null_as_default")]
     pub images: Vec<ImageAvailability>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct ImageAvailability {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub result: Cow<'static, str>,
     #[serde(skip_serializing_if = "is_zero_float", serialize_with = "short_float")]
     pub size_bytes: f64,
@@ -201,31 +220,34 @@ pub struct ImageAvailability {
 }
 
 /// The reply to verify-vips is a list of these.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct VerifiedVip {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub vip: String,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub vip_type: Cow<'static, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub verification: Cow<'static, str>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct UpgradeAgentReply {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub agent_image: String,
     #[serde(skip_serializing_if = "str::is_empty")]
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub result: Cow<'static, str>,
 }
 
 /// The measured speed of a disk; the value of each entry in the host's `disks_info`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct DiskInfo {
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -236,7 +258,8 @@ pub struct DiskInfo {
     pub disk_speed: Option<DiskSpeed>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(default)]
 pub struct DiskSpeed {
     #[serde(skip_serializing_if = "is_false")]

@@ -1,5 +1,6 @@
 //! A healthy host, free or lent to a healthy cluster of three, to be spoilt by each test in one way.
 
+use crate::HostId;
 use crate::checks::facts::{PodNetwork, Verification, Vip};
 use crate::checks::reports::{
     Connectivity, DomainResolutions, L2, L3, Mtu, NtpSource, RemoteHost, Reports, Resolution,
@@ -10,7 +11,6 @@ use crate::checks::{
 };
 use crate::cluster::network::majority_groups;
 use crate::host::{Digest, Nic, Role, disks};
-use crate::id::HostId;
 use crate::inventory::{Cpu, Disk, Interface, Inventory, Memory, Number, Route, SystemVendor};
 use crate::requirements::Requirements;
 use jiff::Timestamp;
@@ -103,7 +103,7 @@ pub fn cluster() -> ClusterFacts {
         name: "blue".into(),
         base_domain: "example.com".into(),
         release: "4.20.1".into(),
-        platform: "baremetal".into(),
+        platform: crate::cluster::PlatformType::Baremetal,
         control_plane_count: 3,
         machine_networks: vec!["192.168.111.0/24".parse().unwrap()],
         cluster_networks: vec![PodNetwork {

@@ -6,6 +6,7 @@ use crate::checks::Status::{self, *};
 use crate::checks::reports::{
     ApiVipConnectivity, DiskInfo, DiskSpeed, DomainResolutions, ImageStatus, Resolution, TangConnectivity,
 };
+use crate::cluster::PlatformType;
 use crate::host::{self, Role, disks};
 use crate::inventory::{Interface, Iscsi, Memory, Number, Truncation};
 
@@ -367,7 +368,7 @@ fn names_agents_images_and_platforms() {
                 Some(Failure),
                 "not a VMware machine",
                 |w| {
-                    w.facts().platform = "vsphere".into();
+                    w.facts().platform = PlatformType::Vsphere;
                 },
             ),
             (
@@ -376,11 +377,11 @@ fn names_agents_images_and_platforms() {
                 "VMware machine",
                 |w| {
                     vmware(w);
-                    w.facts().platform = "vsphere".into();
+                    w.facts().platform = PlatformType::Vsphere;
                 },
             ),
             (CompatibleWithClusterPlatform, Some(Failure), "not Nutanix", |w| {
-                w.facts().platform = "nutanix".into()
+                w.facts().platform = PlatformType::Nutanix
             }),
             (
                 CompatibleWithClusterPlatform,

@@ -2,6 +2,7 @@
 
 use super::Subject;
 use crate::checks::finding::Outcome;
+use crate::cluster::PlatformType;
 
 pub(super) fn pull_secret(subject: &Subject<'_>) -> Outcome {
     Outcome::judge(
@@ -32,7 +33,8 @@ pub(super) fn custom_manifests(subject: &Subject<'_>) -> Outcome {
 }
 
 pub(super) fn platform(subject: &Subject<'_>) -> Outcome {
-    let needs_manifests = subject.facts.platform == "external" && subject.facts.external_platform == "oci";
+    let needs_manifests =
+        subject.facts.platform == PlatformType::External && subject.facts.external_platform == "oci";
     Outcome::judge(
         !needs_manifests || subject.has_manifests,
         "The platform has what it needs.",

@@ -31,7 +31,7 @@ pub(super) fn all_ready(subject: &Subject<'_>) -> Outcome {
     }
     Outcome::judge(
         waiting.is_empty(),
-        "No host is left that is not ready.",
+        "All hosts are ready.",
         format!(
             "Hosts not ready to install: {}. See their findings, or unbind them.",
             names.join(", ")

@@ -2,11 +2,12 @@
 
 use super::CheckId::*;
 use super::*;
+use crate::HostId;
 use crate::checks::facts::{PodNetwork, Verification, Vip};
 use crate::checks::finding::Status::*;
 use crate::checks::reports::FreeNetwork;
+use crate::cluster::PlatformType;
 use crate::host::{Digest, Nic, Role};
-use crate::id::HostId;
 use uuid::Uuid;
 
 struct World {
@@ -42,7 +43,7 @@ fn ready() -> World {
             name: "blue".into(),
             base_domain: "example.com".into(),
             release: "4.20.1".into(),
-            platform: "baremetal".into(),
+            platform: PlatformType::Baremetal,
             control_plane_count: 3,
             machine_networks: vec!["192.168.111.0/24".parse().unwrap()],
             cluster_networks: vec![PodNetwork {
@@ -441,7 +442,7 @@ fn configuration() {
                 },
             ),
             (PlatformRequirementsSatisfied, Failure, "OCI", |w| {
-                w.facts.platform = "external".into();
+                w.facts.platform = PlatformType::External;
                 w.facts.external_platform = "oci".into();
             }),
             (
@@ -449,7 +450,7 @@ fn configuration() {
                 Success,
                 "OCI with its provider",
                 |w| {
-                    w.facts.platform = "external".into();
+                    w.facts.platform = PlatformType::External;
                     w.facts.external_platform = "oci".into();
                     w.manifests = true;
                 },
@@ -461,7 +462,7 @@ fn configuration() {
 #[test]
 fn the_platform_does_not_gate_and_ignored_checks_do_not_either() {
     let mut world = ready();
-    world.facts.platform = "external".into();
+    world.facts.platform = PlatformType::External;
     world.facts.external_platform = "oci".into();
     assert!(world.run().gates().required);
     world.skews = vec![-1000, 0, 0];

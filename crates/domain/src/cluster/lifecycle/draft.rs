@@ -1,7 +1,7 @@
 //! A cluster that is put together, changed, deleted, or opened for more hosts.
 
 use super::super::{Cluster, Gates, Kind};
-use super::{Around, Decision, Draft, Phase, status, stay, words};
+use super::{Around, Decision, Draft, Phase, stay, words};
 use crate::journal::Severity;
 use crate::refusal::{Class, Refused};
 
@@ -35,7 +35,7 @@ pub(super) fn update(cluster: &Cluster) -> Result<Decision, Refused> {
         format!(
             "Cluster {} is {}: its settings are fixed now.",
             cluster.name,
-            status(cluster)
+            cluster.status()
         ),
         "Cancel and reset the installation to change them.",
     ))
@@ -78,7 +78,7 @@ pub(super) fn add_hosts(cluster: &Cluster, around: &Around<'_>) -> Result<Decisi
             format!(
                 "Cluster {} is {}; only an installed cluster can take on more hosts.",
                 cluster.name,
-                status(cluster)
+                cluster.status()
             ),
             "Install it first.",
         ));

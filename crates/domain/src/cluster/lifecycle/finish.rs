@@ -1,7 +1,7 @@
 //! The cluster's own voice: finalizing stages, operators, certificate and logs; and the end when it fails.
 
 use super::super::{Cluster, Finalizing, FinalizingStage, Operator, OperatorStatus};
-use super::{Around, Decision, Draft, Phase, status, stay};
+use super::{Around, Decision, Draft, Phase, stay};
 use crate::host::LogsInfo;
 use crate::journal::Severity;
 use crate::refusal::{Class, Refused};
@@ -19,7 +19,7 @@ pub(super) fn stage(
             format!(
                 "Cluster {} is {}: \"{}\" is not expected now.",
                 cluster.name,
-                status(cluster),
+                cluster.status(),
                 stage.word()
             ),
             "Report it while the cluster is installing or finalizing.",
@@ -141,7 +141,7 @@ pub(super) fn ingress_cert(cluster: &Cluster, around: &Around<'_>) -> Result<Dec
                 format!(
                     "Cluster {} is {}: its ingress certificate is not expected now.",
                     cluster.name,
-                    status(cluster)
+                    cluster.status()
                 ),
                 "Send it while the cluster is finalizing.",
             ));

@@ -11,7 +11,7 @@ mod tests;
 mod words;
 
 pub use super::event::{Around, Decision, Event};
-pub use super::phase::{Phase, status};
+pub use super::phase::Phase;
 pub use prepare::must_be_ready;
 pub use words::standing_text;
 
@@ -93,7 +93,7 @@ impl<'a> Draft<'a> {
 
     /// Settles status text and history, and stamps times; every decision ends here.
     fn because(mut self, why: &'static str, around: &Around<'_>) -> Decision {
-        let (from, to) = (status(self.before), status(&self.cluster));
+        let (from, to) = (self.before.status(), self.cluster.status());
         match self.info.take() {
             Some(info) => self.cluster.status_info = info,
             None if from != to => self.cluster.status_info = words::of(&self.cluster),

@@ -1,16 +1,27 @@
 //! The start of an installation: files are made and hosts tested; nothing is written to a disk yet.
 
-use super::super::{Cluster, Install, Preparation, PreparationStatus};
-use super::{Around, Decision, Draft, Phase, status, stay};
+use super::super::{Cluster, Install, Preparation, PreparationStatus, Status};
+use super::{Around, Decision, Draft, Phase, stay};
 use crate::host::Effect;
 use crate::journal::Severity;
 use crate::refusal::Refused;
+use muster_vocabulary::CheckStatus;
 
 /// Refuses unless everything an installation needs is there.
 pub fn must_be_ready(cluster: &Cluster) -> Result<(), Refused> {
-    match status(cluster) {
-        "ready" => Ok(()),
-        _ => Err(not_ready(cluster)),
+    match cluster.status() {
+        Status::Ready => Ok(()),
+        Status::PendingForInput
+        | Status::Insufficient
+        | Status::PreparingForInstallation
+        | Status::Installing
+        | Status::InstallingPendingUserAction
+        | Status::Finalizing
+        | Status::Installed
+        | Status::AddingHosts
+        | Status::Error
+        | Status::Cancelled
+        | Status::Unmonitored => Err(not_ready(cluster)),
     }
 }
 
@@ -77,7 +88,7 @@ fn not_ready(cluster: &Cluster) -> Refused {
         format!(
             "Cluster {} is {}, not ready.{detail}",
             cluster.name,
-            status(cluster)
+            cluster.status()
         ),
         next_action,
     )
@@ -88,12 +99,12 @@ fn failing(validations: &str) -> Vec<String> {
     #[derive(serde::Deserialize)]
     struct Finding {
         id: String,
-        status: String,
+        status: CheckStatus,
     }
     let findings: std::collections::BTreeMap<String, Vec<Finding>> =
         serde_json::from_str(validations).unwrap_or_default();
     let all = findings.into_values().flatten();
-    all.filter(|finding| matches!(finding.status.as_str(), "failure" | "pending" | "error"))
+    all.filter(|finding| !finding.status.passes())
         .map(|finding| finding.id)
         .collect()
 }

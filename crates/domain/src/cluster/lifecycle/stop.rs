@@ -1,7 +1,7 @@
 //! An installation is stopped by a person: cancelled where it is, or reset to the start.
 
 use super::super::{Cluster, Install};
-use super::{Around, Decision, Draft, Phase, status};
+use super::{Around, Decision, Draft, Phase};
 use crate::host::Effect;
 use crate::journal::Severity;
 use crate::refusal::Refused;
@@ -17,7 +17,7 @@ pub(super) fn cancel(cluster: &Cluster, around: &Around<'_>) -> Result<Decision,
                 format!(
                     "Cluster {} is {}: there is no installation to cancel.",
                     cluster.name,
-                    status(cluster)
+                    cluster.status()
                 ),
                 if cluster.phase == Phase::Cancelled {
                     "It is cancelled already; reset it to start over."
@@ -53,7 +53,7 @@ pub(super) fn reset(cluster: &Cluster, around: &Around<'_>) -> Result<Decision, 
                 format!(
                     "Cluster {} is {}: there is no installation to reset.",
                     cluster.name,
-                    status(cluster)
+                    cluster.status()
                 ),
                 if matches!(cluster.phase, Phase::Installed | Phase::AddingHosts) {
                     "Delete the cluster to return its hosts, or unbind single ones."

@@ -10,7 +10,7 @@ use super::super::tally::Tally;
 use super::super::*;
 use super::next;
 use crate::host::{self, Host, Role, Stage};
-use crate::id::{HostId, HostKey, InfraEnvId};
+use crate::{HostId, HostKey, InfraEnvId};
 use jiff::SignedDuration;
 use uuid::Uuid;
 

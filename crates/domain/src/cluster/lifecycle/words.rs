@@ -1,36 +1,37 @@
 //! What a person reads as `status_info`: one sentence per state, with the next action where there is one.
 
-use super::super::{Cluster, PreparationStatus};
-use super::status;
+use super::super::{Cluster, PreparationStatus, Status};
 
 /// The standing text of a status; states whose text depends on the occasion are given it by the lifecycle.
-pub fn standing_text(status: &str) -> &'static str {
+pub fn standing_text(status: Status) -> &'static str {
     match status {
-        "pending-for-input" => "More about the cluster must be said; see its validations.",
-        "insufficient" => "Not ready for installation yet; see its validations.",
-        "ready" => "Ready to be installed.",
-        "preparing-for-installation" => "Making the cluster's files and testing its hosts for the last time.",
-        "installing" => "The hosts are being installed.",
-        "installing-pending-user-action" => {
+        Status::PendingForInput => "More about the cluster must be said; see its validations.",
+        Status::Insufficient => "Not ready for installation yet; see its validations.",
+        Status::Ready => "Ready to be installed.",
+        Status::PreparingForInstallation => {
+            "Making the cluster's files and testing its hosts for the last time."
+        }
+        Status::Installing => "The hosts are being installed.",
+        Status::InstallingPendingUserAction => {
             "A host did not boot from its disk; see its status, fix its boot order and reboot it."
         }
-        "finalizing" => "The hosts are installed; the cluster is starting its services.",
-        "installed" => "Installed.",
-        "adding-hosts" => "Running; more hosts can join.",
-        "error" => "The installation failed; see the events, then reset the cluster to try again.",
-        "cancelled" => "The installation was cancelled.",
-        _ => "",
+        Status::Finalizing => "The hosts are installed; the cluster is starting its services.",
+        Status::Installed => "Installed.",
+        Status::AddingHosts => "Running; more hosts can join.",
+        Status::Error => "The installation failed; see the events, then reset the cluster to try again.",
+        Status::Cancelled => "The installation was cancelled.",
+        Status::Unmonitored => "",
     }
 }
 
 /// The same, with the reason why the last attempt did not get beyond its preparation.
 pub(super) fn of(cluster: &Cluster) -> String {
-    after_failure(cluster, standing_text(status(cluster)))
+    after_failure(cluster, standing_text(cluster.status()))
 }
 
 /// The same after a round of checks: what keeps it back is said instead of where to look it up.
 pub(super) fn measured(cluster: &Cluster, complaints: &str) -> String {
-    let text = standing_text(status(cluster));
+    let text = standing_text(cluster.status());
     match text.strip_suffix(SEE_CHECKS) {
         Some(text) if !complaints.is_empty() => after_failure(cluster, &format!("{text}. {complaints}.")),
         Some(_) | None => after_failure(cluster, text),

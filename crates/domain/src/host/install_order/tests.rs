@@ -1,9 +1,10 @@
 //! The order as recorded clients know it, and every rule that changes it.
 
 use super::*;
+use crate::HostKey;
 use crate::cluster::Kind;
 use crate::host::Nic;
-use crate::id::HostKey;
+use crate::host::Role;
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;

@@ -5,7 +5,7 @@ use super::super::{
     rules,
 };
 use super::{Around, Decision, Draft, stay};
-use crate::id::ClusterId;
+use crate::ClusterId;
 use crate::journal::Severity;
 use crate::refusal::Refused;
 

@@ -1,7 +1,8 @@
 //! Every combination of phase and facts against the rules as they were laid down, each stated by itself.
 
+use crate::host::rules::{self, Part};
 use crate::host::{Gates, Host, Media, Outcome, Phase, Status};
-use crate::id::{ClusterId, HostId, HostKey, InfraEnvId};
+use crate::{ClusterId, HostId, HostKey, InfraEnvId};
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 use uuid::Uuid;
@@ -202,4 +203,37 @@ fn every_combination_of_facts_has_the_word_of_exactly_one_rule() {
         .filter(|status| !seen.contains(status))
         .collect();
     assert_eq!(never, [&Status::Disabled, &Status::DisabledUnbound]);
+}
+
+#[test]
+fn what_clients_read_from_the_word_is_what_the_rules_decide_from_the_phase() {
+    let key = HostKey {
+        infra_env: InfraEnvId(Uuid::from_u128(1)),
+        host: HostId(Uuid::from_u128(2)),
+    };
+    let mut host = Host::arriving(key, None, Timestamp::UNIX_EPOCH);
+    for phase in Phase::ALL {
+        host.phase = phase;
+        let tenants = [None, Some(ClusterId(Uuid::from_u128(3)))];
+        for cluster in tenants {
+            if cluster.is_none() && phase.needs_cluster() || cluster.is_some() && phase.is_returning() {
+                continue;
+            }
+            host.cluster = cluster;
+            for gates in all_gates() {
+                host.gates = gates;
+                let (status, part) = (host.status(), rules::part(phase));
+                let free = part == Part::Discovery && host.is_free();
+                assert_eq!(status.is_unbound(), free, "{status}");
+                assert_eq!(status.is_returning(), part == Part::Returning, "{status}");
+                assert_eq!(status.may_be_edited(), rules::editable(&host).is_ok(), "{status}");
+                assert_eq!(status.is_writing(), part == Part::Writing, "{status}");
+                assert_eq!(
+                    status.belongs_to_an_installation(),
+                    rules::is_being_installed(&host),
+                    "{status}"
+                );
+            }
+        }
+    }
 }

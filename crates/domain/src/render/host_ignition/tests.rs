@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cluster::Kind;
-use crate::id::{HostId, HostKey, InfraEnvId};
+use crate::{HostId, HostKey, InfraEnvId};
 use jiff::Timestamp;
 use uuid::Uuid;
 

@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::cluster::ClusterNetwork;
-use crate::id::{HostId, HostKey, InfraEnvId};
+use crate::{HostId, HostKey, InfraEnvId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 fn cluster() -> Cluster {
     let mut cluster = crate::cluster::diagram::blank(Timestamp::UNIX_EPOCH);
-    cluster.platform.kind = "baremetal".into();
+    cluster.platform.kind = PlatformType::Baremetal;
     cluster.network_type = "OVNKubernetes".into();
     cluster.cluster_networks = vec![ClusterNetwork {
         cidr: "10.128.0.0/14".into(),
@@ -103,7 +103,7 @@ fn a_single_node_is_its_own_bootstrap() {
         ),
         (&json!(1), &json!(0))
     );
-    cluster.platform.kind = "external".into();
+    cluster.platform.kind = PlatformType::External;
     cluster.platform.external_name = "oci".into();
     cluster.platform.external_cloud_controller = "External".into();
     assert_eq!(
@@ -120,7 +120,7 @@ fn platforms_in_the_installers_words() {
         render(&cluster, &hosts(3, 0))["platform"].clone()
     };
     assert_eq!(
-        with(|cluster| cluster.platform.kind = "none".into()),
+        with(|cluster| cluster.platform.kind = PlatformType::None),
         json!({ "none": {} })
     );
     assert_eq!(
@@ -128,7 +128,7 @@ fn platforms_in_the_installers_words() {
         json!({ "none": {} })
     );
     let external = with(|cluster| {
-        cluster.platform.kind = "external".into();
+        cluster.platform.kind = PlatformType::External;
         cluster.platform.external_name = "oci".into();
         cluster.platform.external_cloud_controller = "External".into();
     });
@@ -136,7 +136,7 @@ fn platforms_in_the_installers_words() {
         external,
         json!({ "external": { "platformName": "oci", "cloudControllerManager": "External" } })
     );
-    let vsphere = with(|cluster| cluster.platform.kind = "vsphere".into());
+    let vsphere = with(|cluster| cluster.platform.kind = PlatformType::Vsphere);
     assert_eq!(vsphere["vsphere"]["apiVIPs"], json!(["192.168.111.5"]));
     let balanced = with(|cluster| cluster.load_balancer = "user-managed".into());
     assert_eq!(balanced["baremetal"]["loadBalancer"]["type"], "UserManaged");

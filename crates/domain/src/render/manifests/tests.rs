@@ -1,7 +1,7 @@
 //! Which settings make which manifests, and what is in them.
 
 use super::*;
-use crate::id::{HostId, HostKey, InfraEnvId};
+use crate::{HostId, HostKey, InfraEnvId};
 use jiff::Timestamp;
 use uuid::Uuid;
 

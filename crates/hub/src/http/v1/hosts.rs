@@ -138,8 +138,8 @@ fn summary(hub: &Hub, host: Host) -> HostSummary {
         infra_env_id: host.infra_env.0,
         cluster_id: host.cluster.map(|id| id.0),
         name: host.name(),
-        status: host.status().word().into(),
-        role: host.role.word().into(),
+        status: host.status().into(),
+        role: host.role.into(),
         cpus: host.digest.cpus,
         memory_mib: host.digest.memory_mib,
         disk_gb: host.digest.disk_gb,
@@ -217,7 +217,7 @@ fn view(host: &Host, from: Option<ClusterId>, to: ClusterId) -> MoveView {
         host_id: host.id.0,
         from: from.map(|id| id.0),
         to: to.0,
-        status: host.status().word().into(),
+        status: host.status().into(),
         done: host.cluster == Some(to) && host.phase != Phase::Binding,
     }
 }

@@ -34,6 +34,7 @@ async fn status(State(hub): State<Hub>) -> Response {
         last_run_at: worker.last_run_at,
         last_error: worker.last_error,
     });
+    let (set_aside_count, set_aside) = hub.set_aside();
     let view = HubStatus {
         version: env!("CARGO_PKG_VERSION").into(),
         database: hub.settings.database.into(),
@@ -43,6 +44,8 @@ async fn status(State(hub): State<Hub>) -> Response {
         uptime_seconds: u64::try_from(hub.now().duration_since(hub.started_at).as_secs()).unwrap_or(0),
         trouble: trouble.map(|trouble| trouble.cause),
         newest_change,
+        set_aside_count,
+        set_aside,
         workers: workers.collect(),
     };
     problem::json(StatusCode::OK, &view)

@@ -20,8 +20,7 @@ use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
 use muster_contract::v2::host::{NextStepRunnerCommand, RegisterHost, RegisteredHostView};
 use muster_contract::v2::install::{ReportHostProgress, ReportLogsProgress};
 use muster_contract::v2::step::{NextStepRunnerArgs, NextStepsQuery, PostStepReply, StepsView};
-use muster_domain::host::{LogsInfo, Stage};
-use muster_domain::input::Invalid;
+use muster_domain::host::LogsInfo;
 use muster_domain::{HostId, HostKey, InfraEnvId};
 use utoipa::OpenApi;
 use uuid::Uuid;
@@ -141,16 +140,9 @@ async fn progress(
     hub.index
         .slot(key)
         .ok_or_else(|| crate::Error::missing("host", key.host))?;
-    let Some(word) = body.current_stage else {
+    let Some(stage) = body.current_stage else {
         return Ok(StatusCode::OK);
     };
-    let stage = Stage::from_word(word.word()).ok_or_else(|| {
-        Invalid::schema(
-            "current_stage",
-            format!("`{}` is no stage", word.word()),
-            "use a stage of the host's role",
-        )
-    })?;
     host_progress(
         &hub,
         key,

@@ -11,10 +11,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
 use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
-use muster_contract::v2::event::{
-    EventCategory, EventOrder, EventSeverity, EventView, EventsQuery, TriggerEvent,
-};
-use muster_domain::journal::Category;
+use muster_contract::v2::event::{EventOrder, EventView, EventsQuery, TriggerEvent};
 use muster_domain::{ClusterId, Entry, HostId, InfraEnvId, Severity};
 use muster_store::{Commit, Event, EventQuery, EventsPage};
 
@@ -76,16 +73,8 @@ fn wanted(query: EventsQuery) -> EventQuery {
         infra_env: infra_env_id.map(InfraEnvId),
         deleted_hosts: deleted_hosts.unwrap_or(false),
         cluster_level: cluster_level.unwrap_or(false),
-        severities: severities
-            .into_iter()
-            .flat_map(|list| list.0)
-            .map(severity)
-            .collect(),
-        categories: categories
-            .into_iter()
-            .flat_map(|list| list.0)
-            .map(category)
-            .collect(),
+        severities: severities.into_iter().flat_map(|list| list.0).collect(),
+        categories: categories.into_iter().flat_map(|list| list.0).collect(),
         message: message.filter(|part| !part.is_empty()),
         // Below zero means as many as there are in a page; `Event-Count` tells whether there are more.
         limit: limit.and_then(|limit| u64::try_from(limit).ok()),
@@ -95,10 +84,12 @@ fn wanted(query: EventsQuery) -> EventQuery {
 }
 
 fn reply(page: EventsPage) -> Response {
-    let counts = Severity::ALL.map(|severity| (header_of(severity), page.severities.of(severity)));
+    let counts = Severity::ALL
+        .iter()
+        .map(|severity| (header_of(*severity), page.severities.of(*severity)));
     let views: Vec<_> = page.events.into_iter().map(view).collect();
     let mut response = json(StatusCode::OK, &views);
-    for (name, count) in counts.into_iter().chain([(EVENT_COUNT, page.total)]) {
+    for (name, count) in counts.chain([(EVENT_COUNT, page.total)]) {
         response.headers_mut().insert(name, HeaderValue::from(count));
     }
     response
@@ -129,26 +120,10 @@ pub fn view(event: Event) -> EventView {
         cluster_id: cluster.map(|id| id.0),
         host_id: host.map(|id| id.0),
         infra_env_id: infra_env.map(|id| id.0),
-        severity: severity.word().into(),
+        severity: severity.into(),
         message,
         event_time: event.at.into(),
         props,
-    }
-}
-
-fn severity(word: EventSeverity) -> Severity {
-    match word {
-        EventSeverity::Info => Severity::Info,
-        EventSeverity::Warning => Severity::Warning,
-        EventSeverity::Error => Severity::Error,
-        EventSeverity::Critical => Severity::Critical,
-    }
-}
-
-fn category(word: EventCategory) -> Category {
-    match word {
-        EventCategory::User => Category::User,
-        EventCategory::Metrics => Category::Metrics,
     }
 }
 
@@ -166,10 +141,10 @@ async fn trigger(
 ) -> Result<StatusCode, Problem> {
     let mut entry = Entry::new(
         body.name.as_deref().unwrap_or_default(),
-        severity(body.severity),
+        body.severity,
         body.message,
     );
-    entry.category = body.category.map(category).unwrap_or_default();
+    entry.category = body.category.unwrap_or_default();
     entry.cluster = body.cluster_id.map(ClusterId);
     entry.host = body.host_id.map(HostId);
     entry.infra_env = body.infra_env_id.map(InfraEnvId);

@@ -20,7 +20,7 @@ use muster_contract::v2::error::{ErrorBody, InfraErrorBody};
 use muster_contract::v2::install::{CompleteInstallation, ReportClusterProgress};
 use muster_contract::v2::operator::{MonitoredOperatorView, OperatorsQuery, ReportOperator};
 use muster_domain::ClusterId;
-use muster_domain::cluster::{FinalizingStage, OperatorStatus};
+use muster_domain::cluster::OperatorStatus;
 use muster_domain::input::Invalid;
 use uuid::Uuid;
 
@@ -111,7 +111,6 @@ async fn report_progress(
     let cluster = find(&hub, id)?;
     let stage = body
         .finalizing_stage
-        .and_then(|stage| FinalizingStage::from_word(stage.word()))
         .ok_or_else(|| Invalid::schema("finalizing_stage", "is missing", "name the stage"))?;
     finalizing_stage(&hub, cluster.id, stage, &ask).await?;
     Ok(StatusCode::OK)

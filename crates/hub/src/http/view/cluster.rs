@@ -10,9 +10,10 @@ use muster_contract::v2::network::{ClusterNetwork, HostNetworkView, MachineNetwo
 use muster_contract::v2::operator::MonitoredOperatorView;
 use muster_domain::checks::facts::effective_role;
 use muster_domain::checks::{Peer, Reports};
-use muster_domain::cluster::{self, Cluster, lifecycle, network};
-use muster_domain::host::{Host, Role, Status};
+use muster_domain::cluster::{self, Cluster, network};
+use muster_domain::host::{Host, Role};
 use muster_domain::input::proxy;
+use muster_vocabulary::Word;
 use serde_json::{Map, Value, json};
 use std::str::FromStr;
 use uuid::Uuid;
@@ -47,14 +48,14 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
     let fresh = matches!(shown, Shown::Imported);
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     ClusterView {
-        kind: cluster.kind.word().into(),
+        kind: cluster.kind.into(),
         id: cluster.id.0,
         href: format!("{}/clusters/{}", muster_contract::v2::BASE, cluster.id),
         name: cluster.name.clone(),
         user_name: cluster.user.clone(),
         org_id: cluster.org.clone(),
         email_domain: cluster.email_domain.clone(),
-        status: lifecycle::status(cluster).into(),
+        status: cluster.status().into(),
         status_info: cluster.status_info.clone().into(),
         status_updated_at: cluster.status_updated_at.into(),
         progress: (!fresh).then(|| progress(&cluster.install)),
@@ -136,7 +137,11 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
             Shown::Imported => Some(Vec::new()),
         },
         total_host_count: count(rows.len()),
-        ready_host_count: count(rows.iter().filter(|row| is_ready(row)).count()),
+        ready_host_count: count(
+            rows.iter()
+                .filter(|row| row.status().is_ready_to_install())
+                .count(),
+        ),
         enabled_host_count: count(rows.len()),
         monitored_operators: (!fresh).then(|| operators(cluster)),
         operator_bundles: match shown {
@@ -187,7 +192,7 @@ fn progress(install: &cluster::Install) -> ClusterProgressView {
         preparing_for_installation_stage_percentage: parts.preparing,
         installing_stage_percentage: parts.installing,
         finalizing_stage_percentage: parts.finalizing,
-        finalizing_stage: stage.map_or("", |finalizing| finalizing.stage.word()).into(),
+        finalizing_stage: stage.map(|finalizing| finalizing.stage).into(),
         finalizing_stage_started_at: stage.map(|finalizing| finalizing.started_at).into(),
         finalizing_stage_timed_out: stage.is_some_and(|finalizing| finalizing.timed_out),
     }
@@ -224,7 +229,7 @@ fn count(number: usize) -> i64 {
 fn platform(platform: &cluster::Platform, fresh: bool) -> wire::Platform {
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     wire::Platform {
-        r#type: platform.kind.parse().unwrap_or_default(),
+        r#type: platform.kind,
         external: (!fresh).then(|| wire::ExternalPlatform {
             platform_name: some(&platform.external_name),
             cloud_controller_manager: word(&platform.external_cloud_controller),
@@ -267,13 +272,6 @@ fn host_networks(rows: &[Host]) -> Vec<HostNetworkView> {
         .collect()
 }
 
-fn is_ready(host: &Host) -> bool {
-    matches!(
-        host.status(),
-        Status::Known | Status::PreparingForInstallation | Status::PreparingSuccessful
-    )
-}
-
 /// With fewer than two workers the control plane must carry ordinary work too.
 fn too_few_workers(cluster: &Cluster, rows: &[Host]) -> bool {
     let workers = rows
@@ -297,7 +295,7 @@ pub fn operators(cluster: &Cluster) -> Vec<MonitoredOperatorView> {
         operator_type: if operator.builtin { "builtin" } else { "olm" }.into(),
         properties: operator.properties.clone(),
         version: operator.version.clone(),
-        status: operator.status.word().into(),
+        status: Word::read(operator.status.word()),
         status_info: operator.status_info.clone(),
         status_updated_at: operator.status_updated_at.into(),
         timeout_seconds: operator.timeout_seconds(),

@@ -4,7 +4,8 @@ use crate::Hub;
 use crate::turn::Stored;
 use muster_contract::Secret;
 use muster_contract::v2::host::{FencingCredentials, HostProgressView, HostView};
-use muster_domain::host::{Host, Media, Report, Role, stage};
+use muster_domain::host::{Host, Media, Report, Role, Stage, stage};
+use muster_vocabulary::{MediaStatus, Word};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -35,13 +36,13 @@ pub fn full(hub: &Hub, host: &Host, mut stored: Stored, style: Style) -> HostVie
     let mut report = |kind| stored.remove(&kind).unwrap_or_default();
     let tenant = &host.tenant;
     HostView {
-        kind: host.kind.word().into(),
+        kind: host.kind.into(),
         id: host.id.0,
         href: href(host),
         infra_env_id: host.infra_env.0,
         cluster_id: host.cluster.map(|cluster| cluster.0),
         user_name: host.user.clone(),
-        status: host.status().word().into(),
+        status: host.status().into(),
         status_info: host.status_info.clone().into(),
         status_updated_at: host.status_updated_at.into(),
         validations_info: report(Report::Validations),
@@ -65,8 +66,8 @@ pub fn full(hub: &Hub, host: &Host, mut stored: Stored, style: Style) -> HostVie
         created_at: host.created_at.into(),
         updated_at: host.updated_at.into(),
         deleted_at: None,
-        role: host.role.word().into(),
-        suggested_role: host.suggested_role.map_or("", |role| role.word()).into(),
+        role: host.role.into(),
+        suggested_role: host.suggested_role.into(),
         bootstrap: host.bootstrap,
         requested_hostname: match style {
             Style::Raw => host.given_name().unwrap_or_default().to_owned(),
@@ -103,18 +104,18 @@ fn without_password(fencing: &str) -> String {
     shown.map(|shown| json!(shown).to_string()).unwrap_or_default()
 }
 
-fn media(media: Media) -> &'static str {
+fn media(media: Media) -> Option<MediaStatus> {
     match media {
-        Media::Unset => "",
-        Media::Connected => "connected",
-        Media::Disconnected => "disconnected",
+        Media::Unset => None,
+        Media::Connected => Some(MediaStatus::Connected),
+        Media::Disconnected => Some(MediaStatus::Disconnected),
     }
 }
 
 fn progress(host: &Host) -> HostProgressView {
     let progress = &host.progress;
     HostProgressView {
-        current_stage: progress.stage.map_or("", |stage| stage.word()).into(),
+        current_stage: progress.stage.into(),
         installation_percentage: progress.percentage,
         progress_info: progress.info.clone(),
         stage_started_at: progress.started_at.into(),
@@ -123,7 +124,7 @@ fn progress(host: &Host) -> HostProgressView {
     }
 }
 
-fn stages(hub: &Hub, host: &Host, style: Style) -> Option<Vec<std::borrow::Cow<'static, str>>> {
+fn stages(hub: &Hub, host: &Host, style: Style) -> Option<Vec<Word<Stage>>> {
     let single_node = match style {
         Style::Raw => return None,
         Style::List => false,
@@ -138,7 +139,7 @@ fn stages(hub: &Hub, host: &Host, style: Style) -> Option<Vec<std::borrow::Cow<'
     } else {
         stage::order(host, single_node)
     };
-    Some(order.iter().map(|stage| stage.word().into()).collect())
+    Some(order.iter().copied().map(Word::from).collect())
 }
 
 fn list(items: &[String]) -> String {

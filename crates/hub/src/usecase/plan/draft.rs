@@ -5,7 +5,7 @@ use crate::turn::{Scene, Turn};
 use muster_contract::v1::plan::{Blocker, PlanStep, PlanView, Verb};
 use muster_domain::Refused;
 use muster_domain::cluster::Cluster;
-use muster_domain::host::{Event, Host, Phase, returning, rules};
+use muster_domain::host::{Event, Host, Phase, Status, returning, rules};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -139,7 +139,7 @@ impl Draft {
             step.note = Some("Not needed if the agent of the discovery image still runs there.".into());
         }
         self.register_again(scene, after, None);
-        let ready = "known-unbound";
+        let ready = Status::KnownUnbound.word();
         let step = self.step(after, "report its hardware".into(), None, Some(ready));
         step.note = Some("Free for the next cluster.".into());
         ready.to_owned()

@@ -11,11 +11,12 @@ use crate::usecase::cluster_stop::{self, Stop};
 use crate::usecase::cluster_whole::Whole;
 use crate::usecase::host_install::{install_turn, reclaim_turn, reset_turn};
 use muster_contract::v1::plan::{PlanView, Verb};
-use muster_domain::cluster::{Cluster, IgnitionSource, lifecycle};
+use muster_domain::cluster::{Cluster, IgnitionSource};
 use muster_domain::host::{Host, Kind, Phase, Status, install_order};
 use muster_domain::{ClusterId, HostKey};
 
 pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
+    hub.readable_cluster(id)?;
     // The verb looks first, too: the last report may not have been looked at yet.
     let before = cluster_look(hub, id)
         .await?
@@ -100,6 +101,7 @@ fn write_over(draft: &mut Draft, host: &Host) {
 }
 
 pub fn stop(hub: &Hub, id: ClusterId, how: Stop) -> Result<PlanView, Error> {
+    hub.readable_cluster(id)?;
     let before = hub
         .index
         .cluster(id)
@@ -155,8 +157,8 @@ fn whole_step<'a>(
     draft.step_about(
         format!("cluster/{}", before.name),
         action.into(),
-        Some(lifecycle::status(before)),
-        Some(lifecycle::status(&whole.cluster.cluster)),
+        Some(before.status().word()),
+        Some(whole.cluster.cluster.status().word()),
     )
 }
 

@@ -13,8 +13,8 @@ use crate::usecase::{host_bind, infra_env_delete, infra_env_delete_hosts};
 use draft::{Draft, lost};
 use muster_contract::v1::plan::{PlanRequest, PlanView, Verb};
 use muster_domain::checks::verdict::{Verdict, verdicts};
-use muster_domain::cluster::{Cluster, lifecycle};
-use muster_domain::host::{Event, Phase, Report, Role, rules};
+use muster_domain::cluster::Cluster;
+use muster_domain::host::{Event, Phase, Report, Role, Status, rules};
 use muster_domain::input::Invalid;
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
@@ -75,6 +75,7 @@ fn host_of(request: &PlanRequest) -> Result<HostKey, Error> {
 }
 
 pub async fn lend(hub: &Hub, verb: Verb, key: HostKey, to: ClusterId) -> Result<PlanView, Error> {
+    hub.readable_cluster(to)?;
     let cluster = hub
         .index
         .cluster(to)
@@ -113,7 +114,7 @@ fn lend_steps(draft: &mut Draft, scene: &Scene<'_>, turn: Turn, cluster: &Arc<Cl
                 &after,
                 format!("bind to cluster {name}"),
                 Some(&arrived),
-                Some("binding"),
+                Some(Status::Binding.word()),
             )
             .note =
             Some("By itself, as soon as the host is free and ready, also after a restart of the hub.".into());
@@ -143,7 +144,7 @@ fn lend_steps(draft: &mut Draft, scene: &Scene<'_>, turn: Turn, cluster: &Arc<Cl
             &after,
             "report its hardware to the cluster".into(),
             None,
-            Some("known"),
+            Some(Status::Known.word()),
         )
         .note = Some(note.into());
 }
@@ -186,13 +187,14 @@ async fn delete_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
 }
 
 pub fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
+    hub.readable_cluster(id)?;
     let cluster = hub
         .index
         .cluster(id)
         .ok_or_else(|| Error::missing("cluster", id))?;
     let mut draft = Draft::new(Verb::DeleteCluster);
     let subject = format!("cluster/{}", cluster.name);
-    let status = lifecycle::status(&cluster);
+    let status = cluster.status().word();
     match fates(hub, &cluster) {
         Err(Error::Refused(refused)) => draft.block(&subject, &refused),
         Err(error) => return Err(error),
@@ -225,6 +227,7 @@ pub fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
 }
 
 pub fn delete_infra_env(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
+    hub.readable_infra_env(id)?;
     let infra_env = hub
         .index
         .infra_env(id)
@@ -245,11 +248,16 @@ fn delete_pool(draft: &mut Draft, subject: String) {
 }
 
 pub fn delete_infra_env_with_hosts(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
+    hub.readable_infra_env(id)?;
     let infra_env = hub
         .index
         .infra_env(id)
         .ok_or_else(|| Error::missing("infra-env", id))?;
     let mut draft = Draft::new(Verb::DeleteInfraEnvWithHosts);
+    if let Err(refused) = hub.whole_infra_env(&infra_env) {
+        draft.block(&format!("infra-env/{}", infra_env.name), &refused);
+        return Ok(draft.view());
+    }
     let Fates { hosts, blockers } = infra_env_delete_hosts::fates(hub, id);
     for (host, refused) in blockers.iter().take(NAMED_BLOCKERS) {
         draft.block_each(&draft::subject(host), refused);

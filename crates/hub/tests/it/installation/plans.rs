@@ -6,7 +6,6 @@ mod promises;
 use crate::world::{V2, World};
 use jiff::SignedDuration;
 use muster_domain::HostKey;
-use muster_domain::cluster::lifecycle;
 use promises::Promises;
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -14,6 +13,8 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 const SCHEDULES: u64 = 40;
+/// On PostgreSQL each change is a conversation with a server: a sample shows what is different there.
+const SCHEDULES_ON_POSTGRES: u64 = 8;
 const ROUNDS: usize = 3;
 const STEPS: usize = 14;
 
@@ -51,7 +52,7 @@ fn statuses(world: &World) -> Statuses {
         clusters: index
             .clusters()
             .iter()
-            .map(|cluster| (cluster.id.0, lifecycle::status(cluster)))
+            .map(|cluster| (cluster.id.0, cluster.status().word()))
             .collect(),
     }
 }
@@ -274,17 +275,23 @@ async fn play(seed: u64, diary: &mut Diary) {
 
 #[tokio::test]
 async fn a_plan_equals_what_then_happens() {
-    if crate::place::is_postgres() {
-        return;
-    }
+    let is_sample = crate::place::is_postgres();
+    let schedules = if is_sample {
+        SCHEDULES_ON_POSTGRES
+    } else {
+        SCHEDULES
+    };
     let mut diary = Diary::default();
-    for seed in 0..SCHEDULES {
+    for seed in 0..schedules {
         println!("seed {seed}");
         play(seed, &mut diary).await;
     }
     let done = &diary.done;
     println!("{done:?}, {} orders", diary.promises.ordered);
-    assert!(diary.promises.ordered > 10, "installers were started");
+    assert!(
+        u64::from(diary.promises.ordered) > schedules / 4,
+        "installers were started"
+    );
     // A test that never gets to the interesting states proves nothing.
     for verb in [
         "bind",
@@ -297,7 +304,7 @@ async fn a_plan_equals_what_then_happens() {
         "delete-host",
     ] {
         assert!(
-            done.get(verb).copied().unwrap_or_default() > 1,
+            done.get(verb).copied().unwrap_or_default() > u32::from(!is_sample),
             "{verb}: {done:?}"
         );
     }

@@ -27,7 +27,7 @@ const MISHAPS: [&str; 10] = [
 impl World {
     /// Three machines, a cluster for all of them and one for any of them.
     pub async fn random(seed: u64) -> Self {
-        let mut world = Self::empty(seed).await;
+        let mut world = Self::on_either(seed).await;
         world.infra_env = world.pool("sim", None).await;
         let mut faults = Vec::new();
         if world.rng.random_range(0..2) == 0 {

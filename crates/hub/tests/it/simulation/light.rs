@@ -41,7 +41,7 @@ pub async fn play(seed: u64) {
 impl World {
     /// Two InfraEnvs with a machine or two each, and two clusters. In some worlds both images were booted by one machine.
     async fn light(seed: u64) -> Self {
-        let mut world = Self::empty(seed).await;
+        let mut world = Self::on_either(seed).await;
         world.infra_env = world.pool("west", None).await;
         let east = world.pool("east", None).await;
         let mut faults = Vec::new();

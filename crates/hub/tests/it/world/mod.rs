@@ -4,6 +4,7 @@ mod machines;
 mod people;
 mod sight;
 
+use crate::place::Place;
 use axum::Router;
 use axum::body::Body;
 use http_body_util::BodyExt;
@@ -11,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use muster_domain::{HostId, HostKey, InfraEnvId};
 use muster_hub::{Clock, Hub, Settings, http, worker};
 use muster_simfleet::{Setup, SimHost};
-use muster_store::{Database, Store};
+use muster_store::Store;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
@@ -70,6 +71,16 @@ pub struct World {
     networks_given: u8,
     /// What workers did last: deadlines, limits, looks, effects.
     busy: std::cell::Cell<(usize, usize, usize, usize)>,
+    // Dropped last, when nobody uses its database any more.
+    pub place: Place,
+}
+
+/// A hub that installs with a program of the tests and leaves agents as they are.
+pub fn settings(place: &Place) -> Settings {
+    let mut settings = place.settings();
+    settings.checks.wanted_agent = None;
+    settings.installer.program = Some(INSTALLER.into());
+    settings
 }
 
 impl World {
@@ -79,12 +90,19 @@ impl World {
     }
 
     pub async fn with(seed: u64, change: impl FnOnce(&mut Settings)) -> Self {
-        let mut settings = Settings::plain().expect("default settings");
-        settings.checks.wanted_agent = None;
-        settings.installer.program = Some(INSTALLER.into());
+        Self::on(Place::memory(), seed, change).await
+    }
+
+    /// The same in a database of the kind that this run of the tests is about.
+    pub async fn on_either(seed: u64) -> Self {
+        Self::on(Place::new().await, seed, |_| ()).await
+    }
+
+    pub async fn on(place: Place, seed: u64, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = settings(&place);
         change(&mut settings);
         let clock = Clock::manual(Timestamp::from_second(1_800_000_000).expect("a valid time"));
-        let store = Store::open(&Database::Memory).await.expect("an empty database");
+        let store = place.open().await;
         let hub = Hub::open(store.clone(), settings.clone(), clock.clone())
             .await
             .expect("a hub");
@@ -109,6 +127,7 @@ impl World {
             lost: Vec::new(),
             networks_given: 0,
             busy: std::cell::Cell::default(),
+            place,
         }
     }
 

@@ -3,7 +3,6 @@
 use super::{V1, V2, World};
 use jiff::SignedDuration;
 use muster_domain::ClusterId;
-use muster_domain::cluster::lifecycle;
 use serde_json::Value;
 use std::fmt::Write;
 use uuid::Uuid;
@@ -37,7 +36,7 @@ impl World {
 
     pub fn cluster_status(&self, cluster: Uuid) -> &'static str {
         let row = self.hub.index.cluster(ClusterId(cluster));
-        row.map_or("gone", |row| lifecycle::status(&row))
+        row.map_or("gone", |row| row.status().word())
     }
 
     pub fn host_status(&self, machine: usize) -> &'static str {
@@ -109,7 +108,7 @@ impl World {
                 text,
                 "cluster {}: {} ({}) {:?}",
                 cluster.name,
-                lifecycle::status(&cluster),
+                cluster.status(),
                 cluster.status_info,
                 cluster.install.preparation,
             );

@@ -7,6 +7,7 @@ use crate::output::{self, Column, Format, Shown, col};
 use crate::{input, resolve};
 use clap::{Args, Subcommand, ValueEnum};
 use muster_contract::client::{ClientError, HubClient};
+use muster_vocabulary::InstallRole;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -77,12 +78,13 @@ enum Role {
 
 impl Role {
     fn word(self) -> &'static str {
-        match self {
-            Self::Bootstrap => "bootstrap",
-            Self::Master => "master",
-            Self::Worker => "worker",
-            Self::Arbiter => "arbiter",
-        }
+        let role = match self {
+            Self::Bootstrap => InstallRole::Bootstrap,
+            Self::Master => InstallRole::Master,
+            Self::Worker => InstallRole::Worker,
+            Self::Arbiter => InstallRole::Arbiter,
+        };
+        role.word()
     }
 }
 

@@ -149,7 +149,7 @@ async fn act(
 
 /// A word that is the status, too, is said once.
 fn told(now: &ClusterView, word: &str, format: Format) -> Outcome {
-    let sentence = match now.status == word {
+    let sentence = match now.status.as_str() == word {
         true => format!("cluster/{} {word}", now.name),
         false => format!("cluster/{} {word}, {}", now.name, now.status),
     };

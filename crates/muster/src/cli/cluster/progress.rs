@@ -7,6 +7,8 @@ use muster_contract::client::HubClient;
 use muster_contract::v1::change::Change;
 use muster_contract::v2::cluster::ClusterView;
 use muster_contract::v2::host::HostView;
+use muster_vocabulary::ClusterStatus::{self, *};
+use muster_vocabulary::{HostStatus, OperatorStatus};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use uuid::Uuid;
@@ -40,54 +42,65 @@ impl Why {
 pub fn installed(cluster: &ClusterView) -> Stand {
     let info = &cluster.status_info;
     let preparation = &cluster.last_installation_preparation;
-    match cluster.status.as_ref() {
-        "installed" | "adding-hosts" => Stand::Done,
-        "error" => Stand::Failed(Why::told_by_hub(format!("the installation failed: {info}"))),
-        "cancelled" => Stand::Failed(Why::told_by_hub(format!(
+    match cluster.status.known() {
+        Some(Installed | AddingHosts) => Stand::Done,
+        Some(Error) => Stand::Failed(Why::told_by_hub(format!("the installation failed: {info}"))),
+        Some(Cancelled) => Stand::Failed(Why::told_by_hub(format!(
             "the installation was cancelled: {info}"
         ))),
-        status if is_underway(status) => Stand::NotYet,
+        Some(PreparingForInstallation | Installing | Finalizing | InstallingPendingUserAction) => {
+            Stand::NotYet
+        }
         // Back where it began, or never left.
-        _ if preparation.status == "failed" => Stand::Failed(Why {
-            cause: format!("the preparation failed: {}", preparation.reason),
-            next: "see to that, then install it again",
-        }),
-        status => Stand::Failed(Why {
-            cause: format!("it is {status}: no installation is under way"),
+        Some(PendingForInput | Insufficient | Ready | Unmonitored) if preparation.status == "failed" => {
+            Stand::Failed(Why {
+                cause: format!("the preparation failed: {}", preparation.reason),
+                next: "see to that, then install it again",
+            })
+        }
+        Some(PendingForInput | Insufficient | Ready | Unmonitored) => Stand::Failed(Why {
+            cause: format!("it is {}: no installation is under way", cluster.status),
             next: "start one with `muster cluster install`",
         }),
+        None => Stand::NotYet,
     }
 }
 
 /// Complete, with hosts that are good enough: it can be installed.
 pub fn ready(cluster: &ClusterView) -> Stand {
-    match cluster.status.as_ref() {
-        "ready" => Stand::Done,
-        "insufficient" | "pending-for-input" => Stand::NotYet,
-        status => Stand::Failed(Why::told_by_hub(format!("it is {status}, past being ready"))),
+    match cluster.status.known() {
+        Some(Ready) => Stand::Done,
+        Some(Insufficient | PendingForInput) | None => Stand::NotYet,
+        Some(
+            PreparingForInstallation
+            | Installing
+            | InstallingPendingUserAction
+            | Finalizing
+            | Installed
+            | AddingHosts
+            | Error
+            | Cancelled
+            | Unmonitored,
+        ) => Stand::Failed(Why::told_by_hub(format!(
+            "it is {}, past being ready",
+            cluster.status
+        ))),
     }
-}
-
-fn is_underway(status: &str) -> bool {
-    matches!(
-        status,
-        "preparing-for-installation" | "installing" | "finalizing" | "installing-pending-user-action"
-    )
 }
 
 /// No longer under way: cancelled, or ready again when nothing was written yet.
 pub fn cancelled(cluster: &ClusterView) -> Stand {
-    match is_underway(&cluster.status) {
-        true => Stand::NotYet,
-        false => Stand::Done,
+    match cluster.status.known().map(ClusterStatus::is_underway) {
+        Some(false) => Stand::Done,
+        Some(true) | None => Stand::NotYet,
     }
 }
 
 /// As before the installation: its hosts are discovered again, and it can be installed.
 pub fn reset(cluster: &ClusterView) -> Stand {
-    match cluster.status.as_ref() {
-        "ready" => Stand::Done,
-        _ => Stand::NotYet,
+    match cluster.status == Ready {
+        true => Stand::Done,
+        false => Stand::NotYet,
     }
 }
 
@@ -134,11 +147,11 @@ pub fn line(cluster: &ClusterView) -> String {
         "cluster/{} {} {}%",
         cluster.name, cluster.status, progress.total_percentage
     );
-    if cluster.status == "finalizing" && !progress.finalizing_stage.is_empty() {
+    if cluster.status == Finalizing && !progress.finalizing_stage.is_empty() {
         text += &format!(", {}", progress.finalizing_stage);
     }
     let parts = match waiting_for(cluster) {
-        operators if cluster.status == "finalizing" && !operators.is_empty() => operators,
+        operators if cluster.status == Finalizing && !operators.is_empty() => operators,
         _ => host_parts(cluster.hosts.as_deref().unwrap_or_default()),
     };
     match parts.is_empty() {
@@ -152,10 +165,10 @@ fn waiting_for(cluster: &ClusterView) -> Vec<String> {
     let operators = cluster.monitored_operators.as_deref().unwrap_or_default();
     operators
         .iter()
-        .filter(|operator| operator.status != "available")
-        .map(|operator| match operator.status.as_ref() {
-            "" => format!("{} not heard of", operator.name),
-            status => format!("{} {status}", operator.name),
+        .filter(|operator| operator.status != OperatorStatus::Available)
+        .map(|operator| match operator.status.is_empty() {
+            true => format!("{} not heard of", operator.name),
+            false => format!("{} {}", operator.name, operator.status),
         })
         .collect()
 }
@@ -181,13 +194,10 @@ fn host_parts(hosts: &[HostView]) -> Vec<String> {
 
 /// A stage where the installer writes, the status where somebody is needed or nothing was reported.
 fn word(host: &HostView) -> &str {
-    let stage = host
-        .progress
-        .as_ref()
-        .map(|progress| progress.current_stage.as_ref());
-    match (host.status.as_ref(), stage) {
-        ("installing" | "installing-in-progress", Some(stage)) if !stage.is_empty() => stage,
-        (status, _) => status,
+    let stage = host.progress.as_ref().map(|progress| &progress.current_stage);
+    match stage {
+        Some(stage) if host.status.is(HostStatus::is_writing) && !stage.is_empty() => stage.as_str(),
+        Some(_) | None => host.status.as_str(),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::output::{self, Column, Format, Shown, col, short, wide};
 use jiff::Timestamp;
 use muster_contract::v2::cluster::ClusterView;
 use muster_contract::v2::host::HostView;
+use muster_vocabulary::InstallRole;
 
 impl Shown for ClusterView {
     const COLUMNS: &'static [Column] = &[
@@ -111,7 +112,10 @@ fn row(host: &HostView, now: Timestamp) -> Vec<String> {
         "" => progress.current_stage.to_string(),
         info => format!("{} ({info})", progress.current_stage),
     };
-    let role = if host.bootstrap { "bootstrap" } else { &host.role };
+    let role = match host.bootstrap {
+        true => InstallRole::Bootstrap.word(),
+        false => host.role.as_str(),
+    };
     vec![
         host_name(host),
         role.to_owned(),

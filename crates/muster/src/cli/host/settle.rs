@@ -5,6 +5,8 @@ use crate::wait::{self, Seen};
 use muster_contract::client::HubClient;
 use muster_contract::v2::cluster::ClusterView;
 use muster_contract::v2::host::HostView;
+use muster_vocabulary::HostStatus::*;
+use muster_vocabulary::{CheckStatus, ClusterStatus, Word};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use uuid::Uuid;
@@ -25,17 +27,45 @@ pub fn bound(host: &HostView, cluster: Uuid) -> Settled {
     if host.cluster_id != Some(cluster) {
         return Settled::NotYet;
     }
-    match host.status.as_ref() {
-        "known" => Settled::Yes,
-        "insufficient" | "pending-for-input" | "error" => Settled::Unready,
-        _ => Settled::NotYet,
+    match host.status.known() {
+        Some(Known) => Settled::Yes,
+        Some(Insufficient | PendingForInput | Error) => Settled::Unready,
+        Some(
+            Discovering
+            | Disconnected
+            | Disabled
+            | PreparingForInstallation
+            | PreparingFailed
+            | PreparingSuccessful
+            | Installing
+            | InstallingInProgress
+            | InstallingPendingUserAction
+            | ResettingPendingUserAction
+            | Installed
+            | Cancelled
+            | Resetting
+            | AddedToExistingCluster
+            | DiscoveringUnbound
+            | KnownUnbound
+            | DisconnectedUnbound
+            | InsufficientUnbound
+            | DisabledUnbound
+            | Binding
+            | Unbinding
+            | UnbindingPendingUserAction
+            | Reclaiming
+            | ReclaimingRebooting,
+        )
+        | None => Settled::NotYet,
     }
 }
 
 /// The same for a cluster that runs: there a host depends on no other, so what is not checked yet soon will be.
 pub fn bound_to(host: &HostView, cluster: &ClusterView) -> Settled {
     match bound(host, cluster.id) {
-        Settled::Unready if cluster.status == "adding-hosts" && only_waits(host) => Settled::NotYet,
+        Settled::Unready if cluster.status == ClusterStatus::AddingHosts && only_waits(host) => {
+            Settled::NotYet
+        }
         settled => settled,
     }
 }
@@ -44,41 +74,114 @@ pub fn bound_to(host: &HostView, cluster: &ClusterView) -> Settled {
 fn only_waits(host: &HostView) -> bool {
     #[derive(serde::Deserialize)]
     struct Check {
-        status: String,
+        status: Word<CheckStatus>,
     }
     let groups = serde_json::from_str::<BTreeMap<String, Vec<Check>>>(&host.validations_info);
     let checks: Vec<Check> = groups.unwrap_or_default().into_values().flatten().collect();
-    let any = |status: &str| checks.iter().any(|check| check.status == status);
-    any("pending") && !any("failure") && !any("error")
+    checks.iter().any(|check| check.status == CheckStatus::Pending)
+        && !checks.iter().any(|check| check.status.is(CheckStatus::complains))
 }
 
 /// In the free pool, and judged.
 pub fn free(host: &HostView) -> Settled {
-    match host.status.as_ref() {
-        "known-unbound" => Settled::Yes,
-        "insufficient-unbound" | "disabled-unbound" => Settled::Unready,
-        _ => Settled::NotYet,
+    match host.status.known() {
+        Some(KnownUnbound) => Settled::Yes,
+        Some(InsufficientUnbound | DisabledUnbound) => Settled::Unready,
+        Some(
+            Discovering
+            | Known
+            | Disconnected
+            | Insufficient
+            | Disabled
+            | PreparingForInstallation
+            | PreparingFailed
+            | PreparingSuccessful
+            | PendingForInput
+            | Installing
+            | InstallingInProgress
+            | InstallingPendingUserAction
+            | ResettingPendingUserAction
+            | Installed
+            | Cancelled
+            | Error
+            | Resetting
+            | AddedToExistingCluster
+            | DiscoveringUnbound
+            | DisconnectedUnbound
+            | Binding
+            | Unbinding
+            | UnbindingPendingUserAction
+            | Reclaiming
+            | ReclaimingRebooting,
+        )
+        | None => Settled::NotYet,
     }
 }
 
 /// Part of its cluster: the installed system runs.
 pub fn installed(host: &HostView) -> Settled {
-    match host.status.as_ref() {
-        "added-to-existing-cluster" | "installed" => Settled::Yes,
-        "error" | "cancelled" => Settled::Failed,
+    match host.status.known() {
+        Some(AddedToExistingCluster | Installed) => Settled::Yes,
+        Some(Error | Cancelled) => Settled::Failed,
         // It was reset, or taken back: nothing is being installed any more.
-        "known" | "insufficient" | "pending-for-input" => Settled::Failed,
-        status if status.ends_with("-unbound") => Settled::Failed,
-        _ => Settled::NotYet,
+        Some(Known | Insufficient | PendingForInput) => Settled::Failed,
+        Some(
+            DiscoveringUnbound | KnownUnbound | DisconnectedUnbound | InsufficientUnbound | DisabledUnbound,
+        ) => Settled::Failed,
+        Some(
+            Discovering
+            | Disconnected
+            | Disabled
+            | PreparingForInstallation
+            | PreparingFailed
+            | PreparingSuccessful
+            | Installing
+            | InstallingInProgress
+            | InstallingPendingUserAction
+            | ResettingPendingUserAction
+            | Resetting
+            | Binding
+            | Unbinding
+            | UnbindingPendingUserAction
+            | Reclaiming
+            | ReclaimingRebooting,
+        )
+        | None => Settled::NotYet,
     }
 }
 
 /// Discovered again by its cluster, and judged.
 pub fn discovered(host: &HostView) -> Settled {
-    match host.status.as_ref() {
-        "known" => Settled::Yes,
-        "insufficient" | "pending-for-input" | "disabled" => Settled::Unready,
-        _ => Settled::NotYet,
+    match host.status.known() {
+        Some(Known) => Settled::Yes,
+        Some(Insufficient | PendingForInput | Disabled) => Settled::Unready,
+        Some(
+            Discovering
+            | Disconnected
+            | PreparingForInstallation
+            | PreparingFailed
+            | PreparingSuccessful
+            | Installing
+            | InstallingInProgress
+            | InstallingPendingUserAction
+            | ResettingPendingUserAction
+            | Installed
+            | Cancelled
+            | Error
+            | Resetting
+            | AddedToExistingCluster
+            | DiscoveringUnbound
+            | KnownUnbound
+            | DisconnectedUnbound
+            | InsufficientUnbound
+            | DisabledUnbound
+            | Binding
+            | Unbinding
+            | UnbindingPendingUserAction
+            | Reclaiming
+            | ReclaimingRebooting,
+        )
+        | None => Settled::NotYet,
     }
 }
 

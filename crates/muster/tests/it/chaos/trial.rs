@@ -318,7 +318,7 @@ impl Trial {
         let arrive = async || {
             let open = open().await;
             for (index, host) in &open {
-                ground.machines.obey(hub, *index, &host.status).await;
+                ground.machines.obey(hub, *index, host.status.as_str()).await;
             }
             open.is_empty()
         };

@@ -32,7 +32,7 @@ use kube::ResourceExt;
 use lending::Lending;
 use muster_contract::v1::host::{ChangeHost, HostDetail};
 use muster_contract::v2::host::UpdateHost;
-use muster_contract::v2::install::HostStage;
+use muster_vocabulary::{HostKind, HostStatus, Stage, Word};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub enum Call {
     InstallerArgs(Vec<String>),
     Ignition(String),
     Change(ChangeHost),
-    Progress(HostStage, String),
+    Progress(Stage, String),
     /// In the InfraEnv with this id.
     Delete(Uuid),
 }
@@ -278,23 +278,12 @@ fn settled(
     (sync, then)
 }
 
-pub fn is_installing(status: &str) -> bool {
-    matches!(
-        status,
-        "preparing-for-installation"
-            | "preparing-failed"
-            | "preparing-successful"
-            | "installing"
-            | "installing-in-progress"
-            | "installing-pending-user-action"
-    )
+pub fn is_installing(status: &Word<HostStatus>) -> bool {
+    status.is(HostStatus::belongs_to_an_installation)
 }
 
-fn is_returning(status: &str) -> bool {
-    matches!(
-        status,
-        "unbinding" | "unbinding-pending-user-action" | "reclaiming" | "reclaiming-rebooting"
-    )
+fn is_returning(status: &Word<HostStatus>) -> bool {
+    status.is(HostStatus::is_returning)
 }
 
 /// A machine with a power controller is made known to a running cluster as soon as its installation begins.
@@ -304,14 +293,12 @@ fn begins_with_metal(agent: &Agent, row: &HostDetail) -> bool {
 }
 
 fn is_day_two(row: &HostDetail) -> bool {
-    row.host.kind == crate::crd::agent::kind::DAY_2
+    row.host.kind == HostKind::AddToExistingClusterHost
 }
 
-fn stage(row: &HostDetail) -> &str {
-    row.host
-        .progress
-        .as_ref()
-        .map_or("", |progress| &progress.current_stage)
+fn stage(row: &HostDetail) -> Word<Stage> {
+    let progress = row.host.progress.as_ref();
+    progress.map_or_else(Word::default, |progress| progress.current_stage.clone())
 }
 
 /// The name of the node that the host becomes.

@@ -8,6 +8,7 @@ use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use muster_contract::v1::change::{Change as HubChange, ChangeKind};
+use muster_vocabulary::HostStatus;
 use std::sync::Arc;
 
 pub fn wire(hooks: &mut Hooks) {
@@ -109,7 +110,7 @@ fn waits(agent: &Arc<Agent>) -> bool {
         );
         synced.is_none_or(|synced| synced.status != "True")
     });
-    unsynced || state.is_empty() || state.ends_with("-unbound")
+    unsynced || state.is_empty() || state.is(HostStatus::is_unbound)
 }
 
 fn all(ctx: &Context) {

@@ -19,6 +19,7 @@ use kube::ResourceExt;
 use muster_contract::ClientError;
 use muster_contract::v1::host::HostDetail;
 use muster_contract::v1::trust::TrustView;
+use muster_vocabulary::{ClusterStatus, Word};
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -99,7 +100,7 @@ pub enum Target {
     NotInHub,
     Found {
         id: Uuid,
-        status: String,
+        status: Word<ClusterStatus>,
         architecture: String,
     },
 }
@@ -288,7 +289,7 @@ impl World {
             Ok(cluster) => {
                 self.target = Target::Found {
                     id,
-                    status: cluster.status.into_owned(),
+                    status: cluster.status,
                     architecture: cluster.cpu_architecture.into_owned(),
                 };
             }

@@ -221,5 +221,5 @@ impl World {
 
 /// The host must not be disturbed, and not be given to another cluster.
 pub(crate) fn is_installing(agent: &Agent) -> bool {
-    crate::controller::agent::plan::is_installing(agent.state())
+    crate::controller::agent::plan::is_installing(&agent.state())
 }

@@ -185,7 +185,7 @@ pub(crate) async fn states_of(ctx: &Context, agent: &Agent) -> Option<Vec<String
     let id = agent.name_any().parse().ok()?;
     match ctx.hub.host_rows(id).await {
         Ok(rows) => {
-            let words = rows.hosts.into_iter().map(|row| row.host.status.into_owned());
+            let words = rows.hosts.into_iter().map(|row| row.host.status.to_string());
             Some(words.collect())
         }
         Err(error) => {

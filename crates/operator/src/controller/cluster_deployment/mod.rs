@@ -24,6 +24,7 @@ use kube::{Api, Resource};
 use muster_contract::ClientError;
 use muster_contract::v2::install::InstallConfigOverrides;
 use muster_contract::v2::manifest::{CreateManifest, ManifestFolder, ManifestQuery};
+use muster_vocabulary::Role;
 use plan::pool::Pool;
 use plan::{Plan, Step};
 use serde_json::json;
@@ -327,14 +328,12 @@ fn worker_pool(client: kube::Client) -> Api<DynamicObject> {
     Api::all_with(client, &ApiResource::from_gvk(&kind))
 }
 
-const WORKERS: &str = "worker";
-
 async fn worker_pool_of(ctx: &Context, key: &Key) -> Pool {
     let client = match ctx.spoke(key).await {
         Ok(client) => client,
         Err(error) => return Pool::Unknown(error.to_string()),
     };
-    match there(worker_pool(client).get(WORKERS).await) {
+    match there(worker_pool(client).get(Role::Worker.word()).await) {
         Ok(Some(pool)) => Pool::Found {
             paused: pool.data["spec"]["paused"].as_bool().unwrap_or(false),
         },
@@ -347,7 +346,7 @@ async fn pause_pool(ctx: &Context, key: &Key, pause: bool) -> Result<(), String>
     let client = ctx.spoke(key).await.map_err(|error| error.to_string())?;
     let patch = json!({ "spec": { "paused": pause } });
     let done = worker_pool(client)
-        .patch(WORKERS, &WRITER.params(), &Patch::Merge(&patch))
+        .patch(Role::Worker.word(), &WRITER.params(), &Patch::Merge(&patch))
         .await;
     done.map(drop).map_err(|error| crate::error::chain(&error))
 }

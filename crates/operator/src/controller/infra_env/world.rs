@@ -17,6 +17,7 @@ use muster_contract::v2::host::HostView;
 use muster_contract::v2::infra_env::{InfraEnvView, Proxy};
 use muster_contract::{ClientError, HubClient, Secret};
 use muster_domain::input::proxy;
+use muster_vocabulary::{HostStatus, Word};
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -58,13 +59,13 @@ pub struct Member {
     pub id: Uuid,
     /// What people call it; empty as long as nobody has said so.
     pub name: String,
-    pub status: String,
+    pub status: Word<HostStatus>,
 }
 
 impl Member {
     /// The hub does not forget a machine whose disk is being written.
     pub fn is_being_written(&self) -> bool {
-        matches!(self.status.as_str(), "installing" | "installing-in-progress")
+        self.status.is(HostStatus::is_writing)
     }
 }
 
@@ -216,7 +217,7 @@ impl World {
             let member = |host: HostView| Member {
                 id: host.id,
                 name: host.requested_hostname,
-                status: host.status.into_owned(),
+                status: host.status,
             };
             self.hosts = hosts.into_iter().map(member).collect();
             return Ok(());

@@ -8,6 +8,7 @@ pub use status::*;
 
 use super::reference::{ClusterRef, FullRef};
 use kube::CustomResource;
+use muster_vocabulary::{HostStatus, Word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -167,8 +168,8 @@ pub mod kind {
 
 impl Agent {
     /// The hub's word for the state of the host; empty while it is not known.
-    pub fn state(&self) -> &str {
+    pub fn state(&self) -> Word<HostStatus> {
         let status = self.status.as_ref();
-        status.map_or("", |status| status.debug_info.state.as_str())
+        status.map_or_else(Word::default, |status| Word::read(&status.debug_info.state))
     }
 }

@@ -84,7 +84,7 @@ fn every_status_has_a_standing_text() {
         .filter(|phase| *phase != Phase::Unmonitored)
     {
         for cluster in diagram::clusters(phase) {
-            let word = super::super::status(&cluster);
+            let word = cluster.status();
             assert!(!super::super::standing_text(word).is_empty(), "{word}");
         }
     }

@@ -239,7 +239,7 @@ proptest! {
     #[test]
     fn every_change_of_status_is_told_once_and_nothing_else_is_called_one(history in any_history()) {
         play(&history, |before, decision, event, _| {
-            let moved = super::super::status(before) != super::super::status(&decision.cluster);
+            let moved = before.status() != decision.cluster.status();
             let told = decision.journal.iter().filter(|entry| entry.name == "cluster_status_updated").count();
             assert!(told >= usize::from(moved), "{event:?}");
             assert!(told <= 1 || matches!(event, Event::Counted { .. }), "{event:?}");

@@ -1,12 +1,13 @@
 //! State by state: what each event does to a cluster.
 
 use super::*;
+use crate::cluster::finalizing::limit_for;
 use crate::host::{Effect, LogsInfo, Phase as On};
 use crate::journal::Severity;
 use crate::refusal::Class;
 
 fn status(cluster: &Cluster) -> &'static str {
-    super::super::status(cluster)
+    cluster.status().word()
 }
 
 #[test]
@@ -494,9 +495,9 @@ fn patient_operators_stretch_the_stages_that_wait_for_them() {
         ..Operator::default()
     }];
     let hours = SignedDuration::from_hours(3);
-    assert_eq!(FinalizingStage::OlmCsv.limit_for(false, &operators), hours);
+    assert_eq!(limit_for(FinalizingStage::OlmCsv, false, &operators), hours);
     assert_eq!(
-        FinalizingStage::RouterCa.limit_for(false, &operators),
+        limit_for(FinalizingStage::RouterCa, false, &operators),
         minutes(70)
     );
 }

@@ -10,6 +10,7 @@ use crate::runtime::event::News;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use muster_contract::v1::host::HostDetail;
+use muster_vocabulary::HostStatus;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -192,7 +193,7 @@ fn replaced(now: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>) -
 
 /// Rows of InfraEnvs that the host has left. One whose disk is being written stays until that is over.
 pub fn forget_stale(world: &World) -> Vec<Step> {
-    let writing = |row: &&HostDetail| matches!(&*row.host.status, "installing" | "installing-in-progress");
+    let writing = |row: &&HostDetail| row.host.status.is(HostStatus::is_writing);
     let gone = world.stale.iter().filter(|row| !writing(row));
     gone.map(|row| Step::Hub(Call::Delete(row.host.infra_env_id)))
         .collect()

@@ -6,6 +6,8 @@ use crate::crd::condition::{Finding, Truth};
 use muster_contract::v1::host::HostDetail;
 use muster_contract::v2::validation::ValidationsInfo;
 use muster_domain::checks;
+use muster_vocabulary::HostStatus::{self, *};
+use muster_vocabulary::Word;
 
 /// What a condition says: status, reason, message.
 type Verdict = (Truth, &'static str, String);
@@ -13,15 +15,15 @@ type Verdict = (Truth, &'static str, String);
 /// All but SpecSynced, in the order in which they are shown. `named`: somebody or the host itself has said its name.
 /// `hold`: the host is not offered, whatever its checks say.
 pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold>) -> Vec<Finding> {
-    let status = &*row.host.status;
+    let status = &row.host.status;
     let checks = Checks::of(row, named);
     let state = format!("The host is {status}.");
-    let [requirements, validated, installed, bound] = match status {
-        "known" | "known-unbound" => [ready(approved), checks.passing(), not_started(), bound(status)],
-        "discovering" | "disconnected" | "discovering-unbound" | "disconnected-unbound" => {
+    let [requirements, validated, installed, bound] = match status.known() {
+        Some(Known | KnownUnbound) => [ready(approved), checks.passing(), not_started(), bound(status)],
+        Some(Discovering | Disconnected | DiscoveringUnbound | DisconnectedUnbound) => {
             [not_ready(&state), checks.passing(), not_started(), bound(status)]
         }
-        "insufficient" | "insufficient-unbound" => {
+        Some(Insufficient | InsufficientUnbound) => {
             let failing = (
                 Truth::False,
                 reason::VALIDATIONS_FAILING,
@@ -29,7 +31,7 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
             );
             [not_ready(&state), failing, not_started(), bound(status)]
         }
-        "pending-for-input" => {
+        Some(PendingForInput) => {
             let pending = (
                 Truth::False,
                 reason::VALIDATIONS_USER_PENDING,
@@ -37,11 +39,13 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
             );
             [not_ready(&state), pending, not_started(), bound(status)]
         }
-        "preparing-for-installation"
-        | "preparing-successful"
-        | "installing"
-        | "installing-in-progress"
-        | "installing-pending-user-action" => {
+        Some(
+            PreparingForInstallation
+            | PreparingSuccessful
+            | Installing
+            | InstallingInProgress
+            | InstallingPendingUserAction,
+        ) => {
             let going = (
                 Truth::True,
                 reason::ALREADY_INSTALLING,
@@ -50,11 +54,11 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
             let in_progress = (Truth::False, reason::IN_PROGRESS, progress(row));
             [going, checks.passing(), in_progress, bound(status)]
         }
-        "installed" | "added-to-existing-cluster" => {
+        Some(Installed | AddedToExistingCluster) => {
             let done = (Truth::True, reason::COMPLETED, "The host is installed.".into());
             [stopped(), checks.passing(), done, bound(status)]
         }
-        "error" => {
+        Some(Error) => {
             let failed = (
                 Truth::False,
                 reason::FAILED,
@@ -63,10 +67,10 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
             [stopped(), checks.passing(), failed, bound(status)]
         }
         // Nothing goes on any more, and nothing was installed.
-        "cancelled" | "preparing-failed" => {
-            let what = match status {
-                "cancelled" => "The installation was cancelled",
-                _ => "The installation could not be prepared",
+        Some(stopped_at @ (Cancelled | PreparingFailed)) => {
+            let what = match stopped_at == Cancelled {
+                true => "The installation was cancelled",
+                false => "The installation could not be prepared",
             };
             let failed = (
                 Truth::False,
@@ -75,24 +79,31 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
             );
             [stopped(), checks.passing(), failed, bound(status)]
         }
-        "binding" => all(
+        Some(Binding) => all(
             reason::BINDING,
             reason::BINDING,
             "The host is being handed to its cluster.",
         ),
-        "unbinding" => all(
+        Some(Unbinding) => all(
             reason::UNBINDING,
             reason::UNBINDING,
             "The host is on its way back.",
         ),
-        "unbinding-pending-user-action" => all(
+        Some(UnbindingPendingUserAction) => all(
             reason::UNBINDING,
             reason::UNBINDING_PENDING_USER_ACTION,
             "The host comes back when somebody boots the discovery image on it.",
         ),
-        // Disabled, resetting; and reclaiming, where being bound keeps others from
-        // taking the host while its old owner still holds on to it.
-        _ => {
+        // While it is reclaimed, being bound keeps others from taking the host as long as its old owner holds on to it.
+        Some(
+            Disabled
+            | DisabledUnbound
+            | Resetting
+            | ResettingPendingUserAction
+            | Reclaiming
+            | ReclaimingRebooting,
+        )
+        | None => {
             let unknown = || (Truth::Unknown, reason::UNKNOWN_STATUS, state.clone());
             [unknown(), checks.passing(), unknown(), bound(status)]
         }
@@ -130,19 +141,19 @@ fn all(most: &'static str, bound: &'static str, text: &str) -> [Verdict; 4] {
     [most, most, most, bound].map(|reason| (Truth::False, reason, text.to_owned()))
 }
 
-fn connected(status: &str) -> Verdict {
-    match status {
-        "disconnected" | "disconnected-unbound" => (
+fn connected(status: &Word<HostStatus>) -> Verdict {
+    match status.is(HostStatus::is_disconnected) {
+        true => (
             Truth::False,
             reason::DISCONNECTED,
             "The host has not been heard of for some time.".into(),
         ),
-        _ => (Truth::True, reason::CONNECTED, "The host is heard of.".into()),
+        false => (Truth::True, reason::CONNECTED, "The host is heard of.".into()),
     }
 }
 
-fn bound(status: &str) -> Verdict {
-    if status.ends_with("-unbound") {
+fn bound(status: &Word<HostStatus>) -> Verdict {
+    if status.is(HostStatus::is_unbound) {
         (Truth::False, reason::UNBOUND, "The host is free.".into())
     } else {
         (
@@ -186,9 +197,10 @@ fn stopped() -> Verdict {
 }
 
 fn progress(row: &HostDetail) -> String {
-    match super::stage(row) {
-        "" => "The installation is being prepared.".into(),
-        stage => format!("The installation is at \"{stage}\"."),
+    let stage = super::stage(row);
+    match stage.is_empty() {
+        true => "The installation is being prepared.".into(),
+        false => format!("The installation is at \"{stage}\"."),
     }
 }
 
@@ -229,7 +241,7 @@ impl Checks {
         let told = checks::told(checks.filter_map(|check| {
             Some(checks::Said {
                 id: &check.id,
-                status: checks::Status::from_word(&check.status)?,
+                status: check.status.known()?,
                 blocks: checks::blocks(&check.id, self.bound),
                 message: &check.message,
             })

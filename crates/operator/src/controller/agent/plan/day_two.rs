@@ -16,7 +16,8 @@ use crate::runtime::spoke::NoSpoke;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use muster_contract::v1::host::HostDetail;
-use muster_contract::v2::install::HostStage;
+use muster_vocabulary::HostStatus::{self, *};
+use muster_vocabulary::Stage;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -33,18 +34,44 @@ pub struct Following {
 pub fn follows(agent: &Agent, row: &HostDetail) -> Option<Key> {
     let cluster = agent.spec.cluster_deployment_name.as_ref()?;
     let stage = stage(row);
-    let has_rebooted = matches!(stage, "Rebooting" | "Joined" | "Configuring");
-    let is_on_its_way = match &*row.host.status {
-        "installing-in-progress" => has_rebooted,
-        "installing-pending-user-action" => !stage.is_empty(),
-        "installed" | "added-to-existing-cluster" => !matches!(stage, "" | "Done"),
-        FAILED => has_rebooted && timed_out(row),
-        _ => false,
+    let has_rebooted = matches!(
+        stage.known(),
+        Some(Stage::Rebooting | Stage::Joined | Stage::Configuring)
+    );
+    let is_on_its_way = match row.host.status.known() {
+        Some(InstallingInProgress) => has_rebooted,
+        Some(InstallingPendingUserAction) => !stage.is_empty(),
+        Some(Installed | AddedToExistingCluster) => !stage.is_empty() && stage != Stage::Done,
+        Some(Error) => has_rebooted && timed_out(row),
+        Some(
+            Discovering
+            | Known
+            | Disconnected
+            | Insufficient
+            | Disabled
+            | PreparingForInstallation
+            | PreparingFailed
+            | PreparingSuccessful
+            | PendingForInput
+            | Installing
+            | ResettingPendingUserAction
+            | Cancelled
+            | Resetting
+            | DiscoveringUnbound
+            | KnownUnbound
+            | DisconnectedUnbound
+            | InsufficientUnbound
+            | DisabledUnbound
+            | Binding
+            | Unbinding
+            | UnbindingPendingUserAction
+            | Reclaiming
+            | ReclaimingRebooting,
+        )
+        | None => false,
     };
     (is_day_two(row) && row.host.cluster_id.is_some() && is_on_its_way).then(|| cluster.into())
 }
-
-const FAILED: &str = "error";
 
 fn timed_out(row: &HostDetail) -> bool {
     let progress = row.host.progress.as_ref();
@@ -52,19 +79,19 @@ fn timed_out(row: &HostDetail) -> bool {
 }
 
 /// Whether the hub takes a stage of the node. One that failed can only recover.
-fn takes(row: &HostDetail, reached: HostStage) -> bool {
-    match &*row.host.status {
-        "installed" | "added-to-existing-cluster" => false,
-        FAILED => reached == HostStage::Done,
-        _ => stage(row) != reached.word(),
+fn takes(row: &HostDetail, reached: Stage) -> bool {
+    let status = &row.host.status;
+    if status.is(HostStatus::is_failed) {
+        return reached == Stage::Done;
     }
+    !status.is(HostStatus::is_installed) && stage(row) != reached
 }
 
 /// A host that somebody made a Machine for has its certificates approved by the cluster itself; nobody does it for all
 /// others, whether a power controller stands behind them or not.
 pub fn approves(world: &World, row: &HostDetail) -> bool {
-    let in_time =
-        matches!(stage(row), "Rebooting" | "Joined") || row.host.status == "installing-pending-user-action";
+    let in_time = matches!(stage(row).known(), Some(Stage::Rebooting | Stage::Joined))
+        || row.host.status == InstallingPendingUserAction;
     let alone = world.install.as_deref().is_some_and(has_no_machines);
     in_time && (!world.metal_joined || alone)
 }
@@ -179,9 +206,9 @@ fn look(world: &World, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Follow
     let has = |kind: Wants| tracked.approved_csrs.iter().any(|csr| csr.type_ == kind.word());
     let certified = !approves || (has(Wants::Client) && has(Wants::Serving));
     let reached = if ready && certified {
-        HostStage::Done
+        Stage::Done
     } else {
-        HostStage::Joined
+        Stage::Joined
     };
     if takes(row, reached) {
         let info = if timed_out(row) {

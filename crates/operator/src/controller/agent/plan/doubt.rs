@@ -7,6 +7,7 @@ use crate::crd::keys::annotation;
 use crate::key::Key;
 use kube::ResourceExt;
 use muster_contract::v1::host::HostDetail;
+use muster_vocabulary::{HostStatus, Word};
 
 /// What is said of such a host.
 pub const EXPLAINED: &str = "This host was installed, and the hub knows nothing of it: its disk may still belong to a \
@@ -14,8 +15,8 @@ pub const EXPLAINED: &str = "This host was installed, and the hub knows nothing 
     True, and set it again.";
 
 /// As the object remembers a host that works for its cluster.
-pub fn is_installed(state: &str) -> bool {
-    matches!(state, "installed" | "added-to-existing-cluster")
+pub fn is_installed(state: &Word<HostStatus>) -> bool {
+    state.is(HostStatus::is_installed)
 }
 
 /// What is remembered of the host's state holds against what the hub says, as long as nobody clears the reference to the
@@ -24,7 +25,10 @@ pub fn may_run(agent: &Agent, row: &HostDetail) -> bool {
     let noted = agent.annotations().get(annotation::AGENT_STATE);
     let is_wanted = agent.spec.cluster_deployment_name.is_some();
     let is_free = row.host.cluster_id.is_none() && row.moving_to.is_none() && !is_returning(&row.host.status);
-    noted.is_some_and(|state| is_installed(state)) && is_wanted && is_free && !was_sent_away(agent)
+    noted.is_some_and(|state| is_installed(&Word::read(state)))
+        && is_wanted
+        && is_free
+        && !was_sent_away(agent)
 }
 
 /// The note of the cluster whose node is to go is written before the host leaves. One of an earlier cluster may still be

@@ -11,6 +11,7 @@ use crate::crd::keys::label;
 use jiff::SignedDuration;
 use kube::ResourceExt;
 use muster_contract::v1::host::HostDetail;
+use muster_vocabulary::{HostStatus, Word};
 use std::time::Duration;
 
 /// Whoever waits for the release of a host asks every five seconds; a second more because objects keep whole seconds.
@@ -46,7 +47,7 @@ impl Hold {
         let before = agent.status.as_ref()?;
         // Nothing was said yet: it was never anybody's.
         let validated = find_service(&before.conditions, condition::VALIDATED)?;
-        if !is_free(&before.debug_info.state) || validated.message.starts_with(CLAIMED) {
+        if !is_free(&agent.state()) || validated.message.starts_with(CLAIMED) {
             return Self::begin(validated);
         }
         Self::go_on(world, validated)
@@ -105,7 +106,7 @@ impl Hold {
 pub fn unasked(agent: &Agent) -> Option<Finding> {
     let before = agent.status.as_ref()?;
     let validated = find_service(&before.conditions, condition::VALIDATED)?;
-    let offered = is_free(&before.debug_info.state) && validated.status == Truth::True.word();
+    let offered = is_free(&agent.state()) && validated.status == Truth::True.word();
     (offered && is_claimed(agent)).then(|| Hold::Claimed.alone())
 }
 
@@ -113,8 +114,8 @@ fn said(truth: Truth, message: &str) -> Finding {
     Finding::new(condition::VALIDATED, truth, reason::VALIDATIONS_UNKNOWN, message)
 }
 
-fn is_free(state: &str) -> bool {
-    state.ends_with("-unbound")
+fn is_free(state: &Word<HostStatus>) -> bool {
+    state.is(HostStatus::is_unbound)
 }
 
 /// A machine of Cluster API or a person has a hand on it, whether or not that is in effect.

@@ -7,6 +7,7 @@ use crate::crd::keys::{self, finalizer};
 use crate::key::Key;
 use crate::runtime::patch::finalizers;
 use crate::runtime::spoke::NoSpoke;
+use muster_vocabulary::Stage;
 use serde_json::json;
 
 /// Out of sight of those who choose hosts, out of its cluster, out of the hub; then the object may go.
@@ -63,7 +64,7 @@ fn failed(world: &World) -> Option<String> {
 
 /// Only what lives is cleaned: with its cluster or its InfraEnv, what a host left there goes or stays as a whole.
 pub fn cluster_to_clean(world: &World, agent: &Agent) -> Option<Key> {
-    let joined = world.row.as_ref().is_some_and(|row| stage(row) == "Done")
+    let joined = world.row.as_ref().is_some_and(|row| stage(row) == Stage::Done)
         || agent.status.as_ref().is_some_and(has_joined)
         || world.metal_joined
         || world
@@ -85,7 +86,7 @@ fn has_joined(status: &crate::crd::agent::AgentStatus) -> bool {
     let done = status
         .progress
         .as_ref()
-        .is_some_and(|progress| progress.current_stage == "Done");
+        .is_some_and(|progress| progress.current_stage == Stage::Done.word());
     done || status
         .csr_status
         .as_ref()

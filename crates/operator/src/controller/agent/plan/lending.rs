@@ -10,6 +10,7 @@ use crate::crd::Agent;
 use crate::crd::agent::DeprovisionInfo;
 use crate::key::Key;
 use muster_contract::v1::host::{ChangeHost, HostDetail, HostSetting};
+use muster_vocabulary::{ClusterStatus, HostStatus};
 use serde_json::json;
 use std::time::Duration;
 use uuid::Uuid;
@@ -66,8 +67,8 @@ fn lend(world: &World, row: &HostDetail, to: Uuid) -> Lending {
     if let Some(why) = refuses(world) {
         return input(why);
     }
-    let status = &*row.host.status;
-    if status != "known-unbound" {
+    let status = &row.host.status;
+    if *status != HostStatus::KnownUnbound {
         let why = format!("The host is {status}; it is bound as soon as it is known-unbound.");
         return match row.moving_to {
             Some(_) => Lending::Do(vec![Step::Hub(Call::Move(to))]),
@@ -151,10 +152,7 @@ fn refuses(world: &World) -> Option<String> {
     else {
         return None;
     };
-    if !matches!(
-        status.as_str(),
-        "insufficient" | "ready" | "pending-for-input" | "adding-hosts"
-    ) {
+    if !status.is(ClusterStatus::accepts_hosts) {
         return Some(format!("The cluster is {status} and takes no hosts now."));
     }
     let own = world

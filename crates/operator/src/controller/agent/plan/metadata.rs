@@ -119,7 +119,7 @@ fn mirrors(world: &World, agent: &Agent, row: &HostDetail) -> BTreeMap<String, S
         annotations.extend([
             (annotation::AGENT_STATE.to_owned(), host.status.to_string()),
             (annotation::AGENT_ROLE.to_owned(), host.role.to_string()),
-            (annotation::AGENT_STAGE.to_owned(), super::stage(row).to_owned()),
+            (annotation::AGENT_STAGE.to_owned(), super::stage(row).to_string()),
         ]);
     }
     if let Some(tenant) = world

@@ -11,10 +11,10 @@ use muster_contract::Secret;
 use muster_contract::v1::host::{ChangeHost, HostDetail, HostSetting};
 use muster_contract::v2::agent::inventory::Disk;
 use muster_contract::v2::host::{
-    CertificateVerification, DiskRole, DiskSelection, FencingCredentials, HostRoleChoice, KeyValue,
-    UpdateHost,
+    CertificateVerification, DiskRole, DiskSelection, FencingCredentials, KeyValue, UpdateHost,
 };
 use muster_domain::input::bounds::place;
+use muster_vocabulary::{HostStatus, Role, Word};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -78,20 +78,8 @@ fn lacks_secrets(world: &World, spec: &AgentSpec) -> bool {
 }
 
 /// Before the installation begins.
-fn is_editable(status: &str) -> bool {
-    matches!(
-        status,
-        "discovering"
-            | "known"
-            | "disconnected"
-            | "insufficient"
-            | "pending-for-input"
-            | "binding"
-            | "discovering-unbound"
-            | "known-unbound"
-            | "disconnected-unbound"
-            | "insufficient-unbound"
-    )
+fn is_editable(status: &Word<HostStatus>) -> bool {
+    status.is(HostStatus::may_be_edited)
 }
 
 /// Secrets that are used are watched from now on, and part of backups.
@@ -147,7 +135,11 @@ fn in_time(world: &World, agent: &Agent, row: &HostDetail) -> Wish<(UpdateHost, 
     }
     // The pool of its role is what a host joins anyway.
     let pool = host.machine_config_pool_name.as_str();
-    if spec.machine_config_pool.is_empty() && !matches!(pool, "" | "master" | "worker" | "arbiter") {
+    let is_of_role = match Role::from_word(pool) {
+        Some(Role::Master | Role::Arbiter | Role::Worker) => true,
+        Some(Role::AutoAssign) | None => pool.is_empty(),
+    };
+    if spec.machine_config_pool.is_empty() && !is_of_role {
         clear.push(HostSetting::MachineConfigPool);
     }
     if spec.fencing_credentials_secret_ref.is_empty() && !host.fencing_credentials.is_empty() {
@@ -173,16 +165,16 @@ fn in_time(world: &World, agent: &Agent, row: &HostDetail) -> Wish<(UpdateHost, 
 
 /// An empty role leaves the choice to the hub, also after a person had made it. What the hub itself decided for hosts of
 /// running clusters and of single-node ones stays.
-fn role(spec: &AgentSpec, row: &HostDetail) -> Wish<Option<HostRoleChoice>> {
-    let now = &*row.host.role;
+fn role(spec: &AgentSpec, row: &HostDetail) -> Wish<Option<Role>> {
+    let now = &row.host.role;
     let wanted = match spec.role.as_str() {
         "" if is_day_two(row) || row.host.bootstrap || now.is_empty() => return Ok(None),
-        "" => HostRoleChoice::AutoAssign,
+        "" => Role::AutoAssign,
         word => word
             .parse()
             .map_err(|error| Sync::Input(format!("role {error}.")))?,
     };
-    Ok((wanted.word() != now).then_some(wanted))
+    Ok((*now != wanted).then_some(wanted))
 }
 
 /// By id or by path. What the host does not have is never replaced by something else that it has.

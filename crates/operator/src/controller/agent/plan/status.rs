@@ -14,6 +14,7 @@ use crate::runtime::{clock, merge};
 use muster_contract::v1::host::HostDetail;
 use muster_contract::v2::host::HostProgressView;
 use muster_contract::v2::validation::ValidationsInfo;
+use muster_vocabulary::Role;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -216,10 +217,10 @@ fn news(before: &[ServiceCondition], finding: &Finding) -> Option<News> {
 }
 
 fn role(row: &HostDetail) -> String {
-    match (&*row.host.role, &*row.host.suggested_role) {
-        ("auto-assign", "") => "auto-assign".into(),
-        ("auto-assign", suggested) => suggested.into(),
-        (role, _) => role.into(),
+    let (chosen, suggested) = (&row.host.role, &row.host.suggested_role);
+    match *chosen == Role::AutoAssign && !suggested.is_empty() {
+        true => suggested.to_string(),
+        false => chosen.to_string(),
     }
 }
 

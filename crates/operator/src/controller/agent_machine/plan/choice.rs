@@ -12,6 +12,7 @@ use crate::crd::keys::label;
 use crate::key::Key;
 use kube::ResourceExt;
 use kube::core::{Selector, SelectorExt};
+use muster_vocabulary::Role;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -166,7 +167,10 @@ impl Size {
         let disks = inventory.map(|found| found.disks.iter().map(|disk| disk.size_bytes).sum());
         Self {
             unready: met.is_none_or(|met| met.status != "True"),
-            reserved_role: matches!(agent.spec.role.as_str(), "master" | "arbiter"),
+            reserved_role: matches!(
+                Role::from_word(&agent.spec.role),
+                Some(Role::Master | Role::Arbiter)
+            ),
             gpus: inventory.map_or(0, |found| found.gpus.len()),
             memory_bytes: inventory.map_or(0, |found| found.memory.physical_bytes),
             processors: inventory.map_or(0, |found| found.cpu.count),

@@ -9,6 +9,7 @@ use crate::crd::reference::ClusterRef;
 use crate::key::Key;
 use crate::runtime::merge;
 use kube::ResourceExt;
+use muster_vocabulary::HostStatus;
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -78,7 +79,7 @@ pub fn strays(world: &World, agents: &[Arc<Agent>]) -> Vec<Arc<Agent>> {
 
 /// Nothing of any cluster is on the host, as far as anybody knows: it can be let go without harm to a node.
 pub fn is_out(agent: &Agent) -> bool {
-    agent.state().ends_with("-unbound")
+    agent.state().is(HostStatus::is_unbound)
 }
 
 /// It is bound, or to be bound, to the cluster of the machine.

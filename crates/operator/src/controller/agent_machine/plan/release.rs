@@ -10,6 +10,7 @@ use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::patch::finalizers;
 use kube::ResourceExt;
+use muster_vocabulary::HostStatus;
 use serde_json::json;
 
 /// How Cluster API says that it waits for the hook: in newer versions and in older ones.
@@ -57,10 +58,11 @@ pub fn plan(world: &World, paused: bool) -> Plan {
 
 /// What keeps the machine, in words.
 fn waits_for(agent: &Agent) -> String {
-    let state = match agent.state() {
-        _ if agent.metadata.deletion_timestamp.is_some() => "being deleted",
-        "" => "in no state that is known",
-        state => state,
+    let state = agent.state();
+    let state = match agent.metadata.deletion_timestamp.is_some() {
+        true => "being deleted",
+        false if state.is_empty() => "in no state that is known",
+        false => state.as_str(),
     };
     let key = Key::of(agent);
     format!("The machine waits for Agent {key} to leave its cluster ({state}).")
@@ -103,14 +105,18 @@ fn reached(machine: &capi::Machine) -> bool {
 /// needed to bring it back.
 fn has_left(agent: &Agent) -> bool {
     let Some(status) = &agent.status else { return false };
-    match agent.state() {
-        "unbinding-pending-user-action" => true,
-        // Also what it is before anybody has tried to take it out, so that must have been tried in vain.
-        "error" => find_service(&status.conditions, condition::SPEC_SYNCED)
-            .is_some_and(|synced| synced.status == "False" && synced.reason == reason::INPUT_ERROR),
-        "" => is_forgotten(agent),
-        _ => claim::is_out(agent),
+    let state = agent.state();
+    if state.is_empty() {
+        return is_forgotten(agent);
     }
+    // Also what it is before anybody has tried to take it out, so that must have been tried in vain.
+    let refused = || {
+        find_service(&status.conditions, condition::SPEC_SYNCED)
+            .is_some_and(|synced| synced.status == "False" && synced.reason == reason::INPUT_ERROR)
+    };
+    state == HostStatus::UnbindingPendingUserAction
+        || state.is(HostStatus::is_failed) && refused()
+        || claim::is_out(agent)
 }
 
 /// The hub does not know the host, and nobody wants it anywhere: there is nothing that it could still leave.

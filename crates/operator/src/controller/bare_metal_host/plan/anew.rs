@@ -4,13 +4,13 @@
 //! offered, or while it comes back to the pool. Whoever may not be disturbed now is looked at again when that is over.
 
 use crate::crd::Agent;
-use muster_domain::host::Status;
+use muster_vocabulary::HostStatus as Status;
 
 /// Both have to allow it, the Agent and the hub: an Agent may lag behind, after a restart by minutes. `None` when the hub
 /// could not be asked.
 pub(crate) fn may_be_booted(agent: &Agent, told_by_hub: Option<&[String]>) -> bool {
     let told = told_by_hub.unwrap_or_default();
-    !told.is_empty() && allows(agent.state()) && told.iter().all(|word| allows(word))
+    !told.is_empty() && agent.state().is(is_undisturbed) && told.iter().all(|word| allows(word))
 }
 
 /// A word that is not known is one of a newer hub, and nobody knows what it means.

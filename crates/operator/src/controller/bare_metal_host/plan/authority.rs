@@ -14,6 +14,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use kube::ResourceExt;
 use muster_domain::render::merge;
+use muster_vocabulary::{HostStatus, Word};
 use serde_json::{Value, json};
 
 /// Where clusters keep it, in this order: namespace and name of a ConfigMap, and the key in it. The last two are those of
@@ -45,25 +46,13 @@ pub fn question(world: &World) -> Option<Key> {
         None => agent::next_cluster(world)?,
     };
     let agent = world.agent.as_deref()?;
-    let asks = world.is_looked_after() && deployment.spec.installed && waits(agent.state());
+    let asks = world.is_looked_after() && deployment.spec.installed && waits(&agent.state());
     asks.then_some(cluster)
 }
 
 /// Later it has fetched its ignition.
-fn waits(state: &str) -> bool {
-    let bound = matches!(
-        state,
-        "binding"
-            | "discovering"
-            | "known"
-            | "insufficient"
-            | "pending-for-input"
-            | "disconnected"
-            | "preparing-for-installation"
-            | "preparing-successful"
-            | "preparing-failed"
-    );
-    bound || state.ends_with("-unbound")
+fn waits(state: &Word<HostStatus>) -> bool {
+    state.is(|state| state.precedes_installation() || state.is_unbound())
 }
 
 pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
@@ -120,7 +109,7 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
 /// In the pool, and wanted nowhere.
 fn is_back(world: &World) -> bool {
     let free = |agent: &crate::crd::Agent| {
-        agent.spec.cluster_deployment_name.is_none() && agent.state().ends_with("-unbound")
+        agent.spec.cluster_deployment_name.is_none() && agent.state().is(HostStatus::is_unbound)
     };
     world.agent.as_deref().is_some_and(free)
 }

@@ -10,6 +10,7 @@ use crate::crd::keys::annotation;
 use crate::crd::metal3::{self, state};
 use crate::options::MetalBoot;
 use kube::ResourceExt;
+use muster_vocabulary::Stage;
 use serde_json::Value;
 
 /// The value by which others recognise these annotations.
@@ -44,8 +45,8 @@ fn has_been_installed(world: &World) -> bool {
             let progress = status.and_then(|status| status.progress.as_ref());
             progress.is_some_and(|progress| {
                 matches!(
-                    progress.current_stage.as_str(),
-                    "Failed" | "Rebooting" | "Joined" | "Done"
+                    Stage::from_word(&progress.current_stage),
+                    Some(Stage::Failed | Stage::Rebooting | Stage::Joined | Stage::Done)
                 )
             })
         }

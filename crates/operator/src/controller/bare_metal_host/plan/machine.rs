@@ -13,6 +13,7 @@ use crate::key::Key;
 use crate::runtime::looks::Then;
 use crate::runtime::merge;
 use kube::{Resource, ResourceExt};
+use muster_vocabulary::HostStatus;
 use serde_json::{Value, json};
 
 /// Where clusters keep their machines.
@@ -75,7 +76,7 @@ pub fn question(world: &World) -> Option<Question> {
         .install
         .as_deref()
         .is_some_and(|install| !has_no_machines(install));
-    let joins = matches!(agent.state(), "installing" | "installing-in-progress");
+    let joins = agent.state().is(HostStatus::is_writing);
     let due = world.is_looked_after()
         && !has(&world.host, annotation::BMAC_SPOKE_CREATED)
         && tenant.deployment.spec.installed
@@ -92,7 +93,7 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
     let Some(agent) = world.agent.as_deref() else {
         return Go::On;
     };
-    if agent.state().ends_with("-unbound") {
+    if agent.state().is(HostStatus::is_unbound) {
         // Whatever way it came back, the next cluster does not know it.
         draft
             .host

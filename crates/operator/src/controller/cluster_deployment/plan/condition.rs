@@ -166,7 +166,7 @@ fn complaints(what: &str, view: &ClusterView) -> String {
     let told = checks::told(all.values().flatten().filter_map(|check| {
         Some(checks::Said {
             id: &check.id,
-            status: checks::Status::from_word(&check.status)?,
+            status: check.status.known()?,
             blocks: cluster::checks::blocks(&check.id),
             message: &check.message,
         })

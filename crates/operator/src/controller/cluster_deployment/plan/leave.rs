@@ -11,6 +11,7 @@ use crate::runtime::event::News;
 use crate::runtime::patch::finalizers;
 use jiff::SignedDuration;
 use kube::ResourceExt;
+use muster_vocabulary::HostKind;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -156,7 +157,7 @@ fn awaited(world: &World) -> Option<News> {
 /// What people call the host, what the Agent is called, and what is stopped first.
 fn named(agent: &Agent) -> String {
     let name = called(agent);
-    match agent::plan::is_installing(agent.state()) {
+    match agent::plan::is_installing(&agent.state()) {
         true => format!("{name}, whose installation is cancelled first"),
         false => name,
     }
@@ -231,6 +232,6 @@ pub fn fate(world: &World, pool: Option<&InfraEnv>) -> Fate {
 /// The rule is the API's own, so it is judged by what the API knows.
 fn is_installing(agent: &Agent) -> bool {
     let status = agent.status.as_ref();
-    let joins = status.is_some_and(|status| status.kind == "AddToExistingClusterHost");
-    agent::plan::is_installing(agent.state()) && !joins
+    let joins = status.is_some_and(|status| status.kind == HostKind::AddToExistingClusterHost.word());
+    agent::plan::is_installing(&agent.state()) && !joins
 }

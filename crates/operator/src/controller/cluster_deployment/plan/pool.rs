@@ -7,6 +7,7 @@ use crate::crd::keys::annotation;
 use crate::crd::{Agent, AgentClusterInstall};
 use crate::runtime::event::News;
 use kube::ResourceExt;
+use muster_vocabulary::{HostStatus, Stage};
 use serde_json::json;
 use std::time::Duration;
 
@@ -139,6 +140,6 @@ fn is_concerned(agent: &Agent) -> bool {
 
 fn is_under_way(agent: &Agent) -> bool {
     let progress = agent.status.as_ref().and_then(|status| status.progress.as_ref());
-    let done = progress.is_some_and(|progress| progress.current_stage == "Done");
-    !done && matches!(agent.state(), "installing" | "installing-in-progress")
+    let done = progress.is_some_and(|progress| progress.current_stage == Stage::Done.word());
+    !done && agent.state().is(HostStatus::is_writing)
 }

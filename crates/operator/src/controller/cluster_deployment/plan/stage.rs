@@ -1,5 +1,7 @@
 //! The hub's words for the state of a cluster, as far as they are told apart here.
 
+use muster_vocabulary::{ClusterKind, ClusterStatus, Word};
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     Insufficient,
@@ -26,30 +28,30 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub fn of(word: &str) -> Self {
-        match word {
-            "Cluster" => Self::New,
-            "AddHostsCluster" => Self::AddsHosts,
-            _ => Self::Other,
+    pub fn of(word: &Word<ClusterKind>) -> Self {
+        match word.known() {
+            Some(ClusterKind::Cluster) => Self::New,
+            Some(ClusterKind::AddHostsCluster) => Self::AddsHosts,
+            Some(ClusterKind::DisconnectedCluster) | None => Self::Other,
         }
     }
 }
 
 impl Stage {
-    pub fn of(word: &str) -> Self {
-        match word {
-            "insufficient" => Self::Insufficient,
-            "pending-for-input" => Self::PendingForInput,
-            "ready" => Self::Ready,
-            "preparing-for-installation" => Self::Preparing,
-            "installing" => Self::Installing,
-            "finalizing" => Self::Finalizing,
-            "installing-pending-user-action" => Self::PendingUserAction,
-            "installed" => Self::Installed,
-            "adding-hosts" => Self::AddingHosts,
-            "error" => Self::Error,
-            "cancelled" => Self::Cancelled,
-            _ => Self::Other,
+    pub fn of(word: &Word<ClusterStatus>) -> Self {
+        match word.known() {
+            Some(ClusterStatus::Insufficient) => Self::Insufficient,
+            Some(ClusterStatus::PendingForInput) => Self::PendingForInput,
+            Some(ClusterStatus::Ready) => Self::Ready,
+            Some(ClusterStatus::PreparingForInstallation) => Self::Preparing,
+            Some(ClusterStatus::Installing) => Self::Installing,
+            Some(ClusterStatus::Finalizing) => Self::Finalizing,
+            Some(ClusterStatus::InstallingPendingUserAction) => Self::PendingUserAction,
+            Some(ClusterStatus::Installed) => Self::Installed,
+            Some(ClusterStatus::AddingHosts) => Self::AddingHosts,
+            Some(ClusterStatus::Error) => Self::Error,
+            Some(ClusterStatus::Cancelled) => Self::Cancelled,
+            Some(ClusterStatus::Unmonitored) | None => Self::Other,
         }
     }
 

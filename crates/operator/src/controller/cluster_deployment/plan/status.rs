@@ -118,7 +118,7 @@ fn projection(world: &World, row: &Row) -> AgentClusterInstallStatus {
             } else {
                 String::new()
             },
-            state: view.status.clone().into_owned(),
+            state: view.status.to_string(),
             state_info: in_kubernetes(&view.status_info),
         },
     }
@@ -127,7 +127,7 @@ fn projection(world: &World, row: &Row) -> AgentClusterInstallStatus {
 fn result(check: muster_contract::v2::validation::ValidationView) -> ValidationResult {
     ValidationResult {
         id: check.id.into_owned(),
-        status: check.status.into_owned(),
+        status: check.status.to_string(),
         message: in_kubernetes(&check.message),
     }
 }

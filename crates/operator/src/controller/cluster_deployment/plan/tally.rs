@@ -6,6 +6,7 @@ use crate::crd::agent::condition;
 use crate::crd::agent_cluster_install::ProvisionRequirements;
 use crate::crd::condition::find_service;
 use kube::ResourceExt;
+use muster_vocabulary::{HostStatus, Role};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tally {
@@ -41,12 +42,12 @@ impl Count {
         self.masters + self.arbiters + self.workers + self.undecided
     }
 
-    fn add(&mut self, role: &str) {
+    fn add(&mut self, role: Option<Role>) {
         let place = match role {
-            "master" | "bootstrap" => &mut self.masters,
-            "arbiter" => &mut self.arbiters,
-            "worker" => &mut self.workers,
-            _ => &mut self.undecided,
+            Some(Role::Master) => &mut self.masters,
+            Some(Role::Arbiter) => &mut self.arbiters,
+            Some(Role::Worker) => &mut self.workers,
+            Some(Role::AutoAssign) | None => &mut self.undecided,
         };
         *place += 1;
     }
@@ -76,21 +77,13 @@ impl Tally {
 
 /// Passed all checks and waits.
 pub fn is_known(member: &Member) -> bool {
-    member.host.status == "known"
+    member.host.status == HostStatus::Known
 }
 
 /// Passed all checks, and everything since.
 fn has_passed(member: &Member) -> bool {
-    let later = [
-        "preparing-for-installation",
-        "preparing-successful",
-        "installing",
-        "installing-in-progress",
-        "installing-pending-user-action",
-        "installed",
-        "added-to-existing-cluster",
-    ];
-    is_known(member) || later.contains(&&*member.host.status)
+    let status = &member.host.status;
+    status.is(|status| status.is_ready_to_install() || status.is_installing() || status.is_installed())
 }
 
 /// Approved, and everything else that is wanted of the host is in the hub, too: otherwise it could be installed with
@@ -101,10 +94,10 @@ pub fn is_approved(agent: &Agent) -> bool {
         && holds(agent, condition::REQUIREMENTS_MET) == Some(true)
 }
 
-pub fn role(member: &Member) -> &str {
-    match &*member.host.role {
-        "" | "auto-assign" => &member.host.suggested_role,
-        role => role,
+fn role(member: &Member) -> Option<Role> {
+    match member.host.role.known() {
+        Some(role @ (Role::Master | Role::Arbiter | Role::Worker)) => Some(role),
+        Some(Role::AutoAssign) | None => member.host.suggested_role.known(),
     }
 }
 

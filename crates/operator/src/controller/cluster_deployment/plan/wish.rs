@@ -19,6 +19,7 @@ use muster_contract::v2::cluster_setting::{
 };
 use muster_contract::v2::network::{ClusterNetwork, MachineNetwork, ServiceNetwork, Vip};
 use muster_domain::input::proxy;
+use muster_vocabulary::UnknownWord;
 use std::str::FromStr;
 use uuid::Uuid;
 
@@ -254,7 +255,7 @@ fn tags(install: &AgentClusterInstall) -> String {
         .unwrap_or_default()
 }
 
-fn optional<T: FromStr<Err = String>>(field: &str, word: &str) -> Result<Option<T>, Flaw> {
+fn optional<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<Option<T>, Flaw> {
     if word.is_empty() {
         Ok(None)
     } else {
@@ -262,7 +263,7 @@ fn optional<T: FromStr<Err = String>>(field: &str, word: &str) -> Result<Option<
     }
 }
 
-fn parse<T: FromStr<Err = String>>(field: &str, word: &str) -> Result<T, Flaw> {
+fn parse<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<T, Flaw> {
     word.parse()
         .map_err(|error| Flaw::Input(format!("{field} {error}.")))
 }

@@ -14,6 +14,7 @@ use muster_contract::v2::infra_env::{
     StaticNetworkConfig, UpdateInfraEnv,
 };
 use muster_domain::input::proxy;
+use muster_vocabulary::UnknownWord;
 use serde_json::{Value, json};
 use std::str::FromStr;
 
@@ -122,7 +123,7 @@ fn kernel_arguments(spec: &InfraEnvSpec) -> Result<Vec<KernelArgument>, Flaw> {
     spec.kernel_arguments.iter().map(argument).collect()
 }
 
-fn parse<T: FromStr<Err = String>>(field: &str, word: &str) -> Result<T, Flaw> {
+fn parse<T: FromStr<Err = UnknownWord>>(field: &str, word: &str) -> Result<T, Flaw> {
     word.parse()
         .map_err(|error| Flaw::Input(format!("{field} {error}.")))
 }

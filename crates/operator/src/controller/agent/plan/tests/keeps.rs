@@ -28,7 +28,10 @@ fn an_agent_is_made_with_all_its_labels_and_annotations_so_that_nothing_is_left_
         let mut world = world(None, Some(row.clone()));
         world.infra_env = Some(Arc::new(pool.clone()));
         let agent = made(&world);
-        assert_eq!(agent.annotations()[annotation::AGENT_STATE], *row.host.status);
+        assert_eq!(
+            agent.annotations()[annotation::AGENT_STATE],
+            row.host.status.as_str()
+        );
         assert_eq!(agent.annotations()[annotation::AGENT_INVENTORY], INVENTORY);
         assert_eq!(agent.labels()[label::CPU_ARCHITECTURE], "x86_64");
         assert_eq!(

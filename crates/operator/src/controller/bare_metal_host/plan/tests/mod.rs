@@ -210,7 +210,7 @@ fn world(boot: MetalBoot, host: BareMetalHost, agent: Option<Agent>) -> World {
         key: Key::new("pool", "rack-1"),
         host: Arc::new(host),
         // The hub says the same as the Agent.
-        told_by_hub: agent.as_ref().map(|agent| vec![agent.state().to_owned()]),
+        told_by_hub: agent.as_ref().map(|agent| vec![agent.state().to_string()]),
         agent: agent.map(Arc::new),
         infra_env: Some(Arc::new(infra_env(SignedDuration::from_hours(1)))),
         image: Some(Arc::new(image("True", "InfraEnvAvailable"))),

@@ -1,0 +1,32 @@
+//! The closed sets of words that the hub and its clients share, as enums with their predicates, and the typed ids.
+//!
+//! A new word is a new variant, and no match over these enums has a `_` arm: it compiles when everyone handles it.
+
+// The macros name this crate as others see it.
+extern crate self as muster_vocabulary;
+
+mod check;
+mod cluster;
+mod host;
+mod id;
+mod operator;
+mod platform;
+mod role;
+mod severity;
+mod stage;
+mod word;
+
+pub use check::CheckStatus;
+pub use cluster::{ClusterKind, ClusterStatus};
+pub use host::{HostKind, HostStatus, MediaStatus};
+pub use id::{ClusterId, HostId, HostKey, InfraEnvId};
+pub use operator::OperatorStatus;
+pub use platform::PlatformType;
+pub use role::{InstallRole, Role};
+pub use severity::{Category, Severity};
+pub use stage::{FinalizingStage, Stage};
+pub use word::{UnknownWord, Word, Words};
+
+// For the macros, which other crates use, too.
+#[doc(hidden)]
+pub use serde;
