@@ -22,10 +22,11 @@ pub struct WorkerStatus {
 }
 
 /// A row of the database that the hub cannot read. It is left as it is, and everybody else is served.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SetAside {
     /// `host`, `cluster`, `infra-env`, `report`, `order`, `check-in` or `tombstone`.
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub kind: Cow<'static, str>,
     /// Its key in the table; of a host and what hangs on it, InfraEnv and host.
     pub id: String,
