@@ -29,11 +29,11 @@ impl Hub {
     }
 
     pub fn readable_cluster(&self, id: ClusterId) -> Result<(), Error> {
-        readable(self.store.unreadable_cluster(id))
+        readable(self.store.unreadable_row(id.into()))
     }
 
     pub fn readable_infra_env(&self, id: InfraEnvId) -> Result<(), Error> {
-        readable(self.store.unreadable_infra_env(id))
+        readable(self.store.unreadable_row(id.into()))
     }
 
     /// How many rows are set aside, and the first of them.

@@ -75,7 +75,7 @@ async fn look(hub: &Hub, wanted: Option<ClusterId>) {
 /// Before a request is answered that shows clusters and their hosts, or depends on how they are.
 pub async fn first(State(hub): State<Hub>, request: Request, next: Next) -> Response {
     if let Some(about) = about(request.method(), request.uri()) {
-        if hub.has_company() {
+        if hub.shares_database() {
             // What another hub was told a moment ago.
             let followed = tokio::time::timeout(LONGEST_WAIT, feed::catch_up(&hub)).await;
             if let Ok(Err(error)) = followed {

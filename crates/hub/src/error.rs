@@ -4,7 +4,7 @@ use muster_domain::Refused;
 use muster_domain::input::Invalid;
 use muster_store::StoreError;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Refused(#[from] Refused),
@@ -46,6 +46,6 @@ impl Error {
     }
 
     pub fn is_stale(&self) -> bool {
-        matches!(self, Self::Store(StoreError::Stale { .. }))
+        matches!(self, Self::Store(StoreError::Stale(_)))
     }
 }

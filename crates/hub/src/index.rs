@@ -1,24 +1,33 @@
-//! The hub's working memory: every host's row, who is alive, and which hosts a cluster or pool has.
+//! The hub's working memory: every row of every noun, which rows refer to which, and who is alive.
 //!
 //! It is a copy. The database decides: a commit based on a stale copy is refused, read again and decided again.
+
+mod table;
 
 use crate::hourly::Hourly;
 use crate::outstanding::Outstanding;
 use jiff::Timestamp;
+use muster_domain::checks::{self, Skew};
 use muster_domain::cluster::Cluster;
+use muster_domain::host::steps::UPGRADE_ATTEMPTS;
 use muster_domain::host::{Host, Status};
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
-use std::collections::{BTreeSet, HashMap};
-use std::hash::Hash;
+use muster_store::{ChangeKind, Record, Row, RowId, RowKey, Visit, VisitKey};
+use std::any::Any;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use table::Table;
+
+/// A row of any noun as it was put.
+pub type AnyRow = Arc<dyn Any + Send + Sync>;
 
 /// One host in memory: its row, and what changes at every poll and therefore is not in the row.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Slot {
-    host: RwLock<Arc<Host>>,
-    pub live: Live,
+    row: Arc<RwLock<Arc<Host>>>,
+    pub live: Arc<Live>,
 }
 
 /// Signs of life, written without a lock at every poll and flushed in batches.
@@ -37,32 +46,13 @@ pub struct Live {
     machine_micros: AtomicI64,
     /// Long steps the agent is working on.
     pub outstanding: Outstanding,
-    /// What it reported last about its hardware could not be read.
-    pub inventory_broken: AtomicBool,
     /// The earliest wake-up already queued for it; `i64::MAX` when none.
     pub queued_micros: AtomicI64,
 }
 
 impl Slot {
-    fn new(host: Host) -> Self {
-        let live = Live {
-            seen_micros: AtomicI64::new(host.checked_in_at.as_microsecond()),
-            clock: AtomicI64::new(host.clock),
-            // Who polled before this hub was there is not known: it counts as the machine that is listed.
-            machine_micros: AtomicI64::new(host.checked_in_at.as_microsecond()),
-            queued_micros: AtomicI64::new(i64::MAX),
-            // As the checks saw it when they last ran: a hub that starts need not run them all again.
-            skew: AtomicU8::new(skew(host.clock, host.checked_in_at)),
-            ..Live::default()
-        };
-        Self {
-            host: RwLock::new(Arc::new(host)),
-            live,
-        }
-    }
-
     pub fn row(&self) -> Arc<Host> {
-        read(&self.host).clone()
+        read(&self.row).clone()
     }
 
     /// The row with the newest signs of life filled in.
@@ -74,8 +64,6 @@ impl Slot {
     }
 }
 
-/// An agent that still differs after this many upgrades runs an alias of the same image; it is left alone.
-const UPGRADE_ATTEMPTS: u8 = 3;
 /// Stands for "and its checks know of it".
 const UPGRADE_GIVEN_UP: u8 = UPGRADE_ATTEMPTS + 1;
 
@@ -84,15 +72,27 @@ const FARTHEST_CLOCK: i64 = 253_402_300_799;
 
 /// Coarse judgement of the host's clock, to notice when the check about it must run again.
 pub fn skew(clock: i64, now: Timestamp) -> u8 {
-    // The limits of the check itself: 20 minutes slow, 60 minutes fast.
-    match clock {
-        0 => 0,
-        clock if now.as_second() - clock > 20 * 60 || clock - now.as_second() > 60 * 60 => 2,
-        _ => 1,
+    match checks::skew(clock, now) {
+        Skew::Unknown => 0,
+        Skew::Right => 1,
+        Skew::Behind | Skew::Ahead => 2,
     }
 }
 
 impl Live {
+    fn of(host: &Host) -> Self {
+        Self {
+            seen_micros: AtomicI64::new(host.checked_in_at.as_microsecond()),
+            clock: AtomicI64::new(host.clock),
+            // Who polled before this hub was there is not known: it counts as the machine that is listed.
+            machine_micros: AtomicI64::new(host.checked_in_at.as_microsecond()),
+            queued_micros: AtomicI64::new(i64::MAX),
+            // As the checks saw it when they last ran: a hub that starts need not run them all again.
+            skew: AtomicU8::new(skew(host.clock, host.checked_in_at)),
+            ..Self::default()
+        }
+    }
+
     pub fn saw(&self, now: Timestamp, clock: Option<i64>) {
         self.seen_micros
             .fetch_max(now.as_microsecond(), Ordering::Relaxed);
@@ -148,10 +148,6 @@ impl Live {
         );
     }
 
-    pub fn agent_stays(&self) -> bool {
-        self.upgrades.load(Ordering::Relaxed) == UPGRADE_GIVEN_UP
-    }
-
     pub fn seen(&self) -> Timestamp {
         crate::clock::from_micros(self.seen_micros.load(Ordering::Relaxed))
     }
@@ -170,20 +166,142 @@ impl Live {
     }
 }
 
-#[derive(Debug, Default)]
+/// How many nouns there are.
+const NOUNS: usize = ChangeKind::ALL.len();
+
+#[derive(Debug)]
 pub struct Index {
-    hosts: RwLock<HashMap<HostKey, Arc<Slot>>>,
-    by_cluster: RwLock<HashMap<ClusterId, BTreeSet<HostKey>>>,
-    by_infra_env: RwLock<HashMap<InfraEnvId, BTreeSet<HostKey>>>,
-    clusters: RwLock<HashMap<ClusterId, Arc<Cluster>>>,
-    infra_envs: RwLock<HashMap<InfraEnvId, Arc<InfraEnv>>>,
+    /// One [`Table`] for each noun, made when it is first asked for.
+    tables: [OnceLock<Box<dyn Any + Send + Sync>>; NOUNS],
+    /// Of every host that has a row.
+    lives: RwLock<HashMap<HostKey, Arc<Live>>>,
     /// Hosts that were deleted while their agents may still run.
     tombstones: RwLock<HashMap<HostKey, Timestamp>>,
 }
 
+impl Default for Index {
+    fn default() -> Self {
+        Self {
+            tables: [const { OnceLock::new() }; NOUNS],
+            lives: RwLock::default(),
+            tombstones: RwLock::default(),
+        }
+    }
+}
+
+/// A row that memory took over.
+pub struct Put {
+    /// As it is now, which may be newer.
+    pub row: AnyRow,
+    /// The clusters whose findings depend on it, before and now.
+    pub concerned: [Option<ClusterId>; 2],
+}
+
+/// For rows of any noun.
 impl Index {
-    pub fn slot(&self, key: HostKey) -> Option<Arc<Slot>> {
-        read(&self.hosts).get(&key).cloned()
+    fn table<R: Row>(&self) -> &Table<R> {
+        let table = self.tables[R::NOUN as usize].get_or_init(|| Box::new(Table::<R>::default()));
+        table.downcast_ref().expect("each noun has a table of its own")
+    }
+
+    pub fn get<K: RowId>(&self, key: K) -> Option<Arc<K::Row>> {
+        self.table::<K::Row>().get(key)
+    }
+
+    /// All rows of a noun, in the order they were made.
+    pub fn all<R: Row>(&self) -> Vec<Arc<R>> {
+        let mut all = self.table::<R>().all();
+        all.sort_by_key(|row| (row.created_at(), row.key()));
+        all
+    }
+
+    pub fn has(&self, key: RowKey) -> bool {
+        self.revision(key).is_some()
+    }
+
+    pub fn revision(&self, key: RowKey) -> Option<i64> {
+        struct Revision<'a>(&'a Index);
+        impl VisitKey for Revision<'_> {
+            type Output = Option<i64>;
+            fn key<K: RowId>(self, key: K) -> Option<i64> {
+                self.0.get(key).map(|row| row.revision())
+            }
+        }
+        key.visit(Revision(self))
+    }
+
+    /// Takes over a committed row, unless a newer one is here already.
+    pub fn put(&self, record: Record) -> Put {
+        struct Putting<'a>(&'a Index);
+        impl Visit for Putting<'_> {
+            type Output = Put;
+            fn row<R: Row>(self, row: R) -> Put {
+                let (before, now) = self.0.table::<R>().put(row);
+                Put {
+                    concerned: [before.and_then(|row| row.concerns()), now.concerns()],
+                    row: now,
+                }
+            }
+        }
+        if let Record::Host(host) = &record {
+            write(&self.tombstones).remove(&host.key());
+            self.live_of(host);
+        }
+        record.visit(Putting(self))
+    }
+
+    /// Gives the cluster whose findings depended on it.
+    pub fn remove(&self, key: RowKey, at: Timestamp) -> Option<ClusterId> {
+        let concerned = self.set_aside(key);
+        if let RowKey::Host(key) = key {
+            write(&self.tombstones).insert(key, at);
+        }
+        concerned
+    }
+
+    /// It is still there, and nobody knows how it is.
+    pub fn set_aside(&self, key: RowKey) -> Option<ClusterId> {
+        struct Removing<'a>(&'a Index);
+        impl VisitKey for Removing<'_> {
+            type Output = Option<ClusterId>;
+            fn key<K: RowId>(self, key: K) -> Option<ClusterId> {
+                self.0.table::<K::Row>().remove(key)?.concerns()
+            }
+        }
+        let concerned = key.visit(Removing(self));
+        if let RowKey::Host(key) = key {
+            write(&self.lives).remove(&key);
+        }
+        concerned
+    }
+
+    /// How many rows of a noun there are.
+    pub fn count<R: Row>(&self) -> usize {
+        self.table::<R>().count()
+    }
+}
+
+/// Hosts, clusters and InfraEnvs.
+impl Index {
+    pub fn slot(&self, key: HostKey) -> Option<Slot> {
+        let row = self.table::<Host>().entry(key)?;
+        let live = read(&self.lives).get(&key).cloned();
+        let live = live.unwrap_or_else(|| self.live_of(&read(&row)));
+        Some(Slot { row, live })
+    }
+
+    fn live_of(&self, host: &Host) -> Arc<Live> {
+        let known = read(&self.lives).get(&host.key()).cloned();
+        match known {
+            Some(live) => {
+                live.excuse(host.checked_in_at);
+                live
+            }
+            None => write(&self.lives)
+                .entry(host.key())
+                .or_insert_with(|| Arc::new(Live::of(host)))
+                .clone(),
+        }
     }
 
     pub fn host(&self, key: HostKey) -> Option<Host> {
@@ -191,83 +309,63 @@ impl Index {
     }
 
     pub fn cluster(&self, id: ClusterId) -> Option<Arc<Cluster>> {
-        read(&self.clusters).get(&id).cloned()
+        self.get(id)
     }
 
     pub fn infra_env(&self, id: InfraEnvId) -> Option<Arc<InfraEnv>> {
-        read(&self.infra_envs).get(&id).cloned()
+        self.get(id)
     }
 
     pub fn clusters(&self) -> Vec<Arc<Cluster>> {
-        let mut all: Vec<_> = read(&self.clusters).values().cloned().collect();
-        all.sort_by_key(|cluster| (cluster.created_at, cluster.id));
-        all
+        self.all()
     }
 
     pub fn infra_envs(&self) -> Vec<Arc<InfraEnv>> {
-        let mut all: Vec<_> = read(&self.infra_envs).values().cloned().collect();
-        all.sort_by_key(|infra_env| (infra_env.created_at, infra_env.id));
-        all
+        self.all()
     }
 
-    pub fn hosts_of_cluster(&self, id: ClusterId) -> Vec<Arc<Slot>> {
-        let keys: Vec<_> = read(&self.by_cluster)
-            .get(&id)
-            .into_iter()
-            .flatten()
-            .copied()
-            .collect();
+    pub fn hosts_of_cluster(&self, id: ClusterId) -> Vec<Slot> {
+        let keys = self.table::<Host>().keys_by(id.into());
         keys.into_iter().filter_map(|key| self.slot(key)).collect()
     }
 
     /// Hosts on their way to a cluster that they are not in yet.
     pub fn hosts_moving_to(&self, id: ClusterId) -> Vec<HostKey> {
-        let all = read(&self.hosts);
-        let moving = all.iter().filter(|(_, slot)| slot.row().moving_to == Some(id));
-        moving.map(|(key, _)| *key).collect()
+        let all = self.table::<Host>().all().into_iter();
+        let moving = all.filter(|host| host.moving_to == Some(id));
+        moving.map(|host| host.key()).collect()
     }
 
     pub fn count_of_cluster(&self, id: ClusterId) -> usize {
-        read(&self.by_cluster).get(&id).map_or(0, BTreeSet::len)
+        self.table::<Host>().count_by(id.into())
     }
 
     pub fn hosts_of_infra_env(&self, id: InfraEnvId) -> Vec<HostKey> {
-        read(&self.by_infra_env)
-            .get(&id)
-            .into_iter()
-            .flatten()
-            .copied()
-            .collect()
+        self.table::<Host>().keys_by(id.into())
     }
 
     pub fn count_of_infra_env(&self, id: InfraEnvId) -> usize {
-        read(&self.by_infra_env).get(&id).map_or(0, BTreeSet::len)
+        self.table::<Host>().count_by(id.into())
     }
 
     pub fn keys(&self) -> Vec<HostKey> {
-        read(&self.hosts).keys().copied().collect()
+        self.table::<Host>().keys()
     }
 
     pub fn counts(&self) -> (usize, usize, usize) {
         (
-            read(&self.hosts).len(),
-            read(&self.clusters).len(),
-            read(&self.infra_envs).len(),
+            self.count::<Host>(),
+            self.count::<Cluster>(),
+            self.count::<InfraEnv>(),
         )
     }
 
     /// Hosts of that name, or whose id begins with it; names are not unique.
     pub fn named(&self, name: &str) -> Vec<Host> {
         let prefix = name.to_ascii_lowercase();
-        let meant = |slot: &&Arc<Slot>| {
-            let row = slot.row();
-            row.id.to_string().starts_with(&prefix) || row.name() == name
-        };
-        let mut found: Vec<_> = read(&self.hosts)
-            .values()
-            .filter(meant)
-            .map(|slot| slot.host())
-            .collect();
+        let meant = |row: &Arc<Host>| row.id.to_string().starts_with(&prefix) || row.name() == name;
+        let all = self.table::<Host>().all().into_iter();
+        let mut found: Vec<_> = all.filter(meant).filter_map(|row| self.host(row.key())).collect();
         found.sort_by_key(Host::key);
         found
     }
@@ -275,63 +373,14 @@ impl Index {
     /// How many hosts are in each status, for metrics.
     pub fn hosts_by_status(&self) -> HashMap<Status, u64> {
         let mut counts = HashMap::new();
-        for slot in read(&self.hosts).values() {
-            *counts.entry(slot.row().status()).or_default() += 1;
+        for row in self.table::<Host>().all() {
+            *counts.entry(row.status()).or_default() += 1;
         }
         counts
     }
 
     pub fn is_deleted(&self, key: HostKey) -> bool {
         read(&self.tombstones).contains_key(&key)
-    }
-
-    /// Takes over a committed row, unless a newer one is here already.
-    pub fn put_host(&self, host: Host) -> Arc<Slot> {
-        let key = host.key();
-        let (cluster, infra_env) = (host.cluster, host.infra_env);
-        let mut hosts = write(&self.hosts);
-        write(&self.tombstones).remove(&key);
-        let (slot, before) = match hosts.get(&key) {
-            Some(slot) => {
-                let mut row = write(&slot.host);
-                if row.revision >= host.revision {
-                    drop(row);
-                    return slot.clone();
-                }
-                let before = row.cluster;
-                slot.live
-                    .seen_micros
-                    .fetch_max(host.checked_in_at.as_microsecond(), Ordering::Relaxed);
-                *row = Arc::new(host);
-                drop(row);
-                (slot.clone(), before)
-            }
-            None => {
-                let slot = Arc::new(Slot::new(host));
-                hosts.insert(key, slot.clone());
-                link(&self.by_infra_env, infra_env, key);
-                (slot, None)
-            }
-        };
-        if before != cluster {
-            before.inspect(|old| unlink(&self.by_cluster, old, key));
-        }
-        cluster.inspect(|new| link(&self.by_cluster, *new, key));
-        slot
-    }
-
-    pub fn drop_host(&self, key: HostKey, at: Timestamp) {
-        self.set_host_aside(key);
-        write(&self.tombstones).insert(key, at);
-    }
-
-    /// It is still there, and nobody knows how it is.
-    pub fn set_host_aside(&self, key: HostKey) {
-        let removed = write(&self.hosts).remove(&key);
-        unlink(&self.by_infra_env, &key.infra_env, key);
-        if let Some(cluster) = removed.and_then(|slot| slot.row().cluster) {
-            unlink(&self.by_cluster, &cluster, key);
-        }
     }
 
     pub fn put_tombstone(&self, key: HostKey, at: Timestamp) {
@@ -342,42 +391,12 @@ impl Index {
         write(&self.tombstones).retain(|_, at| *at >= before);
     }
 
-    pub fn put_cluster(&self, cluster: Cluster) -> Arc<Cluster> {
-        put(&self.clusters, cluster.id, Arc::new(cluster), |row| row.revision)
-    }
-
-    pub fn drop_cluster(&self, id: ClusterId) {
-        write(&self.clusters).remove(&id);
-        write(&self.by_cluster).remove(&id);
-    }
-
-    /// It is still there, and so are its hosts.
-    pub fn set_cluster_aside(&self, id: ClusterId) {
-        write(&self.clusters).remove(&id);
-    }
-
-    /// The same.
-    pub fn set_infra_env_aside(&self, id: InfraEnvId) {
-        write(&self.infra_envs).remove(&id);
-    }
-
-    pub fn put_infra_env(&self, infra_env: InfraEnv) -> Arc<InfraEnv> {
-        put(&self.infra_envs, infra_env.id, Arc::new(infra_env), |row| {
-            row.revision
-        })
-    }
-
-    pub fn drop_infra_env(&self, id: InfraEnvId) {
-        write(&self.infra_envs).remove(&id);
-        write(&self.by_infra_env).remove(&id);
-    }
-
     /// Signs of life that are not in the database yet.
     pub fn take_unflushed(&self) -> Vec<(HostKey, Timestamp, i64)> {
-        read(&self.hosts)
+        read(&self.lives)
             .iter()
-            .filter(|(_, slot)| slot.live.unflushed.swap(false, Ordering::Relaxed))
-            .map(|(key, slot)| (*key, slot.live.seen(), slot.live.clock()))
+            .filter(|(_, live)| live.unflushed.swap(false, Ordering::Relaxed))
+            .map(|(key, live)| (*key, live.seen(), live.clock()))
             .collect()
     }
 
@@ -386,32 +405,6 @@ impl Index {
         for slot in keys.filter_map(|key| self.slot(key)) {
             slot.live.unflushed.store(true, Ordering::Relaxed);
         }
-    }
-}
-
-fn put<K: Hash + Eq, V: Clone>(
-    map: &RwLock<HashMap<K, V>>,
-    key: K,
-    row: V,
-    revision: impl Fn(&V) -> i64,
-) -> V {
-    let mut map = write(map);
-    match map.get(&key) {
-        Some(known) if revision(known) >= revision(&row) => known.clone(),
-        _ => {
-            map.insert(key, row.clone());
-            row
-        }
-    }
-}
-
-fn link<K: Hash + Eq>(map: &RwLock<HashMap<K, BTreeSet<HostKey>>>, at: K, key: HostKey) {
-    write(map).entry(at).or_default().insert(key);
-}
-
-fn unlink<K: Hash + Eq>(map: &RwLock<HashMap<K, BTreeSet<HostKey>>>, at: &K, key: HostKey) {
-    if let Some(keys) = write(map).get_mut(at) {
-        keys.remove(&key);
     }
 }
 

@@ -6,22 +6,25 @@ pub mod aside;
 pub mod behind;
 pub mod carry;
 pub mod caught_up;
+pub mod change;
 pub mod clock;
+pub mod cluster_change;
 pub mod config;
 pub mod error;
+pub mod host_change;
 pub mod hourly;
 pub mod http;
 pub mod ignition;
 pub mod index;
+pub mod infra_env_change;
 pub mod measure;
 pub mod outstanding;
 pub mod replica;
-pub mod room;
 pub mod serve;
+pub mod shared_facts;
 pub mod site;
 pub mod steps;
 pub mod threads;
-pub mod turn;
 pub mod usecase;
 pub mod worker;
 
@@ -30,13 +33,14 @@ pub use config::{Config, Settings};
 pub use error::Error;
 pub use site::Site;
 
+use index::Slot;
 use jiff::{SignedDuration, Timestamp};
-use muster_domain::cluster::Cluster;
+use muster_domain::cluster::{self, Cluster};
 use muster_domain::host::event::Around;
-use muster_domain::host::{Host, Phase, deadline};
+use muster_domain::host::{Host, deadline};
 use muster_domain::{ClusterId, HostKey};
 use muster_image::Images;
-use muster_store::Store;
+use muster_store::{RowKey, Store};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::{Notify, watch};
@@ -50,7 +54,7 @@ pub struct Inner {
     pub clock: Clock,
     pub settings: Settings,
     pub index: index::Index,
-    pub rooms: room::Rooms,
+    pub shared_facts: shared_facts::AllSharedFacts,
     pub agenda: agenda::Agenda<HostKey>,
     pub cluster_agenda: agenda::Agenda<ClusterId>,
     pub workers: worker::Board,
@@ -121,7 +125,7 @@ impl Hub {
             clock,
             settings,
             index: index::Index::default(),
-            rooms: room::Rooms::default(),
+            shared_facts: shared_facts::AllSharedFacts::default(),
             agenda: agenda::Agenda::default(),
             cluster_agenda: agenda::Agenda::default(),
             workers: worker::Board::default(),
@@ -174,7 +178,7 @@ impl Hub {
         Around {
             now,
             timers: &self.settings.timers,
-            cluster: cluster.map(Cluster::standing),
+            cluster: cluster.map(Cluster::state),
             hub_was_away: now < self.started_at + GRACE_AFTER_START && self.settings.was_here_before,
         }
     }
@@ -185,15 +189,37 @@ impl Hub {
         let cluster = host.cluster.and_then(|id| self.index.cluster(id));
         let around = self.around(cluster.as_deref(), self.now());
         let due = deadline::of(host, &around)?;
-        let excused = matches!(
-            host.phase,
-            Phase::Installing | Phase::InProgress | Phase::Reclaiming | Phase::ReclaimRebooting
-        );
-        Some(if excused && around.hub_was_away {
+        Some(if host.phase.comes_back_by_itself() && around.hub_was_away {
             due.max(self.started_at + GRACE_AFTER_START)
         } else {
             due
         })
+    }
+
+    /// Puts the row's next deadline on the agenda, if it has one.
+    pub fn remind(&self, key: RowKey) {
+        if let RowKey::Host(key) = key
+            && let Some(slot) = self.index.slot(key)
+        {
+            self.remind_of_host(&slot);
+        } else if let RowKey::Cluster(id) = key
+            && let Some(cluster) = self.index.cluster(id)
+            && let Some(due) = cluster::deadline::of(&cluster, &self.settings.cluster_timers)
+        {
+            self.cluster_agenda.add(due.as_microsecond(), id);
+        }
+    }
+
+    /// The same, unless an earlier look is planned already.
+    pub fn remind_of_host(&self, slot: &Slot) {
+        let host = slot.host();
+        let Some(due) = self.due_at(&host) else {
+            return;
+        };
+        let due = due.as_microsecond();
+        if slot.live.queued_micros.fetch_min(due, Ordering::Relaxed) > due {
+            self.agenda.add(due, host.key());
+        }
     }
 
     /// Something about a cluster or its hosts changed: its findings are looked at again, soon and once.

@@ -1,15 +1,16 @@
 //! Runs the domain's checks over what is stored about a host.
 
 use crate::Hub;
-use crate::room::Room;
-use crate::turn::Stored;
+use crate::host_change::Stored;
+use crate::shared_facts::SharedFacts;
+use crate::steps;
 use jiff::Timestamp;
 use muster_domain::checks::{self, ClusterFacts, Neighbours, Reports, Subject};
+use muster_domain::cluster::Cluster;
 use muster_domain::host::{Gates, Host, Media, Report, rules};
 use muster_domain::inventory::Inventory;
 use muster_domain::{Entry, Severity};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 pub struct Found {
     pub gates: Gates,
@@ -19,26 +20,43 @@ pub struct Found {
 }
 
 pub fn host(hub: &Hub, host: &Host, stored: &Stored, now: Timestamp) -> Found {
-    let room = host.cluster.map(|id| room_of(hub, id));
-    in_room(hub, host, stored, room.as_deref(), now)
+    let shared = host.cluster.map(|id| shared_facts(hub, id));
+    with_facts(hub, host, stored, shared.as_deref(), now)
 }
 
-/// The room as last computed; a cluster nobody has looked at yet is judged by its settings alone.
-fn room_of(hub: &Hub, id: muster_domain::ClusterId) -> Arc<Room> {
-    hub.rooms.find(id).unwrap_or_else(|| {
+/// Whether hosts of this cluster were compared with each other before, and not yet since this hub started: what only all
+/// of them together show is not forgotten until then.
+pub fn waits_for_facts(hub: &Hub, id: muster_domain::ClusterId) -> bool {
+    let was_reconciled = |cluster: &Cluster| !cluster.validations.is_empty() && cluster.phase.is_checked();
+    hub.shared_facts.of(id).is_none()
+        && hub
+            .index
+            .cluster(id)
+            .is_some_and(|cluster| was_reconciled(&cluster))
+}
+
+/// As last put together; a cluster that was never reconciled is judged by its settings alone.
+fn shared_facts(hub: &Hub, id: muster_domain::ClusterId) -> Arc<SharedFacts> {
+    hub.shared_facts.of(id).unwrap_or_else(|| {
         let facts = hub
             .index
             .cluster(id)
             .map(|cluster| ClusterFacts::of(&cluster))
             .unwrap_or_default();
-        Arc::new(Room {
+        Arc::new(SharedFacts {
             facts,
-            ..Room::default()
+            ..SharedFacts::default()
         })
     })
 }
 
-pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now: Timestamp) -> Found {
+pub fn with_facts(
+    hub: &Hub,
+    host: &Host,
+    stored: &Stored,
+    shared: Option<&SharedFacts>,
+    now: Timestamp,
+) -> Found {
     let nobody = Neighbours::default();
     let text = stored.get(&Report::Inventory).filter(|text| !text.is_empty());
     let inventory = text.map(|text| Inventory::parse(text));
@@ -53,19 +71,15 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
         || cluster.is_some_and(|cluster| {
             !cluster.additional_ntp_source.is_empty() || !cluster.ntp_sources.is_empty()
         });
-    let slot = hub.index.slot(host.key());
     let subject = Subject {
         id: host.id,
-        cluster: room.map(|room| &room.facts),
-        neighbours: room.map_or(&nobody, |room| &room.neighbours),
+        cluster: shared.map(|shared| &shared.facts),
+        neighbours: shared.map_or(&nobody, |shared| &shared.neighbours),
         connected: host.connected,
         media_connected: host.media != Media::Disconnected,
         installation: rules::installation(host),
         inventory: inventory.as_ref().and_then(|parsed| parsed.as_ref().ok()),
-        inventory_broken: matches!(inventory, Some(Err(_)))
-            || slot
-                .as_ref()
-                .is_some_and(|slot| slot.live.inventory_broken.load(Ordering::Relaxed)),
+        inventory_broken: matches!(inventory, Some(Err(_))) || host.inventory_broken,
         given_name: host.given_name(),
         role: host.role,
         suggested_role: host.suggested_role,
@@ -76,7 +90,7 @@ pub fn in_room(hub: &Hub, host: &Host, stored: &Stored, room: Option<&Room>, now
         clock: host.clock,
         clock_read_at: if host.clock == 0 { now } else { host.checked_in_at },
         agent_version: &host.agent_version,
-        agent_stays: slot.as_ref().is_some_and(|slot| slot.live.agent_stays()),
+        agent_stays: steps::keeps_agent(hub, host),
         ntp_configured,
         wanted_images: &wanted_images,
         settings: &hub.settings.checks,

@@ -9,52 +9,23 @@ use crate::http::problem::{Problem, ProblemV1};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use muster_domain::cluster::Cluster;
 use muster_domain::host::Host;
-use muster_domain::infra_env::InfraEnv;
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
-use muster_store::StoreError;
+use muster_store::{Row, RowId, RowKey};
 use std::sync::Arc;
 use uuid::Uuid;
 
 impl Hub {
     /// Whether others may write to the same database.
-    pub fn has_company(&self) -> bool {
+    pub fn shares_database(&self) -> bool {
         self.settings.database == "postgresql"
     }
 
-    pub async fn meet_host(&self, key: HostKey) -> Result<(), Error> {
-        if self.has_company() && self.index.slot(key).is_none() {
-            self.learn_host(key).await?;
-        }
-        Ok(())
-    }
-
-    /// Takes a host as the store has it, if it has it.
-    pub async fn learn_host(&self, key: HostKey) -> Result<(), Error> {
-        if let Some(host) = self.store.host_find(key).await? {
-            let slot = self.index.put_host(host);
-            self.remind(&slot);
-        }
-        Ok(())
-    }
-
-    pub async fn meet_cluster(&self, id: ClusterId) -> Result<(), Error> {
-        if self.has_company()
-            && self.index.cluster(id).is_none()
-            && let Some(cluster) = self.store.cluster_find(id).await?
-        {
-            self.keep_cluster(cluster);
-        }
-        Ok(())
-    }
-
-    pub async fn meet_infra_env(&self, id: InfraEnvId) -> Result<(), Error> {
-        if self.has_company()
-            && self.index.infra_env(id).is_none()
-            && let Some(infra_env) = self.store.infra_env_find(id).await?
-        {
-            self.index.put_infra_env(infra_env);
+    /// Takes a row as the database has it, unless memory has one: another hub may have made it a moment ago.
+    pub async fn load_if_missing(&self, key: impl Into<RowKey>) -> Result<(), Error> {
+        let key = key.into();
+        if self.shares_database() && !self.index.has(key) {
+            self.reload(key).await?;
         }
         Ok(())
     }
@@ -71,49 +42,20 @@ impl Hub {
     }
 
     /// Not older than what the feed has told.
-    pub async fn newest_cluster(&self, id: ClusterId) -> Result<Arc<Cluster>, Error> {
-        let row = self.store.cluster_find(id).await?;
-        let row = row.ok_or_else(|| Error::missing("cluster", id))?;
-        Ok(match self.index.cluster(id) {
-            Some(known) if known.revision >= row.revision => known,
+    pub async fn newest<K: RowId>(&self, key: K) -> Result<Arc<K::Row>, Error> {
+        let row = self.store.find(key).await?;
+        let row = row.ok_or_else(|| Error::missing(K::Row::NOUN.word(), key))?;
+        Ok(match self.index.get(key) {
+            Some(known) if known.revision() >= row.revision() => known,
             Some(_) | None => Arc::new(row),
         })
-    }
-
-    /// Not older than what the feed has told.
-    pub async fn newest_infra_env(&self, id: InfraEnvId) -> Result<Arc<InfraEnv>, Error> {
-        let row = self.store.infra_env_find(id).await?;
-        let row = row.ok_or_else(|| Error::missing("infra-env", id))?;
-        Ok(match self.index.infra_env(id) {
-            Some(known) if known.revision >= row.revision => known,
-            Some(_) | None => Arc::new(row),
-        })
-    }
-
-    /// A commit was refused because something is not as we thought: see how it is.
-    pub async fn relearn(&self, error: &Error) -> Result<(), Error> {
-        let Error::Store(StoreError::Stale { kind, id }) = error else {
-            return Ok(());
-        };
-        match (*kind, id.parse::<Uuid>()) {
-            ("cluster", Ok(id)) => match self.store.cluster_find(ClusterId(id)).await? {
-                Some(cluster) => drop(self.keep_cluster(cluster)),
-                None => self.index.drop_cluster(ClusterId(id)),
-            },
-            ("infra-env", Ok(id)) => match self.store.infra_env_find(InfraEnvId(id)).await? {
-                Some(infra_env) => drop(self.index.put_infra_env(infra_env)),
-                None => self.index.drop_infra_env(InfraEnvId(id)),
-            },
-            _ => {}
-        }
-        Ok(())
     }
 }
 
 /// Before a request is answered, this hub gets to know what its path names.
-pub async fn acquaint(State(hub): State<Hub>, request: Request, next: Next) -> Response {
-    if hub.has_company()
-        && let Err(error) = meet_all(&hub, request.uri().path()).await
+pub async fn load_what_is_named(State(hub): State<Hub>, request: Request, next: Next) -> Response {
+    if hub.shares_database()
+        && let Err(error) = load_all_named(&hub, request.uri().path()).await
     {
         let is_own = request.uri().path().starts_with(muster_contract::v1::BASE);
         return if is_own {
@@ -126,14 +68,14 @@ pub async fn acquaint(State(hub): State<Hub>, request: Request, next: Next) -> R
 }
 
 /// What cannot be read is told by whoever needs it: a host, for one, goes on when its InfraEnv is set aside.
-fn met(done: Result<(), Error>) -> Result<(), Error> {
+fn loaded(done: Result<(), Error>) -> Result<(), Error> {
     match done {
         Err(error) if error.is_set_aside() => Ok(()),
         done => done,
     }
 }
 
-async fn meet_all(hub: &Hub, path: &str) -> Result<(), Error> {
+async fn load_all_named(hub: &Hub, path: &str) -> Result<(), Error> {
     let mut infra_env = None;
     let mut noun = "";
     for part in path.split('/') {
@@ -141,15 +83,15 @@ async fn meet_all(hub: &Hub, path: &str) -> Result<(), Error> {
             match (noun, infra_env) {
                 ("infra-envs" | "infra-env", _) => {
                     infra_env = Some(InfraEnvId(id));
-                    met(hub.meet_infra_env(InfraEnvId(id)).await)?;
+                    loaded(hub.load_if_missing(InfraEnvId(id)).await)?;
                 }
-                ("clusters", _) => met(hub.meet_cluster(ClusterId(id)).await)?,
+                ("clusters", _) => loaded(hub.load_if_missing(ClusterId(id)).await)?,
                 ("hosts", Some(infra_env)) => {
                     let key = HostKey {
                         infra_env,
                         host: HostId(id),
                     };
-                    met(hub.meet_host(key).await)?;
+                    loaded(hub.load_if_missing(key).await)?;
                 }
                 _ => {}
             }

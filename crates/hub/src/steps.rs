@@ -2,7 +2,7 @@
 
 use crate::Hub;
 use crate::index::Slot;
-use crate::room::Room;
+use crate::shared_facts::SharedFacts;
 use jiff::Timestamp;
 use muster_contract::v2::step::{PostStepAction, StepType, StepView, StepsView};
 use muster_domain::cluster::Cluster;
@@ -22,13 +22,13 @@ pub fn of(hub: &Hub, slot: &Slot, host: &Host, now: Timestamp) -> StepsView {
         return upgrade;
     }
     let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
-    let room = host.cluster.and_then(|id| hub.rooms.find(id));
+    let shared = host.cluster.and_then(|id| hub.shared_facts.of(id));
     let desk = Desk {
         hub,
         slot,
         host,
         cluster,
-        room,
+        shared,
         now,
     };
     desk.write(orders(host))
@@ -86,7 +86,7 @@ struct Desk<'a> {
     slot: &'a Slot,
     host: &'a Host,
     cluster: Option<Arc<Cluster>>,
-    room: Option<Arc<Room>>,
+    shared: Option<Arc<SharedFacts>>,
     now: Timestamp,
 }
 
@@ -124,7 +124,7 @@ impl Desk<'_> {
             Step::Ntp => one(json!({ "ntp_source": self.ntp_sources() })),
             Step::ConnectivityCheck => self.connectivity(),
             Step::FreeAddresses => {
-                let networks = &self.room.as_ref()?.networks;
+                let networks = &self.shared.as_ref()?.networks;
                 (!networks.is_empty()).then(|| vec![json!(networks).to_string()])
             }
             Step::Domains => self.domains(),
@@ -223,15 +223,19 @@ impl Desk<'_> {
     }
 
     fn connectivity(&self) -> Option<Vec<String>> {
-        let room = self.room.as_ref()?;
-        let turns = room.targets.len().div_ceil(CONNECTIVITY_HOSTS_PER_MINUTE).max(1);
+        let shared = self.shared.as_ref()?;
+        let turns = shared
+            .targets
+            .len()
+            .div_ceil(CONNECTIVITY_HOSTS_PER_MINUTE)
+            .max(1);
         let minute = usize::try_from(self.now.as_second() / 60).unwrap_or_default();
         let own_turn = self.host.id.0.as_bytes()[15] as usize;
         if !(minute + own_turn).is_multiple_of(turns) {
             return None;
         }
         let mut text = String::from("[");
-        for (_, target) in room.targets.iter().filter(|(id, _)| *id != self.host.id) {
+        for (_, target) in shared.targets.iter().filter(|(id, _)| *id != self.host.id) {
             if text.len() > 1 {
                 text.push(',');
             }
@@ -336,11 +340,34 @@ fn view(step: Step, args: Vec<String>) -> StepView {
         Step::UpgradeAgent => String::new(),
         _ => format!("{}-{:08x}", step.word(), rand::random::<u32>()),
     };
-    let step_type: StepType = step.word().parse().unwrap_or(StepType::Inventory);
     StepView {
-        step_type,
+        step_type: step_type(step),
         step_id,
         args,
+    }
+}
+
+fn step_type(step: Step) -> StepType {
+    match step {
+        Step::ConnectivityCheck => StepType::ConnectivityCheck,
+        Step::Execute => StepType::Execute,
+        Step::Inventory => StepType::Inventory,
+        Step::Install => StepType::Install,
+        Step::FreeAddresses => StepType::FreeNetworkAddresses,
+        Step::DhcpLease => StepType::DhcpLeaseAllocate,
+        Step::ApiVip => StepType::ApiVipConnectivityCheck,
+        Step::Tang => StepType::TangConnectivityCheck,
+        Step::Ntp => StepType::NtpSynchronizer,
+        Step::DiskSpeed => StepType::InstallationDiskSpeedCheck,
+        Step::Images => StepType::ContainerImageAvailability,
+        Step::Domains => StepType::DomainResolution,
+        Step::StopInstallation => StepType::StopInstallation,
+        Step::LogsGather => StepType::LogsGather,
+        Step::NextStepRunner => StepType::NextStepRunner,
+        Step::UpgradeAgent => StepType::UpgradeAgent,
+        Step::DownloadBootArtifacts => StepType::DownloadBootArtifacts,
+        Step::RebootForReclaim => StepType::RebootForReclaim,
+        Step::VerifyVips => StepType::VerifyVips,
     }
 }
 
@@ -377,8 +404,17 @@ fn other_agent<'a>(hub: &'a Hub, host: &Host) -> Option<&'a str> {
     (!host.agent_version.is_empty() && !same_image(&host.agent_version, wanted)).then_some(wanted)
 }
 
+/// Whether its agent was asked often enough for the one it should run.
+pub fn keeps_agent(hub: &Hub, host: &Host) -> bool {
+    let wanted = hub.settings.checks.wanted_agent.as_deref();
+    wanted.is_some_and(|wanted| !wanted.is_empty() && host.agent_instead_of == wanted)
+}
+
 fn upgrade(hub: &Hub, slot: &Slot, host: &Host, now: Timestamp) -> Option<StepsView> {
     let wanted = other_agent(hub, host)?;
+    if keeps_agent(hub, host) {
+        return None;
+    }
     match host.status() {
         Status::Binding
         | Status::Discovering
@@ -428,5 +464,5 @@ fn upgrade(hub: &Hub, slot: &Slot, host: &Host, now: Timestamp) -> Option<StepsV
 
 /// True once: the agent was asked often enough, and now the check about it must run again.
 pub fn gives_up_upgrading(hub: &Hub, slot: &Slot, host: &Host) -> bool {
-    other_agent(hub, host).is_some() && slot.live.give_up_upgrading()
+    other_agent(hub, host).is_some() && !keeps_agent(hub, host) && slot.live.give_up_upgrading()
 }

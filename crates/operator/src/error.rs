@@ -1,16 +1,16 @@
-//! Why a look at an object ended early. One variant per thing that is done about it.
+//! Why an object was not reconciled to the end. One variant per thing that is done about it.
 
 use muster_contract::ClientError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Somebody else wrote first. Never shown to people: the object is looked at again at once.
+    /// Somebody else wrote first. Never shown to people: the object is reconciled again at once.
     #[error("the object was changed meanwhile")]
     Conflict,
     /// The object is gone; its deletion is a change of its own.
     #[error("the object is gone")]
     Gone,
-    /// Also when what is to be made is there already: looking again at once would find the same.
+    /// Also when what is to be made is there already: reconciling again at once would find the same.
     #[error("the Kubernetes API refused or failed")]
     Kube(#[source] Box<kube::Error>),
     #[error("the hub refused or failed")]
@@ -52,9 +52,9 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// What the hub says to a request that it does not carry out, as conditions tell it (0.5 of the facts: three classes).
+/// What the hub says to a request that it does not carry out, as conditions tell it: three classes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum Refusal {
     /// The hub is not there or not well: try again.
     Internal(String),
     /// It does not go together with the state of things: try again after a while.
@@ -63,7 +63,7 @@ pub enum Trouble {
     Input(String),
 }
 
-impl Trouble {
+impl Refusal {
     pub fn text(&self) -> &str {
         match self {
             Self::Internal(text) | Self::Conflict(text) | Self::Input(text) => text,
@@ -81,7 +81,7 @@ impl Trouble {
     }
 }
 
-impl From<ClientError> for Trouble {
+impl From<ClientError> for Refusal {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Unreachable(_) | ClientError::Server(_) | ClientError::Decode(_) => {

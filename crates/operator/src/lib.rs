@@ -1,7 +1,7 @@
 //! The operator: Kubernetes objects on one side, the hub on the other.
 //!
-//! It watches objects (`runtime::mirror`) and follows the hub's feed (`runtime::feed`). Both wake keys on the queues of
-//! controllers, and each controller looks at the world, makes a plan and applies it. Nothing is remembered but in the
+//! It watches objects (`runtime::cache`) and follows the hub's feed (`runtime::feed`). Both wake keys on the queues of
+//! controllers, and each controller reads a snapshot, makes a plan and applies it. Nothing is remembered but in the
 //! objects and in the hub.
 
 pub mod connection;
@@ -17,23 +17,22 @@ pub use error::Error;
 pub use key::Key;
 pub use options::{Election, MetalBoot, Options};
 
-use controller::agent::plan::csr;
+use controller::agent::{self, plan::csr};
 use controller::{Controller, Group};
 use muster_contract::HubClient;
-use runtime::context::{Mirrors, Queues};
 use runtime::event::Recorder;
-use runtime::hook::Hooks;
+use runtime::joining::Joiners;
 use runtime::metrics::Metrics;
 use runtime::provider::Providers;
-use runtime::work::{self, Job};
-use runtime::{Context, feed, joining, lease, metrics};
+use runtime::registry::{Queues, Registry};
+use runtime::{Context, feed, joining, lease, metrics, work};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-/// Works until `stop`; looks that have begun are finished. Without a server it works as soon as there is one. Metrics
+/// Works until `stop`; objects that are being reconciled are finished. Without a server it works as soon as there is one. Metrics
 /// and health are served on `metrics`, if it is given.
 pub async fn run(
     options: Options,
@@ -49,11 +48,15 @@ pub async fn run(
         background.spawn(metrics::serve(ctx.clone(), listener));
     }
     let watching = ctx.clone();
-    background.spawn(async move { watching.watch().await });
+    background.spawn(async move { watching.caches.run(&watching).await });
     let following = ctx.clone();
     background.spawn(async move { feed::follow(&following).await });
     let hearing = ctx.clone();
-    background.spawn(async move { joining::run(&hearing, csr::node_of).await });
+    let joiners = Joiners {
+        node_of: csr::node_of,
+        wake: |ctx, agent| ctx.queue(&agent::CONTROLLER).wake(agent),
+    };
+    background.spawn(async move { joining::run(&hearing, joiners).await });
     let (stopping, stopped) = watch::channel(false);
     let work = async {
         let mut all = JoinSet::new();
@@ -71,7 +74,7 @@ pub async fn run(
     tokio::select! {
         () = async { stop.await; stopping.send_replace(true); std::future::pending().await } => {}
         () = work => {}
-        // They never end by themselves: without the one or the other the operator would be blind and not know it.
+        // They never end by themselves: without the one or the other the operator would hear of nothing and not know it.
         Some(_) = background.join_next() => return Err(Error::Panic),
     }
     Ok(())
@@ -80,19 +83,25 @@ pub async fn run(
 /// Asks nobody: a server that is away at the start is waited for like one that goes away later.
 fn context(options: &Options, connection: Connection, me: &str) -> Result<Context, Error> {
     let Connection { kube, requests } = connection;
-    let mut hooks = Hooks::default();
-    for controller in &options.controllers.0 {
-        controller.wire(&mut hooks);
-    }
-    let ctx = Context {
+    let running = options.controllers.0.as_slice();
+    let mut registry = Registry::new(&kube, &options.namespaces, options.retry);
+    // Others may read what a controller caches that is switched off.
+    let switched_off = controller::ALL.iter().filter(|one| !running.contains(one));
+    switched_off.for_each(|controller| registry.add(controller, false));
+    running
+        .iter()
+        .for_each(|controller| registry.add(controller, true));
+    let (caches, hooks) = registry.done();
+    Ok(Context {
         hub: HubClient::new(&options.hub_url)?,
-        mirrors: Mirrors::new(&kube, &options.namespaces, options.retry),
-        queues: Queues::default(),
+        hosts: Default::default(),
+        caches,
+        queues: Queues::of(running),
         hooks,
         recorder: Recorder::new(kube.clone(), me),
         metrics: Metrics::new(requests),
-        told: Default::default(),
-        seen: Default::default(),
+        sent: Default::default(),
+        last_clusters: Default::default(),
         spokes: Default::default(),
         joining: Default::default(),
         providers: Providers::new(own_lease(options, &kube)).limited_to(&options.agent_namespaces),
@@ -105,12 +114,7 @@ fn context(options: &Options, connection: Connection, me: &str) -> Result<Contex
         clock: options.clock.clone(),
         retry: options.retry,
         kube,
-    };
-    let switched_off = Controller::ALL
-        .iter()
-        .filter(|one| !options.controllers.0.contains(one));
-    switched_off.for_each(|one| (one.job().queue)(&ctx).close());
-    Ok(ctx)
+    })
 }
 
 /// The namespace in which operators agree who acts.
@@ -133,14 +137,9 @@ async fn lead(
     me: String,
     mut stop: watch::Receiver<bool>,
 ) {
-    let jobs: Vec<Job> = options
-        .controllers
-        .0
-        .iter()
-        .filter(|one| one.group() == group)
-        .map(|one| one.job())
-        .collect();
-    if jobs.is_empty() {
+    let controllers = options.controllers.0.iter().copied();
+    let controllers: Vec<Controller> = controllers.filter(|one| one.group == group).collect();
+    if controllers.is_empty() {
         // The sender lives as long as this.
         let _ = stop.wait_for(|stop| *stop).await;
         return;
@@ -149,12 +148,12 @@ async fn lead(
     tokio::select! {
         biased;
         _ = stop.wait_for(|stop| *stop) => return,
-        () = ctx.mirrors.ready() => ctx.metrics.mirrors_are_ready(),
+        () = ctx.caches.ready() => ctx.metrics.caches_are_ready(),
     }
     let Election::On { namespace, terms } = options.election else {
         ctx.metrics.leads(true);
         ctx.start_over();
-        return work_all(ctx, &jobs, stop).await;
+        return work_all(ctx, &controllers, stop).await;
     };
     let namespace = namespace.unwrap_or_else(|| ctx.kube.default_namespace().to_owned());
     let election = lease::Election::new(ctx.kube.clone(), &namespace, group.lease(), &me, terms);
@@ -167,24 +166,24 @@ async fn lead(
         ctx.metrics.leads(true);
         ctx.start_over();
         let stopped = tokio::select! {
-            () = work_all(ctx.clone(), &jobs, stop.clone()) => true,
+            () = work_all(ctx.clone(), &controllers, stop.clone()) => true,
             () = election.keep() => false,
         };
         ctx.metrics.leads(false);
         if stopped {
             return election.release().await;
         }
-        jobs.iter().for_each(|job| (job.queue)(&ctx).abandon());
+        controllers.iter().for_each(|one| ctx.queue(one).abandon());
         if group == Group::Service {
             ctx.joining.leave_all();
         }
     }
 }
 
-async fn work_all(ctx: Arc<Context>, jobs: &[Job], stop: watch::Receiver<bool>) {
+async fn work_all(ctx: Arc<Context>, controllers: &[Controller], stop: watch::Receiver<bool>) {
     let mut all = JoinSet::new();
-    for job in jobs {
-        all.spawn(work::run(ctx.clone(), *job, stop.clone()));
+    for controller in controllers {
+        all.spawn(work::run(ctx.clone(), *controller, stop.clone()));
     }
     all.join_all().await;
 }

@@ -17,7 +17,7 @@ pub struct Options {
     /// Where machines of Cluster API take Agents from; empty: from all namespaces that are seen.
     pub agent_namespaces: Vec<String>,
     pub election: Election,
-    /// How long after a failure an object is looked at again.
+    /// How long after a failure an object is reconciled again.
     pub retry: Duration,
     /// The container image with `muster-agent` by which nodes are fetched back from the inside of their clusters;
     /// absent: somebody has to boot them.

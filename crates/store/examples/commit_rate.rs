@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use muster_domain::host::{Host, Report};
 use muster_domain::id::{ClusterId, HostId, HostKey, InfraEnvId};
 use muster_domain::journal::Severity;
-use muster_store::{Commit, Database, EventQuery, HostFilter, HostWrite, Store};
+use muster_store::{Commit, Database, EventQuery, HostFilter, ReportWrite, Store};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -54,7 +54,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let keys = hosts.iter().take(COMMITS).copied().collect::<Vec<_>>();
     let mut rows = Vec::with_capacity(keys.len());
     for key in &keys {
-        rows.push(store.host_find(*key).await?.ok_or("a host is missing")?);
+        rows.push(store.find(*key).await?.ok_or("a host is missing")?);
     }
     let cluster = ClusterId(Uuid::new_v4());
     let started = Instant::now();
@@ -115,7 +115,15 @@ where
             commit
                 .journal
                 .push(host.entry("host_status_updated", Severity::Info, "The host moved on"));
-            commit.hosts.push(HostWrite::Put { host, reports });
+            let key = host.key();
+            commit
+                .reports
+                .extend(reports.into_iter().map(|(report, body)| ReportWrite {
+                    host: key,
+                    report,
+                    body,
+                }));
+            commit.puts.push(host.into());
             store.commit(commit).await?;
         }
     };
@@ -170,7 +178,7 @@ async fn reads(
     let started = Instant::now();
     let (mut after, mut count) = (None, 0);
     loop {
-        let piece = store.hosts_load(after, 10_000).await?;
+        let piece = store.load::<Host>(after, 10_000).await?;
         count += piece.len();
         match piece.last() {
             Some(last) => after = Some(last.key()),

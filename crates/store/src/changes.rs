@@ -1,5 +1,6 @@
 //! The change feed: which row became what, in the order of commits, without gaps.
 
+use crate::nouns::ChangeKind;
 use crate::sql::{self, Columns, Value};
 use crate::{Store, StoreError};
 use jiff::Timestamp;
@@ -8,26 +9,36 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident => $word:literal),* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $name { $($variant),* }
-
-        impl $name {
-            pub fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word),* }
-            }
-
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word { $($word => Some(Self::$variant),)* _ => None }
-            }
-        }
-    };
+/// What became of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChangeOp {
+    Put,
+    Delete,
 }
 
-words!(ChangeKind { Host => "host", Cluster => "cluster", InfraEnv => "infra-env" });
-words!(ChangeOp { Put => "put", Delete => "delete" });
+impl ChangeOp {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Delete => "delete",
+        }
+    }
+
+    pub fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "put" => Some(Self::Put),
+            "delete" => Some(Self::Delete),
+            _ => None,
+        }
+    }
+}
+
+/// Where a follower looks for what changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Scope {
+    pub infra_env: Option<InfraEnvId>,
+    pub cluster: Option<ClusterId>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {

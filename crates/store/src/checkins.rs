@@ -1,6 +1,6 @@
 //! When each host was last heard of: liveness only, flushed in batches beside the guarded rows.
 
-use crate::hosts::{key, pair};
+use crate::nouns::hosts::{key, pair};
 use crate::sql::{self, Columns, Value};
 use crate::writer::Job;
 use crate::{RowKind, Store, StoreError, unreadable};
@@ -70,11 +70,5 @@ pub(crate) async fn upsert(connection: &mut AnyConnection, checkins: Vec<Checkin
         " on conflict (infra_env_id, host_id) do update set at = excluded.at, clock = excluded.clock",
     )
     .await?;
-    Ok(())
-}
-
-pub(crate) async fn forget(connection: &mut AnyConnection, hosts: Vec<[Value; 2]>) -> Result<(), StoreError> {
-    let head = "delete from host_checkins where (infra_env_id, host_id) in (";
-    sql::execute_rows(connection, head, hosts, ")").await?;
     Ok(())
 }

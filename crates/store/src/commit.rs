@@ -1,11 +1,11 @@
 //! What one use case wants written, and what it gets back.
 
+use crate::nouns::{Record, RowKey};
+use crate::row::Row;
 use crate::{Store, StoreError};
 use jiff::Timestamp;
-use muster_domain::cluster::Cluster;
-use muster_domain::host::{Effect, Host, Report};
-use muster_domain::id::{ClusterId, HostKey, InfraEnvId};
-use muster_domain::infra_env::InfraEnv;
+use muster_domain::host::{Effect, Report};
+use muster_domain::id::{ClusterId, HostKey};
 use muster_domain::journal::Entry;
 use uuid::Uuid;
 
@@ -14,15 +14,16 @@ use uuid::Uuid;
 pub struct Commit {
     pub at: Timestamp,
     pub request_id: Option<Uuid>,
-    pub hosts: Vec<HostWrite>,
-    pub clusters: Vec<ClusterWrite>,
-    pub infra_envs: Vec<InfraEnvWrite>,
+    /// Each with the revision it was read at; 0 inserts, and takes away the tombstone of a deleted namesake.
+    pub puts: Vec<Record>,
+    pub deletes: Vec<Delete>,
+    pub reports: Vec<ReportWrite>,
     /// In order. Their clusters must be there; a cluster that is deleted takes its files along by itself.
     pub files: Vec<FileWrite>,
     pub journal: Vec<Entry>,
     pub effects: Vec<Effect>,
-    /// Hosts may name clusters and pools that are not there (yet), and what is deleted may have hosts: rows that are
-    /// brought in piece by piece come in any order.
+    /// Rows may refer to others that are not there (yet), and what is deleted may be referred to: rows that are brought
+    /// in piece by piece come in any order.
     pub in_any_order: bool,
     /// Outbox items that were performed.
     pub outbox_done: Vec<i64>,
@@ -35,9 +36,9 @@ impl Commit {
         Self {
             at,
             request_id: None,
-            hosts: Vec::new(),
-            clusters: Vec::new(),
-            infra_envs: Vec::new(),
+            puts: Vec::new(),
+            deletes: Vec::new(),
+            reports: Vec::new(),
             files: Vec::new(),
             journal: Vec::new(),
             effects: Vec::new(),
@@ -48,40 +49,31 @@ impl Commit {
     }
 }
 
-#[derive(Debug, Clone)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a commit holds one or a few, nearly all of them puts"
-)]
-pub enum HostWrite {
-    Put {
-        /// Its revision is the one it was read at; 0 inserts, and takes away the tombstone of a deleted namesake.
-        host: Host,
-        /// `None` deletes the report; reports not named stay.
-        reports: Vec<(Report, Option<String>)>,
-    },
-    /// Takes the host's reports and check-in along and leaves a tombstone.
-    Delete { key: HostKey, revision: i64 },
+/// A row that goes, with what hangs on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delete {
+    pub key: RowKey,
+    /// The one it was read at.
+    pub revision: i64,
 }
 
-#[derive(Debug, Clone)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a commit holds one or a few, nearly all of them puts"
-)]
-pub enum ClusterWrite {
-    Put { cluster: Cluster },
-    Delete { id: ClusterId, revision: i64 },
+impl Delete {
+    pub fn of<R: Row>(row: &R) -> Self {
+        Self {
+            key: row.key().into(),
+            revision: row.revision(),
+        }
+    }
 }
 
-#[derive(Debug, Clone)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a commit holds one or a few, nearly all of them puts"
-)]
-pub enum InfraEnvWrite {
-    Put { infra_env: InfraEnv },
-    Delete { id: InfraEnvId, revision: i64 },
+/// One of the bulky reports beside a host's row. The host must be there; whoever puts it in the same commit writes the
+/// report under the guard of the host's revision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportWrite {
+    pub host: HostKey,
+    pub report: Report,
+    /// `None` deletes the report; reports not named stay.
+    pub body: Option<String>,
 }
 
 /// A change of one file of a cluster, or of all below a path.
@@ -154,14 +146,26 @@ pub struct OutboxRetry {
     pub error: String,
 }
 
-/// The new revision of each written row, in the order of the commit's lists.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What was written.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Committed {
-    pub hosts: Vec<i64>,
-    pub clusters: Vec<i64>,
-    pub infra_envs: Vec<i64>,
+    /// The rows of the commit with their new revisions, for whoever keeps copies.
+    pub puts: Vec<Record>,
+    /// The new revision of each written row: those that were put, then those that were deleted, in their order.
+    pub revisions: Vec<i64>,
     /// The change feed's last number once this commit is in it.
     pub seq: i64,
+}
+
+impl Committed {
+    /// Gives the rows back to whoever wrote them.
+    pub(crate) fn with(mut self, puts: Vec<Record>) -> Self {
+        self.puts = puts;
+        for (record, revision) in self.puts.iter_mut().zip(&self.revisions) {
+            record.set_revision(*revision);
+        }
+        self
+    }
 }
 
 impl Store {

@@ -1,6 +1,6 @@
 //! What can go wrong, one variant per thing a caller can do differently.
 
-use crate::{Trouble, UnreadableRow};
+use crate::{RowKey, Trouble, UnreadableRow};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,11 @@ use std::time::Duration;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// Somebody else wrote first: read and decide again.
-    #[error("the {kind} {id} was changed meanwhile")]
-    Stale { kind: &'static str, id: String },
+    #[error("the {} {} was changed meanwhile", .0.kind().word(), .0)]
+    Stale(RowKey),
+    /// A file that is being read was replaced or deleted.
+    #[error("the file {path} was changed meanwhile")]
+    Replaced { path: String },
     /// Nothing is known about the outcome of a write; a later try may succeed.
     #[error("the database {}", Trouble::of(.0).text())]
     Unavailable(#[source] Arc<sqlx::Error>),
@@ -41,7 +44,8 @@ impl StoreError {
     pub fn trouble(&self) -> Option<Trouble> {
         match self {
             Self::Unavailable(cause) => Some(Trouble::of(cause)),
-            Self::Stale { .. }
+            Self::Stale(_)
+            | Self::Replaced { .. }
             | Self::Corrupt { .. }
             | Self::Unreadable(_)
             | Self::Sql(_)
@@ -84,7 +88,11 @@ impl StoreError {
             Self::Unavailable(cause) | Self::Sql(cause) => {
                 Some(cause.as_database_error()?.code()?.into_owned())
             }
-            Self::Stale { .. } | Self::Corrupt { .. } | Self::Unreadable(_) | Self::NotOurs(_) => None,
+            Self::Stale(_)
+            | Self::Replaced { .. }
+            | Self::Corrupt { .. }
+            | Self::Unreadable(_)
+            | Self::NotOurs(_) => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Files of clusters: what an installation needs and leaves behind, in chunks, so that large ones never are in memory whole.
 
-use crate::batch::expect_rows;
 use crate::commit::{Commit, FileChange, FileWrite};
+use crate::row::expect_rows;
 use crate::sql::{self, Columns, Value};
 use crate::{Store, StoreError, references};
 use jiff::Timestamp;
@@ -112,7 +112,7 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// The next piece; `None` at the end. `Stale` when the file was replaced or deleted meanwhile.
+    /// The next piece; `None` at the end. `Replaced` when the file was replaced or deleted meanwhile.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
         if self.given >= self.stat.size {
             return Ok(None);
@@ -122,9 +122,8 @@ impl FileReader {
             .bind(self.number);
         let row = self.store.inner.readers.row(query).await?;
         let Some(row) = row else {
-            return Err(StoreError::Stale {
-                kind: "file",
-                id: self.stat.path.clone(),
+            return Err(StoreError::Replaced {
+                path: self.stat.path.clone(),
             });
         };
         let body = row.maybe_bytes(0)?.unwrap_or_default();

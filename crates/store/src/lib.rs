@@ -6,7 +6,6 @@
 mod batch;
 mod changes;
 mod checkins;
-mod clusters;
 mod commit;
 mod counts;
 mod database;
@@ -16,15 +15,15 @@ mod events;
 mod files;
 mod hold;
 mod home;
-mod hosts;
 mod identity;
-mod infra_envs;
 mod line;
+mod nouns;
 mod outbox;
 mod pulse;
 mod read;
 mod references;
 mod reports;
+mod row;
 mod schema;
 mod shrink;
 mod sql;
@@ -35,18 +34,18 @@ mod unreadable;
 mod uploads;
 mod writer;
 
-pub use changes::{Change, ChangeKind, ChangeOp, ChangesRange};
+pub use changes::{Change, ChangeOp, ChangesRange, Scope};
 pub use checkins::Checkin;
-pub use commit::{
-    ClusterWrite, Commit, Committed, FileChange, FileWrite, HostWrite, InfraEnvWrite, OutboxRetry,
-};
+pub use commit::{Commit, Committed, Delete, FileChange, FileWrite, OutboxRetry, ReportWrite};
 pub use counts::Counts;
 pub use database::Database;
 pub use error::StoreError;
 pub use events::{Event, EventQuery, EventsPage, SeverityCounts};
 pub use files::{FileReader, FileStat};
-pub use hosts::HostFilter;
+pub use nouns::hosts::HostFilter;
+pub use nouns::{ChangeKind, Record, RowKey, Visit, VisitKey};
 pub use outbox::OutboxItem;
+pub use row::{Reference, Row, RowId, Table};
 pub use trouble::Trouble;
 pub use unreadable::{RowKind, UnreadableRow};
 pub use uploads::Upload;
@@ -165,7 +164,9 @@ pub(crate) fn test_server() -> Option<String> {
             std::env::var_os("CI").is_none(),
             "CI must have a PostgreSQL server"
         );
-        println!("SKIPPED: MUSTER_TEST_POSTGRES is not set");
+        // Past the test's captured output, where it is seen.
+        let text = "\nSKIPPED on PostgreSQL: MUSTER_TEST_POSTGRES is not set\n";
+        std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes()).ok();
     }
     server
 }

@@ -1,6 +1,7 @@
 //! The bulky reports beside a host's row.
 
-use crate::hosts::pair;
+use crate::commit::ReportWrite;
+use crate::nouns::hosts::pair;
 use crate::sql::{self, Columns, Value};
 use crate::unreadable::Unreadable;
 use crate::{RowKind, Store, StoreError, UnreadableRow, document, together};
@@ -128,10 +129,10 @@ pub(crate) struct ReportBatch {
 }
 
 impl ReportBatch {
-    pub fn add(&mut self, key: HostKey, reports: &[(Report, Option<String>)]) {
-        for (report, body) in reports {
+    pub fn add(&mut self, writes: &[ReportWrite]) {
+        for ReportWrite { host, report, body } in writes {
             self.writes
-                .insert((key, *report), body.as_deref().map(sql::clean));
+                .insert((*host, *report), body.as_deref().map(sql::clean));
         }
     }
 
@@ -163,11 +164,4 @@ impl ReportBatch {
         sql::execute_rows(connection, head, deletes, ")").await?;
         Ok(())
     }
-}
-
-/// Drops all reports of hosts that are gone.
-pub(crate) async fn forget(connection: &mut AnyConnection, hosts: Vec<[Value; 2]>) -> Result<(), StoreError> {
-    let head = "delete from host_reports where (infra_env_id, host_id) in (";
-    sql::execute_rows(connection, head, hosts, ")").await?;
-    Ok(())
 }

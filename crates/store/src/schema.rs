@@ -3,16 +3,10 @@
 use crate::database::Dialect;
 use crate::home::Home;
 use crate::line::Line;
+use crate::nouns::MIGRATIONS;
 use crate::{StoreError, identity};
 use sqlx::{AnyConnection, AssertSqlSafe, Executor};
 use uuid::Uuid;
-
-const MIGRATIONS: &[&str] = &[
-    include_str!("../migrations/0001_tables.sql"),
-    include_str!("../migrations/0002_files.sql"),
-    include_str!("../migrations/0003_without_due_times.sql"),
-    include_str!("../migrations/0004_document_versions.sql"),
-];
 
 /// Where the number of applied migrations is kept.
 const KEY: &str = "schema";

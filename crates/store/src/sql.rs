@@ -13,7 +13,7 @@ const SIZES: [usize; 4] = [64, 16, 4, 1];
 
 /// The only kinds of column the schema has.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub enum Value {
     Text(String),
     Int(i64),
     Bytes(Vec<u8>),
@@ -80,8 +80,19 @@ pub(crate) async fn execute_rows<const N: usize>(
     rows: Vec<[Value; N]>,
     tail: &str,
 ) -> Result<u64, StoreError> {
+    execute_all(connection, head, N, rows.into_iter().flatten().collect(), tail).await
+}
+
+/// The same for rows of `width` values, one after the other.
+pub(crate) async fn execute_all(
+    connection: &mut AnyConnection,
+    head: &str,
+    width: usize,
+    values: Vec<Value>,
+    tail: &str,
+) -> Result<u64, StoreError> {
     let mut affected = 0;
-    for (text, values) in statements(Marks::of(connection), head, rows, tail) {
+    for (text, values) in statements(Marks::of(connection), head, width, values, tail) {
         affected += query(text, values)
             .execute(&mut *connection)
             .await?
@@ -97,8 +108,19 @@ pub(crate) async fn fetch_rows<const N: usize>(
     rows: Vec<[Value; N]>,
     tail: &str,
 ) -> Result<Vec<AnyRow>, StoreError> {
+    fetch_all(connection, head, N, rows.into_iter().flatten().collect(), tail).await
+}
+
+/// The same for rows of `width` values, one after the other.
+pub(crate) async fn fetch_all(
+    connection: &mut AnyConnection,
+    head: &str,
+    width: usize,
+    values: Vec<Value>,
+    tail: &str,
+) -> Result<Vec<AnyRow>, StoreError> {
     let mut found = Vec::new();
-    for (text, values) in statements(Marks::of(connection), head, rows, tail) {
+    for (text, values) in statements(Marks::of(connection), head, width, values, tail) {
         found.append(&mut query(text, values).fetch_all(&mut *connection).await?);
     }
     Ok(found)
@@ -122,17 +144,19 @@ impl Marks {
     }
 }
 
-fn statements<const N: usize>(
+fn statements(
     marks: Marks,
     head: &str,
-    rows: Vec<[Value; N]>,
+    width: usize,
+    values: Vec<Value>,
     tail: &str,
 ) -> impl Iterator<Item = (String, Vec<Value>)> {
-    let mut rows = rows.into_iter();
+    let mut values = values.into_iter();
     std::iter::from_fn(move || {
-        let size = SIZES.into_iter().find(|size| *size <= rows.len())?;
-        let values = rows.by_ref().take(size).flatten().collect();
-        Some((format!("{head} {}{tail}", placeholders(marks, size, N)), values))
+        let rows = values.len() / width;
+        let size = SIZES.into_iter().find(|size| *size <= rows)?;
+        let some = values.by_ref().take(size * width).collect();
+        Some((format!("{head} {}{tail}", placeholders(marks, size, width)), some))
     })
 }
 
@@ -227,8 +251,8 @@ mod tests {
 
     #[test]
     fn rows_are_split_into_few_sizes_of_statement() {
-        let rows = vec![[Value::Int(1), Value::Int(2)]; 86];
-        let sizes: Vec<usize> = statements(Marks::Numbered, "insert", rows, "")
+        let values = vec![Value::Int(1); 2 * 86];
+        let sizes: Vec<usize> = statements(Marks::Numbered, "insert", 2, values, "")
             .map(|(_, values)| values.len() / 2)
             .collect();
         assert_eq!(sizes, [64, 16, 4, 1, 1]);

@@ -1,7 +1,7 @@
 //! Reads of one host's reports that wait at the same moment share one statement: under load a statement costs more
 //! than its rows.
 
-use crate::hosts::{self, pair};
+use crate::nouns::hosts::{self, pair};
 use crate::read::Readers;
 use crate::unreadable::Unreadable;
 use crate::{RowKind, StoreError, reports, sql};

@@ -1,14 +1,12 @@
 //! Hosts that were deleted, remembered for a while so that a late agent can be told apart from a new one.
 
-use crate::batch::{RowKey, Standing};
-use crate::hosts::{key, pair};
-use crate::sql::{self, Columns, Value};
+use crate::nouns::hosts::key;
+use crate::sql::Columns;
 use crate::{RowKind, Store, StoreError, unreadable};
 use futures_util::TryStreamExt;
 use jiff::Timestamp;
 use muster_domain::id::HostKey;
 use sqlx::AnyConnection;
-use std::collections::{BTreeSet, HashMap};
 
 impl Store {
     /// Deleted hosts and when they were.
@@ -26,42 +24,6 @@ impl Store {
         }
         Ok(tombstones)
     }
-}
-
-pub(crate) async fn standings(
-    connection: &mut AnyConnection,
-    keys: BTreeSet<HostKey>,
-    standings: &mut HashMap<RowKey, Standing>,
-) -> Result<(), StoreError> {
-    let rows = sql::fetch_rows(
-        connection,
-        "select t.infra_env_id, t.host_id, t.revision from (",
-        keys.into_iter().map(pair).collect(),
-        ") k cross join tombstones t where t.infra_env_id = k.column1 and t.host_id = k.column2",
-    )
-    .await?;
-    for row in rows {
-        standings.entry(RowKey::Host(key(&row)?)).or_default().buried = row.int(2)?;
-    }
-    Ok(())
-}
-
-pub(crate) async fn bury(connection: &mut AnyConnection, rows: Vec<[Value; 4]>) -> Result<(), StoreError> {
-    sql::execute_rows(
-        connection,
-        "insert into tombstones (infra_env_id, host_id, revision, deleted_at)",
-        rows,
-        " on conflict (infra_env_id, host_id) do update set revision = excluded.revision,
-          deleted_at = excluded.deleted_at",
-    )
-    .await?;
-    Ok(())
-}
-
-pub(crate) async fn raise(connection: &mut AnyConnection, hosts: Vec<[Value; 2]>) -> Result<(), StoreError> {
-    let head = "delete from tombstones where (infra_env_id, host_id) in (";
-    sql::execute_rows(connection, head, hosts, ")").await?;
-    Ok(())
 }
 
 /// Also sweeps up check-ins that were flushed after their host was gone.

@@ -3,10 +3,12 @@
 //! Nobody writes what he could not read: a commit names the revision that it was decided on, and these rows have none that
 //! anybody knows.
 
-use crate::document::{self, Noun};
-use crate::sql::{self, Columns, Value};
+use crate::document::{self, Document};
+use crate::nouns::{ChangeKind, RowKey};
+use crate::row::Row;
+use crate::sql::Columns;
 use crate::{Store, StoreError};
-use muster_domain::id::{ClusterId, HostKey, InfraEnvId};
+use muster_domain::id::{ClusterId, HostKey};
 use sqlx::any::AnyRow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,9 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowKind {
-    InfraEnv,
-    Cluster,
-    Host,
+    Noun(ChangeKind),
     /// One of those beside a host.
     Report,
     /// What is to be done, in the outbox.
@@ -29,21 +29,14 @@ pub enum RowKind {
 }
 
 impl RowKind {
-    pub const ALL: [RowKind; 7] = [
-        Self::InfraEnv,
-        Self::Cluster,
-        Self::Host,
-        Self::Report,
-        Self::Order,
-        Self::Checkin,
-        Self::Tombstone,
-    ];
+    pub fn all() -> impl Iterator<Item = Self> {
+        let nouns = ChangeKind::ALL.iter().copied().map(Self::Noun);
+        nouns.chain([Self::Report, Self::Order, Self::Checkin, Self::Tombstone])
+    }
 
     pub fn word(self) -> &'static str {
         match self {
-            Self::InfraEnv => "infra-env",
-            Self::Cluster => "cluster",
-            Self::Host => "host",
+            Self::Noun(noun) => noun.word(),
             Self::Report => "report",
             Self::Order => "order",
             Self::Checkin => "check-in",
@@ -146,81 +139,15 @@ impl Store {
 
     /// It, or one of its reports.
     pub fn unreadable_host(&self, key: HostKey) -> Option<Arc<UnreadableRow>> {
-        let of = |kind| self.inner.unreadable.find(kind, key);
-        of(RowKind::Host).or_else(|| of(RowKind::Report))
+        let report = || self.inner.unreadable.find(RowKind::Report, key);
+        self.unreadable_row(key.into()).or_else(report)
     }
 
-    pub fn unreadable_cluster(&self, id: ClusterId) -> Option<Arc<UnreadableRow>> {
-        self.inner.unreadable.find(RowKind::Cluster, id)
-    }
-
-    pub fn unreadable_infra_env(&self, id: InfraEnvId) -> Option<Arc<UnreadableRow>> {
-        self.inner.unreadable.find(RowKind::InfraEnv, id)
+    /// Why this row could not be read.
+    pub fn unreadable_row(&self, key: RowKey) -> Option<Arc<UnreadableRow>> {
+        self.inner.unreadable.find(key.row_kind(), key)
     }
 }
-
-impl Store {
-    /// The row of a table under that id.
-    pub(crate) async fn found<T: Noun>(&self, table: &str, id: String) -> Result<Option<T>, StoreError> {
-        let unreadable = &self.inner.unreadable;
-        match self.raw(table, &id).await? {
-            Some(raw) => raw.read(unreadable).map(Some),
-            None => {
-                unreadable.forget(T::KIND, &id);
-                Ok(None)
-            }
-        }
-    }
-
-    async fn raw(&self, table: &str, id: &str) -> Result<Option<Raw>, StoreError> {
-        let text = format!("select {COLUMNS} from {table} where id = $1");
-        let query = sql::query(text, vec![Value::text(id)]);
-        match self.inner.readers.row(query).await {
-            Ok(row) => Ok(row.as_ref().map(Raw::of)),
-            Err(error) if error.is_undecodable() => Ok(Some(Raw::broken(id.to_owned()))),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The rows of a table in the order they were made; those that cannot be read are left out.
-    pub(crate) async fn listed<T: Noun>(
-        &self,
-        table: &str,
-        condition: &str,
-        values: Vec<Value>,
-    ) -> Result<Vec<T>, StoreError> {
-        let text = format!("select {COLUMNS} from {table} {condition} order by created_at, id");
-        let rows = match self.rows(text, values.clone()).await {
-            Err(error) if error.is_undecodable() => self.one_by_one(table, condition, values).await?,
-            rows => rows?.iter().map(Raw::of).collect(),
-        };
-        let read = rows.iter().map(|raw| raw.read(&self.inner.unreadable));
-        read.filter_map(|read| readable(read).transpose()).collect()
-    }
-
-    /// A row that cannot be taken over keeps its neighbours from being read together with it.
-    async fn one_by_one(
-        &self,
-        table: &str,
-        condition: &str,
-        values: Vec<Value>,
-    ) -> Result<Vec<Raw>, StoreError> {
-        let text = format!("select id from {table} {condition} order by created_at, id");
-        let mut rows = Vec::new();
-        for row in self.rows(text, values).await? {
-            rows.extend(self.raw(table, row.text(0)?).await?);
-        }
-        Ok(rows)
-    }
-
-    /// However long that takes: a hub that starts reads everything.
-    async fn rows(&self, text: String, values: Vec<Value>) -> Result<Vec<AnyRow>, StoreError> {
-        Ok(sql::query(text, values).fetch_all(self.readers()).await?)
-    }
-}
-
-/// What [`Raw::of`] reads.
-const COLUMNS: &str = "id, revision, version, doc";
 
 /// A row with a document, as its table has it.
 pub(crate) struct Raw {
@@ -232,11 +159,6 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// From a row of [`COLUMNS`].
-    pub fn of(row: &AnyRow) -> Self {
-        Self::under(name(row, 0), row, 1)
-    }
-
     /// From a row whose columns from there on are `revision, version, doc`.
     pub fn under(id: String, row: &AnyRow, at: usize) -> Self {
         let columns = || {
@@ -262,14 +184,14 @@ impl Raw {
     }
 
     /// The document, or the name of what is set aside.
-    pub fn read<T: Noun>(&self, unreadable: &Unreadable) -> Result<T, StoreError> {
+    pub fn read<T: Row>(&self, unreadable: &Unreadable) -> Result<T, StoreError> {
         match self.document() {
             Ok(noun) => {
-                unreadable.forget(T::KIND, &self.id);
+                unreadable.forget(<T as Document>::KIND, &self.id);
                 Ok(noun)
             }
             Err(reason) => Err(StoreError::Unreadable(unreadable.note(UnreadableRow {
-                kind: T::KIND,
+                kind: <T as Document>::KIND,
                 id: self.id.clone(),
                 host: self.host,
                 cluster: self.cluster,
@@ -278,10 +200,10 @@ impl Raw {
         }
     }
 
-    fn document<T: Noun>(&self) -> Result<T, String> {
+    fn document<T: Row>(&self) -> Result<T, String> {
         let (revision, version, text) = self.columns.as_ref().ok_or("a column of it is damaged")?;
         let mut noun: T = document::read(*version, text)?;
-        if noun.key() != self.id {
+        if noun.key().to_string() != self.id {
             return Err("its document is about something else".into());
         }
         noun.set_revision(*revision);
@@ -321,7 +243,7 @@ mod tests {
 
     fn row(id: &str, reason: &str) -> UnreadableRow {
         UnreadableRow {
-            kind: RowKind::Cluster,
+            kind: RowKind::Noun(ChangeKind::Cluster),
             id: id.into(),
             host: None,
             cluster: None,
@@ -332,16 +254,16 @@ mod tests {
     #[test]
     fn what_is_set_aside_is_found_until_it_is_no_trouble_any_more() {
         let unreadable = Unreadable::default();
-        assert_eq!(unreadable.find(RowKind::Cluster, "a"), None);
+        assert_eq!(unreadable.find(RowKind::Noun(ChangeKind::Cluster), "a"), None);
         unreadable.note(row("a", "broken"));
         unreadable.note(row("a", "broken differently"));
         unreadable.note(row("b", "broken"));
         assert_eq!(unreadable.lock().len(), 2, "one line for each");
-        let found = unreadable.find(RowKind::Cluster, "a").unwrap();
+        let found = unreadable.find(RowKind::Noun(ChangeKind::Cluster), "a").unwrap();
         assert_eq!(found.to_string(), "cluster a cannot be read: broken differently");
-        assert_eq!(unreadable.find(RowKind::Host, "a"), None);
-        unreadable.forget(RowKind::Cluster, "a");
-        unreadable.forget(RowKind::Cluster, "b");
+        assert_eq!(unreadable.find(RowKind::Noun(ChangeKind::Host), "a"), None);
+        unreadable.forget(RowKind::Noun(ChangeKind::Cluster), "a");
+        unreadable.forget(RowKind::Noun(ChangeKind::Cluster), "b");
         assert!(unreadable.is_empty());
     }
 }

@@ -193,8 +193,8 @@ impl Writer {
                 commits.iter().map(|_| Err(error.clone())).collect()
             }
         };
-        for (answer, reply) in answers.into_iter().zip(replies) {
-            let _ = reply.send(answer);
+        for ((answer, commit), reply) in answers.into_iter().zip(commits).zip(replies) {
+            let _ = reply.send(answer.map(|committed| committed.with(commit.puts)));
         }
     }
 

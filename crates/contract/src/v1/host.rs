@@ -100,6 +100,9 @@ pub struct HostsQuery {
 pub struct HostDetail {
     #[serde(flatten)]
     pub host: HostView,
+    /// Grows with every change, as the feed tells it.
+    #[serde(default)]
+    pub revision: i64,
     /// A person has looked at the host and agrees that it is used.
     #[serde(default, skip_serializing_if = "is_false")]
     pub approved: bool,

@@ -1,6 +1,9 @@
-//! The public names of the host checks; clients look findings up by them, so they never change.
+//! The list of host checks: their public names, by which clients look findings up and which never change, what each
+//! holds up, and what to do when it fails.
 
-use super::facts::ClusterFacts;
+use super::facts::{ClusterFacts, Subject};
+use super::finding::Outcome;
+use super::{Category, Gate, connectivity, disks, domain_names, hardware, network, platform, time};
 
 macro_rules! check_ids {
     ($($name:ident => $word:literal),* $(,)?) => {
@@ -63,6 +66,161 @@ check_ids! {
     NoSkipInstallationDisk => "no-skip-installation-disk",
     NoSkipMissingDisk => "no-skip-missing-disk",
 }
+
+#[derive(Clone, Copy)]
+pub(super) enum Run {
+    Always(fn(&Subject<'_>) -> Outcome),
+    /// Left out while the host is free.
+    Bound(fn(&Subject<'_>, &ClusterFacts) -> Outcome),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    Ever,
+    InstallationStarts,
+    /// The agent is gone from then on.
+    Reboot,
+}
+
+pub(super) struct Check {
+    pub id: CheckId,
+    pub category: Category,
+    pub gate: Gate,
+    pub until: Until,
+    pub run: Run,
+}
+
+const fn hw(id: CheckId, gate: Gate, run: Run) -> Check {
+    Check {
+        id,
+        category: Category::Hardware,
+        gate,
+        until: Until::Ever,
+        run,
+    }
+}
+
+const fn net(id: CheckId, gate: Gate, run: Run) -> Check {
+    Check {
+        id,
+        category: Category::Network,
+        gate,
+        until: Until::Ever,
+        run,
+    }
+}
+
+const fn until(until: Until, check: Check) -> Check {
+    Check { until, ..check }
+}
+
+/// In the order they are evaluated and shown.
+pub(super) const CHECKS: &[Check] = {
+    use CheckId::*;
+    use Gate::*;
+    use Run::{Always, Bound};
+    &[
+        until(Until::Reboot, net(Connected, ById, Always(network::connected))),
+        until(
+            Until::Reboot,
+            net(MediaConnected, ById, Always(network::media_connected)),
+        ),
+        hw(HasInventory, ById, Always(hardware::has_inventory)),
+        hw(
+            InventoryNotPartiallyTruncated,
+            Nothing,
+            Always(hardware::not_partially_truncated),
+        ),
+        hw(
+            InventoryNotFullyTruncated,
+            Sufficient,
+            Always(hardware::not_fully_truncated),
+        ),
+        hw(HasMinCpuCores, MinHardware, Always(hardware::least_cpu)),
+        hw(HasMinMemory, MinHardware, Always(hardware::least_memory)),
+        hw(HasMinValidDisks, MinHardware, Always(disks::least_disks)),
+        hw(HasCpuCoresForRole, Sufficient, Always(hardware::cpu_for_role)),
+        hw(HasMemoryForRole, Sufficient, Always(hardware::memory_for_role)),
+        hw(HostnameUnique, Sufficient, Bound(hardware::hostname_unique)),
+        hw(HostnameValid, Sufficient, Always(hardware::hostname_valid)),
+        net(MachineCidrDefined, Inputs, Bound(network::machine_cidr_defined)),
+        net(
+            BelongsToMachineCidr,
+            Sufficient,
+            Bound(network::belongs_to_machine_cidr),
+        ),
+        net(
+            IgnitionDownloadable,
+            Sufficient,
+            Bound(network::ignition_downloadable),
+        ),
+        net(
+            BelongsToMajorityGroup,
+            Sufficient,
+            Bound(connectivity::majority_group),
+        ),
+        net(MtuValid, Nothing, Bound(connectivity::mtu)),
+        net(
+            ValidPlatformNetworkSettings,
+            Sufficient,
+            Always(platform::network_settings),
+        ),
+        until(Until::Reboot, net(NtpSynced, Nothing, Always(time::ntp_synced))),
+        until(
+            Until::Reboot,
+            net(TimeSynced, Sufficient, Always(time::clock_agrees)),
+        ),
+        net(
+            ContainerImagesAvailable,
+            Nothing,
+            Always(platform::images_available),
+        ),
+        hw(InstallationDiskSpeed, Sufficient, Always(disks::speed)),
+        net(NetworkLatency, Sufficient, Bound(connectivity::latency)),
+        net(PacketLoss, Sufficient, Bound(connectivity::packet_loss)),
+        net(HasDefaultRoute, Sufficient, Always(network::default_route)),
+        net(ApiDomainName, Sufficient, Bound(domain_names::api)),
+        net(ApiIntDomainName, Sufficient, Bound(domain_names::api_int)),
+        net(AppsDomainName, Sufficient, Bound(domain_names::apps)),
+        net(
+            DnsWildcardNotConfigured,
+            Sufficient,
+            Bound(domain_names::no_wildcard),
+        ),
+        hw(
+            CompatibleWithClusterPlatform,
+            MinHardware,
+            Bound(platform::compatible),
+        ),
+        hw(VsphereDiskUuidEnabled, ById, Bound(disks::vsphere_uuids)),
+        hw(DiskEncryption, MinHardware, Bound(disks::encryption)),
+        net(
+            NonOverlappingSubnets,
+            Sufficient,
+            Bound(network::no_overlapping_subnets),
+        ),
+        until(
+            Until::InstallationStarts,
+            hw(CompatibleAgent, Sufficient, Always(platform::agent)),
+        ),
+        hw(
+            NoSkipInstallationDisk,
+            Sufficient,
+            Always(disks::installation_disk_not_skipped),
+        ),
+        hw(
+            NoSkipMissingDisk,
+            Sufficient,
+            Always(disks::skipped_disks_present),
+        ),
+        net(NoIpCollisions, Sufficient, Always(network::no_ip_collisions)),
+        net(
+            NoIscsiNicInMachineCidr,
+            Sufficient,
+            Bound(disks::no_iscsi_in_machine_cidr),
+        ),
+    ]
+};
 
 macro_rules! operators {
     ($($name:ident => $word:literal, $title:literal);* $(;)?) => {
@@ -162,5 +320,69 @@ impl CheckId {
                 | Self::HostnameUnique
                 | Self::HostnameValid
         )
+    }
+}
+
+impl CheckId {
+    /// What to do when it fails.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Connected => {
+                "Check the host's power and network, or boot it from the discovery image again."
+            }
+            Self::MediaConnected => "Attach the discovery media again and reboot the host.",
+            Self::HasInventory => {
+                "Wait for the first inventory report; if none comes, look at the agent's log on the host."
+            }
+            Self::InventoryNotPartiallyTruncated | Self::InventoryNotFullyTruncated => {
+                "Look at the host's disks and network cards: it reports more than can be read."
+            }
+            Self::HasMinCpuCores | Self::HasMinMemory | Self::HasMinValidDisks => {
+                "Give the machine more hardware, or use another host."
+            }
+            Self::HasCpuCoresForRole | Self::HasMemoryForRole => {
+                "Give the host another role, or the machine more hardware."
+            }
+            Self::HostnameUnique | Self::HostnameValid => "Set another hostname for this host.",
+            Self::MachineCidrDefined => "Set the cluster's virtual addresses or its machine network.",
+            Self::BelongsToMachineCidr => {
+                "Connect the host to the cluster's machine network, or change that network."
+            }
+            Self::IgnitionDownloadable => {
+                "Check that the host reaches the cluster's API and its certificate is right."
+            }
+            Self::BelongsToMajorityGroup | Self::NetworkLatency | Self::PacketLoss | Self::MtuValid => {
+                "Check cabling, VLANs and MTU between the hosts of the cluster."
+            }
+            Self::ValidPlatformNetworkSettings | Self::CompatibleWithClusterPlatform => {
+                "Use hosts of one platform, or change the cluster's platform."
+            }
+            Self::NtpSynced | Self::TimeSynced => {
+                "Set the host's clock, or name a reachable NTP server for the InfraEnv."
+            }
+            Self::ContainerImagesAvailable => "Check that the host reaches the image registry.",
+            Self::HasDefaultRoute => {
+                "Give the host a default route, by DHCP or by static network configuration."
+            }
+            Self::ApiDomainName | Self::ApiIntDomainName | Self::AppsDomainName | Self::ReleaseDomainName => {
+                "Add the missing name to the DNS server the host uses."
+            }
+            Self::DnsWildcardNotConfigured => "Remove the DNS wildcard for the cluster's domain.",
+            Self::NonOverlappingSubnets => {
+                "Choose networks for the cluster that do not overlap with the host's."
+            }
+            Self::NoIpCollisions => "Find the second machine that uses the address.",
+            Self::NoIscsiNicInMachineCidr => "Keep storage cards out of the machine network.",
+            Self::InstallationDiskSpeed => {
+                "Choose an installation disk that is large and fast enough, or attach one."
+            }
+            Self::VsphereDiskUuidEnabled => "Set disk.EnableUUID on the virtual machine.",
+            Self::DiskEncryption => "Enable the TPM of the host, or change the cluster's disk encryption.",
+            Self::CompatibleAgent => "Wait for the agent to be replaced, or boot a newer discovery image.",
+            Self::NoSkipInstallationDisk | Self::NoSkipMissingDisk => {
+                "Correct the host's list of disks that are not formatted."
+            }
+            Self::Operator(_) => "Choose other operators, or hosts that meet their needs.",
+        }
     }
 }

@@ -16,8 +16,10 @@ mod time;
 
 pub use facts::{ClusterFacts, Installation, Neighbours, Peer, Settings, Subject};
 pub use finding::{Change, Ignored, News, Outcome, Said, Status, stored, told};
+use id::{CHECKS, Check, Run, Until};
 pub use id::{CheckId, Operator};
 pub use reports::Reports;
+pub use time::{Skew, skew};
 
 use crate::host;
 use std::collections::BTreeMap;
@@ -50,161 +52,6 @@ pub enum Gate {
     /// Asked for by its id.
     ById,
 }
-
-#[derive(Clone, Copy)]
-enum Run {
-    Always(fn(&Subject<'_>) -> Outcome),
-    /// Left out while the host is free.
-    Bound(fn(&Subject<'_>, &ClusterFacts) -> Outcome),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Until {
-    Ever,
-    InstallationStarts,
-    /// The agent is gone from then on.
-    Reboot,
-}
-
-struct Check {
-    id: CheckId,
-    category: Category,
-    gate: Gate,
-    until: Until,
-    run: Run,
-}
-
-const fn hw(id: CheckId, gate: Gate, run: Run) -> Check {
-    Check {
-        id,
-        category: Category::Hardware,
-        gate,
-        until: Until::Ever,
-        run,
-    }
-}
-
-const fn net(id: CheckId, gate: Gate, run: Run) -> Check {
-    Check {
-        id,
-        category: Category::Network,
-        gate,
-        until: Until::Ever,
-        run,
-    }
-}
-
-const fn until(until: Until, check: Check) -> Check {
-    Check { until, ..check }
-}
-
-/// In the order they are evaluated and shown.
-const CHECKS: &[Check] = {
-    use CheckId::*;
-    use Gate::*;
-    use Run::{Always, Bound};
-    &[
-        until(Until::Reboot, net(Connected, ById, Always(network::connected))),
-        until(
-            Until::Reboot,
-            net(MediaConnected, ById, Always(network::media_connected)),
-        ),
-        hw(HasInventory, ById, Always(hardware::has_inventory)),
-        hw(
-            InventoryNotPartiallyTruncated,
-            Nothing,
-            Always(hardware::not_partially_truncated),
-        ),
-        hw(
-            InventoryNotFullyTruncated,
-            Sufficient,
-            Always(hardware::not_fully_truncated),
-        ),
-        hw(HasMinCpuCores, MinHardware, Always(hardware::least_cpu)),
-        hw(HasMinMemory, MinHardware, Always(hardware::least_memory)),
-        hw(HasMinValidDisks, MinHardware, Always(disks::least_disks)),
-        hw(HasCpuCoresForRole, Sufficient, Always(hardware::cpu_for_role)),
-        hw(HasMemoryForRole, Sufficient, Always(hardware::memory_for_role)),
-        hw(HostnameUnique, Sufficient, Bound(hardware::hostname_unique)),
-        hw(HostnameValid, Sufficient, Always(hardware::hostname_valid)),
-        net(MachineCidrDefined, Inputs, Bound(network::machine_cidr_defined)),
-        net(
-            BelongsToMachineCidr,
-            Sufficient,
-            Bound(network::belongs_to_machine_cidr),
-        ),
-        net(
-            IgnitionDownloadable,
-            Sufficient,
-            Bound(network::ignition_downloadable),
-        ),
-        net(
-            BelongsToMajorityGroup,
-            Sufficient,
-            Bound(connectivity::majority_group),
-        ),
-        net(MtuValid, Nothing, Bound(connectivity::mtu)),
-        net(
-            ValidPlatformNetworkSettings,
-            Sufficient,
-            Always(platform::network_settings),
-        ),
-        until(Until::Reboot, net(NtpSynced, Nothing, Always(time::ntp_synced))),
-        until(
-            Until::Reboot,
-            net(TimeSynced, Sufficient, Always(time::clock_agrees)),
-        ),
-        net(
-            ContainerImagesAvailable,
-            Nothing,
-            Always(platform::images_available),
-        ),
-        hw(InstallationDiskSpeed, Sufficient, Always(disks::speed)),
-        net(NetworkLatency, Sufficient, Bound(connectivity::latency)),
-        net(PacketLoss, Sufficient, Bound(connectivity::packet_loss)),
-        net(HasDefaultRoute, Sufficient, Always(network::default_route)),
-        net(ApiDomainName, Sufficient, Bound(domain_names::api)),
-        net(ApiIntDomainName, Sufficient, Bound(domain_names::api_int)),
-        net(AppsDomainName, Sufficient, Bound(domain_names::apps)),
-        net(
-            DnsWildcardNotConfigured,
-            Sufficient,
-            Bound(domain_names::no_wildcard),
-        ),
-        hw(
-            CompatibleWithClusterPlatform,
-            MinHardware,
-            Bound(platform::compatible),
-        ),
-        hw(VsphereDiskUuidEnabled, ById, Bound(disks::vsphere_uuids)),
-        hw(DiskEncryption, MinHardware, Bound(disks::encryption)),
-        net(
-            NonOverlappingSubnets,
-            Sufficient,
-            Bound(network::no_overlapping_subnets),
-        ),
-        until(
-            Until::InstallationStarts,
-            hw(CompatibleAgent, Sufficient, Always(platform::agent)),
-        ),
-        hw(
-            NoSkipInstallationDisk,
-            Sufficient,
-            Always(disks::installation_disk_not_skipped),
-        ),
-        hw(
-            NoSkipMissingDisk,
-            Sufficient,
-            Always(disks::skipped_disks_present),
-        ),
-        net(NoIpCollisions, Sufficient, Always(network::no_ip_collisions)),
-        net(
-            NoIscsiNicInMachineCidr,
-            Sufficient,
-            Bound(disks::no_iscsi_in_machine_cidr),
-        ),
-    ]
-};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {

@@ -2,6 +2,7 @@
 
 use super::facts::Subject;
 use super::finding::Outcome;
+use jiff::Timestamp;
 
 /// A host may lag this far (seconds): certificates made by the hub are not yet valid for it beyond that.
 const LAG_LIMIT: i64 = 20 * 60;
@@ -22,19 +23,37 @@ pub(super) fn ntp_synced(subject: &Subject<'_>) -> Outcome {
     }
 }
 
-pub(super) fn clock_agrees(subject: &Subject<'_>) -> Outcome {
-    if subject.clock == 0 {
-        return Outcome::wait("for the host to tell its time");
+/// How a host's clock agrees with the hub's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skew {
+    /// The host has not told its time.
+    Unknown,
+    Right,
+    Behind,
+    Ahead,
+}
+
+/// What the host's clock said (seconds since 1970, 0 for nothing) when it was that time here.
+pub fn skew(clock: i64, read_at: Timestamp) -> Skew {
+    match clock - read_at.as_second() {
+        _ if clock == 0 => Skew::Unknown,
+        lead if lead < -LAG_LIMIT => Skew::Behind,
+        lead if lead > LEAD_LIMIT => Skew::Ahead,
+        _ => Skew::Right,
     }
+}
+
+pub(super) fn clock_agrees(subject: &Subject<'_>) -> Outcome {
     let lead = subject.clock - subject.clock_read_at.as_second();
     let minutes = lead.abs() / 60;
-    match lead {
-        lead if lead < -LAG_LIMIT => Outcome::fail(format!(
+    match skew(subject.clock, subject.clock_read_at) {
+        Skew::Unknown => Outcome::wait("for the host to tell its time"),
+        Skew::Behind => Outcome::fail(format!(
             "The host's clock is {minutes} minutes behind; set its clock or give it a time server."
         )),
-        lead if lead > LEAD_LIMIT => Outcome::fail(format!(
+        Skew::Ahead => Outcome::fail(format!(
             "The host's clock is {minutes} minutes ahead; set its clock or give it a time server."
         )),
-        _ => Outcome::pass("The host's clock agrees with the hub's."),
+        Skew::Right => Outcome::pass("The host's clock agrees with the hub's."),
     }
 }

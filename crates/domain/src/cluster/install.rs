@@ -42,7 +42,7 @@ pub fn start(
     let standing = host::event::Around {
         now: around.now,
         timers: host_timers,
-        cluster: Some(cluster.standing()),
+        cluster: Some(cluster.state()),
         hub_was_away: false,
     };
     let assign = |(key, role, bootstrap): &(HostKey, Role, bool)| {

@@ -7,6 +7,7 @@ pub mod event;
 pub mod finalizing;
 pub mod install;
 pub mod installation;
+pub mod joining;
 pub mod lifecycle;
 pub mod network;
 pub mod operator;
@@ -259,8 +260,8 @@ impl Cluster {
         self.phase.accepts_hosts()
     }
 
-    pub fn standing(&self) -> crate::host::event::Standing {
-        crate::host::event::Standing {
+    pub fn state(&self) -> crate::host::event::ClusterState {
+        crate::host::event::ClusterState {
             phase: self.phase,
             adds_hosts: self.adds_hosts(),
             single_node: self.single_node(),

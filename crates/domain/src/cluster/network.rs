@@ -36,6 +36,26 @@ impl Groups {
     }
 }
 
+/// Machine networks follow the virtual addresses until a person sets them.
+pub fn derive_machine_networks(cluster: &mut Cluster, peers: &[Peer<'_>]) {
+    if cluster.machine_networks_given || cluster.adds_hosts() {
+        return;
+    }
+    let networks = if cluster.single_node() {
+        peers
+            .iter()
+            .find_map(single_node_machine_network)
+            .into_iter()
+            .collect()
+    } else if cluster.user_managed_networking {
+        return;
+    } else {
+        let vips = cluster.api_vips.iter().chain(&cluster.ingress_vips);
+        machine_networks(vips.filter_map(|vip| vip.ip.parse().ok()), peers)
+    };
+    cluster.machine_networks = networks.iter().map(ToString::to_string).collect();
+}
+
 /// The address under which a single node is the whole cluster: in the machine network, else its first.
 pub fn node_address(cluster: &Cluster, addresses: &[String]) -> Option<String> {
     let networks = Union::parse(&cluster.machine_networks);

@@ -1,7 +1,7 @@
 //! The host's state diagram as Markdown, found by asking the lifecycle itself: it cannot drift from the code.
 
 use super::deadline::{Patience, patience};
-use super::event::{Around, Standing, Timers};
+use super::event::{Around, ClusterState, Timers};
 use super::{Event, Gates, Host, Kind, Media, Outcome, Phase, Progress, Role, Stage, Status, lifecycle};
 use crate::cluster;
 use crate::refusal::Refused;
@@ -257,8 +257,8 @@ fn surroundings<'a>(host: &Host, timers: &'a Timers) -> Vec<Around<'a>> {
     clusters.into_iter().flat_map(cross).collect()
 }
 
-fn standing(phase: cluster::Phase, adds_hosts: bool) -> Standing {
-    Standing {
+fn standing(phase: cluster::Phase, adds_hosts: bool) -> ClusterState {
+    ClusterState {
         phase,
         adds_hosts,
         single_node: false,
@@ -356,7 +356,7 @@ fn events() -> Vec<Event> {
 
 fn word(event: &Event) -> &'static str {
     match event {
-        Event::Registered { .. } => "register",
+        Event::Registered { .. } | Event::Arrived { .. } => "register",
         Event::Bind { .. } => "bind",
         Event::Unbind => "unbind",
         Event::Release => "cluster deleted",

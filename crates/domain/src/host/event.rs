@@ -13,6 +13,10 @@ pub enum Event {
     Registered {
         agent_version: String,
     },
+    /// The same for the first time: nothing is known of the machine yet.
+    Arrived {
+        agent_version: String,
+    },
     /// A person or program lends the host to a cluster.
     Bind {
         to: ClusterId,
@@ -77,14 +81,14 @@ pub struct Around<'a> {
     pub now: Timestamp,
     pub timers: &'a Timers,
     /// The cluster the host is lent to (or, for `Bind` and `Move`, the one it goes to).
-    pub cluster: Option<Standing>,
+    pub cluster: Option<ClusterState>,
     /// The hub itself was away a moment ago: silence and restarts in that time are our fault.
     pub hub_was_away: bool,
 }
 
-/// How the cluster stands, in the few answers a host's lifecycle needs.
+/// The state of the cluster, in the few answers a host's lifecycle needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct ClusterState {
     pub phase: cluster::Phase,
     /// Its hosts join a running cluster.
     pub adds_hosts: bool,
@@ -96,7 +100,7 @@ pub struct Standing {
     pub can_do_without: bool,
 }
 
-impl Standing {
+impl ClusterState {
     pub fn pace(&self) -> Pace {
         Pace {
             single_node: self.single_node,

@@ -29,6 +29,7 @@ pub use status::Status;
 
 pub use muster_vocabulary::{HostKind as Kind, Role};
 
+use crate::infra_env::InfraEnv;
 use crate::journal::{Entry, Severity};
 use crate::{ClusterId, HostId, HostKey, InfraEnvId};
 use jiff::Timestamp;
@@ -268,6 +269,12 @@ pub struct Host {
     /// A hash of each report as the agent sent it, to tell news from repetition.
     #[serde(default)]
     pub seen: std::collections::BTreeMap<Report, u64>,
+    /// The agent image that its agent was asked for in vain: it runs an alias of it, and is left alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub agent_instead_of: String,
+    /// What it reported last about its hardware could not be read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inventory_broken: bool,
     /// Owner, inherited from the InfraEnv.
     #[serde(default)]
     pub user: String,
@@ -276,6 +283,17 @@ pub struct Host {
 }
 
 impl Host {
+    /// A machine that booted the image of this InfraEnv and registers for the first time.
+    pub fn of_image(id: HostId, pool: &InfraEnv, now: Timestamp) -> Self {
+        let infra_env = pool.id;
+        Self {
+            booted_version: pool.openshift_version.clone(),
+            user: pool.user.clone(),
+            org: pool.org.clone(),
+            ..Self::arriving(HostKey { infra_env, host: id }, pool.cluster, now)
+        }
+    }
+
     /// A machine that registers for the first time.
     pub fn arriving(key: HostKey, cluster: Option<ClusterId>, now: Timestamp) -> Self {
         Self {
@@ -316,6 +334,8 @@ impl Host {
             followed: false,
             digest: Digest::default(),
             machine: Machine::default(),
+            agent_instead_of: String::new(),
+            inventory_broken: false,
             seen: Default::default(),
             user: String::new(),
             org: String::new(),

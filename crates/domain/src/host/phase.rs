@@ -79,6 +79,27 @@ impl Phase {
         }
     }
 
+    /// Whether the machine tells of its own accord when it is done: while nobody could hear it, its time did not pass.
+    pub fn comes_back_by_itself(self) -> bool {
+        match self {
+            Self::Installing | Self::InProgress | Self::Reclaiming | Self::ReclaimRebooting => true,
+            Self::Discovery
+            | Self::Binding
+            | Self::Unbinding
+            | Self::ReturnPending
+            | Self::Preparing
+            | Self::Prepared
+            | Self::PrepareFailed
+            | Self::BootFix
+            | Self::Installed
+            | Self::Added
+            | Self::Failed
+            | Self::Cancelled
+            | Self::Resetting
+            | Self::ResetPending => false,
+        }
+    }
+
     /// Phases that only a lent host can be in.
     pub fn needs_cluster(self) -> bool {
         !self.is_returning() && self != Self::Discovery

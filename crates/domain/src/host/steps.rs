@@ -2,6 +2,10 @@
 
 use super::{Host, Kind, LogsInfo, Status};
 
+/// An agent that still differs after it was asked so often to replace itself runs an alias of the same image; it is left
+/// alone.
+pub const UPGRADE_ATTEMPTS: u8 = 3;
+
 macro_rules! kinds {
     ($($name:ident => $word:literal),* $(,)?) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

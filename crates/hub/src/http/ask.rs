@@ -1,7 +1,7 @@
 //! Who asks, and the ids in the path.
 
+use crate::change::Ask;
 use crate::http::problem;
-use crate::turn::Ask;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -27,7 +27,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Ask {
         Ok(Self {
             caller: Caller::admin(),
             request_id: Some(request_id),
-            from_look: false,
+            from_reconcile: false,
         })
     }
 }

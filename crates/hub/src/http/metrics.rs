@@ -252,7 +252,7 @@ fn set_aside(text: &mut String, hub: &Hub) {
         "gauge",
         "Rows of the database that cannot be read and are set aside.",
     );
-    for kind in RowKind::ALL {
+    for kind in RowKind::all() {
         let count = rows.iter().filter(|row| row.kind == kind).count();
         let _ = writeln!(text, "{name}{{kind=\"{}\"}} {count}", kind.word());
     }

@@ -52,7 +52,7 @@ pub fn router(hub: Hub) -> Router {
         .layer(middleware::from_fn_with_state(hub.clone(), crate::aside::told))
         .layer(middleware::from_fn_with_state(
             hub.clone(),
-            crate::replica::acquaint,
+            crate::replica::load_what_is_named,
         ))
         .layer(middleware::from_fn_with_state(hub.clone(), metrics::measure))
         .layer(middleware::from_fn_with_state(

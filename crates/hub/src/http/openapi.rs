@@ -46,37 +46,10 @@ pub async fn serve() -> impl IntoResponse {
 struct Words;
 
 fn parts() -> Vec<utoipa::openapi::OpenApi> {
-    vec![
-        v2::infra_envs::Doc::openapi(),
-        v2::hosts::Doc::openapi(),
-        v2::clusters::Doc::openapi(),
-        v2::downloads::Doc::openapi(),
-        v2::events::Doc::openapi(),
-        v2::versions::Doc::openapi(),
-        v2::agent::Doc::openapi(),
-        v2::manifests::Doc::openapi(),
-        v2::files::Doc::openapi(),
-        v2::credentials::Doc::openapi(),
-        v2::install_config::Doc::openapi(),
-        v2::operators::Doc::openapi(),
-        v2::logs::Doc::openapi(),
-        v2::install::Doc::openapi(),
-        v2::later::Doc::openapi(),
-        v1::plan::Doc::openapi(),
-        v1::explain::Doc::openapi(),
-        v1::hosts::Doc::openapi(),
-        v1::host_detail::Doc::openapi(),
-        v1::downloads::Doc::openapi(),
-        v1::ignition::Doc::openapi(),
-        v1::changes::Doc::openapi(),
-        v1::chosen::Doc::openapi(),
-        v1::infra_env_change::Doc::openapi(),
-        v1::links::Doc::openapi(),
-        v1::releases::Doc::openapi(),
-        v1::status::Doc::openapi(),
-        v1::trust::Doc::openapi(),
-        Words::openapi(),
-    ]
+    let mut parts = v2::docs();
+    parts.extend(v1::docs());
+    parts.push(Words::openapi());
+    parts
 }
 
 fn build() -> Value {

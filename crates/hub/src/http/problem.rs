@@ -54,7 +54,7 @@ fn status(error: &Error) -> StatusCode {
         Error::Invalid(_) | Error::BadReport(_) => StatusCode::BAD_REQUEST,
         Error::Missing { .. } => StatusCode::NOT_FOUND,
         Error::NotOffered(_) => StatusCode::NOT_IMPLEMENTED,
-        Error::Store(StoreError::Stale { .. }) => StatusCode::CONFLICT,
+        Error::Store(StoreError::Stale(_) | StoreError::Replaced { .. }) => StatusCode::CONFLICT,
         // Whoever asks again finds it when it is mended.
         Error::Store(StoreError::Unavailable(_) | StoreError::NotOurs(_) | StoreError::Unreadable(_)) => {
             StatusCode::SERVICE_UNAVAILABLE
@@ -89,7 +89,9 @@ fn set_aside(row: &UnreadableRow) -> String {
 
 pub fn store_text(error: &StoreError) -> String {
     match (error, error.trouble()) {
-        (StoreError::Stale { .. }, _) => "Somebody else changed it at the same time; ask again.".into(),
+        (StoreError::Stale(_) | StoreError::Replaced { .. }, _) => {
+            "Somebody else changed it at the same time; ask again.".into()
+        }
         (StoreError::NotOurs(_), _) => {
             "The hub stops, because its database is not there any more; the hub's log tells more.".into()
         }
@@ -102,7 +104,10 @@ pub fn store_text(error: &StoreError) -> String {
 fn log(error: &Error) {
     if let Error::Store(cause) = error
         // What cannot be read was told when it was found.
-        && !matches!(cause, StoreError::Stale { .. } | StoreError::Unreadable(_))
+        && !matches!(
+            cause,
+            StoreError::Stale(_) | StoreError::Replaced { .. } | StoreError::Unreadable(_)
+        )
     {
         let chain = anyhow::Chain::new(cause)
             .map(ToString::to_string)
@@ -210,7 +215,9 @@ impl From<Error> for ProblemV1 {
             Error::BadReport(_) => ("bad-report".into(), None),
             Error::Missing { .. } => ("not-found".into(), None),
             Error::NotOffered(_) => ("not-offered".into(), None),
-            Error::Store(StoreError::Stale { .. }) => ("stale".into(), Some("Ask again.".into())),
+            Error::Store(StoreError::Stale(_) | StoreError::Replaced { .. }) => {
+                ("stale".into(), Some("Ask again.".into()))
+            }
             Error::Store(StoreError::NotOurs(_)) => ("unavailable".into(), None),
             Error::Store(StoreError::Unreadable(_)) => ("set-aside".into(), Some(MEND.into())),
             Error::Store(cause) => match cause.trouble() {

@@ -5,6 +5,7 @@ use crate::Hub;
 use crate::error::Error;
 use muster_domain::ClusterId;
 use muster_domain::cluster::Cluster;
+use muster_store::FileStat;
 
 pub fn path(role: &str) -> String {
     format!("{UPLOADED}{role}.ign")
@@ -13,10 +14,15 @@ pub fn path(role: &str) -> String {
 /// The roles for which there is a config, as [`muster_domain::cluster::install::source`] wants them.
 pub async fn roles_uploaded(hub: &Hub, cluster: ClusterId) -> Result<Vec<String>, Error> {
     let files = hub.store.file_list(cluster, UPLOADED).await?;
+    Ok(roles_of(&files).into_iter().map(str::to_owned).collect())
+}
+
+/// The same for files that were listed already.
+pub fn roles_of(files: &[FileStat]) -> Vec<&str> {
     let names = files
         .iter()
         .filter_map(|file| file.path.strip_prefix(UPLOADED)?.strip_suffix(".ign"));
-    Ok(names.map(str::to_owned).collect())
+    names.collect()
 }
 
 /// Copies, so that what is uploaded later does not change an installation under way.

@@ -1,9 +1,8 @@
 //! A new cluster: what was asked for, and sensible answers to everything that was not.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
-use crate::turn::Ask;
-use crate::usecase::cluster_look::cluster_commit;
 use crate::usecase::cluster_update::{Given, apply};
 use muster_contract::v2::cluster_request::{CreateCluster, UpdateCluster};
 use muster_contract::v2::cluster_setting::{HighAvailabilityMode, ReleaseArchitecture};
@@ -40,7 +39,7 @@ pub async fn cluster_create_as(
     cluster.id = id;
     let text = format!("Cluster {} was created.", cluster.name);
     let entry = cluster.entry("cluster_registration_succeeded", Severity::Info, text);
-    cluster_commit(hub, cluster, vec![entry], ask.request_id).await
+    hub.add_cluster(cluster, entry, ask).await
 }
 
 fn new_cluster(hub: &Hub, wish: &CreateCluster, ask: &Ask) -> Result<Cluster, Error> {

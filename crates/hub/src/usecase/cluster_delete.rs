@@ -1,47 +1,38 @@
 //! A cluster is deleted: its own hosts go with it, borrowed ones return to their pools, all in one commit.
 
 use crate::Hub;
+use crate::change::{Ask, Decision};
+use crate::cluster_change::{ClusterSnapshot, OneCluster};
 use crate::error::Error;
-use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
 use muster_domain::cluster::{Cluster, lifecycle};
 use muster_domain::host::{self, Event, Host, rules};
 use muster_domain::{ClusterId, Entry, Refused, Severity};
-use muster_store::{ClusterWrite, Commit, HostWrite};
-use std::sync::Arc;
-
-const ATTEMPTS: usize = 16;
 
 /// What happens to one host of a deleted cluster.
 pub enum Fate {
     /// Booted from the cluster's own image: it goes with the cluster.
     Deleted(Box<Host>),
-    Returned(Box<Turn>),
+    Returned(Box<HostChange>),
 }
 
 pub async fn cluster_delete(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<(), Error> {
-    let mut last = None;
-    for attempt in 0..ATTEMPTS {
-        if attempt > 0 {
-            refresh(hub, id).await?;
+    let before = hub.index.cluster(id);
+    let scope = OneCluster::new(id).with_hosts();
+    let done = hub
+        .change(&scope, ask, |snapshot| decide_delete(hub, snapshot))
+        .await;
+    match (done, before) {
+        (Ok(done), _) => {
+            end_moves(hub, &done.snapshot.cluster).await;
+            Ok(())
         }
-        let cluster = hub
-            .index
-            .cluster(id)
-            .ok_or_else(|| Error::missing("cluster", id))?;
-        match delete_once(hub, &cluster, ask).await {
-            Err(error) if error.is_stale() => last = Some(error),
-            Err(Error::Refused(refused)) => {
-                tell_failure(hub, &cluster, &refused, ask).await?;
-                return Err(refused.into());
-            }
-            Ok(()) => {
-                end_moves(hub, &cluster).await;
-                return Ok(());
-            }
-            Err(error) => return Err(error),
+        (Err(Error::Refused(refused)), Some(cluster)) => {
+            tell_failure(hub, &cluster, &refused, ask).await?;
+            Err(refused.into())
         }
+        (Err(error), _) => Err(error),
     }
-    Err(last.unwrap_or_else(|| Error::missing("cluster", id)))
 }
 
 /// Nobody is on the way to a cluster that is gone. What is missed here is noticed when the host would arrive.
@@ -55,13 +46,13 @@ async fn end_moves(hub: &Hub, cluster: &Cluster) {
     };
     let ask = Ask::hub();
     for key in hub.index.hosts_moving_to(cluster.id) {
-        let ended = hub.host_turn(key, Need::Row, &ask, |scene| {
-            let decision = if scene.host.moving_to == Some(cluster.id) {
-                scene.next(&event)?
+        let ended = hub.change_host(key, Need::Row, &ask, |snapshot| {
+            let decision = if snapshot.host.moving_to == Some(cluster.id) {
+                snapshot.next(&event)?
             } else {
-                scene.unchanged()
+                snapshot.unchanged()
             };
-            Ok(scene.plain(decision))
+            Ok(snapshot.plain(decision))
         });
         if let Err(error) = ended.await {
             tracing::warn!(host = %key, %error, "a move to a deleted cluster goes on for now");
@@ -72,30 +63,26 @@ async fn end_moves(hub: &Hub, cluster: &Cluster) {
 /// A refusal is history too: people look there when automation did not do what they expected.
 async fn tell_failure(hub: &Hub, cluster: &Cluster, refused: &Refused, ask: &Ask) -> Result<(), Error> {
     let text = format!("Cluster {} was not deleted: {refused}", cluster.name);
-    let commit = Commit {
-        request_id: ask.request_id,
-        journal: vec![cluster.entry("cluster_deregister_failed", Severity::Error, text)],
-        ..Commit::new(hub.now())
-    };
-    hub.commit(commit, Vec::new()).await?;
-    Ok(())
+    let entry = cluster.entry("cluster_deregister_failed", Severity::Error, text);
+    hub.tell(entry, ask).await
 }
 
 /// Decides for every host; the same code answers a plan.
-pub fn fates(hub: &Hub, cluster: &Arc<Cluster>) -> Result<(Vec<Fate>, Vec<Entry>), Error> {
+pub fn fates(hub: &Hub, snapshot: &ClusterSnapshot) -> Result<(Vec<Fate>, Vec<Entry>), Error> {
+    let cluster = &snapshot.cluster;
     hub.whole_cluster(cluster)?;
-    let decision = lifecycle::next(cluster, &lifecycle::Event::Delete, hub.now())?;
-    let slots = hub.index.hosts_of_cluster(cluster.id);
-    let writing = slots.iter().map(|slot| slot.host()).filter(|host| {
+    let decision = lifecycle::next(cluster, &lifecycle::Event::Delete, snapshot.now)?;
+    let writing = snapshot.hosts.iter().filter(|host| {
         // A borrowed host stays known until its installer has ended; one that goes with the cluster would not.
         rules::is_writing(host)
             && is_own(hub, cluster, host)
             && rules::deletable(host, Some(cluster)).is_err()
     });
     must_not_write(cluster, writing)?;
-    let fates = slots
+    let fates = snapshot
+        .hosts
         .iter()
-        .map(|slot| fate(hub, cluster, slot.host()))
+        .map(|host| fate(hub, snapshot, host))
         .collect::<Result<Vec<_>, _>>()?;
     Ok((fates, decision.journal))
 }
@@ -108,7 +95,7 @@ fn is_own(hub: &Hub, cluster: &Cluster, host: &Host) -> bool {
 }
 
 /// Names all of them: a machine whose disk is being written must not be forgotten half-way.
-fn must_not_write(cluster: &Cluster, writing: impl Iterator<Item = Host>) -> Result<(), Refused> {
+fn must_not_write<'a>(cluster: &Cluster, writing: impl Iterator<Item = &'a Host>) -> Result<(), Refused> {
     let names: Vec<String> = writing
         .map(|host| format!("{} ({})", host.name(), host.status().word()))
         .collect();
@@ -126,83 +113,39 @@ fn must_not_write(cluster: &Cluster, writing: impl Iterator<Item = Host>) -> Res
     ))
 }
 
-fn fate(hub: &Hub, cluster: &Arc<Cluster>, host: Host) -> Result<Fate, Error> {
-    if is_own(hub, cluster, &host) {
-        return Ok(Fate::Deleted(Box::new(host)));
+fn fate(hub: &Hub, snapshot: &ClusterSnapshot, host: &Host) -> Result<Fate, Error> {
+    if is_own(hub, &snapshot.cluster, host) {
+        return Ok(Fate::Deleted(Box::new(host.clone())));
     }
-    let infra_env = hub.index.infra_env(host.infra_env);
-    let scene = Scene {
-        hub,
-        host,
+    let snapshot = HostSnapshot {
+        hub: hub.clone(),
+        host: host.clone(),
         stored: Stored::new(),
-        cluster: Some(cluster.clone()),
-        infra_env,
-        now: hub.now(),
+        cluster: Some(snapshot.cluster.clone()),
+        infra_env: hub.index.infra_env(host.infra_env),
+        now: snapshot.now,
     };
-    let decision = scene.next(&Event::Release)?;
-    Ok(Fate::Returned(Box::new(scene.measured(decision, Stored::new())?)))
+    let decision = snapshot.next(&Event::Release)?;
+    Ok(Fate::Returned(Box::new(
+        snapshot.measured(decision, Stored::new())?,
+    )))
 }
 
-async fn delete_once(hub: &Hub, cluster: &Arc<Cluster>, ask: &Ask) -> Result<(), Error> {
-    let now = hub.now();
-    let (fates, mut journal) = fates(hub, cluster)?;
-    let (mut hosts, mut returned, mut deleted, mut effects) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+fn decide_delete(hub: &Hub, snapshot: &ClusterSnapshot) -> Result<Decision, Error> {
+    let (fates, journal) = fates(hub, snapshot)?;
+    let around = hub.around(Some(&snapshot.cluster), snapshot.now);
+    let mut deleted = Decision::because("a person wants it gone");
+    deleted.journal = journal;
     for fate in fates {
         match fate {
             Fate::Deleted(host) => {
-                journal.extend(host::lifecycle::farewell(&host, &hub.around(Some(cluster), now)));
-                deleted.push(HostWrite::Delete {
-                    key: host.key(),
-                    revision: host.revision,
-                });
+                let farewell = host::lifecycle::farewell(&host, &around);
+                deleted.journal.extend(farewell);
+                deleted.delete(&*host);
             }
-            Fate::Returned(turn) => {
-                let Turn { decision, reports } = *turn;
-                hosts.push(Hub::host_write(&decision.host, reports));
-                journal.extend(decision.journal);
-                effects.extend(decision.effects);
-                returned.push(decision.host);
-            }
+            Fate::Returned(change) => deleted.put_host(*change),
         }
     }
-    let gone: Vec<_> = deleted
-        .iter()
-        .filter_map(|write| match write {
-            HostWrite::Delete { key, .. } => Some(*key),
-            HostWrite::Put { .. } => None,
-        })
-        .collect();
-    // Returned hosts first: their new revisions come back in this order.
-    hosts.extend(deleted);
-    let commit = Commit {
-        request_id: ask.request_id,
-        hosts,
-        clusters: vec![ClusterWrite::Delete {
-            id: cluster.id,
-            revision: cluster.revision,
-        }],
-        journal,
-        effects,
-        ..Commit::new(now)
-    };
-    hub.commit(commit, returned).await?;
-    gone.into_iter().for_each(|key| hub.index.drop_host(key, now));
-    hub.index.drop_cluster(cluster.id);
-    hub.rooms.drop_room(cluster.id);
-    hub.behind.forget(cluster.id);
-    Ok(())
-}
-
-async fn refresh(hub: &Hub, id: ClusterId) -> Result<(), Error> {
-    match hub.store.cluster_find(id).await? {
-        Some(cluster) => drop(hub.keep_cluster(cluster)),
-        None => hub.index.drop_cluster(id),
-    }
-    for slot in hub.index.hosts_of_cluster(id) {
-        if let Some(host) = hub.store.host_find(slot.row().key()).await? {
-            hub.index.put_host(host);
-        }
-    }
-    Ok(())
+    deleted.delete(&*snapshot.cluster);
+    Ok(deleted)
 }

@@ -1,15 +1,16 @@
 //! Files of an installation: made when it starts, given to those who install, gone with a reset.
 
 use crate::Hub;
+use crate::change::{Ask, Decision};
+use crate::cluster_change::OneCluster;
 use crate::error::Error;
 use crate::ignition::{GENERATED, generated, make_files, openshift_cluster_id};
-use crate::turn::Ask;
 use muster_domain::ClusterId;
 use muster_domain::cluster::{Cluster, Event, PreparationStatus, Status, lifecycle};
 use muster_domain::host::Host;
 use muster_domain::refusal::Refused;
 use muster_domain::render::install_config as render;
-use muster_store::{Commit, FileWrite};
+use muster_store::FileWrite;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -71,7 +72,7 @@ pub fn only_while(cluster: &Cluster, name: &str, is_there: fn(Status) -> bool) -
 /// Makes the files of an attempt and tells the cluster how that went.
 pub async fn files_make(hub: &Hub, id: ClusterId, attempt: u32) -> Result<(), Error> {
     // The order is in the database before memory knows of the attempt; an old copy would not wait for the result.
-    hub.learn_cluster(id).await?;
+    hub.reload(id.into()).await?;
     let Some(cluster) = hub.index.cluster(id) else {
         return Ok(());
     };
@@ -81,7 +82,7 @@ pub async fn files_make(hub: &Hub, id: ClusterId, attempt: u32) -> Result<(), Er
     };
     let event = Event::FilesMade { attempt, outcome };
     let ask = Ask::hub();
-    let done = hub.cluster_turn(id, &ask, |cluster| {
+    let done = hub.change_cluster(id, &ask, |cluster| {
         let mut decision = lifecycle::next(cluster, &event, hub.cluster_around())?;
         // Nobody waits for a result that changes nothing: the attempt is over, or another one is under way.
         if decision.cluster == *cluster {
@@ -101,21 +102,18 @@ pub async fn files_make(hub: &Hub, id: ClusterId, attempt: u32) -> Result<(), Er
 /// What was made for an installation goes; what people gave, and logs, stay.
 pub async fn files_drop(hub: &Hub, id: ClusterId) -> Result<(), Error> {
     hub.readable_cluster(id)?;
-    let Some(cluster) = hub.index.cluster(id) else {
-        return Ok(());
-    };
-    // A new attempt may have made its own files before this came to pass.
-    if cluster.install.preparation.status == PreparationStatus::Success {
-        return Ok(());
-    }
-    let commit = Commit {
-        files: vec![FileWrite::delete_prefix(id, GENERATED)],
-        ..Commit::new(hub.now())
-    };
-    match hub.commit(commit, Vec::new()).await {
-        Ok(_) => Ok(()),
+    let (scope, ask) = (OneCluster::new(id), Ask::hub());
+    let done = hub.change_clusters(&scope, &ask, |snapshot| {
+        let mut dropped = Decision::because("the installation was reset");
+        // A new attempt may have made its own files before this came to pass.
+        if snapshot.cluster.install.preparation.status != PreparationStatus::Success {
+            dropped.files.push(FileWrite::delete_prefix(id, GENERATED));
+        }
+        Ok(dropped)
+    });
+    match done.await {
         // Deleted meanwhile, and its files with it.
-        Err(error) if error.is_stale() => Ok(()),
+        Ok(_) | Err(Error::Missing { .. }) => Ok(()),
         Err(error) => Err(error),
     }
 }

@@ -1,10 +1,9 @@
 //! A cluster installed elsewhere is made known, so that hosts can be added to it.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
-use crate::turn::Ask;
 use crate::usecase::cluster_create::blank;
-use crate::usecase::cluster_look::cluster_commit;
 use muster_contract::v2::cluster_request::ImportCluster;
 use muster_domain::cluster::{Cluster, DiskEncryption, Kind, Phase, lifecycle};
 use muster_domain::input::name;
@@ -27,7 +26,7 @@ pub async fn cluster_import_as(
     cluster.id = id;
     let text = format!("Cluster {} was imported; hosts can be added to it.", cluster.name);
     let entry = cluster.entry("cluster_registration_succeeded", Severity::Info, text);
-    cluster_commit(hub, cluster, vec![entry], ask.request_id).await
+    hub.add_cluster(cluster, entry, ask).await
 }
 
 fn imported(hub: &Hub, wish: &ImportCluster, ask: &Ask) -> Result<Cluster, Error> {

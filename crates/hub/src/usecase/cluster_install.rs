@@ -1,28 +1,36 @@
 //! A cluster's installation starts: roles, bootstrap host and the order for its files, in one commit.
 
 use crate::Hub;
+use crate::change::Ask;
+use crate::cluster_change::{ClusterChange, OneCluster};
 use crate::error::Error;
-use crate::ignition::uploaded::roles_uploaded;
-use crate::turn::Ask;
-use crate::usecase::cluster_whole::Whole;
+use crate::ignition::UPLOADED;
+use crate::ignition::uploaded::roles_of;
 use muster_domain::cluster::{Cluster, install};
 use muster_domain::host::Host;
 use muster_domain::{ClusterId, Entry, Severity};
 use std::sync::Arc;
 
 pub async fn cluster_install(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Arc<Cluster>, Error> {
-    // A change of uploads bumps the cluster's revision, so a list that grew old makes the commit stale.
-    let uploaded = roles_uploaded(hub, id).await?;
-    hub.whole_turn(id, ask, |cluster, hosts| start(hub, cluster, hosts, &uploaded))
-        .await
+    let scope = OneCluster::new(id).with_hosts().files_below(UPLOADED);
+    hub.change_clusters(&scope, ask, |snapshot| {
+        let uploaded = roles_of(&snapshot.files);
+        let change = start(hub, &snapshot.cluster, &snapshot.hosts, &uploaded)?;
+        Ok(snapshot.changed_with_hosts(change))
+    })
+    .await
 }
 
 /// The decision alone; a plan asks for it, too.
-pub fn start(hub: &Hub, cluster: &Cluster, hosts: &[Host], uploaded: &[String]) -> Result<Whole, Error> {
+pub fn start(
+    hub: &Hub,
+    cluster: &Cluster,
+    hosts: &[Host],
+    uploaded: &[&str],
+) -> Result<ClusterChange, Error> {
     hub.whole_cluster(cluster)?;
-    let names: Vec<&str> = uploaded.iter().map(String::as_str).collect();
     let sources = install::Sources {
-        uploaded: &names,
+        uploaded,
         installer: hub.settings.installer.program.is_some(),
     };
     let start = install::start(
@@ -32,7 +40,7 @@ pub fn start(hub: &Hub, cluster: &Cluster, hosts: &[Host], uploaded: &[String]) 
         hub.cluster_around(),
         &hub.settings.timers,
     )?;
-    let mut whole = Whole {
+    let mut whole = ClusterChange {
         cluster: start.decision,
         hosts: start.hosts,
     };

@@ -2,16 +2,17 @@
 
 use crate::Hub;
 use crate::archive::Part;
+use crate::change::Ask;
 use crate::error::Error;
+use crate::host_change::{HostChange, Need};
 use crate::ignition::LOGS;
-use crate::turn::{Ask, Need};
 use crate::usecase::cluster_files::find;
 use muster_domain::checks::facts::effective_role;
 use muster_domain::cluster::{Cluster, Event, lifecycle};
 use muster_domain::host::{self, Host};
 use muster_domain::refusal::Refused;
 use muster_domain::{ClusterId, HostId, HostKey, Severity};
-use muster_store::{Commit, FileStat, Upload};
+use muster_store::{FileStat, Upload};
 use muster_vocabulary::InstallRole;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -66,28 +67,26 @@ pub async fn logs_keep(
                 .host(key)
                 .ok_or_else(|| Error::missing("host", key.host))?;
             let text = format!("Host {}: its logs were uploaded.", host.name());
-            let commit = Commit {
-                request_id: ask.request_id,
-                files: vec![file],
-                journal: vec![host.entry("host_logs_uploaded", Severity::Info, text)],
-                ..Commit::new(now)
-            };
-            hub.commit(commit, Vec::new()).await?;
-            hub.host_turn(key, Need::Row, ask, |scene| {
-                let mut host = scene.host.clone();
+            let entry = host.entry("host_logs_uploaded", Severity::Info, text);
+            hub.change_host(key, Need::Row, ask, |snapshot| {
+                let mut host = snapshot.host.clone();
                 host.logs.collected_at = Some(now);
-                Ok(scene.plain(host::Decision {
+                let decision = host::Decision {
                     host,
-                    journal: Vec::new(),
+                    journal: vec![entry.clone()],
                     effects: Vec::new(),
                     forget: Vec::new(),
                     why: "its logs arrived",
-                }))
+                };
+                Ok(HostChange {
+                    files: vec![file.clone()],
+                    ..snapshot.plain(decision)
+                })
             })
             .await?;
         }
         Whose::Controller => {
-            hub.cluster_turn(id, ask, |cluster| {
+            hub.change_cluster(id, ask, |cluster| {
                 let decision = lifecycle::next(cluster, &Event::LogsUploaded, hub.cluster_around())?;
                 Ok((decision, vec![file.clone()]))
             })

@@ -1,14 +1,13 @@
 //! An installation is stopped: cancelled where it is, or reset to the start, cluster and hosts in one commit.
 
 use crate::Hub;
+use crate::change::Ask;
+use crate::cluster_change::{ClusterChange, OneCluster};
 use crate::error::Error;
-use crate::turn::Ask;
-use crate::usecase::cluster_whole::Whole;
 use muster_domain::cluster::{self, Cluster, lifecycle};
 use muster_domain::host::{self, Host, rules};
 use muster_domain::refusal::Refused;
 use muster_domain::{ClusterId, Severity};
-use muster_store::Commit;
 use std::sync::Arc;
 
 /// The two ways to stop.
@@ -43,7 +42,10 @@ impl Stop {
 
 pub async fn cluster_stop(hub: &Hub, id: ClusterId, how: Stop, ask: &Ask) -> Result<Arc<Cluster>, Error> {
     let done = hub
-        .whole_turn(id, ask, |cluster, hosts| stop(hub, cluster, hosts, how))
+        .change_clusters(&OneCluster::new(id).with_hosts(), ask, |snapshot| {
+            let change = stop(hub, &snapshot.cluster, &snapshot.hosts, how)?;
+            Ok(snapshot.changed_with_hosts(change))
+        })
         .await;
     if let Err(Error::Refused(refused)) = &done {
         tell_failure(hub, id, how, refused, ask).await?;
@@ -63,17 +65,12 @@ async fn tell_failure(
         return Ok(());
     };
     let text = format!("Cluster {}: {refused}", cluster.name);
-    let commit = Commit {
-        request_id: ask.request_id,
-        journal: vec![cluster.entry(how.failed(), Severity::Error, text)],
-        ..Commit::new(hub.now())
-    };
-    hub.commit(commit, Vec::new()).await?;
-    Ok(())
+    hub.tell(cluster.entry(how.failed(), Severity::Error, text), ask)
+        .await
 }
 
 /// The decision alone; a plan asks for it, too.
-pub fn stop(hub: &Hub, cluster: &Cluster, hosts: &[Host], how: Stop) -> Result<Whole, Error> {
+pub fn stop(hub: &Hub, cluster: &Cluster, hosts: &[Host], how: Stop) -> Result<ClusterChange, Error> {
     hub.whole_cluster(cluster)?;
     let decision = lifecycle::next(cluster, &how.of_cluster(), hub.cluster_around())?;
     let around = hub.around(Some(&decision.cluster), hub.now());
@@ -82,7 +79,7 @@ pub fn stop(hub: &Hub, cluster: &Cluster, hosts: &[Host], how: Stop) -> Result<W
     for host in hosts.iter().filter(|host| rules::takes_part(host)) {
         stopped.push(host::lifecycle::next(host, &event, &around)?);
     }
-    Ok(Whole {
+    Ok(ClusterChange {
         cluster: decision,
         hosts: stopped,
     })

@@ -1,14 +1,15 @@
 //! Changes a cluster: every setting is judged here, for new clusters too.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
-use crate::turn::Ask;
-use crate::usecase::cluster_look::cluster_commit;
 use muster_contract::v2::cluster_request::UpdateCluster;
 use muster_contract::v2::cluster_setting as wire;
 use muster_contract::v2::network as wire_network;
 use muster_domain::checks::reports::VipVerification;
-use muster_domain::cluster::{Cluster, ClusterNetwork, Event, IgnitionEndpoint, Operator, Vip, lifecycle};
+use muster_domain::cluster::{
+    Cluster, ClusterNetwork, Decision, Event, IgnitionEndpoint, Operator, Vip, lifecycle,
+};
 use muster_domain::infra_env::Proxy;
 use muster_domain::input::platform::{
     NetworkTypeSetting, Platform, external_platform, network_type, platform_and_networking, vip_dhcp_served,
@@ -21,8 +22,6 @@ use muster_domain::input::{
 use muster_domain::{ClusterId, Entry, Severity};
 use std::net::IpAddr;
 use std::sync::Arc;
-
-const ATTEMPTS: usize = 16;
 
 /// When the settings are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,37 +102,25 @@ pub async fn vips_verified(
     .map(drop)
 }
 
-/// Reads, changes and commits; again on fresh data as long as somebody else is faster.
+/// Changes the settings of a cluster.
 pub async fn cluster_change(
     hub: &Hub,
     id: ClusterId,
     ask: &Ask,
     apply: impl Fn(&mut Cluster) -> Result<Vec<Entry>, Error>,
 ) -> Result<Arc<Cluster>, Error> {
-    let mut last = None;
-    for attempt in 0..ATTEMPTS {
-        if attempt > 0 {
-            match hub.store.cluster_find(id).await? {
-                Some(fresh) => drop(hub.keep_cluster(fresh)),
-                None => hub.index.drop_cluster(id),
-            }
-        }
-        let before = hub
-            .index
-            .cluster(id)
-            .ok_or_else(|| Error::missing("cluster", id))?;
-        let mut next = Cluster::clone(&before);
-        let journal = apply(&mut next)?;
-        if next == *before && journal.is_empty() {
-            return Ok(before);
-        }
-        next.updated_at = hub.now();
-        match cluster_commit(hub, next, journal, ask.request_id).await {
-            Err(error) if error.is_stale() => last = Some(error),
-            done => return done,
-        }
-    }
-    Err(last.unwrap_or_else(|| Error::missing("cluster", id)))
+    hub.change_cluster(id, ask, |before| {
+        let mut cluster = before.clone();
+        let journal = apply(&mut cluster)?;
+        let decision = Decision {
+            cluster,
+            journal,
+            effects: Vec::new(),
+            why: "its settings were changed",
+        };
+        Ok((decision, Vec::new()))
+    })
+    .await
 }
 
 pub fn apply(cluster: &mut Cluster, wish: &UpdateCluster, given: Given) -> Result<(), Invalid> {

@@ -1,8 +1,9 @@
 //! Why something is in the state it is in, until when, and what to do about it.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
-use crate::turn::{Ask, Need, Scene};
+use crate::host_change::{HostSnapshot, Need};
 use crate::usecase::plan;
 use jiff::Timestamp;
 use muster_contract::v1::explain::{Deadline, ExplainView, RoleVerdict};
@@ -26,12 +27,12 @@ pub async fn host(
     for_cluster: Option<ClusterId>,
     ask: &Ask,
 ) -> Result<ExplainView, Error> {
-    let scene = hub.scene(key, Need::Reports, false).await?;
-    let verdicts = verdicts(hub, &scene, for_cluster)?;
-    let host = &scene.host;
+    let snapshot = hub.host_snapshot(key, Need::Reports).await?;
+    let verdicts = verdicts(hub, &snapshot, for_cluster)?;
+    let host = &snapshot.host;
     let status = host.status();
     let subject = format!("host/{}", host.name());
-    let stored = scene
+    let stored = snapshot
         .stored
         .get(&Report::Validations)
         .map(String::as_str)
@@ -40,14 +41,14 @@ pub async fn host(
     let blockers: Vec<_> = open
         .in_order()
         .map(|check| {
-            let remedy = CheckId::parse(&check.id).map(remedy);
+            let remedy = CheckId::parse(&check.id).map(CheckId::remedy);
             blocker(&subject, check, remedy.unwrap_or("See what the check says."))
         })
         .collect();
     Ok(ExplainView {
-        why: why(host, &open, scene.now),
+        why: why(host, &open, snapshot.now),
         next_action: late(host)
-            .or_else(|| host.machine.warning(scene.now).map(|_| machine::REMEDY))
+            .or_else(|| host.machine.warning(snapshot.now).map(|_| machine::REMEDY))
             .or_else(|| cause(host))
             .unwrap_or_else(|| next_action(status, &blockers))
             .into(),
@@ -56,7 +57,7 @@ pub async fn host(
         since: Some(host.status_updated_at),
         deadline: hub.due_at(host).map(|at| Deadline { at, then: then(host) }),
         verdicts: verdicts.into_iter().map(told).collect(),
-        verbs: verbs(hub, &scene, for_cluster, ask).await?,
+        verbs: verbs(hub, &snapshot, for_cluster, ask).await?,
         blockers,
         subject,
     })
@@ -68,26 +69,30 @@ pub async fn host_verdicts(
     key: HostKey,
     for_cluster: Option<ClusterId>,
 ) -> Result<Vec<RoleVerdict>, Error> {
-    let scene = hub.scene(key, Need::Reports, false).await?;
-    Ok(verdicts(hub, &scene, for_cluster)?
+    let snapshot = hub.host_snapshot(key, Need::Reports).await?;
+    Ok(verdicts(hub, &snapshot, for_cluster)?
         .into_iter()
         .map(told)
         .collect())
 }
 
-fn verdicts(hub: &Hub, scene: &Scene<'_>, for_cluster: Option<ClusterId>) -> Result<Vec<Verdict>, Error> {
+fn verdicts(
+    hub: &Hub,
+    snapshot: &HostSnapshot,
+    for_cluster: Option<ClusterId>,
+) -> Result<Vec<Verdict>, Error> {
     let cluster = match for_cluster {
         Some(id) => Some(
             hub.index
                 .cluster(id)
                 .ok_or_else(|| Error::missing("cluster", id))?,
         ),
-        None => scene.cluster.clone(),
+        None => snapshot.cluster.clone(),
     };
     let release = cluster.as_ref().map(|cluster| cluster.openshift_version.as_str());
     Ok(plan::verdicts_of(
         hub,
-        scene,
+        snapshot,
         release.filter(|release| !release.is_empty()),
     ))
 }
@@ -108,11 +113,11 @@ fn then(host: &Host) -> String {
 
 async fn verbs(
     hub: &Hub,
-    scene: &Scene<'_>,
+    snapshot: &HostSnapshot,
     for_cluster: Option<ClusterId>,
     ask: &Ask,
 ) -> Result<Vec<PlanView>, Error> {
-    let host = &scene.host;
+    let host = &snapshot.host;
     let mut wanted = Vec::new();
     match (host.cluster, for_cluster) {
         (None, Some(to)) if host.phase.is_returning() => wanted.push((Verb::Move, Some(to))),
@@ -121,7 +126,10 @@ async fn verbs(
         (Some(from), Some(to)) if from != to => wanted.extend([(Verb::Move, Some(to)), (Verb::Unbind, None)]),
         (Some(_), _) => wanted.push((Verb::Unbind, None)),
     }
-    let adds = scene.cluster.as_ref().is_some_and(|cluster| cluster.adds_hosts());
+    let adds = snapshot
+        .cluster
+        .as_ref()
+        .is_some_and(|cluster| cluster.adds_hosts());
     match rules::part(host.phase) {
         Part::Discovery if adds => wanted.push((Verb::InstallHost, None)),
         Part::Installed if adds => wanted.extend([(Verb::ResetHost, None), (Verb::ReclaimHost, None)]),
@@ -306,69 +314,6 @@ fn blocker(subject: &str, check: &Stored, remedy: &str) -> Blocker {
     }
 }
 
-fn remedy(id: CheckId) -> &'static str {
-    match id {
-        CheckId::Connected => {
-            "Check the host's power and network, or boot it from the discovery image again."
-        }
-        CheckId::MediaConnected => "Attach the discovery media again and reboot the host.",
-        CheckId::HasInventory => {
-            "Wait for the first inventory report; if none comes, look at the agent's log on the host."
-        }
-        CheckId::InventoryNotPartiallyTruncated | CheckId::InventoryNotFullyTruncated => {
-            "Look at the host's disks and network cards: it reports more than can be read."
-        }
-        CheckId::HasMinCpuCores | CheckId::HasMinMemory | CheckId::HasMinValidDisks => {
-            "Give the machine more hardware, or use another host."
-        }
-        CheckId::HasCpuCoresForRole | CheckId::HasMemoryForRole => {
-            "Give the host another role, or the machine more hardware."
-        }
-        CheckId::HostnameUnique | CheckId::HostnameValid => "Set another hostname for this host.",
-        CheckId::MachineCidrDefined => "Set the cluster's virtual addresses or its machine network.",
-        CheckId::BelongsToMachineCidr => {
-            "Connect the host to the cluster's machine network, or change that network."
-        }
-        CheckId::IgnitionDownloadable => {
-            "Check that the host reaches the cluster's API and its certificate is right."
-        }
-        CheckId::BelongsToMajorityGroup
-        | CheckId::NetworkLatency
-        | CheckId::PacketLoss
-        | CheckId::MtuValid => "Check cabling, VLANs and MTU between the hosts of the cluster.",
-        CheckId::ValidPlatformNetworkSettings | CheckId::CompatibleWithClusterPlatform => {
-            "Use hosts of one platform, or change the cluster's platform."
-        }
-        CheckId::NtpSynced | CheckId::TimeSynced => {
-            "Set the host's clock, or name a reachable NTP server for the InfraEnv."
-        }
-        CheckId::ContainerImagesAvailable => "Check that the host reaches the image registry.",
-        CheckId::HasDefaultRoute => {
-            "Give the host a default route, by DHCP or by static network configuration."
-        }
-        CheckId::ApiDomainName
-        | CheckId::ApiIntDomainName
-        | CheckId::AppsDomainName
-        | CheckId::ReleaseDomainName => "Add the missing name to the DNS server the host uses.",
-        CheckId::DnsWildcardNotConfigured => "Remove the DNS wildcard for the cluster's domain.",
-        CheckId::NonOverlappingSubnets => {
-            "Choose networks for the cluster that do not overlap with the host's."
-        }
-        CheckId::NoIpCollisions => "Find the second machine that uses the address.",
-        CheckId::NoIscsiNicInMachineCidr => "Keep storage cards out of the machine network.",
-        CheckId::InstallationDiskSpeed => {
-            "Choose an installation disk that is large and fast enough, or attach one."
-        }
-        CheckId::VsphereDiskUuidEnabled => "Set disk.EnableUUID on the virtual machine.",
-        CheckId::DiskEncryption => "Enable the TPM of the host, or change the cluster's disk encryption.",
-        CheckId::CompatibleAgent => "Wait for the agent to be replaced, or boot a newer discovery image.",
-        CheckId::NoSkipInstallationDisk | CheckId::NoSkipMissingDisk => {
-            "Correct the host's list of disks that are not formatted."
-        }
-        CheckId::Operator(_) => "Choose other operators, or hosts that meet their needs.",
-    }
-}
-
 pub async fn cluster(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<ExplainView, Error> {
     let cluster = hub
         .index
@@ -380,7 +325,7 @@ pub async fn cluster(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<ExplainView,
     let mut blockers: Vec<_> = open
         .in_order()
         .map(|check| {
-            let remedy = cluster_checks::CheckId::parse(&check.id).map(cluster_remedy);
+            let remedy = cluster_checks::CheckId::parse(&check.id).map(cluster_checks::CheckId::remedy);
             blocker(&subject, check, remedy.unwrap_or_default())
         })
         .collect();
@@ -462,37 +407,6 @@ async fn cluster_verbs(hub: &Hub, cluster: &Cluster, ask: &Ask) -> Result<Vec<Pl
     Ok(plans)
 }
 
-fn cluster_remedy(id: cluster_checks::CheckId) -> &'static str {
-    use cluster_checks::CheckId;
-    match id {
-        CheckId::PlatformRequirementsSatisfied => "Change the cluster's platform, or bind hosts that fit it.",
-        CheckId::PullSecretSet => "Set the cluster's pull secret.",
-        CheckId::AllHostsAreReadyToInstall => "Explain the hosts that are not ready.",
-        CheckId::SufficientMastersCount => "Bind more hosts, or change their roles.",
-        CheckId::ApiVipsDefined | CheckId::ApiVipsValid => {
-            "Set free addresses of the machine network as API addresses."
-        }
-        CheckId::IngressVipsDefined | CheckId::IngressVipsValid => {
-            "Set free addresses of the machine network as ingress addresses."
-        }
-        CheckId::ClusterCidrDefined
-        | CheckId::ServiceCidrDefined
-        | CheckId::NetworkPrefixValid
-        | CheckId::NetworkTypeValid
-        | CheckId::NetworksSameAddressFamilies
-        | CheckId::NoCidrsOverlapping => "Correct the cluster's networks.",
-        CheckId::MachineCidrDefined | CheckId::MachineCidrEqualsToCalculatedCidr => {
-            "Set the machine network, or virtual addresses inside a network of the hosts."
-        }
-        CheckId::DnsDomainDefined => "Set the cluster's base domain.",
-        CheckId::CustomManifestsRequirementsSatisfied => {
-            "Add the manifests that the cluster's settings ask for."
-        }
-        CheckId::NtpServerConfigured => "Name NTP servers for the cluster, or set its hosts' clocks.",
-        CheckId::Operator(_) => "Choose other operators, or hosts that meet their needs.",
-    }
-}
-
 /// A host that its cluster waits for.
 fn waiting(host: &Host) -> Option<Blocker> {
     let status = host.status();
@@ -550,7 +464,7 @@ fn cluster_next(cluster: &Cluster, hosts: usize, blockers: &[Blocker]) -> String
     }
 }
 
-pub fn infra_env(hub: &Hub, id: InfraEnvId) -> Result<ExplainView, Error> {
+pub async fn infra_env(hub: &Hub, id: InfraEnvId) -> Result<ExplainView, Error> {
     let infra_env = hub
         .index
         .infra_env(id)
@@ -589,7 +503,7 @@ pub fn infra_env(hub: &Hub, id: InfraEnvId) -> Result<ExplainView, Error> {
         blockers: Vec::new(),
         deadline: None,
         verdicts: Vec::new(),
-        verbs: vec![plan::delete_infra_env(hub, id)?],
+        verbs: vec![plan::delete_infra_env(hub, id).await?],
     })
 }
 

@@ -1,8 +1,9 @@
 //! Changes that REST v2 has no words for: approval, following, and taking settings away.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
-use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
 use muster_contract::v1::host::{ChangeHost, HostSetting};
 use muster_domain::host::{Decision, Host, Report, disks, rules};
 use muster_domain::inventory::Inventory;
@@ -15,43 +16,43 @@ pub async fn host_change(
     change: &ChangeHost,
     ask: &Ask,
 ) -> Result<Arc<Host>, Error> {
-    hub.host_turn(key, Need::Reports, ask, |scene| turn(scene, change))
+    hub.change_host(key, Need::Reports, ask, |snapshot| decide(snapshot, change))
         .await
 }
 
-fn turn(scene: &Scene<'_>, change: &ChangeHost) -> Result<Turn, Error> {
+fn decide(snapshot: &HostSnapshot, change: &ChangeHost) -> Result<HostChange, Error> {
     let ChangeHost {
         approved,
         followed,
         clear,
     } = change;
-    let mut host = scene.host.clone();
+    let mut host = snapshot.host.clone();
     host.approved = approved.unwrap_or(host.approved);
     host.followed = followed.unwrap_or(host.followed);
     let noted = host.clone();
     clear
         .iter()
-        .for_each(|setting| take_away(scene, &mut host, *setting));
-    if host == scene.host {
-        return Ok(scene.plain(scene.unchanged()));
+        .for_each(|setting| take_away(snapshot, &mut host, *setting));
+    if host == snapshot.host {
+        return Ok(snapshot.plain(snapshot.unchanged()));
     }
     let settings_change = host != noted;
     // A move can be called off at any time; settings have theirs.
     if settings_change && clear.iter().any(|setting| *setting != HostSetting::Move) {
-        rules::editable(&scene.host)?;
+        rules::editable(&snapshot.host)?;
     }
-    host.updated_at = scene.now;
+    host.updated_at = snapshot.now;
     let decision = Decision {
-        journal: approval(&scene.host, &host).into_iter().collect(),
+        journal: approval(&snapshot.host, &host).into_iter().collect(),
         host,
         effects: Vec::new(),
         forget: Vec::new(),
         why: "changed by a person",
     };
     if settings_change {
-        scene.measured(decision, Stored::new())
+        snapshot.measured(decision, Stored::new())
     } else {
-        Ok(scene.plain(decision))
+        Ok(snapshot.plain(decision))
     }
 }
 
@@ -66,7 +67,7 @@ fn approval(before: &Host, after: &Host) -> Option<Entry> {
     (before.approved != after.approved).then(|| after.entry("host_approved_updated", Severity::Info, text))
 }
 
-fn take_away(scene: &Scene<'_>, host: &mut Host, setting: HostSetting) {
+fn take_away(snapshot: &HostSnapshot, host: &mut Host, setting: HostSetting) {
     match setting {
         HostSetting::Hostname => {
             host.requested_hostname = None;
@@ -74,13 +75,13 @@ fn take_away(scene: &Scene<'_>, host: &mut Host, setting: HostSetting) {
         }
         HostSetting::MachineConfigPool => host.tenant.machine_config_pool.clear(),
         HostSetting::Fencing => host.tenant.fencing.clear(),
-        HostSetting::InstallationDisk => disks::release(&mut host.tenant, &inventory(scene)),
+        HostSetting::InstallationDisk => disks::release(&mut host.tenant, &inventory(snapshot)),
         HostSetting::Move => host.moving_to = None,
     }
 }
 
-fn inventory(scene: &Scene<'_>) -> Inventory {
-    let text = scene.stored.get(&Report::Inventory);
+fn inventory(snapshot: &HostSnapshot) -> Inventory {
+    let text = snapshot.stored.get(&Report::Inventory);
     text.and_then(|text| Inventory::parse(text).ok())
         .unwrap_or_default()
 }

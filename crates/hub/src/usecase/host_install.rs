@@ -1,8 +1,9 @@
 //! Single hosts: installed into a running cluster, reset, reclaimed in-band, or tested once more.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
-use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
 use crate::usecase::cluster_install::other_system;
 use crate::usecase::host_bind::early_bound;
 use muster_domain::HostKey;
@@ -12,53 +13,56 @@ use muster_domain::refusal::{Class, Refused};
 use std::sync::Arc;
 
 pub async fn host_install(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {
-    hub.host_turn(key, Need::Row, ask, install_turn).await
+    hub.change_host(key, Need::Row, ask, decide_install).await
 }
 
-pub fn install_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
-    lent(&scene.host)?;
-    let mut decision = scene.next(&Event::Install)?;
+pub fn decide_install(snapshot: &HostSnapshot) -> Result<HostChange, Error> {
+    lent(&snapshot.host)?;
+    let mut decision = snapshot.next(&Event::Install)?;
     let host = &mut decision.host;
     if host.role == Role::Worker && host.tenant.machine_config_pool.is_empty() {
         host.tenant.machine_config_pool = Role::Worker.word().into();
     }
-    if let Some(cluster) = &scene.cluster
-        && let Some(warning) = scene.hub.system_warning(&decision.host, cluster)
+    if let Some(cluster) = &snapshot.cluster
+        && let Some(warning) = snapshot.hub.system_warning(&decision.host, cluster)
     {
         decision.journal.push(other_system(&decision.host, warning));
     }
-    Ok(scene.plain(decision))
+    Ok(snapshot.plain(decision))
 }
 
 pub async fn host_reset(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {
-    hub.host_turn(key, Need::Row, ask, reset_turn).await
+    hub.change_host(key, Need::Row, ask, decide_reset).await
 }
 
-pub fn reset_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
-    let adds = scene.cluster.as_ref().is_some_and(|cluster| cluster.adds_hosts());
+pub fn decide_reset(snapshot: &HostSnapshot) -> Result<HostChange, Error> {
+    let adds = snapshot
+        .cluster
+        .as_ref()
+        .is_some_and(|cluster| cluster.adds_hosts());
     if !adds {
         return Err(Refused::conflict(
             "not-a-day-two-host",
             format!(
                 "Host {} does not join a running cluster, so it cannot be reset alone.",
-                scene.host.name()
+                snapshot.host.name()
             ),
             "Reset its cluster, or unbind the host.",
         )
         .into());
     }
-    Ok(scene.plain(scene.next(&Event::Reset)?))
+    Ok(snapshot.plain(snapshot.next(&Event::Reset)?))
 }
 
 /// Takes back a host that runs its installed system: it fetches the discovery image itself and boots it.
 pub async fn host_reclaim(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {
-    hub.host_turn(key, Need::Row, ask, reclaim_turn).await
+    hub.change_host(key, Need::Row, ask, decide_reclaim).await
 }
 
-pub fn reclaim_turn(scene: &Scene<'_>) -> Result<Turn, Error> {
-    early_bound(scene)?;
-    let decision = scene.next(&Event::Reclaim)?;
-    scene.measured(decision, Stored::new())
+pub fn decide_reclaim(snapshot: &HostSnapshot) -> Result<HostChange, Error> {
+    early_bound(snapshot)?;
+    let decision = snapshot.next(&Event::Reclaim)?;
+    snapshot.measured(decision, Stored::new())
 }
 
 /// Forgets what a test found, so that it runs again when the cluster is next prepared.
@@ -68,11 +72,11 @@ pub async fn host_retest(hub: &Hub, key: HostKey, check: &str, ask: &Ask) -> Res
         Some(CheckId::ContainerImagesAvailable) => Report::ImagesStatus,
         Some(_) | None => return Err(not_retestable(check).into()),
     };
-    hub.host_turn(key, Need::Reports, ask, |scene| {
-        lent(&scene.host)?;
-        let mut decision = scene.next(&Event::CheckedIn)?;
+    hub.change_host(key, Need::Reports, ask, |snapshot| {
+        lent(&snapshot.host)?;
+        let mut decision = snapshot.next(&Event::CheckedIn)?;
         decision.forget.push(report);
-        scene.measured(decision, Stored::new())
+        snapshot.measured(decision, Stored::new())
     })
     .await
 }

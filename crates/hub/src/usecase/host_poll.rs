@@ -2,10 +2,11 @@
 
 use crate::Hub;
 use crate::carry;
+use crate::change::Ask;
 use crate::error::Error;
+use crate::host_change::{Need, Stored};
 use crate::index::{Slot, skew};
 use crate::steps;
-use crate::turn::{Ask, Need, Stored};
 use crate::usecase::host_register::pool_of;
 use crate::usecase::host_report::upgrade_started;
 use muster_contract::v2::step::StepsView;
@@ -42,7 +43,7 @@ pub async fn host_poll(
     let (its_hub, its_ask, version) = (hub.clone(), ask.clone(), agent_version.map(str::to_owned));
     let its_slot = slot.clone();
     let row = carry::through(async move {
-        let row = checked_in(&its_hub, key, version.as_deref(), &its_ask).await;
+        let row = checked_in(&its_hub, key, version.as_deref(), agent_stays, &its_ask).await;
         if row.is_err() {
             // Its checks did not run: the next poll finds the same reasons for them.
             its_slot.live.skew.store(was_skew, Ordering::Relaxed);
@@ -67,7 +68,7 @@ fn stranger(hub: &Hub, key: HostKey) -> Result<StepsView, Error> {
 
 /// That an agent is told to replace itself, and by what a host is installed, is worth a line of history. An agent that is
 /// not answered because there is none gets the same steps at its next poll.
-async fn told(hub: &Hub, steps: StepsView, slot: &Arc<Slot>, ask: &Ask) -> Result<StepsView, Error> {
+async fn told(hub: &Hub, steps: StepsView, slot: &Slot, ask: &Ask) -> Result<StepsView, Error> {
     let is_upgrade = steps::is_upgrade(&steps);
     let is_first = steps::is_install(&steps) && slot.row().installer_version != hub.settings.images.installer;
     if is_upgrade || is_first {
@@ -90,10 +91,10 @@ async fn told(hub: &Hub, steps: StepsView, slot: &Arc<Slot>, ask: &Ask) -> Resul
 
 /// People can see by which image a host was installed.
 async fn installer_chosen(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
-    hub.host_turn(key, Need::Row, ask, |scene| {
-        let mut decision = scene.unchanged();
+    hub.change_host(key, Need::Row, ask, |snapshot| {
+        let mut decision = snapshot.unchanged();
         decision.host.installer_version = hub.settings.images.installer.clone();
-        Ok(scene.plain(decision))
+        Ok(snapshot.plain(decision))
     })
     .await
     .map(drop)
@@ -103,14 +104,18 @@ async fn checked_in(
     hub: &Hub,
     key: HostKey,
     agent_version: Option<&str>,
+    agent_stays: bool,
     ask: &Ask,
 ) -> Result<Arc<Host>, Error> {
-    hub.host_turn(key, Need::Reports, ask, |scene| {
-        let mut decision = scene.next(&Event::CheckedIn)?;
+    hub.change_host(key, Need::Reports, ask, |snapshot| {
+        let mut decision = snapshot.next(&Event::CheckedIn)?;
         if let Some(version) = agent_version.filter(|version| !version.is_empty()) {
             decision.host.agent_version = version.into();
         }
-        scene.measured(decision, Stored::new())
+        if let Some(wanted) = hub.settings.checks.wanted_agent.as_ref().filter(|_| agent_stays) {
+            decision.host.agent_instead_of.clone_from(wanted);
+        }
+        snapshot.measured(decision, Stored::new())
     })
     .await
 }

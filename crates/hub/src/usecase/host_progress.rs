@@ -1,8 +1,9 @@
 //! The installer reports how far it is, and what became of the logs.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
-use crate::turn::{Ask, Need, Stored};
+use crate::host_change::{Need, Stored};
 use muster_domain::HostKey;
 use muster_domain::host::{Event, Host, LogsInfo, Stage};
 use std::sync::Arc;
@@ -18,12 +19,12 @@ pub async fn host_progress(
         stage,
         info: info.into(),
     };
-    hub.host_turn(key, Need::Reports, ask, |scene| {
-        let decision = scene.next(&event)?;
-        if decision.host == scene.host {
-            return Ok(scene.plain(decision));
+    hub.change_host(key, Need::Reports, ask, |snapshot| {
+        let decision = snapshot.next(&event)?;
+        if decision.host == snapshot.host {
+            return Ok(snapshot.plain(decision));
         }
-        scene.measured(decision, Stored::new())
+        snapshot.measured(decision, Stored::new())
     })
     .await
 }
@@ -34,17 +35,17 @@ pub async fn host_logs_progress(
     state: LogsInfo,
     ask: &Ask,
 ) -> Result<Arc<Host>, Error> {
-    hub.host_turn(key, Need::Row, ask, |scene| {
-        let mut host = scene.host.clone();
+    hub.change_host(key, Need::Row, ask, |snapshot| {
+        let mut host = snapshot.host.clone();
         host.logs.info = state;
         match state {
             LogsInfo::Requested | LogsInfo::Collecting => {
-                host.logs.started_at = host.logs.started_at.or(Some(scene.now));
+                host.logs.started_at = host.logs.started_at.or(Some(snapshot.now));
             }
-            LogsInfo::Completed => host.logs.collected_at = Some(scene.now),
+            LogsInfo::Completed => host.logs.collected_at = Some(snapshot.now),
             LogsInfo::None | LogsInfo::Timeout => {}
         }
-        Ok(scene.plain(muster_domain::host::Decision {
+        Ok(snapshot.plain(muster_domain::host::Decision {
             host,
             journal: Vec::new(),
             effects: Vec::new(),

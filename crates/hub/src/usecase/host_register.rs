@@ -1,57 +1,116 @@
 //! An agent registers its machine: for the first time, or again.
 
 use crate::Hub;
+use crate::change::{Ask, Decision, Scope};
 use crate::error::Error;
-use crate::turn::{ATTEMPTS, Ask, Need, Scene, Stored, Turn};
-use muster_domain::cluster::Cluster;
-use muster_domain::host::{Decision, Event, Host, Kind, Role, rules, words};
+use crate::host_change::{HostChange, HostSnapshot, Need, OneHost, Stored};
+use jiff::Timestamp;
+use muster_domain::cluster::joining;
+use muster_domain::host::{Event, Host, rules};
 use muster_domain::infra_env::{ImageType, InfraEnv};
 use muster_domain::refusal::{Class, Refused};
-use muster_domain::{HostKey, Severity};
-use muster_store::Commit;
+use muster_domain::{HostKey, InfraEnvId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
-    let mut last = None;
     hub.readable_host(key)?;
-    for _ in 0..ATTEMPTS {
-        let pool = pool_of(hub, key)?;
-        takes_registrations(&pool)?;
-        let tried = match hub.index.slot(key) {
-            Some(_) => again(hub, key, &pool, agent, ask).await,
-            None => match has_room(hub, &pool) {
-                Ok(()) => first_time(hub, key, &pool, agent, ask).await,
-                Err(refused) => Err(refused.into()),
-            },
-        };
-        match tried {
-            // Somebody registered the same machine in this very moment, or its cluster changed.
-            Err(error) if error.is_stale() => {
-                hub.relearn(&error).await?;
-                hub.learn_host(key).await?;
-                last = Some(error);
-            }
-            // Deleted in this very moment: then this is the first time.
-            Err(error @ Error::Missing { .. }) => last = Some(error),
-            done => return done,
+    let done = hub
+        .change(&Registration(key), ask, |found| decide(found, agent))
+        .await?;
+    let host = done.row();
+    if let Found::Known(known) = done.snapshot {
+        if let Some(slot) = hub.index.slot(key) {
+            slot.live.outstanding.forget();
         }
+        return Ok(host.unwrap_or_else(|| Arc::new(known.host)));
     }
-    Err(last.unwrap_or_else(|| Error::missing("host", key.host)))
+    host.ok_or_else(|| Error::missing("host", key.host))
+}
+
+/// The host that registers, with its reports if it keeps them; or the place that a new one has.
+struct Registration(HostKey);
+
+enum Found {
+    Known(Box<HostSnapshot>),
+    New(Box<HostSnapshot>),
+    /// There is no such InfraEnv.
+    Nowhere(InfraEnvId),
+}
+
+impl Scope for Registration {
+    type Snapshot = Found;
+
+    async fn read(&self, hub: &Hub, now: Timestamp, fresh: bool) -> Result<Found, Error> {
+        let key = self.0;
+        if fresh {
+            hub.reload(key.into()).await?;
+        }
+        if fresh && hub.shares_database() {
+            hub.reload(key.infra_env.into()).await?;
+        }
+        hub.readable_infra_env(key.infra_env)?;
+        let Some(pool) = hub.index.infra_env(key.infra_env) else {
+            return Ok(Found::Nowhere(key.infra_env));
+        };
+        if let Some(slot) = hub.index.slot(key) {
+            let keeps_reports = rules::keeps_reports_on_register(&slot.row());
+            let need = if keeps_reports { Need::Reports } else { Need::Row };
+            match OneHost::new(key, need).read(hub, now, false).await {
+                // Deleted in this very moment: then this is the first time.
+                Err(Error::Missing { .. }) => {}
+                known => return known.map(|known| Found::Known(Box::new(known))),
+            }
+        }
+        if let Some(cluster) = pool.cluster.filter(|_| fresh && hub.shares_database()) {
+            hub.reload(cluster.into()).await?;
+        }
+        pool.cluster.map_or(Ok(()), |id| hub.readable_cluster(id))?;
+        Ok(Found::New(Box::new(HostSnapshot {
+            hub: hub.clone(),
+            host: Host::of_image(key.host, &pool, now),
+            stored: Stored::new(),
+            cluster: pool.cluster.and_then(|id| hub.index.cluster(id)),
+            infra_env: Some(pool),
+            now,
+        })))
+    }
+}
+
+fn decide(found: &Found, agent: &str) -> Result<Decision, Error> {
+    let (snapshot, is_known) = match found {
+        Found::Known(snapshot) => (snapshot, true),
+        Found::New(snapshot) => (snapshot, false),
+        Found::Nowhere(id) => return Err(no_infra_env(*id).into()),
+    };
+    let pool = snapshot
+        .infra_env
+        .as_ref()
+        .ok_or_else(|| no_infra_env(snapshot.host.infra_env))?;
+    takes_registrations(pool)?;
+    if is_known {
+        return Ok(again(snapshot, pool, agent)?.decision_over(&snapshot.host));
+    }
+    has_room(&snapshot.hub, pool)?;
+    let mut written = Decision::because("a machine registered for the first time");
+    written.put_host(first_time(snapshot, pool, agent)?);
+    Ok(written)
 }
 
 /// The InfraEnv of an agent. One that is not there may come back with a restore, so its agents are kept asking.
 pub fn pool_of(hub: &Hub, key: HostKey) -> Result<Arc<InfraEnv>, Error> {
     hub.readable_infra_env(key.infra_env)?;
-    hub.index.infra_env(key.infra_env).ok_or_else(|| {
-        Refused::new(
-            Class::Invalid,
-            "no-such-infra-env",
-            format!("There is no InfraEnv {}.", key.infra_env),
-            "Restore it, or boot the machine from an image of another InfraEnv.",
-        )
-        .into()
-    })
+    let pool = hub.index.infra_env(key.infra_env);
+    pool.ok_or_else(|| no_infra_env(key.infra_env).into())
+}
+
+fn no_infra_env(id: InfraEnvId) -> Refused {
+    Refused::new(
+        Class::Invalid,
+        "no-such-infra-env",
+        format!("There is no InfraEnv {id}."),
+        "Restore it, or boot the machine from an image of another InfraEnv.",
+    )
 }
 
 fn takes_registrations(pool: &InfraEnv) -> Result<(), Error> {
@@ -95,120 +154,24 @@ fn has_room(hub: &Hub, pool: &InfraEnv) -> Result<(), Refused> {
     Err(Refused::new(Class::Unavailable, code, reason, next))
 }
 
-async fn again(hub: &Hub, key: HostKey, pool: &InfraEnv, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
+fn again(snapshot: &HostSnapshot, pool: &InfraEnv, agent: &str) -> Result<HostChange, Error> {
     let event = Event::Registered {
         agent_version: agent.into(),
     };
-    let keeps_reports = hub
-        .index
-        .slot(key)
-        .is_some_and(|slot| rules::keeps_reports_on_register(&slot.row()));
-    let need = if keeps_reports { Need::Reports } else { Need::Row };
-    let host = hub
-        .host_turn(key, need, ask, |scene| {
-            let mut decision = scene.next(&event)?;
-            // An agent that only started again still runs the image that its machine booted.
-            if rules::has_booted(&scene.host) {
-                decision.host.booted_version.clone_from(&pool.openshift_version);
-            }
-            scene.measured(decision, Stored::new())
-        })
-        .await?;
-    if let Some(slot) = hub.index.slot(key) {
-        slot.live.outstanding.forget();
+    let mut decision = snapshot.next(&event)?;
+    // An agent that only started again still runs the image that its machine booted.
+    if rules::has_booted(&snapshot.host) {
+        decision.host.booted_version.clone_from(&pool.openshift_version);
     }
-    Ok(host)
+    snapshot.measured(decision, Stored::new())
 }
 
-async fn first_time(
-    hub: &Hub,
-    key: HostKey,
-    pool: &InfraEnv,
-    agent: &str,
-    ask: &Ask,
-) -> Result<Arc<Host>, Error> {
-    let now = hub.now();
-    let cluster = early_cluster(hub, pool)?;
-    let mut host = Host::arriving(key, pool.cluster, now);
-    host.agent_version = agent.into();
-    host.booted_version.clone_from(&pool.openshift_version);
-    host.user.clone_from(&pool.user);
-    host.org.clone_from(&pool.org);
-    host.status_info = words::of(&host).into();
-    if let Some(cluster) = &cluster {
-        join(&mut host, cluster);
+fn first_time(snapshot: &HostSnapshot, pool: &InfraEnv, agent: &str) -> Result<HostChange, Error> {
+    if pool.cluster.is_some() {
+        joining::takes_new(snapshot.cluster.as_deref(), pool)?;
     }
-    let name = host.name();
-    let entry = host.entry(
-        "host_registration_succeeded",
-        Severity::Info,
-        format!("Host {name} registered."),
-    );
-    let scene = Scene {
-        hub,
-        host: host.clone(),
-        stored: Stored::new(),
-        cluster,
-        infra_env: None,
-        now,
-    };
-    let decision = Decision {
-        host,
-        journal: vec![entry],
-        effects: Vec::new(),
-        forget: Vec::new(),
-        why: "registered for the first time",
-    };
-    let Turn { decision, reports } = scene.measured(decision, Stored::new())?;
-    let commit = Commit {
-        request_id: ask.request_id,
-        hosts: vec![Hub::host_write(&decision.host, reports)],
-        journal: decision.journal,
-        ..Commit::new(now)
-    };
-    let written = hub.commit(commit, vec![decision.host]).await?;
-    let host = written
-        .into_iter()
-        .next()
-        .ok_or_else(|| Error::missing("host", key.host))?;
-    host.cluster.inspect(|cluster| hub.mark_dirty(*cluster));
-    Ok(host)
-}
-
-/// The cluster of an InfraEnv that binds its hosts as they register.
-fn early_cluster(hub: &Hub, pool: &InfraEnv) -> Result<Option<Arc<Cluster>>, Error> {
-    let Some(id) = pool.cluster else { return Ok(None) };
-    hub.readable_cluster(id)?;
-    // The agent must keep asking: the cluster may be restored, reset, or the host be given another image.
-    let cluster = hub.index.cluster(id).ok_or_else(|| {
-        Refused::new(
-            Class::Unavailable,
-            "cluster-is-gone",
-            format!("The cluster of InfraEnv {} does not exist any more.", pool.name),
-            "Give the InfraEnv another cluster, or boot the host from an image of another InfraEnv.",
-        )
+    let decision = snapshot.next(&Event::Arrived {
+        agent_version: agent.into(),
     })?;
-    if !cluster.accepts_hosts() {
-        return Err(Refused::new(
-            Class::Unavailable,
-            "cluster-takes-no-hosts",
-            format!("Cluster {} takes no more hosts now.", cluster.name),
-            "Wait for its installation to end, or reset it.",
-        )
-        .into());
-    }
-    Ok(Some(cluster))
-}
-
-fn join(host: &mut Host, cluster: &Cluster) {
-    if cluster.adds_hosts() {
-        host.kind = Kind::AddToExistingClusterHost;
-        host.role = Role::Worker;
-        host.suggested_role = Some(Role::Worker);
-        host.tenant.machine_config_pool = Role::Worker.word().into();
-    } else if cluster.single_node() {
-        host.role = Role::Master;
-        host.suggested_role = Some(Role::Master);
-        host.bootstrap = true;
-    }
+    snapshot.measured(decision, Stored::new())
 }

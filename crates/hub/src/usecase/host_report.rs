@@ -3,9 +3,10 @@
 mod failed;
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
+use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
 use crate::index::Slot;
-use crate::turn::{Ask, Need, Scene, Stored, Turn};
 use crate::usecase::cluster_update;
 use muster_contract::v2::step::{PostStepReply, StepType};
 use muster_domain::checks::facts::effective_role;
@@ -20,11 +21,9 @@ use muster_domain::input::bounds;
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
 use muster_domain::{HostKey, Severity};
-use muster_store::Commit;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What the agent says when it cannot read the media it runs from.
@@ -168,12 +167,12 @@ async fn succeeded(
 }
 
 async fn tell(hub: &Hub, key: HostKey, event: &Event, ask: &Ask) -> Result<(), Error> {
-    hub.host_turn(key, Need::Reports, ask, |scene| {
-        let decision = scene.next(event)?;
-        if decision.host == scene.host {
-            return Ok(scene.plain(decision));
+    hub.change_host(key, Need::Reports, ask, |snapshot| {
+        let decision = snapshot.next(event)?;
+        if decision.host == snapshot.host {
+            return Ok(snapshot.plain(decision));
         }
-        scene.measured(decision, Stored::new())
+        snapshot.measured(decision, Stored::new())
     })
     .await?;
     Ok(())
@@ -182,7 +181,8 @@ async fn tell(hub: &Hub, key: HostKey, event: &Event, ask: &Ask) -> Result<(), E
 async fn inventory(hub: &Hub, key: HostKey, slot: &Slot, output: &str, ask: &Ask) -> Result<(), Error> {
     let hash = xxh3_64(output.as_bytes());
     // The common case by far: nothing new, nothing to do.
-    if slot.row().seen.get(&Report::Inventory) == Some(&hash) {
+    let row = slot.row();
+    if row.seen.get(&Report::Inventory) == Some(&hash) && !row.inventory_broken {
         slot.live.heard_machine(hub.now());
         return Ok(());
     }
@@ -190,28 +190,33 @@ async fn inventory(hub: &Hub, key: HostKey, slot: &Slot, output: &str, ask: &Ask
         Ok(parsed) => parsed,
         Err(error) => {
             // The agent only logs the refusal: people are told by the checks.
-            slot.live.inventory_broken.store(true, Ordering::Relaxed);
-            let measured = |scene: &Scene<'_>| scene.measured(scene.unchanged(), Stored::new());
-            hub.host_turn(key, Need::Reports, ask, measured).await?;
+            hub.change_host(key, Need::Reports, ask, |snapshot| {
+                let mut decision = snapshot.unchanged();
+                decision.host.inventory_broken = true;
+                snapshot.measured(decision, Stored::new())
+            })
+            .await?;
             return Err(error);
         }
     };
-    slot.live.inventory_broken.store(false, Ordering::Relaxed);
-    hub.host_turn(key, Need::Reports, ask, |scene| {
-        if !rules::takes_inventory(&scene.host) {
-            return Ok(scene.plain(scene.next(&Event::CheckedIn)?));
+    hub.change_host(key, Need::Reports, ask, |snapshot| {
+        if !rules::takes_inventory(&snapshot.host) {
+            let mut decision = snapshot.next(&Event::CheckedIn)?;
+            decision.host.inventory_broken = false;
+            return Ok(snapshot.plain(decision));
         }
         let silence = hub.settings.timers.silence;
         let heard_at = slot.live.machine_heard();
-        match machine::judge(&scene.host.machine, &parsed, heard_at, scene.now, silence) {
+        match machine::judge(&snapshot.host.machine, &parsed, heard_at, snapshot.now, silence) {
             Verdict::Rival => {
-                let mut decision = scene.next(&Event::CheckedIn)?;
-                let warning = machine::contested(&mut decision.host, &parsed, scene.now);
+                let mut decision = snapshot.next(&Event::CheckedIn)?;
+                let warning = machine::contested(&mut decision.host, &parsed, snapshot.now);
                 decision.journal.extend(warning);
-                Ok(scene.plain(decision))
+                decision.host.inventory_broken = false;
+                Ok(snapshot.plain(decision))
             }
             verdict @ (Verdict::Same | Verdict::Replaced) => {
-                take_inventory(scene, parsed.clone(), hash, verdict)
+                take_inventory(snapshot, parsed.clone(), hash, verdict)
             }
         }
     })
@@ -233,30 +238,31 @@ fn readable(output: &str) -> Result<Inventory, Error> {
 }
 
 fn take_inventory(
-    scene: &Scene<'_>,
+    snapshot: &HostSnapshot,
     mut inventory: Inventory,
     hash: u64,
     verdict: Verdict,
-) -> Result<Turn, Error> {
-    let mut decision = scene.next(&Event::CheckedIn)?;
-    let news = machine::known(&mut decision.host, &inventory, verdict, scene.now);
+) -> Result<HostChange, Error> {
+    let mut decision = snapshot.next(&Event::CheckedIn)?;
+    decision.host.inventory_broken = false;
+    let news = machine::known(&mut decision.host, &inventory, verdict, snapshot.now);
     decision.journal.extend(news);
     inventory.keep_real_interfaces();
-    judge_disks(scene, &mut decision.host, &mut inventory);
+    judge_disks(snapshot, &mut decision.host, &mut inventory);
     decision.host.digest = inventory.digest();
     decision.host.seen.insert(Report::Inventory, hash);
-    scene.measured(decision, Stored::from([(Report::Inventory, inventory.to_json())]))
+    snapshot.measured(decision, Stored::from([(Report::Inventory, inventory.to_json())]))
 }
 
 /// Decides which disks can be used and which one is, by the role the host would have.
-pub fn judge_disks(scene: &Scene<'_>, host: &mut Host, inventory: &mut Inventory) {
-    let needs = &scene.hub.settings.requirements;
-    let release = scene
+pub fn judge_disks(snapshot: &HostSnapshot, host: &mut Host, inventory: &mut Inventory) {
+    let needs = &snapshot.hub.settings.requirements;
+    let release = snapshot
         .cluster
         .as_ref()
         .map(|cluster| cluster.openshift_version.as_str())
         .filter(|v| !v.is_empty());
-    let least_gb = match &scene.cluster {
+    let least_gb = match &snapshot.cluster {
         None => needs.roles(None).least_disk_size_gb(),
         Some(cluster) => {
             let role = effective_role(host.role, host.suggested_role);
@@ -299,13 +305,13 @@ async fn put(
     body: String,
     ask: &Ask,
 ) -> Result<(), Error> {
-    hub.host_turn(key, Need::Reports, ask, |scene| {
-        let mut decision = scene.next(&Event::CheckedIn)?;
-        if !rules::takes_reports(&scene.host) {
-            return Ok(scene.plain(decision));
+    hub.change_host(key, Need::Reports, ask, |snapshot| {
+        let mut decision = snapshot.next(&Event::CheckedIn)?;
+        if !rules::takes_reports(&snapshot.host) {
+            return Ok(snapshot.plain(decision));
         }
         decision.host.seen.insert(report, hash);
-        scene.measured(decision, Stored::from([(report, body.clone())]))
+        snapshot.measured(decision, Stored::from([(report, body.clone())]))
     })
     .await?;
     Ok(())
@@ -313,16 +319,16 @@ async fn put(
 
 async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: &Ask) -> Result<(), Error> {
     let reply: DiskSpeedReply = read(output)?;
-    hub.host_turn(key, Need::Reports, ask, |scene| {
-        let mut decision = scene.next(&Event::CheckedIn)?;
-        if !rules::takes_tests(&scene.host) {
-            return Ok(scene.plain(decision));
+    hub.change_host(key, Need::Reports, ask, |snapshot| {
+        let mut decision = snapshot.next(&Event::CheckedIn)?;
+        if !rules::takes_tests(&snapshot.host) {
+            return Ok(snapshot.plain(decision));
         }
         let path = match reply.path.as_str() {
-            "" => scene.host.tenant.installation_disk_id.clone(),
+            "" => snapshot.host.tenant.installation_disk_id.clone(),
             path => path.to_owned(),
         };
-        let mut all: BTreeMap<String, DiskInfo> = scene
+        let mut all: BTreeMap<String, DiskInfo> = snapshot
             .stored
             .get(&Report::DisksInfo)
             .and_then(|text| serde_json::from_str(text).ok())
@@ -335,10 +341,10 @@ async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: 
         if exit_code == 0 && reply.io_sync_duration > SLOWEST_DISK_MS {
             let text = format!(
                 "Host {}: disk {path} takes {} ms to write, more than the {SLOWEST_DISK_MS} ms that are supported.",
-                scene.host.name(),
+                snapshot.host.name(),
                 reply.io_sync_duration
             );
-            let entry = scene.host.entry("disk_speed_slower_than_supported", Severity::Warning, text);
+            let entry = snapshot.host.entry("disk_speed_slower_than_supported", Severity::Warning, text);
             decision.journal.push(entry);
         }
         fits(&all, &path)?;
@@ -349,7 +355,7 @@ async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: 
                 path,
             },
         );
-        scene.measured(decision, Stored::from([(Report::DisksInfo, write(&all))]))
+        snapshot.measured(decision, Stored::from([(Report::DisksInfo, write(&all))]))
     })
     .await?;
     Ok(())
@@ -357,34 +363,34 @@ async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: 
 
 async fn images(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<(), Error> {
     let reply: ImagesReply = read(output)?;
-    hub.host_turn(key, Need::Reports, ask, |scene| {
-        let mut decision = scene.next(&Event::CheckedIn)?;
-        if !rules::takes_tests(&scene.host) {
-            return Ok(scene.plain(decision));
+    hub.change_host(key, Need::Reports, ask, |snapshot| {
+        let mut decision = snapshot.next(&Event::CheckedIn)?;
+        if !rules::takes_tests(&snapshot.host) {
+            return Ok(snapshot.plain(decision));
         }
-        let mut all = images_of(scene);
+        let mut all = images_of(snapshot);
         for image in &reply.images {
             let text = format!(
                 "Host {}: image {}: {}.",
-                scene.host.name(),
+                snapshot.host.name(),
                 image.name,
                 image.result
             );
             decision
                 .journal
-                .push(scene.host.entry("image_status_updated", Severity::Info, text));
+                .push(snapshot.host.entry("image_status_updated", Severity::Info, text));
             fits(&all, &image.name)?;
             all.insert(image.name.clone(), image.clone());
         }
-        scene.measured(decision, Stored::from([(Report::ImagesStatus, write(&all))]))
+        snapshot.measured(decision, Stored::from([(Report::ImagesStatus, write(&all))]))
     })
     .await?;
     Ok(())
 }
 
 /// What is known about images so far, by name.
-fn images_of(scene: &Scene<'_>) -> BTreeMap<String, ImageStatus> {
-    let text = scene.stored.get(&Report::ImagesStatus);
+fn images_of(snapshot: &HostSnapshot) -> BTreeMap<String, ImageStatus> {
+    let text = snapshot.stored.get(&Report::ImagesStatus);
     text.and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default()
 }
@@ -445,13 +451,7 @@ async fn upgrade_news(
     };
     let host = slot.host();
     let text = format!("Host {}: its agent {outcome} {about}", host.name());
-    let commit = Commit {
-        request_id: ask.request_id,
-        journal: vec![host.entry(name, severity, text)],
-        ..Commit::new(now)
-    };
-    hub.commit(commit, Vec::new()).await?;
-    Ok(())
+    hub.tell(host.entry(name, severity, text), ask).await
 }
 
 async fn upgrade_failed(hub: &Hub, key: HostKey, about: &str, ask: &Ask) -> Result<(), Error> {

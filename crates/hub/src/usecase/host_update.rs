@@ -1,8 +1,9 @@
 //! A person changes what a host is called, what it becomes, and how it is installed.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
-use crate::turn::{Ask, Need, Scene, Stored, Turn};
+use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
 use crate::usecase::host_report::judge_disks;
 use muster_contract::secret::HIDDEN;
 use muster_contract::v2::host::{DiskRole, UpdateHost};
@@ -20,7 +21,7 @@ pub async fn host_update(
     ask: &Ask,
 ) -> Result<Arc<Host>, Error> {
     check(change)?;
-    hub.host_turn(key, Need::Reports, ask, |scene| turn(scene, change))
+    hub.change_host(key, Need::Reports, ask, |snapshot| decide(snapshot, change))
         .await
 }
 
@@ -69,31 +70,31 @@ fn pairs(items: &[muster_contract::v2::host::KeyValue]) -> Vec<(String, String)>
         .collect()
 }
 
-fn turn(scene: &Scene<'_>, change: &UpdateHost) -> Result<Turn, Error> {
-    let mut host = scene.host.clone();
-    let mut inventory = scene
+fn decide(snapshot: &HostSnapshot, change: &UpdateHost) -> Result<HostChange, Error> {
+    let mut host = snapshot.host.clone();
+    let mut inventory = snapshot
         .stored
         .get(&Report::Inventory)
         .and_then(|text| Inventory::parse(text).ok())
         .unwrap_or_default();
     apply(&mut host, change, &inventory)?;
     let open = host.role == Role::AutoAssign;
-    if open && rules::has_role_for_good(&scene.host, scene.cluster.as_deref()) {
-        (host.role, host.suggested_role) = (scene.host.role, scene.host.suggested_role);
+    if open && rules::has_role_for_good(&snapshot.host, snapshot.cluster.as_deref()) {
+        (host.role, host.suggested_role) = (snapshot.host.role, snapshot.host.suggested_role);
     }
-    if host == scene.host {
-        return Ok(scene.plain(decision(host)));
+    if host == snapshot.host {
+        return Ok(snapshot.plain(decision(host)));
     }
-    rules::editable(&scene.host)?;
+    rules::editable(&snapshot.host)?;
     let mut new = Stored::new();
-    if host.role != scene.host.role && scene.stored.contains_key(&Report::Inventory) {
+    if host.role != snapshot.host.role && snapshot.stored.contains_key(&Report::Inventory) {
         // Another role needs another size of disk.
-        judge_disks(scene, &mut host, &mut inventory);
+        judge_disks(snapshot, &mut host, &mut inventory);
         new.insert(Report::Inventory, inventory.to_json());
     }
-    host.updated_at = scene.now;
+    host.updated_at = snapshot.now;
     let mut decision = decision(host);
-    if decision.host.role != scene.host.role {
+    if decision.host.role != snapshot.host.role {
         let text = format!(
             "Host {}: role is {} now.",
             decision.host.name(),
@@ -103,7 +104,7 @@ fn turn(scene: &Scene<'_>, change: &UpdateHost) -> Result<Turn, Error> {
             .journal
             .push(decision.host.entry("host_role_updated", Severity::Info, text));
     }
-    scene.measured(decision, new)
+    snapshot.measured(decision, new)
 }
 
 fn decision(host: Host) -> Decision {
@@ -252,20 +253,20 @@ async fn setting(
     what: &str,
     apply: impl Fn(&mut Host),
 ) -> Result<Arc<Host>, Error> {
-    hub.host_turn(key, Need::Row, ask, |scene| {
-        let mut host = scene.host.clone();
+    hub.change_host(key, Need::Row, ask, |snapshot| {
+        let mut host = snapshot.host.clone();
         apply(&mut host);
-        if host == scene.host {
-            return Ok(scene.plain(decision(host)));
+        if host == snapshot.host {
+            return Ok(snapshot.plain(decision(host)));
         }
-        rules::editable(&scene.host)?;
-        host.updated_at = scene.now;
+        rules::editable(&snapshot.host)?;
+        host.updated_at = snapshot.now;
         let mut decision = decision(host);
         let text = format!("Host {}: {what} changed.", decision.host.name());
         decision
             .journal
             .push(decision.host.entry(event, Severity::Info, text));
-        Ok(scene.plain(decision))
+        Ok(snapshot.plain(decision))
     })
     .await
 }

@@ -1,9 +1,9 @@
 //! Somebody brings ignition of their own for a role of a cluster.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::ignition::uploaded::path;
-use crate::turn::Ask;
 use muster_domain::cluster::{Cluster, Event, lifecycle};
 use muster_domain::input::{Invalid, ignition as rules};
 use muster_domain::{ClusterId, Severity};
@@ -24,7 +24,7 @@ pub async fn ignition_upload(
     let text = std::str::from_utf8(config)
         .map_err(|_| Invalid::rule("config", "is not UTF-8", "give an Ignition config in JSON"))?;
     rules::ignition("config", text)?;
-    hub.cluster_turn(id, ask, |cluster| {
+    hub.change_cluster(id, ask, |cluster| {
         let mut decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         let text = format!(
             "Cluster {}: ignition for the role {role} was uploaded ({} bytes).",
@@ -51,7 +51,7 @@ pub async fn ignition_remove(hub: &Hub, id: ClusterId, role: &str, ask: &Ask) ->
     judge_role(role)?;
     find(hub, id)?;
     let path = path(role);
-    hub.cluster_turn_on_files(id, ask, Some(&path), |cluster, files| {
+    hub.change_cluster_by_files(id, &path, ask, |cluster, files| {
         let mut decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         if files.is_empty() {
             return Err(missing(role));

@@ -1,8 +1,8 @@
 //! A new InfraEnv: the settings of a discovery image, and with them a pool for the hosts booted from it.
 
 use crate::Hub;
+use crate::change::{Ask, Decision, New};
 use crate::error::Error;
-use crate::turn::Ask;
 use crate::usecase::cluster_update;
 use crate::usecase::infra_env_edition::edition_name;
 use crate::usecase::infra_env_network::{fits_the_image_type, network_text, networks_of};
@@ -17,7 +17,6 @@ use muster_domain::render::ignition::{AGENT_START_TIMEOUT_SECONDS, Discovery, EM
 use muster_domain::render::initrd::{Kind, MinimalInitrd, minimal_initrd};
 use muster_domain::{ClusterId, Entry, InfraEnvId, Severity};
 use muster_image::cpio;
-use muster_store::{Commit, InfraEnvWrite};
 use std::io::Write;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -49,7 +48,15 @@ pub async fn infra_env_create_as(
     let text = format!("InfraEnv {} was created.", infra_env.name);
     let entry = Entry::new("infra_env_registered", Severity::Info, text).of_infra_env(infra_env.id);
     let journal = vec![entry, image_news(&infra_env)];
-    infra_env_commit(hub, infra_env, journal, ask).await
+    let scope = New(id.into());
+    let done = hub.change(&scope, ask, |()| {
+        let mut new = Decision::because("a person wants it");
+        new.put(infra_env.clone());
+        new.journal.clone_from(&journal);
+        Ok(new)
+    });
+    let done = done.await?;
+    done.row().ok_or_else(|| Error::missing("infra-env", id))
 }
 
 /// A refusal is history too: people look there when automation did not do what they expected.
@@ -70,13 +77,7 @@ async fn tell_failure(
         .cluster_id
         .map(ClusterId)
         .filter(|id| hub.index.cluster(*id).is_some());
-    let commit = Commit {
-        request_id: ask.request_id,
-        journal: vec![entry],
-        ..Commit::new(hub.now())
-    };
-    hub.commit(commit, Vec::new()).await?;
-    Ok(())
+    hub.tell(entry, ask).await
 }
 
 /// Hosts booted from now on get another image.
@@ -295,25 +296,4 @@ pub fn gzipped(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).expect("writing to memory does not fail");
     encoder.finish().expect("writing to memory does not fail")
-}
-
-pub async fn infra_env_commit(
-    hub: &Hub,
-    mut infra_env: InfraEnv,
-    journal: Vec<Entry>,
-    ask: &Ask,
-) -> Result<Arc<InfraEnv>, Error> {
-    let commit = Commit {
-        request_id: ask.request_id,
-        infra_envs: vec![InfraEnvWrite::Put {
-            infra_env: infra_env.clone(),
-        }],
-        journal,
-        ..Commit::new(hub.now())
-    };
-    let done = hub.store.commit(commit).await?;
-    infra_env.revision = done.infra_envs.first().copied().unwrap_or(infra_env.revision + 1);
-    let row = hub.index.put_infra_env(infra_env);
-    hub.announce(done.seq);
-    Ok(row)
 }

@@ -1,15 +1,18 @@
 //! Changes the settings of an InfraEnv; hosts that boot its image from then on get the new ones.
 
 use crate::Hub;
+use crate::change::{Ask, Decision, Scope};
 use crate::error::Error;
-use crate::turn::{Ask, Need, Scene, Stored};
+use crate::host_change::{HostSnapshot, Need, Stored};
+use crate::infra_env_change::OneInfraEnv;
 use crate::usecase::infra_env_create::{
-    agrees, cluster_of, fits_the_image, image_news, image_type, infra_env_commit, kernel_text, keys,
-    override_text, put_proxy, token_key,
+    agrees, cluster_of, fits_the_image, image_news, image_type, kernel_text, keys, override_text, put_proxy,
+    token_key,
 };
 use crate::usecase::infra_env_edition::edition_name;
 use crate::usecase::infra_env_network::network_text;
 use futures_util::stream::{self, StreamExt};
+use jiff::Timestamp;
 use muster_contract::v1::infra_env::{ChangeInfraEnv, InfraEnvSetting};
 use muster_contract::v2::infra_env::UpdateInfraEnv;
 use muster_domain::infra_env::InfraEnv;
@@ -17,7 +20,6 @@ use muster_domain::input::{pull_secret, trust_bundle};
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
 use std::sync::Arc;
 
-const ATTEMPTS: usize = 16;
 /// Hosts judged at a time: they share a wait for the disk.
 const TOGETHER: usize = 64;
 
@@ -56,8 +58,8 @@ async fn judge_free(hub: &Hub, key: HostKey) {
     if hub.index.slot(key).is_none_or(|slot| !slot.row().is_free()) {
         return;
     }
-    let measured = |scene: &Scene<'_>| scene.measured(scene.unchanged(), Stored::new());
-    match hub.host_turn(key, Need::Reports, &Ask::hub(), measured).await {
+    let measured = |snapshot: &HostSnapshot| snapshot.measured(snapshot.unchanged(), Stored::new());
+    match hub.change_host(key, Need::Reports, &Ask::hub(), measured).await {
         Ok(_) | Err(Error::Missing { .. }) => {}
         Err(error) => tracing::warn!(host = %key, %error, "a free host is shown as it was judged before"),
     }
@@ -73,7 +75,7 @@ pub async fn infra_env_change(
     let wanted = wish.cluster_id.map(ClusterId);
     let now = hub.index.infra_env(id).and_then(|infra_env| infra_env.cluster);
     for cluster in [wanted, now].into_iter().flatten().filter(|_| wanted.is_some()) {
-        hub.meet_cluster(cluster).await?;
+        hub.load_if_missing(cluster).await?;
     }
     let clear = wish.clear.clone();
     change(hub, id, ask, move |hub, infra_env| {
@@ -106,7 +108,31 @@ pub async fn infra_env_new_key(hub: &Hub, id: InfraEnvId, ask: &Ask) -> Result<(
     Ok(())
 }
 
-/// Reads, changes and commits; again on fresh data as long as somebody else is faster.
+/// An InfraEnv and what shall become of it, which is worked out on threads of their own: settings may be large.
+struct Applied<F> {
+    id: InfraEnvId,
+    apply: Arc<F>,
+}
+
+impl<F> Scope for Applied<F>
+where
+    F: Fn(&Hub, &mut InfraEnv) -> Result<(), Error> + Send + Sync + 'static,
+{
+    type Snapshot = (Arc<InfraEnv>, Result<Option<InfraEnv>, Error>);
+
+    async fn read(&self, hub: &Hub, now: Timestamp, fresh: bool) -> Result<Self::Snapshot, Error> {
+        let (id, hosts) = (self.id, None);
+        let snapshot = OneInfraEnv { id, hosts }.read(hub, now, fresh).await?;
+        let (there, before, apply) = (hub.clone(), snapshot.infra_env.clone(), self.apply.clone());
+        let changed = hub
+            .image_threads
+            .run(move || changed(&there, &before, &*apply))
+            .await;
+        Ok((snapshot.infra_env, changed))
+    }
+}
+
+/// Changes the settings of an InfraEnv.
 async fn change(
     hub: &Hub,
     id: InfraEnvId,
@@ -114,27 +140,17 @@ async fn change(
     apply: impl Fn(&Hub, &mut InfraEnv) -> Result<(), Error> + Send + Sync + 'static,
 ) -> Result<Arc<InfraEnv>, Error> {
     let apply = Arc::new(apply);
-    let mut last = None;
-    for attempt in 0..ATTEMPTS {
-        if attempt > 0 {
-            refresh(hub, id).await?;
+    let scope = Applied { id, apply };
+    let done = hub.change(&scope, ask, |(_, next)| {
+        let mut written = Decision::because("its settings were changed");
+        if let Some(next) = next.clone()? {
+            written.journal.push(image_news(&next));
+            written.put(next);
         }
-        let before = hub
-            .index
-            .infra_env(id)
-            .ok_or_else(|| Error::missing("infra-env", id))?;
-        let (there, now, apply) = (hub.clone(), before.clone(), apply.clone());
-        let changed = hub.image_threads.run(move || changed(&there, &now, &*apply));
-        let Some(next) = changed.await? else {
-            return Ok(before);
-        };
-        let journal = vec![image_news(&next)];
-        match infra_env_commit(hub, next, journal, ask).await {
-            Err(error) if error.is_stale() => last = Some(error),
-            done => return done,
-        }
-    }
-    Err(last.unwrap_or_else(|| Error::missing("infra-env", id)))
+        Ok(written)
+    });
+    let done = done.await?;
+    Ok(done.row().unwrap_or(done.snapshot.0))
 }
 
 /// `None` if it stays as it is.
@@ -152,14 +168,6 @@ fn changed(
     let (from, to) = (edition_name(hub, before), edition_name(hub, &next));
     next.edition = before.next_edition(&from, &to, next.updated_at);
     Ok(Some(next))
-}
-
-pub async fn refresh(hub: &Hub, id: InfraEnvId) -> Result<(), Error> {
-    match hub.store.infra_env_find(id).await? {
-        Some(infra_env) => drop(hub.index.put_infra_env(infra_env)),
-        None => hub.index.drop_infra_env(id),
-    }
-    Ok(())
 }
 
 fn apply(hub: &Hub, infra_env: &mut InfraEnv, wish: &UpdateInfraEnv) -> Result<(), Error> {

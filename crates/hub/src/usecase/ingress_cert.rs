@@ -1,9 +1,9 @@
 //! The running cluster sends the certificate of its ingress; with it the kubeconfig is complete.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::ignition::generated;
-use crate::turn::Ask;
 use crate::usecase::cluster_files::{find, made};
 use crate::usecase::operator_report::as_mistake;
 use muster_domain::ClusterId;
@@ -31,7 +31,7 @@ pub async fn ingress_cert(hub: &Hub, id: ClusterId, pem: &str, ask: &Ask) -> Res
     let merged = kubeconfig::with_ingress_ca(&String::from_utf8_lossy(&plain), pem)?;
     let known = made(hub, &cluster, "kubeconfig").await?;
     let is_news = known.is_none_or(|known| known != merged.as_bytes());
-    let done = hub.cluster_turn(id, ask, |cluster| {
+    let done = hub.change_cluster(id, ask, |cluster| {
         let decision = lifecycle::next(cluster, &Event::IngressCert, hub.cluster_around())?;
         let write = FileWrite::put(id, generated("kubeconfig"), merged.as_bytes());
         Ok((decision, if is_news { vec![write] } else { Vec::new() }))

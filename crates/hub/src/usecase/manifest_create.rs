@@ -1,9 +1,9 @@
 //! Somebody adds a manifest, which the installation applies.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::ignition::MANIFESTS;
-use crate::turn::Ask;
 use crate::usecase::manifest_list::{self, Manifest, Source};
 use muster_domain::ClusterId;
 use muster_domain::cluster::{Event, lifecycle};
@@ -30,7 +30,7 @@ pub async fn manifest_create(
         .cluster(id)
         .ok_or_else(|| Error::missing("cluster", id))?;
     let content = judge_content(file_name, content)?;
-    hub.cluster_turn_on_files(id, ask, Some(MANIFESTS), |cluster, files| {
+    hub.change_cluster_by_files(id, MANIFESTS, ask, |cluster, files| {
         let decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         only_once(&manifest_list::users(files), folder, file_name)?;
         let write = FileWrite::put(id, manifest_list::path(folder, file_name), content.clone());

@@ -1,9 +1,9 @@
 //! Somebody takes a manifest away again.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::ignition::MANIFESTS;
-use crate::turn::Ask;
 use crate::usecase::manifest_list::{self, missing};
 use muster_domain::ClusterId;
 use muster_domain::cluster::{Event, lifecycle};
@@ -17,7 +17,7 @@ pub async fn manifest_delete(
     ask: &Ask,
 ) -> Result<(), Error> {
     let path = manifest_list::path(folder, file_name);
-    hub.cluster_turn_on_files(id, ask, Some(MANIFESTS), |cluster, files| {
+    hub.change_cluster_by_files(id, MANIFESTS, ask, |cluster, files| {
         let decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         if !files.iter().any(|file| file.path == path) {
             return Err(missing(folder, file_name));

@@ -1,9 +1,9 @@
 //! Somebody changes a manifest: its content, its name, its folder, or all at once.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::ignition::MANIFESTS;
-use crate::turn::Ask;
 use crate::usecase::manifest_create::{judge_content, judge_form, judge_name, only_once};
 use crate::usecase::manifest_list::{self, Manifest, Source, missing};
 use muster_domain::ClusterId;
@@ -46,7 +46,7 @@ pub async fn manifest_update(
             .await?;
         judge_form(to_name, &kept.ok_or_else(|| missing(folder, file_name))?)?;
     }
-    hub.cluster_turn_on_files(id, ask, Some(MANIFESTS), |cluster, files| {
+    hub.change_cluster_by_files(id, MANIFESTS, ask, |cluster, files| {
         let decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         let mut others = manifest_list::users(files);
         let before = others.len();

@@ -1,8 +1,8 @@
 //! The cluster's own controller tells how operators do and how far finalizing is.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
-use crate::turn::Ask;
 use muster_domain::ClusterId;
 use muster_domain::cluster::{Cluster, Event, FinalizingStage, OperatorStatus, lifecycle};
 use muster_domain::host::LogsInfo;
@@ -24,7 +24,7 @@ pub async fn operator_report(
     report: &Report<'_>,
     ask: &Ask,
 ) -> Result<Arc<Cluster>, Error> {
-    hub.cluster_turn(id, ask, |cluster| {
+    hub.change_cluster(id, ask, |cluster| {
         let known = cluster
             .operators
             .iter()
@@ -51,7 +51,7 @@ pub async fn finalizing_stage(
     ask: &Ask,
 ) -> Result<Arc<Cluster>, Error> {
     let event = Event::FinalizingStage { stage };
-    let done = hub.cluster_turn(id, ask, |cluster| {
+    let done = hub.change_cluster(id, ask, |cluster| {
         Ok((
             lifecycle::next(cluster, &event, hub.cluster_around())?,
             Vec::new(),
@@ -68,7 +68,7 @@ pub async fn logs_progress(
     ask: &Ask,
 ) -> Result<Arc<Cluster>, Error> {
     let event = Event::LogsProgress { state };
-    hub.cluster_turn(id, ask, |cluster| {
+    hub.change_cluster(id, ask, |cluster| {
         Ok((
             lifecycle::next(cluster, &event, hub.cluster_around())?,
             Vec::new(),
@@ -90,12 +90,8 @@ pub async fn installation_ended(
         return Ok(cluster);
     };
     let text = format!("Cluster {}: what its operators report: {report}", cluster.name);
-    let commit = muster_store::Commit {
-        request_id: ask.request_id,
-        journal: vec![cluster.entry("cluster_operator_report", Severity::Info, text)],
-        ..muster_store::Commit::new(hub.now())
-    };
-    hub.commit(commit, Vec::new()).await?;
+    let entry = cluster.entry("cluster_operator_report", Severity::Info, text);
+    hub.tell(entry, ask).await?;
     Ok(cluster)
 }
 

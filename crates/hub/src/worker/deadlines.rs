@@ -46,7 +46,7 @@ fn pause(hub: &Hub) -> Duration {
 pub fn plan_anew(hub: &Hub) {
     for slot in hub.index.keys().into_iter().filter_map(|key| hub.index.slot(key)) {
         slot.live.queued_micros.store(i64::MAX, Ordering::Relaxed);
-        hub.remind(&slot);
+        hub.remind_of_host(&slot);
     }
 }
 
@@ -80,7 +80,7 @@ async fn turn(hub: &Hub, key: HostKey) -> Result<bool, Error> {
     match &done {
         Ok(_) => {
             hub.resting.hosts.worked(&key);
-            hub.remind(&slot);
+            hub.remind_of_host(&slot);
         }
         Err(error) => {
             let again = hub.resting.hosts.failed(key, hub.now(), error);
@@ -103,7 +103,7 @@ async fn due(hub: &Hub, slot: &Slot, key: HostKey) -> Result<bool, Error> {
 
 /// With several hubs on one database, the agent may have asked another one.
 async fn seen_elsewhere(hub: &Hub, slot: &Slot) -> Result<bool, Error> {
-    if hub.settings.database != "postgresql" {
+    if !hub.shares_database() {
         return Ok(false);
     }
     let before = slot.live.seen();

@@ -4,9 +4,7 @@
 use super::pass::{Failed, Pass};
 use crate::Hub;
 use crate::error::Error;
-use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
-use muster_store::{Change, ChangeKind, ChangeOp, StoreError};
-use std::collections::BTreeSet;
+use muster_store::{Change, ChangeOp, RowKey, StoreError};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -20,37 +18,6 @@ pub async fn run(hub: Hub) {
         hub.workers.begins("feed");
         let result = catch_up(&hub).await.map(drop);
         hub.workers.note("feed", hub.now(), &result);
-    }
-}
-
-/// What a change is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
-    Host(HostKey),
-    Cluster(ClusterId),
-    InfraEnv(InfraEnvId),
-}
-
-impl Subject {
-    fn of(change: &Change) -> Option<Self> {
-        Some(match change.kind {
-            ChangeKind::Host => Self::Host(HostKey {
-                infra_env: change.infra_env?,
-                host: HostId(change.id),
-            }),
-            ChangeKind::Cluster => Self::Cluster(ClusterId(change.id)),
-            ChangeKind::InfraEnv => Self::InfraEnv(InfraEnvId(change.id)),
-        })
-    }
-}
-
-impl std::fmt::Display for Subject {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Host(key) => write!(f, "host {key}"),
-            Self::Cluster(id) => write!(f, "cluster {id}"),
-            Self::InfraEnv(id) => write!(f, "InfraEnv {id}"),
-        }
     }
 }
 
@@ -79,7 +46,7 @@ pub async fn have(hub: &Hub, changes: &[Change]) -> Result<(), Error> {
 }
 
 /// What failed before, then what is new. One that fails keeps no news of the others: it is read anew later.
-async fn pass(hub: &Hub, missed: Vec<Subject>) -> Result<i64, Failed> {
+async fn pass(hub: &Hub, missed: Vec<RowKey>) -> Result<i64, Failed> {
     // Whoever comes while somebody reads begins where that one ended.
     let _turn = hub.feed_turn.lock().await;
     let mut pass = Pass::default();
@@ -98,7 +65,7 @@ async fn pass(hub: &Hub, missed: Vec<Subject>) -> Result<i64, Failed> {
         });
         let Some(last) = changes.last() else { break };
         for change in &changes {
-            if let Some(subject) = Subject::of(change) {
+            if let Some(subject) = RowKey::of(change) {
                 let done = follow(hub, subject, Some(change)).await;
                 settle(hub, subject, done, &mut pass);
             }
@@ -115,36 +82,43 @@ async fn pass(hub: &Hub, missed: Vec<Subject>) -> Result<i64, Failed> {
     pass.end().map(|_| hub.followed_to())
 }
 
-fn settle(hub: &Hub, subject: Subject, done: Result<bool, Error>, pass: &mut Pass) {
+fn settle(hub: &Hub, subject: RowKey, done: Result<bool, Error>, pass: &mut Pass) {
     match &done {
         Ok(_) => hub.resting.changes.worked(&subject),
         Err(error) => drop(hub.resting.changes.failed(subject, hub.now(), error)),
     }
-    pass.note(subject, done);
+    pass.note(Named(subject), done);
 }
 
-/// What was read, or `None` of a row that is set aside: memory goes on without it.
-fn readable<T>(read: Result<Option<T>, StoreError>) -> Result<Option<T>, Error> {
-    match read {
-        Err(StoreError::Unreadable(_)) => Ok(None),
-        read => Ok(read?),
+/// A row, for people.
+struct Named(RowKey);
+
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.0.kind().word(), self.0)
     }
 }
 
 /// `false` if it is no news; without a change it is read whatever is known.
-async fn follow(hub: &Hub, subject: Subject, change: Option<&Change>) -> Result<bool, Error> {
-    let is_news = |known: Option<i64>| change.is_none_or(|change| !is_known(known, change));
-    match subject {
-        Subject::Host(key) if is_news(hub.index.slot(key).map(|slot| slot.row().revision)) => {
-            host(hub, key, change.and_then(|change| change.cluster)).await?;
+async fn follow(hub: &Hub, subject: RowKey, change: Option<&Change>) -> Result<bool, Error> {
+    let known = hub.index.revision(subject);
+    if change.is_some_and(|change| is_known(known, change)) {
+        return Ok(false);
+    }
+    match hub.store.find_any(subject).await {
+        Ok(Some(record)) => drop(hub.keep(record, true)),
+        Ok(None) => hub.forget(subject, true),
+        // Memory goes on without it.
+        Err(StoreError::Unreadable(_)) => {
+            if let Some(concerned) = hub.index.set_aside(subject) {
+                hub.mark_dirty(concerned);
+            }
         }
-        Subject::Cluster(id) if is_news(hub.index.cluster(id).map(|row| row.revision)) => {
-            cluster(hub, id).await?;
-        }
-        Subject::InfraEnv(id) if is_news(hub.index.infra_env(id).map(|row| row.revision)) => {
-            infra_env(hub, id).await?;
-        }
-        Subject::Host(_) | Subject::Cluster(_) | Subject::InfraEnv(_) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    // What the hosts of a cluster are asked to do depends on all of them; it may have had this one and lost it again.
+    if let (RowKey::Host(_), Some(cluster)) = (subject, change.and_then(|change| change.cluster)) {
+        hub.mark_dirty(cluster);
     }
     Ok(true)
 }
@@ -155,46 +129,4 @@ fn is_known(known: Option<i64>, change: &Change) -> bool {
         ChangeOp::Put => known.is_some_and(|revision| revision >= change.revision),
         ChangeOp::Delete => known.is_none(),
     }
-}
-
-async fn host(hub: &Hub, key: HostKey, cluster: Option<ClusterId>) -> Result<(), Error> {
-    let before = hub.index.slot(key).and_then(|slot| slot.row().cluster);
-    let after = readable(hub.store.host_find(key).await)?;
-    let now = after.as_ref().and_then(|host| host.cluster);
-    match after {
-        Some(host) => {
-            let slot = hub.index.put_host(host);
-            hub.remind(&slot);
-        }
-        None if hub.store.unreadable_host(key).is_some() => hub.index.set_host_aside(key),
-        None => hub.index.drop_host(key, hub.now()),
-    }
-    // What the hosts of a cluster are asked to do depends on all of them.
-    let concerned: BTreeSet<_> = [before, now, cluster].into_iter().flatten().collect();
-    concerned.into_iter().for_each(|cluster| hub.mark_dirty(cluster));
-    Ok(())
-}
-
-async fn cluster(hub: &Hub, id: ClusterId) -> Result<(), Error> {
-    match readable(hub.store.cluster_find(id).await)? {
-        Some(cluster) => {
-            hub.keep_cluster(cluster);
-            hub.mark_dirty(id);
-        }
-        None if hub.store.unreadable_cluster(id).is_some() => hub.index.set_cluster_aside(id),
-        None => {
-            hub.index.drop_cluster(id);
-            hub.behind.forget(id);
-        }
-    }
-    Ok(())
-}
-
-async fn infra_env(hub: &Hub, id: InfraEnvId) -> Result<(), Error> {
-    match readable(hub.store.infra_env_find(id).await)? {
-        Some(infra_env) => drop(hub.index.put_infra_env(infra_env)),
-        None if hub.store.unreadable_infra_env(id).is_some() => hub.index.set_infra_env_aside(id),
-        None => hub.index.drop_infra_env(id),
-    }
-    Ok(())
 }

@@ -2,8 +2,8 @@
 
 use super::pass::{Failed, Pass};
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
-use crate::turn::Ask;
 use crate::worker::PULSE;
 use muster_domain::ClusterId;
 use muster_domain::cluster::{Event, deadline, lifecycle};
@@ -70,7 +70,7 @@ async fn due(hub: &Hub, id: ClusterId) -> Result<bool, Error> {
         return Ok(false);
     }
     let done = hub
-        .cluster_turn(id, &Ask::hub(), |cluster| {
+        .change_cluster(id, &Ask::hub(), |cluster| {
             let decision = lifecycle::next(cluster, &Event::Due, hub.cluster_around())?;
             Ok((decision, Vec::new()))
         })

@@ -1,59 +1,61 @@
 //! Fills the hub's memory from the database when it starts.
 
+use super::{deadlines, limits, looks};
 use crate::Hub;
 use crate::error::Error;
 use jiff::Timestamp;
 use muster_domain::HostKey;
 use muster_domain::host::Host;
-use muster_store::StoreError;
+use muster_store::{ChangeKind, Record, StoreError};
 use std::collections::HashMap;
 
 /// Rows per read: large enough to be fast, small enough not to be noticed in memory.
 const PAGE: u32 = 5_000;
 
+/// When each host was last heard of, and what its clock said then.
+type Seen = HashMap<HostKey, (Timestamp, i64)>;
+
 pub async fn everything(hub: &Hub) -> Result<(), Error> {
-    for infra_env in hub.store.infra_envs_list(None).await? {
-        hub.index.put_infra_env(infra_env);
-    }
-    for cluster in hub.store.clusters_list().await? {
-        hub.mark_dirty(cluster.id);
-        hub.keep_cluster(cluster);
-    }
     for (key, at) in hub.store.tombstones_load().await? {
         hub.index.put_tombstone(key, at);
     }
-    hosts(hub).await
+    let checkins = hub.store.checkins_load().await?.into_iter();
+    let seen: Seen = checkins.map(|(key, at, clock)| (key, (at, clock))).collect();
+    for kind in ChangeKind::ALL {
+        rows(hub, *kind, &seen).await?;
+    }
+    deadlines::plan_anew(hub);
+    limits::plan_anew(hub);
+    looks::plan_anew(hub);
+    Ok(())
 }
 
-async fn hosts(hub: &Hub) -> Result<(), Error> {
-    let seen: HashMap<_, _> = hub
-        .store
-        .checkins_load()
-        .await?
-        .into_iter()
-        .map(|(key, at, clock)| (key, (at, clock)))
-        .collect();
-    let mut page = hub.store.hosts_load(None, PAGE).await?;
+async fn rows(hub: &Hub, kind: ChangeKind, seen: &Seen) -> Result<(), Error> {
+    let mut page = hub.store.load_any(kind, None, PAGE).await?;
     while let Some(last) = page.last() {
         let (store, after) = (hub.store.clone(), last.key());
         // The next page is read while this one is put in its places.
-        let next = tokio::spawn(async move { store.hosts_load(Some(after), PAGE).await });
-        page.into_iter().for_each(|host| place(hub, host, &seen));
+        let next = tokio::spawn(async move { store.load_any(kind, Some(after), PAGE).await });
+        for record in page {
+            match record {
+                Record::Host(host) => place(hub, host, seen),
+                other => drop(hub.index.put(other)),
+            }
+        }
         page = next.await.map_err(|_| StoreError::closed())??;
     }
     Ok(())
 }
 
-fn place(hub: &Hub, mut host: Host, seen: &HashMap<HostKey, (Timestamp, i64)>) {
-    if let Some((at, clock)) = seen.get(&host.key()) {
+fn place(hub: &Hub, mut host: Host, seen: &Seen) {
+    let (key, connected) = (host.key(), host.connected);
+    if let Some((at, clock)) = seen.get(&key) {
         host.checked_in_at = host.checked_in_at.max(*at);
         host.clock = *clock;
     }
+    hub.index.put(host.into());
     // Nobody could reach us while we were away: silence counts from now on.
-    let connected = host.connected;
-    let slot = hub.index.put_host(host);
-    if connected {
+    if let Some(slot) = hub.index.slot(key).filter(|_| connected) {
         slot.live.excuse(hub.started_at);
     }
-    hub.remind(&slot);
 }

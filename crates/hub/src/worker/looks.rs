@@ -4,7 +4,7 @@ use super::pass::{Failed, Pass};
 use crate::Hub;
 use crate::behind::Look;
 use crate::error::Error;
-use crate::usecase::cluster_look::cluster_look;
+use crate::usecase::cluster_reconcile::cluster_reconcile;
 use crate::worker::PULSE;
 use muster_domain::ClusterId;
 use std::time::{Duration, Instant};
@@ -74,7 +74,7 @@ pub async fn catch_up(hub: &Hub, id: ClusterId) -> Result<bool, Error> {
     let Some(look) = Look::begin(hub, id) else {
         return Ok(false);
     };
-    match cluster_look(hub, id).await {
+    match cluster_reconcile(hub, id).await {
         Ok(Some(_)) => look.worked(),
         Ok(None) => {
             look.worked();

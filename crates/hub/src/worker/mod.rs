@@ -14,6 +14,7 @@ mod supervise;
 use crate::Hub;
 use jiff::Timestamp;
 use muster_domain::{ClusterId, HostKey};
+use muster_store::RowKey;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -84,7 +85,7 @@ impl Board {
 pub struct Resting {
     pub hosts: pass::Rests<HostKey>,
     pub limits: pass::Rests<ClusterId>,
-    pub changes: pass::Rests<feed::Subject>,
+    pub changes: pass::Rests<RowKey>,
 }
 
 /// Starts all of them; they end when the set is dropped.

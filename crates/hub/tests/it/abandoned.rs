@@ -299,6 +299,6 @@ async fn abandoned(world: &World, deed: Deed, steps: usize) {
 
 /// As the database has it.
 async fn status(world: &World, cluster: Uuid) -> Option<&'static str> {
-    let row = world.store.cluster_find(ClusterId(cluster)).await.unwrap();
+    let row = world.store.find(ClusterId(cluster)).await.unwrap();
     row.map(|row| row.status().word())
 }

@@ -4,7 +4,7 @@ use crate::door::{Answer, Door, V1, V2};
 use crate::place::Place;
 use axum::http::{Method, StatusCode};
 use jiff::{SignedDuration, Timestamp};
-use muster_hub::Clock;
+use muster_hub::{Clock, Hub};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -443,5 +443,64 @@ async fn a_host_that_only_waits_says_by_name_for_what() {
         finding(&host(&door, pool, id).await, "ntp-synced"),
         "success",
         "what it told before counts"
+    );
+}
+
+/// Makes the checks run again, over what is stored.
+async fn rename(door: &Door, pool: Uuid, host: Uuid, name: &str) {
+    let body = json!({ "host_name": name });
+    let path = format!("{V2}/infra-envs/{pool}/hosts/{host}");
+    let answer = door.ask(Method::PATCH, &path, Some(&body)).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+}
+
+#[tokio::test]
+async fn hardware_that_could_not_be_read_is_still_told_of_by_a_hub_that_has_just_started() {
+    let door = Door::open().await;
+    let pool = door.infra_env("pool").await;
+    let id = Uuid::from_u128(1);
+    register(&door, pool, id, "agent:1").await;
+    let refused = reply(&door, pool, id, "inventory", 0, json!([1])).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text);
+    let is_told = |host: Value| {
+        host["validations_info"]
+            .as_str()
+            .unwrap()
+            .contains("could not be read")
+    };
+    assert!(is_told(host(&door, pool, id).await));
+    let again = door.blind().await;
+    rename(&again, pool, id, "other").await;
+    assert!(is_told(host(&again, pool, id).await));
+    again.report(pool, id, 1).await;
+    assert_eq!(finding(&host(&again, pool, id).await, "has-inventory"), "success");
+}
+
+#[tokio::test]
+async fn an_agent_that_was_left_alone_stays_so_after_a_restart() {
+    let (door, clock) = wanting().await;
+    let pool = door.infra_env("pool").await;
+    let id = Uuid::from_u128(1);
+    register(&door, pool, id, "mirror.example.com/agent:old").await;
+    let failed = json!({ "agent_image": WANTED, "result": "failure" });
+    for _ in 0..3 {
+        assert_eq!(steps(&door, pool, id).await, ["upgrade-agent"]);
+        reply(&door, pool, id, "upgrade-agent", 0, failed.clone()).await;
+    }
+    door.report(pool, id, 1).await;
+    steps(&door, pool, id).await;
+    let mut settings = door.hub.settings.clone();
+    settings.was_here_before = true;
+    let again = Hub::open(door.hub.store.clone(), settings, clock).await.unwrap();
+    let again = door.replaced_by(again);
+    rename(&again, pool, id, "other").await;
+    assert_eq!(
+        finding(&host(&again, pool, id).await, "compatible-agent"),
+        "success"
+    );
+    assert!(
+        !steps(&again, pool, id)
+            .await
+            .contains(&"upgrade-agent".to_owned())
     );
 }

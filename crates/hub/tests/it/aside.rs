@@ -402,6 +402,6 @@ async fn an_installation_waits_for_a_host_that_cannot_be_read_and_goes_on_when_i
     world.until_cluster(cluster, "installed", 180).await;
     assert_eq!(world.statuses(&[0, 1, 2]).await, ["installed"; 3]);
     if is_postgres() {
-        assert!(world.hub.has_company());
+        assert!(world.hub.shares_database());
     }
 }

@@ -85,6 +85,11 @@ impl Door {
         let hub = Hub::open(self.hub.store.clone(), settings, self.hub.clock.clone())
             .await
             .unwrap();
+        self.replaced_by(hub)
+    }
+
+    /// The way to another hub on the same store.
+    pub fn replaced_by(&self, hub: Hub) -> Self {
         Self {
             router: http::router(hub.clone()),
             hub,

@@ -158,7 +158,7 @@ async fn what_could_not_be_made_or_deleted_is_history_too() {
         muster_domain::cluster::Cluster::clone(&door.hub.index.cluster(ClusterId(cluster)).unwrap());
     installing.phase = muster_domain::cluster::Phase::Installing;
     installing.revision += 1;
-    door.hub.index.put_cluster(installing);
+    door.hub.index.put(installing.into());
     let path = format!("{V2}/clusters/{cluster}");
     let refused = door.ask(Method::DELETE, &path, None).await;
     assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);

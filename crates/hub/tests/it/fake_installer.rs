@@ -5,7 +5,7 @@ use crate::place::Place;
 use muster_domain::ClusterId;
 use muster_domain::cluster::Cluster;
 use muster_hub::{Clock, Hub};
-use muster_store::{ClusterWrite, Commit};
+use muster_store::Commit;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -92,12 +92,10 @@ pub async fn alter(hub: &Hub, id: Uuid, change: impl Fn(&mut Cluster)) -> Cluste
     let mut cluster = Cluster::clone(&hub.index.cluster(ClusterId(id)).unwrap());
     change(&mut cluster);
     let commit = Commit {
-        clusters: vec![ClusterWrite::Put {
-            cluster: cluster.clone(),
-        }],
+        puts: vec![cluster.clone().into()],
         ..Commit::new(hub.now())
     };
-    cluster.revision = hub.store.commit(commit).await.unwrap().clusters[0];
-    hub.index.put_cluster(cluster.clone());
+    cluster.revision = hub.store.commit(commit).await.unwrap().revisions[0];
+    hub.index.put(cluster.clone().into());
     cluster
 }

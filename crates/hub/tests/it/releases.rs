@@ -265,11 +265,11 @@ async fn every_row_of_a_database_of_an_earlier_release_is_read() {
         let later = Later::open(release).await;
         let (store, expected) = (&later.hub.store, &later.expected);
         let mut hosts = Vec::new();
-        for host in store.hosts_load(None, 1000).await.unwrap() {
+        for host in store.load::<Host>(None, 1000).await.unwrap() {
             hosts.push(stored_host(store, &host).await);
         }
         let mut clusters = Vec::new();
-        for cluster in store.clusters_list().await.unwrap() {
+        for cluster in store.list::<Cluster>().await.unwrap() {
             clusters.push(stored_cluster(store, &cluster).await);
         }
         assert_eq!(

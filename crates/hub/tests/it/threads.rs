@@ -6,9 +6,9 @@ use futures_util::FutureExt;
 use muster_contract::v2::infra_env::UpdateInfraEnv;
 use muster_domain::{ClusterId, InfraEnvId};
 use muster_hub::Hub;
+use muster_hub::change::Ask;
 use muster_hub::threads::Threads;
-use muster_hub::turn::Ask;
-use muster_hub::usecase::cluster_look::cluster_look;
+use muster_hub::usecase::cluster_reconcile::cluster_reconcile;
 use muster_hub::usecase::infra_env_update::infra_env_update;
 use std::sync::mpsc::{Sender, channel};
 
@@ -69,10 +69,10 @@ async fn looks_at_clusters_are_taken_on_threads_of_their_own() {
     let cluster = ClusterId(door.cluster("alpha").await);
     let busy = busy(&door.hub, |hub| &hub.look_threads).await;
     let hub = door.hub.clone();
-    let look = tokio::spawn(async move { cluster_look(&hub, cluster).await });
+    let look = tokio::spawn(async move { cluster_reconcile(&hub, cluster).await });
     // All that a look reads would have been read many times.
     for _ in 0..50 {
-        assert!(door.hub.store.cluster_find(cluster).await.unwrap().is_some());
+        assert!(door.hub.store.find(cluster).await.unwrap().is_some());
     }
     assert!(!look.is_finished());
     drop(busy);

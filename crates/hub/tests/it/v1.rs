@@ -307,6 +307,35 @@ async fn the_feed_is_read_waited_for_and_resumed() {
 }
 
 #[tokio::test]
+async fn a_host_shows_the_revision_that_the_feed_tells() {
+    let door = Door::open().await;
+    let pool = door.infra_env("pool").await;
+    let host = door.worker(pool, 1).await;
+    let newest = async || {
+        let page = door.get(&format!("{V1}/changes")).await.body;
+        let changes = page["changes"].as_array().unwrap();
+        let of_host = changes.iter().rev().find(|change| change["id"] == json!(host));
+        of_host.unwrap()["revision"].clone()
+    };
+    let shown = async || {
+        let rows = door.get(&format!("{V1}/hosts/{host}")).await.body;
+        rows["hosts"][0]["revision"].clone()
+    };
+    let before = newest().await;
+    assert_eq!(shown().await, before);
+    let path = format!("{V1}/infra-envs/{pool}/hosts/{host}");
+    let approve = json!({ "approved": true });
+    let changed = door.ask(Method::PATCH, &path, Some(&approve)).await;
+    assert!(
+        changed.body["revision"].as_i64() > before.as_i64(),
+        "{}",
+        changed.text
+    );
+    assert_eq!(newest().await, changed.body["revision"]);
+    assert_eq!(shown().await, changed.body["revision"]);
+}
+
+#[tokio::test]
 async fn the_feed_streams_what_is_there_and_what_comes() {
     let door = Door::open().await;
     let pool = door.infra_env("pool").await;

@@ -23,12 +23,12 @@ fn break_cluster(hub: &Hub, id: ClusterId) {
     let mut row = muster_domain::cluster::Cluster::clone(&hub.index.cluster(id).unwrap());
     row.revision = 999;
     row.validations.clear();
-    hub.index.put_cluster(row);
+    hub.index.put(row.into());
 }
 
 async fn mend_cluster(hub: &Hub, id: ClusterId) {
-    hub.index.drop_cluster(id);
-    hub.learn_cluster(id).await.unwrap();
+    hub.index.remove(id.into(), hub.now());
+    hub.reload(id.into()).await.unwrap();
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn a_host_whose_deadline_cannot_be_handled_keeps_no_other_waiting() {
     };
     let mut broken = hub.index.host(key).unwrap();
     broken.revision = 999;
-    hub.index.put_host(broken);
+    hub.index.put(broken.into());
     hub.clock.advance(SignedDuration::from_mins(4));
     let failed = deadlines::once(hub).await.unwrap_err().to_string();
     assert!(failed.contains(&key.to_string()), "{failed}");
@@ -134,8 +134,8 @@ async fn a_host_whose_deadline_cannot_be_handled_keeps_no_other_waiting() {
         assert_eq!(door.status(pool, *host).await, "disconnected-unbound");
     }
     assert_eq!(deadlines::once(hub).await.unwrap(), 0, "it rests");
-    hub.index.drop_host(key, hub.now());
-    hub.learn_host(key).await.unwrap();
+    hub.index.remove(key.into(), hub.now());
+    hub.reload(key.into()).await.unwrap();
     hub.clock.advance(SignedDuration::from_secs(2));
     assert!(deadlines::once(hub).await.unwrap() > 0);
     assert_eq!(door.status(pool, hosts[0]).await, "disconnected-unbound");

@@ -262,7 +262,7 @@ fn failed(error: muster_operator::Error) -> Failure {
 mod tests {
     use super::*;
     use clap::Parser;
-    use muster_operator::controller::Controller;
+    use muster_operator::controller::{agent_machine, node_provider_id};
 
     #[derive(Debug, Parser)]
     struct Cli {
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn controllers_can_be_left_out_on_the_command_line() {
-        let left_out = [Controller::AgentMachine, Controller::NodeProviderId];
+        let left_out = [agent_machine::CONTROLLER, node_provider_id::CONTROLLER];
         let mut others = Chosen::default();
         others.0.retain(|one| !left_out.contains(one));
         for words in [

@@ -11,145 +11,36 @@ pub mod bare_metal_host;
 pub mod cluster_deployment;
 pub mod infra_env;
 pub mod node_provider_id;
+mod owner;
 pub mod preprovisioning_image;
 
-use crate::runtime::hook::Hooks;
-use crate::runtime::work::Job;
-use std::collections::BTreeSet;
-use std::fmt;
+pub use crate::runtime::registry::{Controller, Group};
+
 use std::str::FromStr;
 
 /// The controllers there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Controller {
-    InfraEnv,
-    Agent,
-    AgentArrival,
-    AgentLabel,
-    AgentClassification,
-    AgentServiceConfig,
-    ClusterDeployment,
-    BareMetalHost,
-    PreprovisioningImage,
-    AgentCluster,
-    AgentMachine,
-    NodeProviderId,
-}
+pub const ALL: &[Controller] = &[
+    infra_env::CONTROLLER,
+    agent::CONTROLLER,
+    agent_arrival::CONTROLLER,
+    agent_label::CONTROLLER,
+    agent_classification::CONTROLLER,
+    agent_service_config::CONTROLLER,
+    cluster_deployment::CONTROLLER,
+    bare_metal_host::CONTROLLER,
+    preprovisioning_image::CONTROLLER,
+    agent_cluster::CONTROLLER,
+    agent_machine::CONTROLLER,
+    node_provider_id::CONTROLLER,
+];
 
-/// Controllers that act under the same lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Group {
-    Service,
-    CapiProvider,
-}
-
-impl Group {
-    pub const ALL: [Self; 2] = [Self::Service, Self::CapiProvider];
-
-    pub fn lease(self) -> &'static str {
-        match self {
-            Self::Service => crate::crd::keys::lease::SERVICE,
-            Self::CapiProvider => crate::crd::keys::lease::CAPI_PROVIDER,
-        }
-    }
-}
-
-impl Controller {
-    pub const ALL: &'static [Self] = &[
-        Self::InfraEnv,
-        Self::Agent,
-        Self::AgentArrival,
-        Self::AgentLabel,
-        Self::AgentClassification,
-        Self::AgentServiceConfig,
-        Self::ClusterDeployment,
-        Self::BareMetalHost,
-        Self::PreprovisioningImage,
-        Self::AgentCluster,
-        Self::AgentMachine,
-        Self::NodeProviderId,
-    ];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::InfraEnv => "infra-env",
-            Self::Agent => "agent",
-            Self::AgentArrival => "agent-arrival",
-            Self::AgentLabel => "agent-label",
-            Self::AgentClassification => "agent-classification",
-            Self::AgentServiceConfig => "agent-service-config",
-            Self::ClusterDeployment => "cluster-deployment",
-            Self::BareMetalHost => "bare-metal-host",
-            Self::PreprovisioningImage => "preprovisioning-image",
-            Self::AgentCluster => "agent-cluster",
-            Self::AgentMachine => "agent-machine",
-            Self::NodeProviderId => "node-provider-id",
-        }
-    }
-
-    pub fn group(self) -> Group {
-        match self {
-            Self::InfraEnv
-            | Self::Agent
-            | Self::AgentArrival
-            | Self::AgentLabel
-            | Self::AgentClassification
-            | Self::AgentServiceConfig
-            | Self::ClusterDeployment
-            | Self::BareMetalHost
-            | Self::PreprovisioningImage => Group::Service,
-            Self::AgentCluster | Self::AgentMachine | Self::NodeProviderId => Group::CapiProvider,
-        }
-    }
-
-    pub fn wire(self, hooks: &mut Hooks) {
-        match self {
-            Self::InfraEnv => infra_env::wire(hooks),
-            Self::Agent => agent::wire(hooks),
-            Self::AgentArrival => agent_arrival::wire(hooks),
-            Self::AgentLabel => agent_label::wire(hooks),
-            Self::AgentClassification => agent_classification::wire(hooks),
-            Self::AgentServiceConfig => agent_service_config::wire(hooks),
-            Self::ClusterDeployment => cluster_deployment::wire(hooks),
-            Self::BareMetalHost => bare_metal_host::wire(hooks),
-            Self::PreprovisioningImage => preprovisioning_image::wire(hooks),
-            Self::AgentCluster => agent_cluster::wire(hooks),
-            Self::AgentMachine => agent_machine::wire(hooks),
-            Self::NodeProviderId => node_provider_id::wire(hooks),
-        }
-    }
-
-    pub fn job(self) -> Job {
-        match self {
-            Self::InfraEnv => infra_env::JOB,
-            Self::Agent => agent::JOB,
-            Self::AgentArrival => agent_arrival::JOB,
-            Self::AgentLabel => agent_label::JOB,
-            Self::AgentClassification => agent_classification::JOB,
-            Self::AgentServiceConfig => agent_service_config::JOB,
-            Self::ClusterDeployment => cluster_deployment::JOB,
-            Self::BareMetalHost => bare_metal_host::JOB,
-            Self::PreprovisioningImage => preprovisioning_image::JOB,
-            Self::AgentCluster => agent_cluster::JOB,
-            Self::AgentMachine => agent_machine::JOB,
-            Self::NodeProviderId => node_provider_id::JOB,
-        }
-    }
-}
-
-impl fmt::Display for Controller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
-/// Which controllers run.
+/// Which controllers run, in the order of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen(pub BTreeSet<Controller>);
+pub struct Chosen(pub Vec<Controller>);
 
 impl Default for Chosen {
     fn default() -> Self {
-        Self(Controller::ALL.iter().copied().collect())
+        Self(ALL.to_vec())
     }
 }
 
@@ -163,49 +54,44 @@ impl FromStr for Chosen {
             .map(str::trim)
             .filter(|word| !word.is_empty())
             .collect();
-        let find = |word: &str| {
-            let found = Controller::ALL
-                .iter()
-                .copied()
-                .find(|controller| controller.word() == word);
-            found.ok_or_else(|| {
-                let all: Vec<_> = Controller::ALL
-                    .iter()
-                    .map(|controller| controller.word())
-                    .collect();
-                format!("there is no controller {word:?}; there are {}", all.join(", "))
-            })
-        };
         let (without, with): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('-'));
         if !without.is_empty() && !with.is_empty() {
             return Err("name the controllers that run, or those that do not, but not both".into());
         }
-        let mut chosen = if with.is_empty() {
-            Self::default().0
-        } else {
-            BTreeSet::new()
-        };
-        for word in with {
-            chosen.insert(find(word)?);
+        let names: Vec<&str> = words.iter().map(|word| word.trim_start_matches('-')).collect();
+        if let Some(unknown) = names.iter().find(|name| ALL.iter().all(|one| one.name != **name)) {
+            let all: Vec<_> = ALL.iter().map(|controller| controller.name).collect();
+            return Err(format!(
+                "there is no controller {unknown:?}; there are {}",
+                all.join(", ")
+            ));
         }
-        for word in without {
-            chosen.remove(&find(word.trim_start_matches('-'))?);
-        }
-        Ok(Self(chosen))
+        let mut chosen = Self::default();
+        chosen
+            .0
+            .retain(|one| names.contains(&one.name) != with.is_empty());
+        Ok(chosen)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn controllers_are_chosen_by_name_or_left_out_by_name() {
         let chosen = |text: &str| text.parse::<Chosen>();
-        assert_eq!(chosen("infra-env"), Ok(Chosen([Controller::InfraEnv].into())));
-        assert!(!chosen("-infra-env").unwrap().0.contains(&Controller::InfraEnv));
+        assert_eq!(chosen("infra-env"), Ok(Chosen(vec![infra_env::CONTROLLER])));
+        assert!(!chosen("-infra-env").unwrap().0.contains(&infra_env::CONTROLLER));
         assert_eq!(chosen(""), Ok(Chosen::default()));
         assert!(chosen("infra").unwrap_err().contains("infra-env"));
         assert!(chosen("infra-env,-infra-env").is_err());
+    }
+
+    #[test]
+    fn no_two_controllers_have_the_same_name() {
+        let names: BTreeSet<_> = ALL.iter().map(|one| one.name).collect();
+        assert_eq!(names.len(), ALL.len());
     }
 }

@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn refusals_of_the_hub_name_fields_as_objects_have_them_and_give_advice_once() {
-        use crate::error::Trouble;
+        use crate::error::Refusal;
         let problem = br#"{"type":"about:blank#invalid","title":"Bad Request","status":400,"code":"invalid",
             "detail":"`api_vips` cannot be set while you manage the network yourself.",
             "next_action":"Leave both lists empty."}"#;
@@ -204,8 +204,8 @@ mod tests {
             (&problem[..], ". (Leave both lists empty.)"),
             (&handler[..], ": leave both lists empty."),
         ] {
-            let trouble = Trouble::from(muster_contract::ClientError::refused(400, body));
-            let finding = Finding::new("SpecSynced", false, "InputError", trouble.text());
+            let failure = Refusal::from(muster_contract::ClientError::refused(400, body));
+            let finding = Finding::new("SpecSynced", false, "InputError", failure.text());
             assert_eq!(
                 finding.message,
                 format!("bad input: `apiVIPs` cannot be set while you manage the network yourself{ends}")

@@ -6,10 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-pub fn now() -> Timestamp {
-    seconds(Timestamp::now())
-}
-
 /// Fractions are lost on the way through the API; a time with one would never equal what comes back.
 pub fn seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)

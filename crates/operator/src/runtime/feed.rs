@@ -14,7 +14,8 @@ const RETRY: Duration = Duration::from_secs(1);
 pub async fn follow(ctx: &Context) {
     loop {
         let from = head(ctx).await;
-        // What changed before `from` was not seen: so everything is looked at.
+        ctx.hosts.start_over(true);
+        // What changed before `from` was not seen: so everything is reconciled.
         ctx.start_over();
         from_there(ctx, from).await;
         // A hub that says so again and again is not asked in a circle.
@@ -45,6 +46,7 @@ async fn from_there(ctx: &Context, after: i64) {
                 ctx.metrics.hub_is_there(true);
                 if std::mem::take(&mut was_away) {
                     // It may have other settings now, or other records: of neither its feed would tell.
+                    ctx.hosts.start_over(true);
                     ctx.start_over();
                 }
                 ctx.metrics.fed(page.changes.len());
@@ -52,6 +54,7 @@ async fn from_there(ctx: &Context, after: i64) {
             }
             Err(ClientError::Refused { status: 410, .. }) => {
                 tracing::warn!("the hub's feed does not reach back far enough; everything is read anew");
+                ctx.hosts.start_over(false);
                 return;
             }
             Err(error) => {
@@ -63,15 +66,18 @@ async fn from_there(ctx: &Context, after: i64) {
 }
 
 fn tell(ctx: &Context, change: &Change) {
-    for hook in &ctx.hooks.hub {
+    // Before anybody reads it.
+    ctx.hosts.heard(change);
+    for hook in &ctx.hooks.changed {
         hook(ctx, change);
     }
 }
 
 async fn away(ctx: &Context, error: &ClientError) {
     tracing::debug!(%error, "the feed cannot be read; it is tried again");
+    ctx.hosts.start_over(false);
     if ctx.metrics.hub_is_there(false) {
-        ctx.hooks.hub_away.iter().for_each(|hook| hook(ctx));
+        ctx.hooks.lost.iter().for_each(|hook| hook(ctx));
     }
     tokio::time::sleep(RETRY).await;
 }

@@ -2,7 +2,7 @@
 
 mod watch;
 
-pub use watch::{NodeOf, run};
+pub use watch::{Joiners, run};
 
 use crate::key::Key;
 use kube::Client;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
-/// Of more clusters at a time the hosts are looked at now and then.
+/// Hosts of more clusters at a time are reconciled now and then.
 const MOST: usize = 256;
 
 /// How the node of a host is heard of.
@@ -101,7 +101,7 @@ impl Joining {
     /// Watches the cluster for the Agent. Those that join it already go along with it.
     pub fn begin(&self, cluster: &Key, made_from: u64, client: Client, agent: &Key, node: &str) -> Heard {
         let mut state = self.state();
-        // Another look was faster.
+        // Another worker was faster.
         if state
             .clusters
             .get(cluster)

@@ -1,4 +1,7 @@
 //! Who acts, when several operators run: the one that holds the Lease, and only as long as it surely does.
+//!
+//! By hand: kube has no election, and the crates that add one compare the clocks of different machines
+//! (kube-leader-election, kube-lease-manager); here a holder stops by its own clock before another begins by its own.
 
 use super::patch::Writer;
 use crate::error::{Error, chain};
@@ -38,8 +41,8 @@ pub struct Election {
     terms: Terms,
 }
 
-/// The lease of another, as it was seen last and since when it looks like that. Clocks of others are not trusted.
-struct Seen {
+/// The lease of another, as it was observed last and since when it looks like that. Clocks of others are not trusted.
+struct Observed {
     version: Option<String>,
     since: Instant,
 }
@@ -56,10 +59,10 @@ impl Election {
 
     /// Waits until this operator holds the lease.
     pub async fn win(&self) {
-        let mut seen: Option<Seen> = None;
+        let mut observed: Option<Observed> = None;
         let mut has_warned = false;
         loop {
-            match self.attempt(&mut seen).await {
+            match self.attempt(&mut observed).await {
                 Ok(true) => {
                     tracing::info!(lease = self.name, holder = %self.me, "this operator leads");
                     return;
@@ -126,13 +129,16 @@ impl Election {
         }
     }
 
-    async fn attempt(&self, seen: &mut Option<Seen>) -> Result<bool, kube::Error> {
+    async fn attempt(&self, observed: &mut Option<Observed>) -> Result<bool, kube::Error> {
         let Some(lease) = self.api.get_opt(self.name).await? else {
             return taken(self.api.create(&WRITER.post(), &self.first()).await);
         };
         let version = lease.metadata.resource_version.clone();
-        if seen.as_ref().is_none_or(|seen| seen.version != version) {
-            *seen = Some(Seen {
+        if observed
+            .as_ref()
+            .is_none_or(|observed| observed.version != version)
+        {
+            *observed = Some(Observed {
                 version,
                 since: Instant::now(),
             });
@@ -145,7 +151,9 @@ impl Election {
             .and_then(|spec| spec.lease_duration_seconds)
             .unwrap_or_default();
         let limit = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-        let is_stale = seen.as_ref().is_some_and(|seen| seen.since.elapsed() > limit);
+        let is_stale = observed
+            .as_ref()
+            .is_some_and(|observed| observed.since.elapsed() > limit);
         if holder.is_empty() || holder == self.me || is_stale {
             return taken(self.replace(lease).await);
         }

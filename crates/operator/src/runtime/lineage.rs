@@ -1,18 +1,47 @@
 //! From a machine to its cluster: the objects of Cluster API that stand between an AgentMachine and its ClusterDeployment.
 
 use super::Context;
-use super::mirror::parse;
+use super::cache::{Choose, parse};
+use super::object::RawObject;
+use super::registry::Cached;
 use crate::crd::capi::{self, ControlPlane, ForeignRef};
 use crate::crd::keys::label;
 use crate::crd::reference::ClusterRef;
 use crate::crd::{AgentCluster, AgentMachine};
 use crate::error::Error;
 use crate::key::Key;
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+use kube::api::{Api, ApiResource, GroupVersionKind};
 use kube::{Resource, ResourceExt};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+impl Cached for capi::Machine {
+    fn resource() -> ApiResource {
+        capi::machines()
+    }
+
+    fn chooses_version() -> Option<Choose> {
+        Some(capi::newest)
+    }
+}
+
+impl Cached for capi::Cluster {
+    fn resource() -> ApiResource {
+        capi::clusters()
+    }
+
+    fn chooses_version() -> Option<Choose> {
+        Some(capi::newest)
+    }
+}
+
+/// Those of HyperShift.
+impl Cached for ControlPlane {
+    fn resource() -> ApiResource {
+        capi::hosted_control_planes()
+    }
+}
 
 /// As much of the chain as there is.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +70,7 @@ impl Context {
         let find = |name: &str| Key::new(&namespace, name);
         let mut lineage = Lineage::default();
         if let Some(owner) = capi::owner(of, capi::MACHINE) {
-            lineage.machine = self.mirrors.machines.find(&find(&owner.name)).await?;
+            lineage.machine = self.cache::<capi::Machine>().find(&find(&owner.name)).await?;
         }
         let machine = lineage.machine.as_deref();
         let named = machine.and_then(|machine| machine.labels().get(label::CAPI_CLUSTER).cloned());
@@ -49,13 +78,13 @@ impl Context {
         let Some(name) = named.or_else(|| of.labels().get(label::CAPI_CLUSTER).cloned()) else {
             return Ok(lineage);
         };
-        lineage.cluster = self.mirrors.clusters.find(&find(&name)).await?;
+        lineage.cluster = self.cache::<capi::Cluster>().find(&find(&name)).await?;
         let infrastructure = lineage
             .cluster
             .as_ref()
             .and_then(|cluster| cluster.spec.infrastructure_ref.as_ref());
         if let Some(reference) = infrastructure.filter(|reference| is_agent_cluster(reference)) {
-            lineage.agent_cluster = self.mirrors.agent_clusters.find(&find(&reference.name)).await?;
+            lineage.agent_cluster = self.cache::<AgentCluster>().find(&find(&reference.name)).await?;
         }
         Ok(lineage)
     }
@@ -65,7 +94,7 @@ impl Context {
     pub async fn control_plane(&self, namespace: &str, reference: &ForeignRef) -> Result<Plane, Error> {
         if reference.is_hosted() {
             let key = Key::new(namespace, &reference.name);
-            let found = self.mirrors.control_planes.find(&key).await?;
+            let found = self.cache::<capi::ControlPlane>().find(&key).await?;
             return Ok(found.map_or(Plane::Absent, Plane::Found));
         }
         let question = (Key::new(namespace, &reference.name), reference.clone());
@@ -82,10 +111,10 @@ impl Context {
         for version in ["v1beta1", "v1beta2"] {
             let kind = GroupVersionKind::gvk(reference.group(), version, &reference.kind);
             let resource = ApiResource::from_gvk(&kind);
-            let api: Api<DynamicObject> = Api::namespaced_with(self.kube.clone(), namespace, &resource);
+            let api: Api<RawObject> = Api::namespaced_with(self.kube.clone(), namespace, &resource);
             match api.get(&reference.name).await {
                 Ok(object) => {
-                    let plane = parse(object).map(Arc::new);
+                    let plane = parse(&object).map(Arc::new);
                     return Ok(plane.map_or(Plane::Absent, Plane::Found));
                 }
                 // Rights are the same for all versions.

@@ -22,7 +22,7 @@ pub struct Metrics {
     requests: Arc<Requests>,
     fed: AtomicU64,
     hub_is_there: AtomicBool,
-    mirrors_are_ready: AtomicBool,
+    caches_are_ready: AtomicBool,
     /// Groups of controllers that act or wait to act, and how many of them act.
     groups: AtomicUsize,
     leading: AtomicUsize,
@@ -106,8 +106,8 @@ impl Metrics {
         self.hub_is_there.load(Ordering::Relaxed)
     }
 
-    pub fn mirrors_are_ready(&self) {
-        self.mirrors_are_ready.store(true, Ordering::Relaxed);
+    pub fn caches_are_ready(&self) {
+        self.caches_are_ready.store(true, Ordering::Relaxed);
     }
 
     /// One more group of controllers wants to act.
@@ -131,7 +131,7 @@ impl Metrics {
     }
 
     /// In the text format of Prometheus.
-    fn text(&self, queues: &[(&str, usize)], joined: usize) -> String {
+    fn text<'a>(&self, queues: impl Iterator<Item = (&'a str, usize)>, joined: usize) -> String {
         let mut text = String::new();
         let mut line = |words: std::fmt::Arguments<'_>| {
             // Writing to a string does not fail.
@@ -215,12 +215,13 @@ pub async fn serve(ctx: Arc<Context>, listener: TcpListener) {
 }
 
 async fn metrics(State(ctx): State<Arc<Context>>) -> String {
-    ctx.metrics.text(&ctx.queues.lengths(), ctx.joining.len())
+    let lengths = ctx.queues.all().map(|(name, queue)| (name, queue.len()));
+    ctx.metrics.text(lengths, ctx.joining.len())
 }
 
-/// Which objects are looked at right now, and which wait for what: where to look first when nothing happens.
+/// Which objects are being reconciled, and which wait for what: where to look first when nothing happens.
 async fn queues(State(ctx): State<Arc<Context>>) -> String {
-    let lines = ctx.queues.all().into_iter().flat_map(|(name, queue)| {
+    let lines = ctx.queues.all().flat_map(|(name, queue)| {
         let lines = queue.lines().into_iter();
         lines.map(move |line| format!("{name}: {line}\n"))
     });
@@ -229,7 +230,7 @@ async fn queues(State(ctx): State<Arc<Context>>) -> String {
 
 /// A standby is ready, too: it would act at once.
 async fn ready(State(ctx): State<Arc<Context>>) -> (StatusCode, &'static str) {
-    if ctx.metrics.mirrors_are_ready.load(Ordering::Relaxed) {
+    if ctx.metrics.caches_are_ready.load(Ordering::Relaxed) {
         (StatusCode::OK, "ok")
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "objects are still being read")

@@ -1,31 +1,32 @@
-//! What all controllers stand on: mirrors of objects, queues of keys, the hub's feed, patches, leases, metrics.
+//! What all controllers stand on: caches of objects, queues of keys, the hub's feed, patches, leases, metrics.
 
+pub mod cache;
 pub mod clock;
 pub mod context;
+pub mod copies;
 pub mod event;
 pub mod feed;
 pub mod foreign;
-pub mod hook;
 pub mod joining;
+pub mod last_clusters;
 pub mod lease;
 pub mod lineage;
 pub mod listener;
-pub mod looks;
 pub mod merge;
 pub mod metrics;
-pub mod mirror;
-pub mod owner;
+pub mod object;
 pub mod patch;
 pub mod provider;
 pub mod queue;
+pub mod reconciler;
+pub mod registry;
 pub mod secret;
-pub mod seen;
+pub mod sent;
 pub mod spoke;
-pub mod told;
 pub mod trust;
 pub mod work;
 
+pub use cache::{Change, ObjectCache};
 pub use context::Context;
-pub use mirror::{Change, Mirror};
 pub use queue::Queue;
 pub use work::Next;

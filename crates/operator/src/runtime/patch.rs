@@ -1,11 +1,12 @@
 //! Writing objects: merge patches of what differs, guarded where two writers could meet.
 
-use super::mirror::{Kind, Mirror};
-use super::{Context, hook::Hook};
+use super::Context;
+use super::object::RawObject;
+use super::registry::Cached;
 use crate::error::Error;
 use crate::key::Key;
 use kube::Resource;
-use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -31,108 +32,92 @@ impl Writer {
 
 impl Context {
     /// Changes spec or metadata of an object as it was seen: `Error::Conflict` if it is another one by now.
-    pub async fn patch<K: Kind>(
-        &self,
-        writer: Writer,
-        (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
-        object: &K,
-        patch: &Value,
-    ) -> Result<(), Error> {
+    pub async fn patch<K: Cached>(&self, writer: Writer, object: &K, patch: &Value) -> Result<(), Error> {
         let key = Key::of(object);
         let mut patch = patch.clone();
         patch["metadata"]["resourceVersion"] = json!(object.meta().resource_version);
-        let api = mirror.api(&key.namespace);
+        let api = self.cache::<K>().api(&key.namespace);
         let answer = api
             .patch(&key.name, &writer.params(), &Patch::Merge(&patch))
             .await?;
-        self.took(mirror, hooks, answer);
+        self.took::<K>(answer);
         Ok(())
     }
 
     /// Makes an object. If there is one already, the error says so (`is_there_already`).
-    pub async fn create<K: Kind + Serialize>(
-        &self,
-        writer: Writer,
-        (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
-        object: &K,
-    ) -> Result<K, Error> {
+    pub async fn create<K: Cached + Serialize>(&self, writer: Writer, object: &K) -> Result<K, Error> {
         let mut wire = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
-        let resource = mirror.resource();
+        let cache = self.cache::<K>();
+        let resource = cache.resource();
         wire["apiVersion"] = json!(resource.api_version);
         wire["kind"] = json!(resource.kind);
-        let wire: DynamicObject = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
-        let api = mirror.api(&Key::of(object).namespace);
+        let wire: RawObject = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
+        let api = cache.api(&Key::of(object).namespace);
         let answer = api.create(&writer.post(), &wire).await?;
-        mirror.took(answer.clone(), |change| self.tell(hooks, change));
-        let made = answer.try_parse().map_err(|_| Error::Gone)?;
+        let made = answer.parse().map_err(kube::Error::SerdeError)?;
+        cache.took(answer, |change| self.tell(change));
         Ok(made)
     }
 
     /// Changes the status of an object as it was seen: lists in it, such as conditions, are replaced whole.
     /// `Error::Conflict` if the status is another one by now; what else changed meanwhile, often by this very plan, does
     /// not matter.
-    pub async fn patch_status<K: Kind + Serialize>(
+    pub async fn patch_status<K: Cached + Serialize>(
         &self,
         writer: Writer,
-        (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
         seen: &K,
         status: &Value,
     ) -> Result<(), Error> {
         let key = Key::of(seen);
-        let now = mirror.get(&key);
+        let cache = self.cache::<K>();
+        let now = cache.get(&key);
         // One that is not watched is as it was read.
         let now = now.as_deref().unwrap_or(seen);
-        if status_of(now)? != status_of(seen)? {
+        let is_same = now.meta().resource_version == seen.meta().resource_version;
+        if !is_same && status_of(now)? != status_of(seen)? {
             return Err(Error::Conflict);
         }
         let version = &now.meta().resource_version;
         let patch = json!({ "metadata": { "resourceVersion": version }, "status": status });
-        let api = mirror.api(&key.namespace);
+        let api = cache.api(&key.namespace);
         let answer = api
             .patch_status(&key.name, &writer.params(), &Patch::Merge(&patch))
             .await?;
-        self.took(mirror, hooks, answer);
+        self.took::<K>(answer);
         Ok(())
     }
 
     /// Adds labels to an object that many may write; nothing else of it is touched, so nothing is guarded. If it is gone,
     /// whoever named it looks again: nobody tells of objects that were not labelled.
-    pub async fn label<K: Kind>(
+    pub async fn label<K: Cached>(
         &self,
         writer: Writer,
-        (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
         key: &Key,
         labels: &std::collections::BTreeMap<String, String>,
     ) -> Result<(), Error> {
         let patch = json!({ "metadata": { "labels": labels } });
-        match self.change(writer, (mirror, hooks), key, &patch).await {
+        match self.change::<K>(writer, key, &patch).await {
             Err(Error::Gone) => Err(Error::Conflict),
             done => done,
         }
     }
 
     /// Changes an object whatever it is by now: what is written does not depend on what was seen of it. Not for lists.
-    pub async fn change<K: Kind>(
-        &self,
-        writer: Writer,
-        (mirror, hooks): (&Mirror<K>, &[Hook<K>]),
-        key: &Key,
-        patch: &Value,
-    ) -> Result<(), Error> {
-        let api = mirror.api(&key.namespace);
+    pub async fn change<K: Cached>(&self, writer: Writer, key: &Key, patch: &Value) -> Result<(), Error> {
+        let api = self.cache::<K>().api(&key.namespace);
         let answer = api
             .patch(&key.name, &writer.params(), &Patch::Merge(patch))
             .await?;
-        self.took(mirror, hooks, answer);
+        self.took::<K>(answer);
         Ok(())
     }
 
-    fn took<K: Kind>(&self, mirror: &Mirror<K>, hooks: &[Hook<K>], answer: DynamicObject) {
-        let gone = answer.metadata.deletion_timestamp.is_some()
-            && answer.metadata.finalizers.as_ref().is_none_or(Vec::is_empty);
+    fn took<K: Cached>(&self, answer: RawObject) {
+        let meta = answer.meta();
+        let gone = meta.deletion_timestamp.is_some() && meta.finalizers.as_ref().is_none_or(Vec::is_empty);
         // The last finalizer is off: the object is gone, which the watch tells.
         if !gone {
-            mirror.took_change(answer, |change| self.tell(hooks, change));
+            self.cache::<K>().took_change(answer, |change| self.tell(change));
         }
     }
 }

@@ -15,7 +15,7 @@ pub struct Providers {
     /// Where this operator's own lease is; absent: it has none.
     own: Option<String>,
     /// Where this operator takes Agents from; empty: from wherever it sees them.
-    pools: Vec<String>,
+    agent_namespaces: Vec<String>,
     /// What was found, and when.
     known: Mutex<HashMap<String, (Instant, bool)>>,
 }
@@ -29,16 +29,16 @@ impl Providers {
     }
 
     /// Machines take Agents from these namespaces only.
-    pub fn limited_to(mut self, pools: &[String]) -> Self {
-        self.pools = pools.to_vec();
+    pub fn limited_to(mut self, agent_namespaces: &[String]) -> Self {
+        self.agent_namespaces = agent_namespaces.to_vec();
         // Whoever is named twice is asked once.
-        self.pools.sort();
-        self.pools.dedup();
+        self.agent_namespaces.sort();
+        self.agent_namespaces.dedup();
         self
     }
 
-    pub fn pools(&self) -> &[String] {
-        &self.pools
+    pub fn agent_namespaces(&self) -> &[String] {
+        &self.agent_namespaces
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<String, (Instant, bool)>> {

@@ -28,12 +28,12 @@ struct State {
 }
 
 impl Queue {
-    /// Nobody will ever look: its controller is switched off.
+    /// Nothing will ever be reconciled: its controller is switched off.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 
-    /// Asks for a look at the object; many wakes before it are one.
+    /// Asks for the object to be reconciled; many wakes before that are one.
     pub fn wake(&self, key: Key) {
         self.wake_at(key, Instant::now());
     }
@@ -120,7 +120,7 @@ impl Queue {
         self.state().conflicts.remove(key);
     }
 
-    /// All workers were stopped in the middle: what they had is looked at again.
+    /// All workers were stopped in the middle: what they had is reconciled again.
     pub fn abandon(&self) {
         let mut state = self.state();
         for key in std::mem::take(&mut state.busy) {
@@ -241,22 +241,22 @@ mod tests {
         assert_eq!(lines.len(), 2);
     }
 
-    /// However wakes and looks fall together, the last look at a key begins after the last change of it.
+    /// However wakes and reconciliations fall together, the last one of a key begins after the last change of it.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn no_change_stays_without_a_look_that_began_after_it() {
         const KEYS: usize = 5;
         const CHANGES: u64 = 2_000;
         let queue = Arc::new(Queue::default());
-        let world: Arc<[AtomicU64; KEYS]> = Arc::default();
+        let snapshot: Arc<[AtomicU64; KEYS]> = Arc::default();
         let seen: Arc<[AtomicU64; KEYS]> = Arc::default();
         let number = |key: &Key| key.name.parse::<usize>().unwrap();
         let workers: Vec<_> = (0..4)
             .map(|_| {
-                let (queue, world, seen) = (queue.clone(), world.clone(), seen.clone());
+                let (queue, snapshot, seen) = (queue.clone(), snapshot.clone(), seen.clone());
                 tokio::spawn(async move {
                     for look in 0u64.. {
                         let key = queue.next().await;
-                        let now = world[number(&key)].load(Ordering::SeqCst);
+                        let now = snapshot[number(&key)].load(Ordering::SeqCst);
                         tokio::task::yield_now().await;
                         // One worker at a time has the key: nobody brings this back.
                         seen[number(&key)].store(now, Ordering::SeqCst);
@@ -269,11 +269,11 @@ mod tests {
             })
             .collect();
         let changers = (0..4).map(|_| {
-            let (queue, world) = (queue.clone(), world.clone());
+            let (queue, snapshot) = (queue.clone(), snapshot.clone());
             tokio::spawn(async move {
                 for change in 0..CHANGES {
                     let at = usize::try_from(change).unwrap() % KEYS;
-                    world[at].fetch_add(1, Ordering::SeqCst);
+                    snapshot[at].fetch_add(1, Ordering::SeqCst);
                     queue.wake(key(&at.to_string()));
                     if change % 11 == 0 {
                         tokio::task::yield_now().await;
@@ -286,7 +286,7 @@ mod tests {
         }
         let all = |of: &[AtomicU64; KEYS]| of.each_ref().map(|one| one.load(Ordering::SeqCst));
         let settled = async {
-            while all(&world) != all(&seen) {
+            while all(&snapshot) != all(&seen) {
                 tokio::task::yield_now().await;
             }
         };
@@ -294,7 +294,7 @@ mod tests {
         assert!(
             settled.is_ok(),
             "{:?} was seen as {:?}: {:?}",
-            all(&world),
+            all(&snapshot),
             all(&seen),
             queue.lines()
         );

@@ -1,13 +1,37 @@
 //! Secrets and ConfigMaps that objects name: watched when they carry the label, read directly when they do not yet.
 
 use super::Context;
+use super::registry::{Cached, Which};
 use crate::crd::keys;
 use crate::error::Error;
 use crate::key::Key;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
+use kube::api::ApiResource;
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// Only those with the label that says so.
+impl Cached for Secret {
+    fn resource() -> ApiResource {
+        ApiResource::erase::<Self>(&())
+    }
+
+    fn which() -> Which {
+        Which::Labelled(keys::label::WATCH, Some("true"))
+    }
+}
+
+/// Only those with the label that says so.
+impl Cached for ConfigMap {
+    fn resource() -> ApiResource {
+        ApiResource::erase::<Self>(&())
+    }
+
+    fn which() -> Which {
+        Which::Labelled(keys::label::WATCH, Some("true"))
+    }
+}
 
 /// Something that was read by name.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -35,12 +59,12 @@ impl Found {
 
 impl Context {
     pub async fn secret(&self, key: &Key) -> Result<Option<Found>, Error> {
-        let secret = self.mirrors.secrets.find(key).await?;
+        let secret = self.cache::<Secret>().find(key).await?;
         Ok(secret.map(|secret| found_secret(&secret)))
     }
 
     pub async fn config_map(&self, key: &Key) -> Result<Option<Found>, Error> {
-        let map = self.mirrors.config_maps.find(key).await?;
+        let map = self.cache::<ConfigMap>().find(key).await?;
         Ok(map.map(|map| found_map(&map)))
     }
 }

@@ -6,10 +6,11 @@ use super::Context;
 use super::joining::Heard;
 use super::patch::Writer;
 use super::trust;
-use crate::crd::ClusterDeployment;
 use crate::crd::keys::{data, label};
+use crate::crd::{ClusterDeployment, capi};
 use crate::error::{Error, chain};
 use crate::key::Key;
+use k8s_openapi::api::core::v1::Secret;
 use kube::config::KubeConfigOptions;
 use kube::{Client, Config, ResourceExt};
 use std::collections::HashMap;
@@ -70,8 +71,7 @@ impl Context {
     async fn access(&self, cluster: &Key) -> Result<Access, NoSpoke> {
         let failed = |error: Error| NoSpoke::Failed(chain(&error));
         let deployment = self
-            .mirrors
-            .cluster_deployments
+            .cache::<ClusterDeployment>()
             .find(cluster)
             .await
             .map_err(failed)?;
@@ -86,11 +86,10 @@ impl Context {
             .filter(|text| !text.trim().is_empty());
         let text = text.ok_or(NoSpoke::NoKubeconfig)?;
         let server = hosted_server(cluster, deployment.as_deref(), |control_plane| {
-            self.mirrors.control_planes.get(control_plane).is_some()
+            self.cache::<capi::ControlPlane>().get(control_plane).is_some()
         });
         if !secret.missing_labels.is_empty() {
-            let secrets = (&self.mirrors.secrets, self.hooks.secret.as_slice());
-            let labelled = self.label(WRITER, secrets, &key, &secret.missing_labels).await;
+            let labelled = self.label::<Secret>(WRITER, &key, &secret.missing_labels).await;
             labelled.map_err(|error| match error {
                 // It went meanwhile.
                 Error::Gone => NoSpoke::NoKubeconfig,

@@ -1,5 +1,6 @@
-//! The loop of a controller: take a key, look at the object, and look again when that is due.
+//! The loop of a controller: take a key, reconcile the object, and again when that is due.
 
+use super::registry::Controller;
 use super::{Context, Queue};
 use crate::error::{Error, chain};
 use crate::key::Key;
@@ -14,7 +15,7 @@ use tokio::task::JoinSet;
 /// The watch needs a moment to bring the newer object; twice as long each time it has not.
 const CONFLICT: Duration = Duration::from_millis(20);
 
-/// When an object is to be looked at next, if nothing changes before.
+/// When an object is to be reconciled next, if nothing changes before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Next {
     /// Only when something changes.
@@ -35,57 +36,49 @@ impl Next {
 
 pub type Reconcile = for<'a> fn(&'a Context, &'a Key) -> BoxFuture<'a, Result<Next, Error>>;
 
-/// A controller as the runtime sees it.
-#[derive(Clone, Copy)]
-pub struct Job {
-    pub name: &'static str,
-    pub queue: fn(&Context) -> &Queue,
-    pub reconcile: Reconcile,
-    /// How many objects are looked at at the same time.
-    pub width: usize,
-}
-
-/// Works until `stop` becomes true; looks that have begun are finished.
-pub async fn run(ctx: Arc<Context>, job: Job, stop: watch::Receiver<bool>) {
+/// Works until `stop` becomes true; objects that are being reconciled are finished.
+pub async fn run(ctx: Arc<Context>, controller: Controller, stop: watch::Receiver<bool>) {
     let mut workers = JoinSet::new();
-    for _ in 0..job.width {
-        workers.spawn(worker(ctx.clone(), job, stop.clone()));
+    for _ in 0..controller.workers {
+        workers.spawn(worker(ctx.clone(), controller, stop.clone()));
     }
     while let Some(ended) = workers.join_next().await {
         if let Err(error) = ended {
-            tracing::error!(controller = job.name, %error, "a worker broke down");
+            tracing::error!(controller = controller.name, %error, "a worker broke down");
         }
     }
 }
 
-async fn worker(ctx: Arc<Context>, job: Job, mut stop: watch::Receiver<bool>) {
-    let queue = (job.queue)(&ctx);
+async fn worker(ctx: Arc<Context>, controller: Controller, mut stop: watch::Receiver<bool>) {
+    let queue = ctx.queue(&controller);
     loop {
         let key = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => return,
             key = queue.next() => key,
         };
-        look(&ctx, job, queue, key).await;
+        reconcile(&ctx, controller, queue, key).await;
     }
 }
 
-async fn look(ctx: &Context, job: Job, queue: &Queue, key: Key) {
+async fn reconcile(ctx: &Context, controller: Controller, queue: &Queue, key: Key) {
     let started = Instant::now();
     // A mistake in the code that one object brings to light must not keep the others waiting.
-    let outcome = AssertUnwindSafe((job.reconcile)(ctx, &key)).catch_unwind().await;
+    let outcome = AssertUnwindSafe((controller.reconcile)(ctx, &key))
+        .catch_unwind()
+        .await;
     let outcome = outcome.unwrap_or(Err(Error::Panic));
-    ctx.metrics.looked(job.name, started.elapsed(), &outcome);
+    ctx.metrics.looked(controller.name, started.elapsed(), &outcome);
     if !matches!(outcome, Err(Error::Conflict)) {
         queue.went_through(&key);
     }
     let next = match outcome {
         Ok(next) => next,
-        // Not worth a word: the newer object is looked at instead.
+        // Not worth a word: the newer object is reconciled instead.
         Err(Error::Conflict) => Next::After(after_conflict(queue.conflicted(&key), ctx.retry)),
         Err(Error::Gone) => Next::Rest,
         Err(error) => {
-            tracing::warn!(controller = job.name, %key, error = %chain(&error), "a look failed; it is repeated");
+            tracing::warn!(controller = controller.name, %key, error = %chain(&error), "an object was not reconciled; it is tried again");
             Next::After(ctx.retry)
         }
     };

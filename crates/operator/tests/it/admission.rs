@@ -126,7 +126,7 @@ pub async fn agent(world: &World, name: &str, state: &str, kind: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l9_l10_a_host_is_not_taken_from_under_an_installation_unless_it_joins_an_installed_cluster() {
+async fn a_host_is_not_taken_from_under_an_installation_unless_it_joins_an_installed_cluster() {
     let world = World::without_operator().await;
     agent(&world, "ready", "known", "Host").await;
     let patch = async |name: &str, spec: Value| {
@@ -160,7 +160,7 @@ async fn l9_l10_a_host_is_not_taken_from_under_an_installation_unless_it_joins_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_21_an_agent_without_role_or_approved_is_refused_and_ours_are_not() {
+async fn an_agent_without_role_or_approved_is_refused_and_ours_are_not() {
     let world = World::without_operator().await;
     let bare = json!({"apiVersion": "agent-install.openshift.io/v1beta1", "kind": "Agent", "metadata": {"name": "a"},
         "spec": {}});

@@ -1,4 +1,4 @@
-//! Agents: rows of the acceptance matrix and mistakes that are easily made.
+//! Agents, and mistakes that are easily made.
 
 use crate::lent::{machine, says, stage, state, word};
 use crate::world::World;
@@ -15,7 +15,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l2_a_host_that_boots_the_image_gets_an_agent() {
+async fn a_host_that_boots_the_image_gets_an_agent() {
     let mut world = World::start().await;
     let change =
         |infra_env: &mut InfraEnv| drop(infra_env.spec.agent_labels.insert("zone".into(), "north".into()));
@@ -77,7 +77,7 @@ async fn l2_a_host_that_boots_the_image_gets_an_agent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l2_an_infra_env_can_approve_its_agents_at_once_and_later() {
+async fn an_infra_env_can_approve_its_agents_at_once_and_later() {
     let world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.silent_host(pool).await;
@@ -101,7 +101,7 @@ async fn l2_an_infra_env_can_approve_its_agents_at_once_and_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l2_hosts_that_registered_while_nobody_listened_get_their_agents_too() {
+async fn hosts_that_registered_while_nobody_listened_get_their_agents_too() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     world.stop_operator().await;
@@ -112,7 +112,36 @@ async fn l2_hosts_that_registered_while_nobody_listened_get_their_agents_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l3_a_free_agent_is_bound_to_a_cluster_in_another_namespace() {
+async fn hosts_that_arrive_at_once_cost_two_requests_each_and_few_events() {
+    const HOSTS: usize = 80;
+    let mut world = World::start().await;
+    let pool = world.pool_of("lab", |_| ()).await;
+    world.operator().idle().await;
+    world.stop_operator().await;
+    for _ in 0..HOSTS {
+        world.register(pool, Uuid::new_v4()).await;
+    }
+    world.start_operator().await;
+    let agents: Api<Agent> = world.api(&world.pool);
+    let are_shown = async || {
+        let agents = agents.list(&ListParams::default()).await.unwrap().items;
+        agents.iter().filter(|agent| agent.status.is_some()).count() == HOSTS
+    };
+    world.until("all hosts have their Agents", are_shown).await;
+    world.operator().idle().await;
+    let requests = world.operator().requests.snapshot();
+    let events: Api<Event> = world.api(&world.pool);
+    let told = events.list(&ListParams::default()).await.unwrap().items;
+    let registered = |event: &&Event| event.reason.as_deref() == Some("Registered");
+    let told = told.iter().filter(registered).count();
+    assert!((1..HOSTS).contains(&told), "{told} Events");
+    let made = usize::try_from(requests["post"]).unwrap() - told;
+    let changed = usize::try_from(requests["patch"]).unwrap();
+    assert_eq!((made, changed), (HOSTS, HOSTS), "{requests:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_free_agent_is_bound_to_a_cluster_in_another_namespace() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.free_host(pool).await;
@@ -149,7 +178,7 @@ async fn l3_a_free_agent_is_bound_to_a_cluster_in_another_namespace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l4_an_agent_waits_for_a_cluster_that_is_missing() {
+async fn an_agent_waits_for_a_cluster_that_is_missing() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.free_host(pool).await;
@@ -166,7 +195,7 @@ async fn l4_an_agent_waits_for_a_cluster_that_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l5_an_agent_that_is_not_ready_is_bound_as_soon_as_it_is() {
+async fn an_agent_that_is_not_ready_is_bound_as_soon_as_it_is() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     world.new_cluster("blue", |_| ()).await;
@@ -187,7 +216,7 @@ async fn l5_an_agent_that_is_not_ready_is_bound_as_soon_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l6_a_cluster_of_another_architecture_does_not_take_the_agent() {
+async fn a_cluster_of_another_architecture_does_not_take_the_agent() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.free_host(pool).await;
@@ -206,7 +235,7 @@ async fn l6_a_cluster_of_another_architecture_does_not_take_the_agent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l7_what_people_wrote_survives_the_return_and_is_given_to_the_host_again() {
+async fn what_people_wrote_survives_the_return_and_is_given_to_the_host_again() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.free_host(pool).await;
@@ -281,7 +310,7 @@ async fn l7_what_people_wrote_survives_the_return_and_is_given_to_the_host_again
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l8_toy_09_a_move_goes_through_a_new_registration_and_never_shows_a_failure() {
+async fn a_move_goes_through_a_new_registration_and_never_shows_a_failure() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.free_host(pool).await;
@@ -335,7 +364,7 @@ async fn installing(world: &mut World, pool: Uuid) -> (String, Uuid) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l9_toy_10_a_host_of_a_new_cluster_stays_in_it_while_it_is_installed() {
+async fn a_host_of_a_new_cluster_stays_in_it_while_it_is_installed() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let (name, cluster) = installing(&mut world, pool).await;
@@ -382,7 +411,7 @@ async fn l9_toy_10_a_host_of_a_new_cluster_stays_in_it_while_it_is_installed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l11_hosts_of_an_infra_env_with_a_cluster_stay_in_it() {
+async fn hosts_of_an_infra_env_with_a_cluster_stay_in_it() {
     let world = World::start().await;
     let cluster = world.new_cluster("blue", |_| ()).await;
     let clusters = world.clusters.clone();
@@ -408,7 +437,7 @@ async fn l11_hosts_of_an_infra_env_with_a_cluster_stay_in_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l13_a_free_host_is_judged_by_its_hardware_alone() {
+async fn a_free_host_is_judged_by_its_hardware_alone() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.free_host(pool).await;
@@ -430,7 +459,7 @@ async fn l13_a_free_host_is_judged_by_its_hardware_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l13_a_free_host_with_weak_hardware_says_so_and_cannot_be_lent() {
+async fn a_free_host_with_weak_hardware_says_so_and_cannot_be_lent() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     world.fleet(pool, 1, |config| config.profile = Some(Profile::TooSmall));
@@ -446,7 +475,7 @@ async fn l13_a_free_host_with_weak_hardware_says_so_and_cannot_be_lent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r10_with_its_infra_env_an_agent_goes_too() {
+async fn with_its_infra_env_an_agent_goes_too() {
     let world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.silent_host(pool).await;
@@ -485,7 +514,7 @@ async fn a_deleted_agent_takes_its_host_out_of_the_hub() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_01_an_agent_whose_host_the_hub_forgot_stays_and_gets_its_host_back() {
+async fn an_agent_whose_host_the_hub_forgot_stays_and_gets_its_host_back() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.silent_host(pool).await;
@@ -511,7 +540,7 @@ async fn toy_01_an_agent_whose_host_the_hub_forgot_stays_and_gets_its_host_back(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_11_in_the_same_infra_env_the_spec_stays_and_in_another_it_goes() {
+async fn in_the_same_infra_env_the_spec_stays_and_in_another_it_goes() {
     let world = World::start().await;
     let (pool, other) = (
         world.pool_of("lab", |_| ()).await,

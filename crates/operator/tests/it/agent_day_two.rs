@@ -305,7 +305,7 @@ async fn a_host_that_joins_a_running_cluster_is_done_when_its_node_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_18_requests_that_only_look_like_the_nodes_are_left_alone() {
+async fn requests_that_only_look_like_the_nodes_are_left_alone() {
     let joining = Joining::start(World::start().await).await;
     let world = &joining.world;
     world.kubeconfig_of("spoke").await;
@@ -352,7 +352,7 @@ async fn toy_18_requests_that_only_look_like_the_nodes_are_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l10_toy_10_a_host_of_a_running_cluster_can_be_taken_out_while_it_is_installed() {
+async fn a_host_of_a_running_cluster_can_be_taken_out_while_it_is_installed() {
     let joining = Joining::start(World::start().await).await;
     let world = &joining.world;
     world.want(&joining.name, None).await.unwrap();
@@ -372,7 +372,7 @@ async fn l10_toy_10_a_host_of_a_running_cluster_can_be_taken_out_while_it_is_ins
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r3_r5_an_installed_host_comes_back_and_its_node_goes() {
+async fn an_installed_host_comes_back_and_its_node_goes() {
     let joining = Joining::done(World::start().await).await;
     let world = &joining.world;
     world.want(&joining.name, None).await.unwrap();
@@ -404,7 +404,7 @@ async fn r3_r5_an_installed_host_comes_back_and_its_node_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r5_a_node_that_is_to_be_spared_stays() {
+async fn a_node_that_is_to_be_spared_stays() {
     let joining = Joining::done(World::start().await).await;
     let world = &joining.world;
     let spare = json!({ "metadata": { "annotations": { annotation::SKIP_SPOKE_CLEANUP: "" } } });
@@ -426,7 +426,7 @@ async fn r5_a_node_that_is_to_be_spared_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_16_a_machine_set_shrinks_with_its_host_instead_of_replacing_the_node() {
+async fn a_machine_set_shrinks_with_its_host_instead_of_replacing_the_node() {
     let joining = Joining::done(World::start().await).await;
     let world = &joining.world;
     let namespace = world.pool.clone();

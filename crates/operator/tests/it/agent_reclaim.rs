@@ -26,7 +26,7 @@ pub async fn reclaiming(world: &World) -> Running {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r6_without_a_way_into_the_cluster_the_host_waits_for_somebody_to_boot_it() {
+async fn without_a_way_into_the_cluster_the_host_waits_for_somebody_to_boot_it() {
     let world = World::without_operator().await;
     let operator = reclaiming(&world).await;
     let joining = Joining::done(world).await;
@@ -65,7 +65,7 @@ fn unreachable() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r3_a_host_that_runs_is_fetched_back_from_the_inside() {
+async fn a_host_that_runs_is_fetched_back_from_the_inside() {
     let world = World::without_operator().await;
     let operator = reclaiming(&world).await;
     let joining = Joining::done(world).await;
@@ -99,7 +99,7 @@ async fn r3_a_host_that_runs_is_fetched_back_from_the_inside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r3_without_its_power_controller_a_host_is_fetched_by_an_agent_that_trusts_the_hub() {
+async fn without_its_power_controller_a_host_is_fetched_by_an_agent_that_trusts_the_hub() {
     let world = World::without_operator().await;
     world.house.close().await;
     world

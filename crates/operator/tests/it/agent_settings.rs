@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_14_a_token_is_read_once_labelled_and_followed_from_then_on() {
+async fn a_token_is_read_once_labelled_and_followed_from_then_on() {
     let world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.silent_host(pool).await;
@@ -70,7 +70,7 @@ async fn toy_14_a_token_is_read_once_labelled_and_followed_from_then_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_13_a_disk_that_the_host_does_not_have_is_never_replaced_by_another() {
+async fn a_disk_that_the_host_does_not_have_is_never_replaced_by_another() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.free_host(pool).await;

@@ -44,7 +44,7 @@ async fn switch_on(room: &mut Room, metal: &MetalOperator, pool: Uuid) -> String
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r4_a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_back() {
+async fn a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_back() {
     let mut room = Room::start(MetalBoot::LiveImage).await;
     let metal = MetalOperator::start(&room);
     let pool = room.world.pool_of("lab", |_| ()).await;
@@ -88,7 +88,7 @@ async fn r4_a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_ba
         .await;
     let details = noted(&told, annotation::METAL3_HARDWARE_DETAILS).unwrap();
     if let Err(error) = HardwareDetails::read(details) {
-        panic!("toy 22: the bare metal operator refuses this: {error}: {details}");
+        panic!("the bare metal operator refuses this: {error}: {details}");
     }
     let details: Value = serde_json::from_str(details).unwrap();
     assert_eq!(details["hostname"], "rack-one");
@@ -142,7 +142,7 @@ async fn r4_a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_ba
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r4_d1_a_machine_in_the_converged_flow_is_fetched_back_and_then_all_is_quiet() {
+async fn a_machine_in_the_converged_flow_is_fetched_back_and_then_all_is_quiet() {
     let mut room = Room::without_images(MetalBoot::Converged).await;
     let metal = MetalOperator::start(&room);
     let pool = room.world.pool_of("lab", |_| ()).await;
@@ -191,7 +191,7 @@ async fn r4_d1_a_machine_in_the_converged_flow_is_fetched_back_and_then_all_is_q
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_06_d2_the_deploy_step_is_not_set_for_an_image_that_is_not_of_the_infra_env() {
+async fn the_deploy_step_is_not_set_for_an_image_that_is_not_of_the_infra_env() {
     let room = Room::without_images(MetalBoot::Converged).await;
     let metal = MetalOperator::start(&room);
     room.world.pool_of("lab", |_| ()).await;
@@ -259,7 +259,7 @@ async fn preprovisioning_image(room: &Room, reason: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r4_a_machine_that_stopped_during_its_installation_is_fetched_back_too() {
+async fn a_machine_that_stopped_during_its_installation_is_fetched_back_too() {
     let mut room = Room::start(MetalBoot::LiveImage).await;
     let metal = MetalOperator::start(&room);
     let pool = room.world.pool_of("lab", |_| ()).await;
@@ -294,7 +294,7 @@ async fn r4_a_machine_that_stopped_during_its_installation_is_fetched_back_too()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_04_a_detached_machine_keeps_what_it_boots_when_the_image_becomes_another() {
+async fn a_detached_machine_keeps_what_it_boots_when_the_image_becomes_another() {
     let room = Room::start(MetalBoot::LiveImage).await;
     room.world.pool_of("lab", |_| ()).await;
     room.machine("52:54:00:aa:00:01", json!({})).await;
@@ -341,7 +341,7 @@ async fn edited(room: &Room, path: &str, before: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_07_a_changed_live_image_reaches_a_free_machine_and_none_that_is_installed_or_being_installed() {
+async fn a_changed_live_image_reaches_a_free_machine_and_none_that_is_installed_or_being_installed() {
     let mut room = Room::start(MetalBoot::LiveImage).await;
     let metal = MetalOperator::start(&room);
     let pool = room.world.pool_of("lab", |_| ()).await;
@@ -380,7 +380,7 @@ async fn toy_07_a_changed_live_image_reaches_a_free_machine_and_none_that_is_ins
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_05_22_a_machine_is_paused_only_when_it_was_let_go_and_with_its_whole_status() {
+async fn a_machine_is_paused_only_when_it_was_let_go_and_with_its_whole_status() {
     let mut room = Room::start(MetalBoot::Converged).await;
     room.world.pool_of("lab", |_| ()).await;
     room.machine(
@@ -411,7 +411,7 @@ async fn toy_05_22_a_machine_is_paused_only_when_it_was_let_go_and_with_its_whol
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_24_somebody_elses_pause_is_left_alone() {
+async fn somebody_elses_pause_is_left_alone() {
     let room = Room::start(MetalBoot::Converged).await;
     room.world.pool_of("lab", |_| ()).await;
     room.machine(
@@ -468,7 +468,7 @@ async fn a_machine_from_a_backup_gets_its_status_back_and_is_not_touched() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_07_a_fresh_image_cools_down_for_a_minute() {
+async fn a_fresh_image_cools_down_for_a_minute() {
     let room = Room::at_once(MetalBoot::LiveImage).await;
     room.world.pool_of("lab", |_| ()).await;
     room.machine("52:54:00:aa:00:01", json!({})).await;
@@ -491,7 +491,7 @@ async fn toy_07_a_fresh_image_cools_down_for_a_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_13_hints_that_fit_no_disk_stop_the_host_instead_of_choosing_another_disk() {
+async fn hints_that_fit_no_disk_stop_the_host_instead_of_choosing_another_disk() {
     let mut room = Room::start(MetalBoot::LiveImage).await;
     let pool = room.world.pool_of("lab", |_| ()).await;
     let name = room.world.free_host(pool).await;

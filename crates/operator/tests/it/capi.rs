@@ -116,7 +116,7 @@ pub async fn unfit_agents(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c1_toy_25_of_eleven_agents_of_another_namespace_the_one_that_is_valid_is_reserved() {
+async fn of_eleven_agents_of_another_namespace_the_one_that_is_valid_is_reserved() {
     let world = World::without_operator().await;
     unfit_agents(&world).await;
     world.hand_made("k-valid", free(), north).await;
@@ -177,7 +177,7 @@ async fn c1_toy_25_of_eleven_agents_of_another_namespace_the_one_that_is_valid_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c4_a_machine_without_an_agent_is_woken_by_one_that_fits() {
+async fn a_machine_without_an_agent_is_woken_by_one_that_fits() {
     let world = World::without_operator().await;
     let provider = world.provider().await;
     world.hosted_cluster(Capi::V1Beta2, "blue").await;
@@ -200,7 +200,7 @@ async fn c4_a_machine_without_an_agent_is_woken_by_one_that_fits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_03_only_what_can_be_lent_is_free() {
+async fn only_what_can_be_lent_is_free() {
     let world = World::without_operator().await;
     let provider = world.provider().await;
     world.hosted_cluster(Capi::V1Beta2, "blue").await;
@@ -352,7 +352,7 @@ async fn the_smallest_agent_is_taken_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_15_an_agent_is_told_where_its_ignition_is_and_follows_its_token() {
+async fn an_agent_is_told_where_its_ignition_is_and_follows_its_token() {
     let world = World::without_operator().await;
     world.hand_made("a", free(), |_| ()).await;
     let provider = world.provider().await;

@@ -1,4 +1,4 @@
-//! Rows of the acceptance matrix for machines of Cluster API whose hosts the hub knows.
+//! Machines of Cluster API whose hosts the hub knows.
 
 use crate::capi::{northern, unfit_agents};
 use crate::capi_whole::restored_deployment;
@@ -24,7 +24,7 @@ async fn cluster_of(world: &World, pool: Uuid, host: Uuid) -> Option<Uuid> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c1_among_agents_that_will_not_do_the_approved_host_of_the_hub_is_reserved_and_bound() {
+async fn among_agents_that_will_not_do_the_approved_host_of_the_hub_is_reserved_and_bound() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     world.fleet(pool, 2, |config| {
@@ -65,7 +65,7 @@ async fn c1_among_agents_that_will_not_do_the_approved_host_of_the_hub_is_reserv
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c3_a_host_of_the_hub_stays_bound_when_its_machine_is_paused_and_deleted() {
+async fn a_host_of_the_hub_stays_bound_when_its_machine_is_paused_and_deleted() {
     let mut world = World::start().await;
     let pool = world
         .pool_of("lab", |infra_env| {

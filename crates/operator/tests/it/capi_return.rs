@@ -8,7 +8,7 @@ use muster_operator::crd::AgentMachine;
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c2_a_deleted_machine_gives_its_agent_back_before_it_goes() {
+async fn a_deleted_machine_gives_its_agent_back_before_it_goes() {
     for version in [Capi::V1Beta1, Capi::V1Beta2] {
         let world = World::without_operator().await;
         world
@@ -32,7 +32,7 @@ async fn c2_a_deleted_machine_gives_its_agent_back_before_it_goes() {
             .await;
         assert_eq!(holder(&freed), None);
         assert!(freed.spec.approved && freed.spec.hostname == "kept");
-        // toy 17: not before the host has left.
+        // Not before the host has left.
         for state in ["unbinding", "reclaiming", "reclaiming-rebooting"] {
             world.show_state("a", state).await;
             provider.idle().await;
@@ -63,7 +63,7 @@ async fn c2_a_deleted_machine_gives_its_agent_back_before_it_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_17_the_hook_holds_through_a_restart() {
+async fn the_hook_holds_through_a_restart() {
     let world = World::without_operator().await;
     world.hand_made("a", free(), |_| ()).await;
     let provider = world.provider().await;
@@ -87,7 +87,7 @@ async fn toy_17_the_hook_holds_through_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_17_the_hook_holds_also_for_a_machine_that_was_restored_without_its_status() {
+async fn the_hook_holds_also_for_a_machine_that_was_restored_without_its_status() {
     for id in [None, Some("agent://a")] {
         let world = World::without_operator().await;
         world.hosted_cluster(Capi::V1Beta2, "blue").await;
@@ -119,7 +119,7 @@ async fn toy_17_the_hook_holds_also_for_a_machine_that_was_restored_without_its_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c3_a_machine_that_is_paused_and_deleted_leaves_its_agent_bound() {
+async fn a_machine_that_is_paused_and_deleted_leaves_its_agent_bound() {
     let world = World::without_operator().await;
     world.hand_made("a", free(), |_| ()).await;
     let provider = world.provider().await;

@@ -1,4 +1,4 @@
-//! Clusters from their description to the running cluster: rows of the acceptance matrix and mistakes that are easily made.
+//! Clusters from their description to the running cluster, and mistakes that are easily made.
 
 use crate::described::{RELEASE, one_host, says, state, three_hosts, waits};
 use crate::lent::{self, word};
@@ -244,7 +244,7 @@ async fn changes_of_the_objects_reach_the_hub_and_so_does_what_is_taken_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l12_the_image_has_the_pull_secret_of_its_infra_env_and_the_cluster_its_own() {
+async fn the_image_has_the_pull_secret_of_its_infra_env_and_the_cluster_its_own() {
     let world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     world.image_set().await;
@@ -278,7 +278,7 @@ async fn l12_the_image_has_the_pull_secret_of_its_infra_env_and_the_cluster_its_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_14_a_pull_secret_that_is_changed_reaches_the_hub() {
+async fn a_pull_secret_that_is_changed_reaches_the_hub() {
     let world = World::start().await;
     world.describe("blue", one_host()).await;
     world.install_waits("blue").await;
@@ -301,7 +301,7 @@ async fn toy_14_a_pull_secret_that_is_changed_reaches_the_hub() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l4_an_agent_is_installed_once_its_cluster_is_described_and_it_is_approved() {
+async fn an_agent_is_installed_once_its_cluster_is_described_and_it_is_approved() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let host = world.free_hosts(pool, 1).await.remove(0);
@@ -421,7 +421,7 @@ async fn an_installation_that_is_held_waits_until_nobody_holds_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_19_more_agents_than_wanted_hold_the_installation_up() {
+async fn more_agents_than_wanted_hold_the_installation_up() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let hosts = world.free_hosts(pool, 4).await;
@@ -455,7 +455,7 @@ async fn toy_19_more_agents_than_wanted_hold_the_installation_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_19_an_agent_whose_wishes_are_not_met_holds_the_installation_up() {
+async fn an_agent_whose_wishes_are_not_met_holds_the_installation_up() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let hosts = world.free_hosts(pool, 3).await;
@@ -478,7 +478,7 @@ async fn toy_19_an_agent_whose_wishes_are_not_met_holds_the_installation_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_25_of_two_clusters_with_one_name_the_agent_belongs_to_that_of_the_namespace_it_names() {
+async fn of_two_clusters_with_one_name_the_agent_belongs_to_that_of_the_namespace_it_names() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let host = world.free_hosts(pool, 1).await.remove(0);
@@ -518,7 +518,7 @@ async fn toy_25_of_two_clusters_with_one_name_the_agent_belongs_to_that_of_the_n
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_12_both_times_of_a_condition_move_together_and_only_with_a_difference() {
+async fn both_times_of_a_condition_move_together_and_only_with_a_difference() {
     let world = World::start().await;
     world.describe("blue", one_host()).await;
     let install = world.install_waits("blue").await;

@@ -1,4 +1,4 @@
-//! Clusters that go, and what becomes of their hosts: rows R of the acceptance matrix.
+//! Clusters that go, and what becomes of their hosts.
 
 use crate::agent_day_two::Joining;
 use crate::described::{one_host, says, waits};
@@ -23,7 +23,7 @@ fn is_free(agent: &Agent) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r1_agents_of_an_early_bound_cluster_go_with_it() {
+async fn agents_of_an_early_bound_cluster_go_with_it() {
     let mut world = World::start().await;
     world.describe("blue", one_host()).await;
     let clusters = world.clusters.clone();
@@ -48,7 +48,7 @@ async fn r1_agents_of_an_early_bound_cluster_go_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r1_an_agent_of_an_early_bound_cluster_goes_with_it_though_somebody_freed_it() {
+async fn an_agent_of_an_early_bound_cluster_goes_with_it_though_somebody_freed_it() {
     let mut world = World::start().await;
     world.describe("blue", one_host()).await;
     let (_, name, remote) = world.early_host("blue").await;
@@ -95,7 +95,7 @@ async fn a_host_that_keeps_its_cluster_from_going_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r2_late_bound_agents_of_a_cluster_that_was_never_installed_return_to_the_pool() {
+async fn late_bound_agents_of_a_cluster_that_was_never_installed_return_to_the_pool() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let host = world.free_hosts(pool, 1).await.remove(0);
@@ -113,7 +113,7 @@ async fn r2_late_bound_agents_of_a_cluster_that_was_never_installed_return_to_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r3_hosts_of_an_installed_cluster_wait_for_somebody_to_boot_them() {
+async fn hosts_of_an_installed_cluster_wait_for_somebody_to_boot_them() {
     let mut world = World::start().await;
     let (_, host) = world.installed("blue").await;
     let id = world.cluster_id("blue").await;
@@ -157,7 +157,7 @@ async fn waits_after_deletion(world: &World, host: &str, remote: &Remote) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r3_hosts_whose_installation_failed_wait_for_somebody_to_boot_them() {
+async fn hosts_whose_installation_failed_wait_for_somebody_to_boot_them() {
     let mut world = World::start().await;
     let (host, remote) = installing(&mut world, |config| {
         config.faults = vec!["fail:#0:writing-image-to-disk".parse().unwrap()];
@@ -186,7 +186,7 @@ async fn r3_hosts_whose_installation_failed_wait_for_somebody_to_boot_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r3_hosts_whose_installation_was_cancelled_wait_for_somebody_to_boot_them() {
+async fn hosts_whose_installation_was_cancelled_wait_for_somebody_to_boot_them() {
     let mut world = World::start().await;
     let (host, remote) = installing(&mut world, |config| {
         config.install_time = Some(std::time::Duration::from_secs(600));
@@ -230,7 +230,7 @@ async fn listen(world: &World, name: &str) -> (Arc<Mutex<Vec<Agent>>>, JoinHandl
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_03_an_agent_that_comes_or_goes_is_not_bound_and_not_free_either() {
+async fn an_agent_that_comes_or_goes_is_not_bound_and_not_free_either() {
     let mut world = World::start().await;
     let (_, host) = world.installed("blue").await;
     let (heard, task) = listen(&world, &host).await;
@@ -286,7 +286,7 @@ async fn toy_03_an_agent_that_comes_or_goes_is_not_bound_and_not_free_either() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r3_hosts_that_were_added_wait_for_somebody_to_boot_them_without_a_reclaim_image() {
+async fn hosts_that_were_added_wait_for_somebody_to_boot_them_without_a_reclaim_image() {
     let joining = Joining::described(World::start().await, json!({})).await;
     joining.rebooted().await;
     joining.join().await;
@@ -315,7 +315,7 @@ async fn history(world: &World, host: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r7_an_installation_that_runs_is_cancelled_first() {
+async fn an_installation_that_runs_is_cancelled_first() {
     let mut world = World::start().await;
     let (host, remote) = installing(&mut world, |config| {
         config.install_time = Some(std::time::Duration::from_secs(600));
@@ -334,7 +334,7 @@ async fn r7_an_installation_that_runs_is_cancelled_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r8_toy_02_hosts_of_a_preserved_cluster_are_left_alone_and_never_lent_again() {
+async fn hosts_of_a_preserved_cluster_are_left_alone_and_never_lent_again() {
     let mut world = World::start().await;
     let (_, host) = world.installed("blue").await;
     let preserve = json!({ "spec": { "preserveOnDelete": true } });
@@ -352,7 +352,7 @@ async fn r8_toy_02_hosts_of_a_preserved_cluster_are_left_alone_and_never_lent_ag
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r9_without_its_install_a_cluster_goes_and_the_deployment_stays() {
+async fn without_its_install_a_cluster_goes_and_the_deployment_stays() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let host = world.free_hosts(pool, 1).await.remove(0);
@@ -376,7 +376,7 @@ async fn r9_without_its_install_a_cluster_goes_and_the_deployment_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r9_without_its_install_an_installed_cluster_goes_and_its_hosts_wait_for_somebody_to_boot_them() {
+async fn without_its_install_an_installed_cluster_goes_and_its_hosts_wait_for_somebody_to_boot_them() {
     let mut world = World::start().await;
     let (_, host) = world.installed("blue").await;
     let id = world.cluster_id("blue").await;
@@ -393,7 +393,7 @@ async fn r9_without_its_install_an_installed_cluster_goes_and_its_hosts_wait_for
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_20_the_deployment_stays_as_long_as_somebody_holds_the_install() {
+async fn the_deployment_stays_as_long_as_somebody_holds_the_install() {
     let world = World::start().await;
     world.describe("blue", one_host()).await;
     world.install_waits("blue").await;

@@ -1,4 +1,4 @@
-//! InfraEnvs: rows of the acceptance matrix and mistakes that are easily made.
+//! InfraEnvs, and mistakes that are easily made.
 
 use crate::world::{PULL_SECRET, World, condition, id_of, named};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -55,7 +55,7 @@ pub fn rack(value: &str) -> LabelSelector {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l1_an_infra_env_without_a_cluster_gets_an_image_and_stays_quiet() {
+async fn an_infra_env_without_a_cluster_gets_an_image_and_stays_quiet() {
     let mut world = World::start().await;
     world.infra_env("lab", |_| ()).await;
     let infra_env = available(&world, "lab").await;
@@ -102,7 +102,7 @@ async fn l1_an_infra_env_without_a_cluster_gets_an_image_and_stays_quiet() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l1_an_infra_env_can_ask_for_an_older_operating_system() {
+async fn an_infra_env_can_ask_for_an_older_operating_system() {
     let world = World::start().await;
     world
         .infra_env("lab", |infra_env| infra_env.spec.os_image_version = "4.18".into())
@@ -164,7 +164,7 @@ async fn settings_reach_the_hub_and_leave_it_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_07_the_image_is_as_old_as_what_is_in_it_and_its_address_changes_with_that() {
+async fn the_image_is_as_old_as_what_is_in_it_and_its_address_changes_with_that() {
     let mut world = World::start().await;
     world.infra_env("lab", |_| ()).await;
     let before = status(&available(&world, "lab").await);
@@ -263,7 +263,7 @@ async fn networks_are_chosen_by_label_within_the_namespace_and_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_08_an_empty_selector_chooses_no_network() {
+async fn an_empty_selector_chooses_no_network() {
     let world = World::start().await;
     world
         .create(&world.pool, &network("any", "a", "52:54:00:00:00:01"))
@@ -278,7 +278,7 @@ async fn toy_08_an_empty_selector_chooses_no_network() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_14_a_used_pull_secret_is_labelled_and_its_rotation_is_seen() {
+async fn a_used_pull_secret_is_labelled_and_its_rotation_is_seen() {
     let world = World::start().await;
     world.infra_env("lab", |_| ()).await;
     let infra_env = available(&world, "lab").await;
@@ -390,7 +390,7 @@ async fn mirrors_of_registries_reach_the_image() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r10_an_infra_env_goes_at_once_with_its_hosts() {
+async fn an_infra_env_goes_at_once_with_its_hosts() {
     let mut world = World::start().await;
     world.infra_env("lab", |_| ()).await;
     let id = id_of(&available(&world, "lab").await);

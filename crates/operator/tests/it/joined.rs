@@ -84,7 +84,7 @@ async fn delete_infra_env(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r10_the_node_of_a_bound_host_stays_when_its_infra_env_goes() {
+async fn the_node_of_a_bound_host_stays_when_its_infra_env_goes() {
     let joining = Joining::described(World::start().await, json!({})).await;
     joining.rebooted().await;
     joining.join().await;
@@ -151,7 +151,7 @@ async fn a_cluster_that_looks_after_itself_loses_the_node_of_a_host_and_not_its_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r10_an_infra_env_waits_as_a_whole_for_a_host_whose_disk_is_written() {
+async fn an_infra_env_waits_as_a_whole_for_a_host_whose_disk_is_written() {
     let joining = Joining::described(World::start().await, json!({})).await;
     joining.rebooted().await;
     let world = &joining.world;
@@ -173,7 +173,7 @@ async fn r10_an_infra_env_waits_as_a_whole_for_a_host_whose_disk_is_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r3_hosts_of_a_deleted_cluster_that_runs_are_fetched_back_from_the_inside() {
+async fn hosts_of_a_deleted_cluster_that_runs_are_fetched_back_from_the_inside() {
     let world = World::without_operator().await;
     let operator = reclaiming(&world).await;
     let joining = Joining::described(world, json!({})).await;
@@ -194,7 +194,7 @@ async fn r3_hosts_of_a_deleted_cluster_that_runs_are_fetched_back_from_the_insid
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r8_nodes_of_a_preserved_cluster_are_neither_removed_nor_fetched_back() {
+async fn nodes_of_a_preserved_cluster_are_neither_removed_nor_fetched_back() {
     let world = World::without_operator().await;
     let operator = reclaiming(&world).await;
     let joining = Joining::described(world, json!({})).await;

@@ -193,7 +193,7 @@ async fn is_rebooted(room: &Room) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d3_what_changes_in_the_image_reaches_a_machine_that_booted_it_and_is_not_provisioned() {
+async fn what_changes_in_the_image_reaches_a_machine_that_booted_it_and_is_not_provisioned() {
     let mut room = Room::at_once(MetalBoot::Converged).await;
     let mut before = published(&room, "inspecting").await;
     assert_eq!(
@@ -229,7 +229,7 @@ async fn d3_what_changes_in_the_image_reaches_a_machine_that_booted_it_and_is_no
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d4_a_new_image_is_published_and_a_provisioned_machine_is_not_rebooted_for_it() {
+async fn a_new_image_is_published_and_a_provisioned_machine_is_not_rebooted_for_it() {
     let mut room = Room::at_once(MetalBoot::Converged).await;
     let before = published(&room, "provisioned").await;
     edit(&room, with_file("/etc/new")).await;
@@ -239,7 +239,7 @@ async fn d4_a_new_image_is_published_and_a_provisioned_machine_is_not_rebooted_f
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_07_a_machine_that_is_being_installed_is_rebooted_for_a_new_image_only_when_it_is_free_again() {
+async fn a_machine_that_is_being_installed_is_rebooted_for_a_new_image_only_when_it_is_free_again() {
     let mut room = Room::at_once(MetalBoot::Converged).await;
     let pool = pool_with(&room, |pool| machine(pool, 0).mac(0), "provisioning").await;
     let before = publish(&room).await;
@@ -268,7 +268,7 @@ async fn toy_07_a_machine_that_is_being_installed_is_rebooted_for_a_new_image_on
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_23_an_image_is_not_released_while_its_machine_has_to_be_cleaned() {
+async fn an_image_is_not_released_while_its_machine_has_to_be_cleaned() {
     let room = Room::at_once(MetalBoot::Converged).await;
     published(&room, "available").await;
     // The bare metal operator keeps the machine until it is done.
@@ -444,7 +444,7 @@ async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toy_14_when_the_secret_says_that_ironic_moved_the_image_follows_at_once() {
+async fn when_the_secret_says_that_ironic_moved_the_image_follows_at_once() {
     let mut room = Room::at_once(MetalBoot::Converged).await;
     let secret = room.ironic().name;
     let config: Secret = serde_json::from_value(json!({

@@ -1,20 +1,10 @@
 //! The versions of a host's document.
 
-use super::{Document, Noun, Step};
-use crate::RowKind;
+use super::{Document, Step};
+use crate::{ChangeKind, RowKind};
 use muster_domain::host::Host;
 
 impl Document for Host {
-    const KIND: RowKind = RowKind::Host;
+    const KIND: RowKind = RowKind::Noun(ChangeKind::Host);
     const STEPS: &'static [Step] = &[];
-}
-
-impl Noun for Host {
-    fn key(&self) -> String {
-        Self::key(self).to_string()
-    }
-
-    fn set_revision(&mut self, revision: i64) {
-        self.revision = revision;
-    }
 }

@@ -1,20 +1,10 @@
 //! The versions of an InfraEnv's document.
 
-use super::{Document, Noun, Step};
-use crate::RowKind;
+use super::{Document, Step};
+use crate::{ChangeKind, RowKind};
 use muster_domain::infra_env::InfraEnv;
 
 impl Document for InfraEnv {
-    const KIND: RowKind = RowKind::InfraEnv;
+    const KIND: RowKind = RowKind::Noun(ChangeKind::InfraEnv);
     const STEPS: &'static [Step] = &[];
-}
-
-impl Noun for InfraEnv {
-    fn key(&self) -> String {
-        self.id.to_string()
-    }
-
-    fn set_revision(&mut self, revision: i64) {
-        self.revision = revision;
-    }
 }

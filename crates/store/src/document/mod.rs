@@ -20,19 +20,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Makes a document of one version one of the next. What does not look as it should is left alone: reading it says so.
-pub(crate) type Step = fn(Value) -> Value;
+pub type Step = fn(Value) -> Value;
 
 /// What is stored as JSON beside its version.
-pub(crate) trait Document: Serialize + DeserializeOwned {
+pub trait Document: Serialize + DeserializeOwned {
     const KIND: RowKind;
     /// The first makes version 1, which 0.1.0 wrote, version 2.
     const STEPS: &'static [Step];
-}
-
-/// A document that is a row of its own, under a key and with a revision.
-pub(crate) trait Noun: Document {
-    fn key(&self) -> String;
-    fn set_revision(&mut self, revision: i64);
 }
 
 /// What release 0.1.0 wrote, without a number.
@@ -123,7 +117,7 @@ mod tests {
     }
 
     impl Document for Person {
-        const KIND: RowKind = RowKind::Host;
+        const KIND: RowKind = RowKind::Order;
         const STEPS: &'static [Step] = &[name_to_names, names_to_fields];
     }
 

@@ -6,7 +6,7 @@ use muster_domain::host::Host;
 use muster_domain::id::ClusterId;
 use muster_domain::journal::Category;
 use muster_domain::journal::{Entry, Severity};
-use muster_store::{Commit, EventQuery, HostWrite, SeverityCounts, Store};
+use muster_store::{Commit, EventQuery, SeverityCounts, Store};
 use uuid::Uuid;
 
 crate::on_both!(
@@ -39,9 +39,7 @@ async fn scene(store: &Store) -> Scene {
         stranger.entry("test", Severity::Info, "stranger"),
     ];
     store
-        .commit(of_hosts(
-            [&living, &deleted, &stranger].map(|host| put(host.clone())),
-        ))
+        .commit(of([&living, &deleted, &stranger].map(|host| put(host.clone()))))
         .await
         .unwrap();
     for (seconds, line) in (0..).zip(lines) {
@@ -53,13 +51,7 @@ async fn scene(store: &Store) -> Scene {
             .await
             .unwrap();
     }
-    store
-        .commit(of_hosts([HostWrite::Delete {
-            key: deleted.key(),
-            revision: 1,
-        }]))
-        .await
-        .unwrap();
+    store.commit(of([delete(deleted.key(), 1)])).await.unwrap();
     Scene {
         cluster,
         living,

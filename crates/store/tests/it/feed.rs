@@ -5,7 +5,7 @@ use crate::sample::*;
 use jiff::Timestamp;
 use muster_domain::host::Effect;
 use muster_domain::id::ClusterId;
-use muster_store::{ChangeKind, ChangeOp, ChangesRange, ClusterWrite, EventQuery, HostWrite, InfraEnvWrite};
+use muster_store::{ChangeKind, ChangeOp, ChangesRange, EventQuery};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -24,7 +24,7 @@ async fn events_outbox_and_feed_come_with_the_row(place: &Place) {
         host: host.key(),
         to: ClusterId(Uuid::new_v4()),
     };
-    let mut change = of_hosts([put(host.clone())]);
+    let mut change = of([put(host.clone())]);
     change.request_id = Some(Uuid::new_v4());
     change.journal = vec![host.entry("host_registered", muster_domain::journal::Severity::Info, "hello")];
     change.effects = vec![effect.clone()];
@@ -48,21 +48,11 @@ async fn each_change_tells_what_and_where(place: &Place) {
     let mut host = host();
     let (cluster, infra_env) = (cluster(), infra_env());
     host.cluster = Some(cluster.id);
-    let mut change = of_hosts([put(host.clone())]);
-    change.clusters.push(ClusterWrite::Put {
-        cluster: cluster.clone(),
-    });
-    change.infra_envs.push(InfraEnvWrite::Put {
-        infra_env: infra_env.clone(),
-    });
+    let mut change = of([put(host.clone())]);
+    change.puts.push(cluster.clone().into());
+    change.puts.push(infra_env.clone().into());
     store.commit(change).await.unwrap();
-    store
-        .commit(of_hosts([HostWrite::Delete {
-            key: host.key(),
-            revision: 1,
-        }]))
-        .await
-        .unwrap();
+    store.commit(of([delete(host.key(), 1)])).await.unwrap();
 
     let feed = store.changes_after(0, 10).await.unwrap();
     let told: Vec<_> = feed
@@ -163,7 +153,7 @@ async fn a_pruned_feed_says_how_far_it_reaches(place: &Place) {
     );
     // The third clock was set back: it must not leave a hole in the middle.
     for seconds in [0, 10, 5, 20] {
-        let mut change = of_hosts([put(host())]);
+        let mut change = of([put(host())]);
         change.at = at(seconds);
         store.commit(change).await.unwrap();
     }

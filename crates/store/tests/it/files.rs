@@ -4,7 +4,7 @@ use crate::place::Place;
 use crate::sample::*;
 use muster_domain::cluster::Cluster;
 use muster_domain::id::ClusterId;
-use muster_store::{ClusterWrite, Commit, FileWrite, Store};
+use muster_store::{Commit, FileWrite, Store};
 use uuid::Uuid;
 
 crate::on_both!(
@@ -29,10 +29,8 @@ fn large() -> Vec<u8> {
 
 async fn saved_cluster(store: &Store) -> Cluster {
     let mut cluster = cluster();
-    let write = ClusterWrite::Put {
-        cluster: cluster.clone(),
-    };
-    cluster.revision = store.commit(of_cluster(write)).await.unwrap().clusters[0];
+    let write = put(cluster.clone());
+    cluster.revision = store.commit(of([write])).await.unwrap().revisions[0];
     cluster
 }
 
@@ -89,9 +87,7 @@ async fn several_files_and_their_cluster_are_one_commit(place: &Place) {
     let seen = saved_cluster(&store).await;
     let id = seen.id;
     let both = |cluster: &Cluster, text: &str| Commit {
-        clusters: vec![ClusterWrite::Put {
-            cluster: cluster.clone(),
-        }],
+        puts: vec![cluster.clone().into()],
         ..of_files(vec![FileWrite::put(id, "a", text), FileWrite::put(id, "b", text)])
     };
     store.commit(both(&seen, "first")).await.unwrap();
@@ -116,7 +112,7 @@ async fn a_file_needs_its_cluster(place: &Place) {
     let cluster = cluster();
     let id = cluster.id;
     let commit = Commit {
-        clusters: vec![ClusterWrite::Put { cluster }],
+        puts: vec![cluster.into()],
         ..of_files(vec![FileWrite::put(id, "a", "x")])
     };
     store.commit(commit).await.unwrap();
@@ -179,11 +175,8 @@ async fn a_deleted_cluster_takes_its_files_along(place: &Place) {
     for id in [gone.id, kept.id] {
         store.file_put(id, "generated/a", large(), noon()).await.unwrap();
     }
-    let delete = ClusterWrite::Delete {
-        id: gone.id,
-        revision: gone.revision,
-    };
-    store.commit(of_cluster(delete)).await.unwrap();
+    let delete = delete(gone.id, gone.revision);
+    store.commit(of([delete])).await.unwrap();
     assert_eq!(paths(&store, gone.id, "").await, [""; 0]);
     assert_eq!(
         store.file_read(kept.id, "generated/a").await.unwrap().unwrap(),
@@ -241,11 +234,8 @@ async fn an_upload_into_a_deleted_cluster_is_refused(place: &Place) {
     let cluster = saved_cluster(&store).await;
     let mut upload = store.upload();
     upload.write(&large(), noon()).await.unwrap();
-    let delete = ClusterWrite::Delete {
-        id: cluster.id,
-        revision: cluster.revision,
-    };
-    store.commit(of_cluster(delete)).await.unwrap();
+    let delete = delete(cluster.id, cluster.revision);
+    store.commit(of([delete])).await.unwrap();
     let file = upload.file(cluster.id, "logs/h", noon()).await.unwrap();
     assert_stale(store.commit(of_files(vec![file])).await, "cluster");
     drop(upload);
@@ -261,7 +251,7 @@ async fn a_reader_notices_that_its_file_was_replaced(place: &Place) {
     store.file_put(id, "a", "other", noon()).await.unwrap();
     let error = reader.next().await.unwrap_err();
     assert!(
-        matches!(&error, muster_store::StoreError::Stale { kind: "file", .. }),
+        matches!(&error, muster_store::StoreError::Replaced { .. }),
         "{error:?}"
     );
 }

@@ -2,9 +2,10 @@
 
 use crate::place::Place;
 use crate::sample::*;
+use muster_domain::cluster::Cluster;
 use muster_domain::host::{Effect, Report};
 use muster_domain::id::ClusterId;
-use muster_store::{ClusterWrite, EventQuery, HostWrite, InfraEnvWrite, StoreError};
+use muster_store::{EventQuery, StoreError};
 use uuid::Uuid;
 
 crate::on_both!(
@@ -25,7 +26,7 @@ async fn of_two_writers_exactly_one_wins(place: &Place) {
     let (mut a, mut b) = (host.clone(), host.clone());
     a.requested_hostname = Some("a".into());
     b.requested_hostname = Some("b".into());
-    let (first, second) = tokio::join!(store.commit(of_hosts([put(a)])), store.commit(of_hosts([put(b)])));
+    let (first, second) = tokio::join!(store.commit(of([put(a)])), store.commit(of([put(b)])));
     let winner = match (first, second) {
         (Ok(_), lost) => {
             assert_stale(lost, "host");
@@ -37,7 +38,7 @@ async fn of_two_writers_exactly_one_wins(place: &Place) {
         }
         both => panic!("nobody won: {both:?}"),
     };
-    let now = store.host_find(host.key()).await.unwrap().unwrap();
+    let now = store.find(host.key()).await.unwrap().unwrap();
     assert_eq!(
         (now.revision, now.requested_hostname.as_deref()),
         (2, Some(winner))
@@ -54,12 +55,12 @@ async fn hundreds_of_writers_on_one_row_lose_no_acknowledged_change(place: &Plac
                 let mut acknowledged = 0;
                 // Reads, adds one, writes; three tries, win or lose.
                 for _ in 0..3 {
-                    let mut host = store.host_find(key).await.unwrap().unwrap();
+                    let mut host = store.find(key).await.unwrap().unwrap();
                     host.clock += 1;
                     host.agent_version = number.to_string();
-                    match store.commit(of_hosts([put(host)])).await {
+                    match store.commit(of([put(host)])).await {
                         Ok(_) => acknowledged += 1,
-                        Err(StoreError::Stale { .. }) => {}
+                        Err(StoreError::Stale(_)) => {}
                         Err(other) => panic!("{other:?}"),
                     }
                 }
@@ -71,7 +72,7 @@ async fn hundreds_of_writers_on_one_row_lose_no_acknowledged_change(place: &Plac
     for writer in writers {
         acknowledged += writer.await.unwrap();
     }
-    let now = store.host_find(host.key()).await.unwrap().unwrap();
+    let now = store.find(host.key()).await.unwrap().unwrap();
     assert!(acknowledged > 0);
     assert_eq!((now.clock, now.revision), (acknowledged, acknowledged + 1));
     assert_eq!(store.changes_last().await.unwrap(), acknowledged + 1);
@@ -80,27 +81,19 @@ async fn hundreds_of_writers_on_one_row_lose_no_acknowledged_change(place: &Plac
 async fn a_second_insert_is_stale(place: &Place) {
     let store = place.open().await;
     let host = host();
-    let inserts = (0..20).map(|_| store.commit(of_hosts([put(host.clone())])));
+    let inserts = (0..20).map(|_| store.commit(of([put(host.clone())])));
     let answers = futures_util::future::join_all(inserts).await;
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
-    assert_stale(store.commit(of_hosts([put(host)])).await, "host");
+    assert_stale(store.commit(of([put(host)])).await, "host");
 }
 
 async fn what_is_gone_cannot_be_written_or_deleted(place: &Place) {
     let store = place.open().await;
     let mut host = host();
     host.revision = 3;
-    assert_stale(store.commit(of_hosts([put(host.clone())])).await, "host");
+    assert_stale(store.commit(of([put(host.clone())])).await, "host");
     for revision in [0, 1] {
-        assert_stale(
-            store
-                .commit(of_hosts([HostWrite::Delete {
-                    key: host.key(),
-                    revision,
-                }]))
-                .await,
-            "host",
-        );
+        assert_stale(store.commit(of([delete(host.key(), revision)])).await, "host");
     }
     assert_eq!(store.changes_last().await.unwrap(), 0);
 }
@@ -108,31 +101,14 @@ async fn what_is_gone_cannot_be_written_or_deleted(place: &Place) {
 async fn clusters_and_infra_envs_are_guarded_too(place: &Place) {
     let store = place.open().await;
     let (cluster, infra_env) = (cluster(), infra_env());
-    let writes = || {
-        (
-            of_cluster(ClusterWrite::Put {
-                cluster: cluster.clone(),
-            }),
-            of_infra_env(InfraEnvWrite::Put {
-                infra_env: infra_env.clone(),
-            }),
-        )
-    };
+    let writes = || (of([put(cluster.clone())]), of([put(infra_env.clone())]));
     let (first, second) = (writes(), writes());
     store.commit(first.0).await.unwrap();
     store.commit(first.1).await.unwrap();
     assert_stale(store.commit(second.0).await, "cluster");
     assert_stale(store.commit(second.1).await, "infra-env");
-    let delete = ClusterWrite::Delete {
-        id: cluster.id,
-        revision: 2,
-    };
-    assert_stale(store.commit(of_cluster(delete)).await, "cluster");
-    let delete = InfraEnvWrite::Delete {
-        id: infra_env.id,
-        revision: 2,
-    };
-    assert_stale(store.commit(of_infra_env(delete)).await, "infra-env");
+    assert_stale(store.commit(of([delete(cluster.id, 2)])).await, "cluster");
+    assert_stale(store.commit(of([delete(infra_env.id, 2)])).await, "infra-env");
 }
 
 async fn a_commit_of_many_rows_is_all_or_nothing(place: &Place) {
@@ -142,15 +118,12 @@ async fn a_commit_of_many_rows_is_all_or_nothing(place: &Place) {
     let moved = saved(&store, two.clone()).await;
     let seq = store.changes_last().await.unwrap();
 
-    let mut change = of_hosts([
+    let mut change = of([
         put_with(one.clone(), &[(Report::Inventory, Some("{}"))]),
         put(new.clone()),
-        HostWrite::Delete {
-            key: two.key(),
-            revision: two.revision,
-        },
+        delete(two.key(), two.revision),
     ]);
-    change.clusters.push(ClusterWrite::Put { cluster: cluster() });
+    change.puts.push(cluster().into());
     change.journal.push(entry("never"));
     change.effects.push(Effect::FinishMove {
         host: one.key(),
@@ -158,7 +131,7 @@ async fn a_commit_of_many_rows_is_all_or_nothing(place: &Place) {
     });
     // Others in the same batch go their way.
     let other = saved(&store, host()).await;
-    let neighbours = (0..10).map(|_| store.commit(of_hosts([put(host())])));
+    let neighbours = (0..10).map(|_| store.commit(of([put(host())])));
     let (answer, neighbours) = tokio::join!(
         store.commit(change.clone()),
         futures_util::future::join_all(neighbours)
@@ -166,22 +139,23 @@ async fn a_commit_of_many_rows_is_all_or_nothing(place: &Place) {
     assert_stale(answer, "host");
     assert!(neighbours.iter().all(Result::is_ok));
 
-    assert_eq!(store.host_find(one.key()).await.unwrap(), Some(one.clone()));
+    assert_eq!(store.find(one.key()).await.unwrap(), Some(one.clone()));
     assert!(store.host_reports(one.key()).await.unwrap().is_empty());
-    assert_eq!(store.host_find(new.key()).await.unwrap(), None);
-    assert_eq!(store.host_find(two.key()).await.unwrap().as_ref(), Some(&moved));
-    assert!(store.clusters_list().await.unwrap().is_empty());
+    assert_eq!(store.find(new.key()).await.unwrap(), None);
+    assert_eq!(store.find(two.key()).await.unwrap().as_ref(), Some(&moved));
+    assert!(store.list::<Cluster>().await.unwrap().is_empty());
     assert_eq!(store.events_list(&EventQuery::default()).await.unwrap().total, 0);
     assert!(store.outbox_due(at(3600), 10).await.unwrap().is_empty());
     assert_eq!(store.changes_last().await.unwrap(), seq + 11);
-    assert_eq!(store.host_find(other.key()).await.unwrap().as_ref(), Some(&other));
+    assert_eq!(store.find(other.key()).await.unwrap().as_ref(), Some(&other));
 
-    change.hosts[2] = HostWrite::Delete {
-        key: two.key(),
-        revision: moved.revision,
-    };
+    change.deletes[0].revision = moved.revision;
     let done = store.commit(change).await.unwrap();
-    assert_eq!((done.hosts, done.clusters), (vec![2, 1, 3], vec![1]));
+    assert_eq!(
+        done.revisions,
+        [2, 1, 1, 3],
+        "two hosts, a cluster, and the host that is gone"
+    );
     assert_eq!(done.seq, seq + 15);
 }
 
@@ -190,35 +164,26 @@ async fn a_commit_cannot_write_a_row_twice(place: &Place) {
     let host = saved(&store, host()).await;
     let mut next = host.clone();
     next.revision += 1;
-    assert_stale(
-        store.commit(of_hosts([put(host.clone()), put(next)])).await,
-        "host",
-    );
-    assert_eq!(store.host_find(host.key()).await.unwrap(), Some(host));
+    assert_stale(store.commit(of([put(host.clone()), put(next)])).await, "host");
+    assert_eq!(store.find(host.key()).await.unwrap(), Some(host));
 }
 
 async fn a_reborn_host_is_not_mistaken_for_the_one_that_died(place: &Place) {
     let store = place.open().await;
     let old = saved(&store, host()).await;
-    store
-        .commit(of_hosts([HostWrite::Delete {
-            key: old.key(),
-            revision: 1,
-        }]))
-        .await
-        .unwrap();
+    store.commit(of([delete(old.key(), 1)])).await.unwrap();
     let mut young = old.clone();
     young.revision = 0;
     let young = saved(&store, young).await;
     assert_eq!(young.revision, 3);
-    assert_stale(store.commit(of_hosts([put(old)])).await, "host");
-    assert_eq!(store.host_find(young.key()).await.unwrap(), Some(young));
+    assert_stale(store.commit(of([put(old)])).await, "host");
+    assert_eq!(store.find(young.key()).await.unwrap(), Some(young));
 }
 
 async fn a_row_changed_past_the_door_is_not_overwritten(place: &Place) {
     let store = place.open().await;
     let host = saved(&store, host()).await;
     place.tamper("update hosts set revision = 7").await;
-    assert_stale(store.commit(of_hosts([put(host.clone())])).await, "host");
-    assert_eq!(store.host_find(host.key()).await.unwrap().unwrap().revision, 7);
+    assert_stale(store.commit(of([put(host.clone())])).await, "host");
+    assert_eq!(store.find(host.key()).await.unwrap().unwrap().revision, 7);
 }

@@ -223,7 +223,7 @@ async fn a_file_that_is_removed_emptied_or_replaced_under_a_hub_ends_it() {
         deed(&files.file);
         let told = store.lost().await.to_string();
         assert!(told.contains(what) && told.contains("restore a backup"), "{told}");
-        let refused = store.commit(of_hosts([put(host())])).await.unwrap_err();
+        let refused = store.commit(of([put(host())])).await.unwrap_err();
         assert!(matches!(refused, StoreError::NotOurs(_)), "{refused:?}");
         store.close().await;
         assert!(!files.beside("-wal").exists(), "its log is not beside a backup");
@@ -235,7 +235,7 @@ async fn what_is_written_to_a_removed_file_is_not_acknowledged() {
     let files = Files::filled().await;
     let store = files.open().await;
     fs::remove_file(&files.file).unwrap();
-    let refused = store.commit(of_hosts([put(host())])).await.unwrap_err();
+    let refused = store.commit(of([put(host())])).await.unwrap_err();
     assert!(matches!(refused, StoreError::NotOurs(_)), "{refused:?}");
 }
 
@@ -274,7 +274,7 @@ async fn a_server_whose_database_was_emptied_or_exchanged_ends_the_hub() {
         };
         let store = place.open().await;
         place.tamper(deed).await;
-        let refused = store.commit(of_hosts([put(host())])).await.unwrap_err();
+        let refused = store.commit(of([put(host())])).await.unwrap_err();
         assert!(matches!(refused, StoreError::NotOurs(_)), "{refused:?}");
         let told = store.lost().await.to_string();
         assert!(told.contains(what), "{told}");

@@ -2,7 +2,6 @@
 
 use crate::place::Place;
 use crate::sample::*;
-use muster_store::HostWrite;
 
 crate::on_both!(
     a_flush_keeps_the_latest_checkin_of_each_host,
@@ -14,10 +13,7 @@ crate::on_both!(
 async fn a_flush_keeps_the_latest_checkin_of_each_host(place: &Place) {
     let store = place.open().await;
     let hosts: Vec<_> = (0..2500).map(|_| host()).collect();
-    store
-        .commit(of_hosts(hosts.iter().cloned().map(put)))
-        .await
-        .unwrap();
+    store.commit(of(hosts.iter().cloned().map(put))).await.unwrap();
     let first: Vec<_> = hosts.iter().map(|host| (host.key(), at(1), 11)).collect();
     store.checkins_flush(&first).await.unwrap();
     store
@@ -49,10 +45,7 @@ async fn a_deleted_host_leaves_a_tombstone_until_it_returns(place: &Place) {
     let store = place.open().await;
     let host = saved(&store, host()).await;
     store.checkins_flush(&[(host.key(), at(1), 0)]).await.unwrap();
-    let mut delete = of_hosts([HostWrite::Delete {
-        key: host.key(),
-        revision: 1,
-    }]);
+    let mut delete = of([delete(host.key(), 1)]);
     delete.at = at(60);
     store.commit(delete).await.unwrap();
     assert_eq!(store.tombstones_load().await.unwrap(), [(host.key(), at(60))]);
@@ -72,10 +65,7 @@ async fn old_tombstones_can_be_pruned(place: &Place) {
     let mut keys = Vec::new();
     for seconds in [0, 10, 20] {
         let host = saved(&store, host()).await;
-        let mut delete = of_hosts([HostWrite::Delete {
-            key: host.key(),
-            revision: 1,
-        }]);
+        let mut delete = of([delete(host.key(), 1)]);
         delete.at = at(seconds);
         store.commit(delete).await.unwrap();
         keys.push(host.key());

@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 use crate::sample::*;
-use muster_domain::host::{Phase, Report};
+use muster_domain::host::{Host, Phase, Report};
 use muster_domain::id::{ClusterId, HostKey, InfraEnvId};
 use muster_store::{HostFilter, Store};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ async fn fleet(store: &Store) -> Fleet {
         };
         writes.push(put(host));
     }
-    store.commit(of_hosts(writes)).await.unwrap();
+    store.commit(of(writes)).await.unwrap();
     let mut filters = Vec::new();
     for infra_env in [None, Some(infra_envs[0])] {
         for cluster in [None, Some(clusters[0])] {
@@ -111,10 +111,7 @@ async fn a_page_carries_the_wanted_reports_of_its_hosts(place: &Place) {
         let inventory = inventory(number);
         let with = [(Inventory, Some(inventory.as_str())), (Connectivity, Some("{}"))];
         let with = if number == 4 { &[][..] } else { &with[..] };
-        store
-            .commit(of_hosts([put_with(host.clone(), with)]))
-            .await
-            .unwrap();
+        store.commit(of([put_with(host.clone(), with)])).await.unwrap();
     }
     let filter = HostFilter::default();
     let wanted = [Inventory, Validations];
@@ -149,16 +146,12 @@ async fn loading_reads_every_host(place: &Place) {
     for _ in 0..25 {
         let host = host();
         wanted.push(host.key());
-        let write = muster_store::HostWrite::Put {
-            host,
-            reports: Vec::new(),
-        };
-        store.commit(of_hosts([write])).await.unwrap();
+        store.commit(of([put(host)])).await.unwrap();
     }
     wanted.sort();
     let mut loaded: Vec<HostKey> = Vec::new();
     loop {
-        let piece = store.hosts_load(loaded.last().copied(), 10).await.unwrap();
+        let piece = store.load::<Host>(loaded.last().copied(), 10).await.unwrap();
         if piece.is_empty() {
             break;
         }

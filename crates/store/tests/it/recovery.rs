@@ -33,7 +33,7 @@ async fn after_a_write_that_the_database_gave_up_writes_go_on(place: &Place) {
     let store = place.open().await;
     break_writes(place).await;
     for _ in 0..2 {
-        let refused = store.commit(of_hosts([put(host())])).await.unwrap_err();
+        let refused = store.commit(of([put(host())])).await.unwrap_err();
         if place.is_postgres() {
             assert_eq!(refused.trouble(), Some(Trouble::Full), "{refused:?}");
         }
@@ -50,7 +50,7 @@ async fn hundreds_of_refused_writes_leave_the_writer_whole(place: &Place) {
     let refused: Vec<_> = (0..300)
         .map(|_| {
             let store = store.clone();
-            tokio::spawn(async move { store.commit(of_hosts([put(host())])).await })
+            tokio::spawn(async move { store.commit(of([put(host())])).await })
         })
         .collect();
     for answer in refused {
@@ -66,7 +66,7 @@ const HANG_UP: &str = "select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()";
 
 async fn written(store: &Store) -> Result<(), StoreError> {
-    store.commit(of_hosts([put(host())])).await.map(drop)
+    store.commit(of([put(host())])).await.map(drop)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,7 +3,7 @@
 use crate::place::Place;
 use crate::sample::*;
 use muster_domain::host::Report;
-use muster_store::{ClusterWrite, Database, RowKind, Store, StoreError};
+use muster_store::{ChangeKind, Database, RowKind, Store, StoreError};
 
 crate::on_both!(
     everything_is_there_after_reopening,
@@ -17,10 +17,8 @@ crate::on_both!(
 async fn everything_is_there_after_reopening(place: &Place) {
     let store = place.open().await;
     let (mut host, mut cluster) = (host(), cluster());
-    let mut change = of_hosts([put_with(host.clone(), &[(Report::Inventory, Some("{}"))])]);
-    change.clusters.push(ClusterWrite::Put {
-        cluster: cluster.clone(),
-    });
+    let mut change = of([put_with(host.clone(), &[(Report::Inventory, Some("{}"))])]);
+    change.puts.push(cluster.clone().into());
     change.journal.push(entry("hello"));
     store.commit(change).await.unwrap();
     store.checkins_flush(&[(host.key(), at(1), 2)]).await.unwrap();
@@ -29,8 +27,8 @@ async fn everything_is_there_after_reopening(place: &Place) {
 
     let store = place.open().await;
     (host.revision, cluster.revision) = (1, 1);
-    assert_eq!(store.host_find(host.key()).await.unwrap().as_ref(), Some(&host));
-    assert_eq!(store.cluster_find(cluster.id).await.unwrap(), Some(cluster));
+    assert_eq!(store.find(host.key()).await.unwrap().as_ref(), Some(&host));
+    assert_eq!(store.find(cluster.id).await.unwrap(), Some(cluster));
     assert_eq!(store.host_reports(host.key()).await.unwrap().len(), 1);
     assert_eq!(store.checkins_load().await.unwrap(), [(host.key(), at(1), 2)]);
     assert_eq!(store.changes_after(0, 10).await.unwrap(), feed);
@@ -48,7 +46,7 @@ async fn a_store_dropped_without_closing_loses_nothing_acknowledged(place: &Plac
     }
     let store = place.open().await;
     for host in hosts {
-        assert_eq!(store.host_find(host.key()).await.unwrap(), Some(host));
+        assert_eq!(store.find(host.key()).await.unwrap(), Some(host));
     }
 }
 
@@ -59,21 +57,21 @@ async fn closing_writes_what_is_queued_and_refuses_the_rest(place: &Place) {
             let store = store.clone();
             tokio::spawn(async move {
                 let host = host();
-                (host.key(), store.commit(of_hosts([put(host)])).await)
+                (host.key(), store.commit(of([put(host)])).await)
             })
         })
         .collect();
     saved(&store, host()).await;
     store.close().await;
     store.close().await;
-    let late = store.commit(of_hosts([put(host())])).await;
+    let late = store.commit(of([put(host())])).await;
     assert!(matches!(late, Err(StoreError::Unavailable(_))), "{late:?}");
     assert!(store.ping().await.is_err());
 
     let store = place.open().await;
     for writer in writers {
         let (key, answer) = writer.await.unwrap();
-        assert_eq!(store.host_find(key).await.unwrap().is_some(), answer.is_ok());
+        assert_eq!(store.find(key).await.unwrap().is_some(), answer.is_ok());
     }
 }
 
@@ -84,7 +82,7 @@ async fn opening_twice_at_once_migrates_once(place: &Place) {
     }
     let (one, two) = tokio::join!(place.open(), place.open());
     let host = saved(&one, host()).await;
-    assert_eq!(two.host_find(host.key()).await.unwrap(), Some(host));
+    assert_eq!(two.find(host.key()).await.unwrap(), Some(host));
 }
 
 async fn a_database_of_a_newer_release_is_left_alone(place: &Place) {
@@ -103,9 +101,9 @@ async fn an_unreadable_document_is_named(place: &Place) {
     let store = place.open().await;
     let host = saved(&store, host()).await;
     place.tamper("update hosts set doc = 'rubbish'").await;
-    let error = store.host_find(host.key()).await.unwrap_err();
+    let error = store.find(host.key()).await.unwrap_err();
     assert!(
-        matches!(&error, StoreError::Unreadable(row) if row.kind == RowKind::Host && row.host == Some(host.key())),
+        matches!(&error, StoreError::Unreadable(row) if row.kind == RowKind::Noun(ChangeKind::Host) && row.host == Some(host.key())),
         "{error:?}"
     );
 }
@@ -114,11 +112,11 @@ async fn an_unreadable_document_is_named(place: &Place) {
 async fn a_store_in_memory_works_like_any_other() {
     let store = Store::open(&Database::Memory).await.unwrap();
     let host = saved(&store, host()).await;
-    let (found, next) = tokio::join!(
-        store.host_find(host.key()),
-        store.commit(of_hosts([put(host.clone())]))
+    let (found, next) = tokio::join!(store.find(host.key()), store.commit(of([put(host.clone())])));
+    assert_eq!(
+        (found.unwrap().is_some(), next.unwrap().revisions),
+        (true, vec![2])
     );
-    assert_eq!((found.unwrap().is_some(), next.unwrap().hosts), (true, vec![2]));
     store.close().await;
 }
 

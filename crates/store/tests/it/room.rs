@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 use crate::sample::*;
-use muster_store::{ClusterWrite, Commit, Database, EventQuery, FileWrite, Store};
+use muster_store::{Commit, Database, EventQuery, FileWrite, Store};
 use sqlx::{AnyConnection, Connection};
 use std::path::Path;
 
@@ -63,10 +63,10 @@ async fn old_history_goes_and_the_rest_stays(place: &Place) {
 async fn an_old_feed_goes_piece_by_piece(place: &Place) {
     const OLD: usize = 10_500;
     let store = place.open().await;
-    let mut old = of_hosts((0..OLD).map(|_| put(host())));
+    let mut old = of((0..OLD).map(|_| put(host())));
     old.at = at(0);
     store.commit(old).await.unwrap();
-    let mut new = of_hosts([put(host())]);
+    let mut new = of([put(host())]);
     new.at = at(100);
     store.commit(new).await.unwrap();
     assert_eq!(store.changes_prune(at(100)).await.unwrap(), OLD as u64);
@@ -78,7 +78,7 @@ async fn an_old_feed_goes_piece_by_piece(place: &Place) {
 async fn large_files_come_and_go(store: &Store, size: usize) {
     let owner = cluster();
     let cluster = owner.id;
-    let made = of_cluster(ClusterWrite::Put { cluster: owner });
+    let made = of([put(owner)]);
     store.commit(made).await.unwrap();
     let path = |number: usize| format!("logs/{number}");
     let put = |number| FileWrite::put(cluster, path(number), vec![7; PIECE]);
@@ -122,7 +122,7 @@ async fn the_file_gives_back_what_was_deleted_while_the_hub_runs() {
         0,
         "some room stays for what comes"
     );
-    assert_eq!(store.host_find(kept.key()).await.unwrap(), Some(kept));
+    assert_eq!(store.find(kept.key()).await.unwrap(), Some(kept));
     store.close().await;
 }
 
@@ -138,7 +138,7 @@ async fn a_file_of_an_older_release_can_shrink_after_its_first_start() {
     place.tamper(CANNOT_SHRINK).await;
 
     let store = place.open().await;
-    assert_eq!(store.host_find(kept.key()).await.unwrap(), Some(kept));
+    assert_eq!(store.find(kept.key()).await.unwrap(), Some(kept));
     large_files_come_and_go(&store, 48 * MIB).await;
     assert!(store.shrink(1).await.unwrap() > 0);
     store.close().await;

@@ -6,7 +6,7 @@ use muster_domain::host::{Host, Report};
 use muster_domain::id::{ClusterId, HostId, HostKey, InfraEnvId};
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::journal::{Entry, Severity};
-use muster_store::{ClusterWrite, Commit, Committed, HostWrite, InfraEnvWrite, Store, StoreError};
+use muster_store::{Commit, Committed, Delete, Record, ReportWrite, RowKey, Store, StoreError};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -70,19 +70,29 @@ pub fn entry(message: &str) -> Entry {
     Entry::new("test", Severity::Info, message)
 }
 
-pub fn put(host: Host) -> HostWrite {
-    HostWrite::Put {
-        host,
-        reports: Vec::new(),
-    }
+/// A row to write.
+pub enum Write {
+    Put(Record, Vec<(Report, Option<String>)>),
+    Delete(Delete),
 }
 
-pub fn put_with(host: Host, reports: &[(Report, Option<&str>)]) -> HostWrite {
+pub fn put(row: impl Into<Record>) -> Write {
+    Write::Put(row.into(), Vec::new())
+}
+
+pub fn put_with(host: Host, reports: &[(Report, Option<&str>)]) -> Write {
     let reports = reports
         .iter()
         .map(|(report, body)| (*report, body.map(str::to_owned)))
         .collect();
-    HostWrite::Put { host, reports }
+    Write::Put(host.into(), reports)
+}
+
+pub fn delete(key: impl Into<RowKey>, revision: i64) -> Write {
+    Write::Delete(Delete {
+        key: key.into(),
+        revision,
+    })
 }
 
 pub fn commit() -> Commit {
@@ -93,37 +103,38 @@ pub fn commit() -> Commit {
     }
 }
 
-pub fn of_hosts(hosts: impl IntoIterator<Item = HostWrite>) -> Commit {
-    Commit {
-        hosts: hosts.into_iter().collect(),
-        ..commit()
+pub fn of(writes: impl IntoIterator<Item = Write>) -> Commit {
+    let mut commit = commit();
+    for write in writes {
+        match write {
+            Write::Put(record, reports) => {
+                let writes = reports.into_iter().map(|(report, body)| ReportWrite {
+                    host: match record.key() {
+                        RowKey::Host(key) => key,
+                        RowKey::Cluster(_) | RowKey::InfraEnv(_) => panic!("only hosts report"),
+                    },
+                    report,
+                    body,
+                });
+                commit.reports.extend(writes);
+                commit.puts.push(record);
+            }
+            Write::Delete(delete) => commit.deletes.push(delete),
+        }
     }
-}
-
-pub fn of_cluster(write: ClusterWrite) -> Commit {
-    Commit {
-        clusters: vec![write],
-        ..commit()
-    }
-}
-
-pub fn of_infra_env(write: InfraEnvWrite) -> Commit {
-    Commit {
-        infra_envs: vec![write],
-        ..commit()
-    }
+    commit
 }
 
 /// Writes the host and gives it back as a reader would see it.
 pub async fn saved(store: &Store, mut host: Host) -> Host {
-    host.revision = store.commit(of_hosts([put(host.clone())])).await.unwrap().hosts[0];
+    host.revision = store.commit(of([put(host.clone())])).await.unwrap().revisions[0];
     host
 }
 
 #[track_caller]
 pub fn assert_stale(result: Result<Committed, StoreError>, kind: &str) {
     match result {
-        Err(StoreError::Stale { kind: told, .. }) => assert_eq!(told, kind),
+        Err(StoreError::Stale(key)) => assert_eq!(key.kind().word(), kind),
         other => panic!("expected a stale {kind}, got {other:?}"),
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::place::Place;
 use crate::sample::*;
+use muster_domain::cluster::Cluster;
 use muster_domain::host::{Effect, Host, Report};
 use muster_domain::id::HostKey;
-use muster_store::{ClusterWrite, Commit, HostFilter, InfraEnvWrite, RowKind, Store, StoreError};
+use muster_domain::infra_env::InfraEnv;
+use muster_store::{ChangeKind, Commit, Delete, HostFilter, RowKind, Store, StoreError};
 use std::collections::BTreeSet;
 
 crate::on_both!(
@@ -53,7 +55,7 @@ fn keys<'a>(hosts: impl IntoIterator<Item = &'a Host>) -> Vec<HostKey> {
 async fn loaded(store: &Store, piece: u32) -> Vec<HostKey> {
     let mut all = Vec::new();
     loop {
-        let hosts = store.hosts_load(all.last().copied(), piece).await.unwrap();
+        let hosts = store.load::<Host>(all.last().copied(), piece).await.unwrap();
         if hosts.is_empty() {
             return all;
         }
@@ -107,7 +109,7 @@ async fn a_host_that_cannot_be_read_is_left_out_of_every_list_and_named_without_
         assert_eq!(paged(&store, piece, &[]).await, good, "{piece} at a time");
     }
     let bad = hosts[..spoilt.len()].iter().map(|host| host.key().to_string());
-    assert_eq!(named(&store, RowKind::Host), bad.collect());
+    assert_eq!(named(&store, RowKind::Noun(ChangeKind::Host)), bad.collect());
     for row in store.unreadable() {
         assert!(
             !row.reason.is_empty() && !row.to_string().contains("horse"),
@@ -115,7 +117,7 @@ async fn a_host_that_cannot_be_read_is_left_out_of_every_list_and_named_without_
         );
     }
     for host in &hosts[..spoilt.len()] {
-        let error = store.host_find(host.key()).await.unwrap_err();
+        let error = store.find(host.key()).await.unwrap_err();
         assert!(
             matches!(&error, StoreError::Unreadable(row) if row.host == Some(host.key())),
             "{error:?}"
@@ -124,7 +126,7 @@ async fn a_host_that_cannot_be_read_is_left_out_of_every_list_and_named_without_
         assert!(matches!(error, StoreError::Unreadable(_)), "{error:?}");
     }
     assert_eq!(
-        store.host_find(hosts[7].key()).await.unwrap().as_ref(),
+        store.find(hosts[7].key()).await.unwrap().as_ref(),
         Some(&hosts[7])
     );
     store.close().await;
@@ -155,7 +157,7 @@ async fn a_document_of_a_newer_version_is_not_read_half(place: &Place) {
     let store = place.open().await;
     let host = saved(&store, host()).await;
     spoil(place, host.key(), "version = version + 1").await;
-    let error = store.host_find(host.key()).await.unwrap_err().to_string();
+    let error = store.find(host.key()).await.unwrap_err().to_string();
     assert!(error.contains("a newer program wrote it"), "{error}");
 }
 
@@ -166,16 +168,10 @@ async fn clusters_and_infra_envs_that_cannot_be_read_are_left_out_and_named(plac
         [infra_env(), infra_env(), infra_env()],
     );
     for cluster in clusters.clone() {
-        store
-            .commit(of_cluster(ClusterWrite::Put { cluster }))
-            .await
-            .unwrap();
+        store.commit(of([put(cluster)])).await.unwrap();
     }
     for infra_env in pools.clone() {
-        store
-            .commit(of_infra_env(InfraEnvWrite::Put { infra_env }))
-            .await
-            .unwrap();
+        store.commit(of([put(infra_env)])).await.unwrap();
     }
     let spoil = async |table: &str, id: String, change: &str| {
         place
@@ -194,14 +190,14 @@ async fn clusters_and_infra_envs_that_cannot_be_read_are_left_out_and_named(plac
         spoil("infra_envs", pools[1].id.to_string(), "doc = x'00'").await;
     }
     let listed: BTreeSet<_> = store
-        .clusters_list()
+        .list::<Cluster>()
         .await
         .unwrap()
         .iter()
         .map(|row| row.id)
         .collect();
     let pool_ids: BTreeSet<_> = store
-        .infra_envs_list(None)
+        .list::<InfraEnv>()
         .await
         .unwrap()
         .iter()
@@ -211,19 +207,19 @@ async fn clusters_and_infra_envs_that_cannot_be_read_are_left_out_and_named(plac
     assert_eq!(listed, clusters[bad..].iter().map(|row| row.id).collect());
     assert_eq!(pool_ids, pools[bad..].iter().map(|row| row.id).collect());
     assert_eq!(
-        named(&store, RowKind::Cluster),
+        named(&store, RowKind::Noun(ChangeKind::Cluster)),
         clusters[..bad].iter().map(|row| row.id.to_string()).collect()
     );
     assert_eq!(
-        named(&store, RowKind::InfraEnv),
+        named(&store, RowKind::Noun(ChangeKind::InfraEnv)),
         pools[..bad].iter().map(|row| row.id.to_string()).collect()
     );
     for cluster in &clusters[..bad] {
-        let error = store.cluster_find(cluster.id).await.unwrap_err();
+        let error = store.find(cluster.id).await.unwrap_err();
         assert!(matches!(error, StoreError::Unreadable(_)), "{error:?}");
-        assert!(store.unreadable_cluster(cluster.id).is_some());
+        assert!(store.unreadable_row(cluster.id.into()).is_some());
     }
-    assert!(store.unreadable_cluster(clusters[2].id).is_none());
+    assert!(store.unreadable_row(clusters[2].id.into()).is_none());
 }
 
 async fn an_order_that_cannot_be_read_keeps_no_other_waiting(place: &Place) {
@@ -270,7 +266,7 @@ async fn a_host_with_a_report_of_a_newer_version_is_set_aside_with_it(place: &Pl
     for host in [&one, &two] {
         let reports = [(Report::Inventory, Some("{}")), (Report::NtpSources, Some("[]"))];
         store
-            .commit(of_hosts([put_with(host.clone(), &reports)]))
+            .commit(of([put_with(host.clone(), &reports)]))
             .await
             .unwrap();
     }
@@ -322,11 +318,11 @@ async fn a_row_that_cannot_be_read_is_not_written_over(place: &Place) {
     // The same machine arrives, for whoever does not know it.
     assert_stale(
         store
-            .commit(of_hosts([put(Host::arriving(host.key(), None, noon()))]))
+            .commit(of([put(Host::arriving(host.key(), None, noon()))]))
             .await,
         "host",
     );
-    assert_stale(store.commit(of_hosts([put(host.clone())])).await, "host");
+    assert_stale(store.commit(of([put(host.clone())])).await, "host");
     assert_eq!(document(place, host.key()).await, "rubbish");
 }
 
@@ -336,13 +332,11 @@ async fn a_cluster_whose_host_cannot_be_read_is_not_deleted(place: &Place) {
     let mut host = host_in(infra_env.id);
     host.cluster = Some(cluster.id);
     let change = Commit {
-        clusters: vec![ClusterWrite::Put {
-            cluster: cluster.clone(),
-        }],
-        infra_envs: vec![InfraEnvWrite::Put {
-            infra_env: infra_env.clone(),
-        }],
-        hosts: vec![put(host.clone())],
+        puts: vec![
+            host.clone().into(),
+            cluster.clone().into(),
+            infra_env.clone().into(),
+        ],
         ..Commit::new(noon())
     };
     store.commit(change).await.unwrap();
@@ -355,16 +349,16 @@ async fn a_cluster_whose_host_cannot_be_read_is_not_deleted(place: &Place) {
         "known without its document"
     );
     let without_cluster = Commit {
-        clusters: vec![ClusterWrite::Delete {
-            id: cluster.id,
+        deletes: vec![Delete {
+            key: cluster.id.into(),
             revision: 1,
         }],
         ..Commit::new(noon())
     };
     assert_stale(store.commit(without_cluster).await, "cluster");
     let without_pool = Commit {
-        infra_envs: vec![InfraEnvWrite::Delete {
-            id: infra_env.id,
+        deletes: vec![Delete {
+            key: infra_env.id.into(),
             revision: 1,
         }],
         ..Commit::new(noon())
@@ -417,16 +411,9 @@ async fn what_is_written_carries_its_version(place: &Place) {
     let effect = Effect::DropFiles { cluster: cluster.id };
     for revision in 0..2 {
         (host.revision, cluster.revision, infra_env.revision) = (revision, revision, revision);
-        let change = Commit {
-            clusters: vec![ClusterWrite::Put {
-                cluster: cluster.clone(),
-            }],
-            infra_envs: vec![InfraEnvWrite::Put {
-                infra_env: infra_env.clone(),
-            }],
-            effects: vec![effect.clone()],
-            ..of_hosts([put_with(host.clone(), &[(Report::Inventory, Some("{}"))])])
-        };
+        let report = put_with(host.clone(), &[(Report::Inventory, Some("{}"))]);
+        let mut change = of([report, put(cluster.clone()), put(infra_env.clone())]);
+        change.effects.push(effect.clone());
         store.commit(change).await.unwrap();
         for table in ["hosts", "clusters", "infra_envs", "host_reports", "outbox"] {
             let version = format!("select cast(version as text) from {table}");

@@ -1,5 +1,8 @@
-//! The public names of the cluster checks; clients look findings up by them, so they never change.
+//! The list of cluster checks: their public names, by which clients look findings up and which never change, what each
+//! holds up, and what to do when it fails.
 
+use super::{Category, Gate, Subject, configuration, hosts, networks, vips};
+use crate::checks::finding::Outcome;
 use crate::checks::id::Operator;
 
 macro_rules! check_ids {
@@ -60,5 +63,88 @@ impl CheckId {
                 | Self::SufficientMastersCount
                 | Self::PullSecretSet
         )
+    }
+}
+
+pub(super) type Check = (CheckId, Category, Gate, fn(&Subject<'_>) -> Outcome);
+
+/// By category, then by id: the order they are shown in.
+pub(super) const CHECKS: &[Check] = {
+    use {Category::*, CheckId::*, Gate::*};
+    &[
+        (
+            PlatformRequirementsSatisfied,
+            Configuration,
+            Nothing,
+            configuration::platform,
+        ),
+        (PullSecretSet, Configuration, Inputs, configuration::pull_secret),
+        (AllHostsAreReadyToInstall, HostsData, Required, hosts::all_ready),
+        (SufficientMastersCount, HostsData, Required, hosts::masters),
+        (ApiVipsDefined, Network, VipsDefined, vips::api_defined),
+        (ApiVipsValid, Network, Required, vips::api_valid),
+        (ClusterCidrDefined, Network, Inputs, networks::cluster_defined),
+        (
+            CustomManifestsRequirementsSatisfied,
+            Network,
+            Required,
+            configuration::custom_manifests,
+        ),
+        (DnsDomainDefined, Network, Inputs, configuration::dns_domain),
+        (IngressVipsDefined, Network, VipsDefined, vips::ingress_defined),
+        (IngressVipsValid, Network, Required, vips::ingress_valid),
+        (MachineCidrDefined, Network, Inputs, networks::machine_defined),
+        (
+            MachineCidrEqualsToCalculatedCidr,
+            Network,
+            Required,
+            vips::machine_network_agrees,
+        ),
+        (NetworkPrefixValid, Network, Required, networks::prefix),
+        (NetworkTypeValid, Network, Required, networks::network_type),
+        (
+            NetworksSameAddressFamilies,
+            Network,
+            Required,
+            networks::same_families,
+        ),
+        (NoCidrsOverlapping, Network, Required, networks::no_overlap),
+        (NtpServerConfigured, Network, Required, hosts::clocks_agree),
+        (ServiceCidrDefined, Network, Inputs, networks::service_defined),
+    ]
+};
+
+impl CheckId {
+    /// What to do when it fails.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::PlatformRequirementsSatisfied => {
+                "Change the cluster's platform, or bind hosts that fit it."
+            }
+            Self::PullSecretSet => "Set the cluster's pull secret.",
+            Self::AllHostsAreReadyToInstall => "Explain the hosts that are not ready.",
+            Self::SufficientMastersCount => "Bind more hosts, or change their roles.",
+            Self::ApiVipsDefined | Self::ApiVipsValid => {
+                "Set free addresses of the machine network as API addresses."
+            }
+            Self::IngressVipsDefined | Self::IngressVipsValid => {
+                "Set free addresses of the machine network as ingress addresses."
+            }
+            Self::ClusterCidrDefined
+            | Self::ServiceCidrDefined
+            | Self::NetworkPrefixValid
+            | Self::NetworkTypeValid
+            | Self::NetworksSameAddressFamilies
+            | Self::NoCidrsOverlapping => "Correct the cluster's networks.",
+            Self::MachineCidrDefined | Self::MachineCidrEqualsToCalculatedCidr => {
+                "Set the machine network, or virtual addresses inside a network of the hosts."
+            }
+            Self::DnsDomainDefined => "Set the cluster's base domain.",
+            Self::CustomManifestsRequirementsSatisfied => {
+                "Add the manifests that the cluster's settings ask for."
+            }
+            Self::NtpServerConfigured => "Name NTP servers for the cluster, or set its hosts' clocks.",
+            Self::Operator(_) => "Choose other operators, or hosts that meet their needs.",
+        }
     }
 }

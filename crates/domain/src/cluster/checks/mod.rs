@@ -8,9 +8,11 @@ mod vips;
 
 pub use id::CheckId;
 
+use id::CHECKS;
+
 use super::Gates;
 use crate::checks::facts::{ClusterFacts, Peer, Settings};
-use crate::checks::finding::{self, Change, Outcome, Status};
+use crate::checks::finding::{self, Change, Status};
 use crate::checks::id::Operator;
 use std::collections::BTreeMap;
 
@@ -58,54 +60,6 @@ pub enum Gate {
     VipsDefined,
     Required,
 }
-
-type Check = (CheckId, Category, Gate, fn(&Subject<'_>) -> Outcome);
-
-/// By category, then by id: the order they are shown in.
-const CHECKS: &[Check] = {
-    use {Category::*, CheckId::*, Gate::*};
-    &[
-        (
-            PlatformRequirementsSatisfied,
-            Configuration,
-            Nothing,
-            configuration::platform,
-        ),
-        (PullSecretSet, Configuration, Inputs, configuration::pull_secret),
-        (AllHostsAreReadyToInstall, HostsData, Required, hosts::all_ready),
-        (SufficientMastersCount, HostsData, Required, hosts::masters),
-        (ApiVipsDefined, Network, VipsDefined, vips::api_defined),
-        (ApiVipsValid, Network, Required, vips::api_valid),
-        (ClusterCidrDefined, Network, Inputs, networks::cluster_defined),
-        (
-            CustomManifestsRequirementsSatisfied,
-            Network,
-            Required,
-            configuration::custom_manifests,
-        ),
-        (DnsDomainDefined, Network, Inputs, configuration::dns_domain),
-        (IngressVipsDefined, Network, VipsDefined, vips::ingress_defined),
-        (IngressVipsValid, Network, Required, vips::ingress_valid),
-        (MachineCidrDefined, Network, Inputs, networks::machine_defined),
-        (
-            MachineCidrEqualsToCalculatedCidr,
-            Network,
-            Required,
-            vips::machine_network_agrees,
-        ),
-        (NetworkPrefixValid, Network, Required, networks::prefix),
-        (NetworkTypeValid, Network, Required, networks::network_type),
-        (
-            NetworksSameAddressFamilies,
-            Network,
-            Required,
-            networks::same_families,
-        ),
-        (NoCidrsOverlapping, Network, Required, networks::no_overlap),
-        (NtpServerConfigured, Network, Required, hosts::clocks_agree),
-        (ServiceCidrDefined, Network, Inputs, networks::service_defined),
-    ]
-};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {

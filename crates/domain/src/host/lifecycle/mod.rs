@@ -22,6 +22,7 @@ const STATUS_INFO_LIMIT: usize = 2040;
 pub fn next(host: &Host, event: &Event, around: &Around<'_>) -> Result<Decision, Refused> {
     match event {
         Event::Registered { agent_version } => register::registered(host, agent_version, around),
+        Event::Arrived { agent_version } => register::arrived(host, agent_version, around),
         Event::Bind { to } => lending::bind(host, *to, around),
         Event::Unbind => lending::unbind(host, around),
         Event::Release => lending::release(host, around),

@@ -1,6 +1,7 @@
 //! An agent registers: which of the 18 phases it finds its host in decides what that means.
 
-use super::super::{Gates, Host, Kind, Logs, Media, Phase, Progress, Report, Stage, rules};
+use super::super::event::ClusterState;
+use super::super::{Gates, Host, Kind, Logs, Media, Phase, Progress, Report, Role, Stage, rules};
 use super::{Around, Decision, Draft, lending, stay};
 use crate::journal::Severity;
 use crate::refusal::Refused;
@@ -53,6 +54,38 @@ pub(super) fn registered(host: &Host, agent_version: &str, around: &Around<'_>) 
             ));
         }
     })
+}
+
+/// A machine nobody knows yet. Where its image belongs to a cluster, it joins that one at once, in the role that such a
+/// cluster has for it.
+pub(super) fn arrived(host: &Host, agent_version: &str, around: &Around<'_>) -> Result<Decision, Refused> {
+    if host.revision > 0 {
+        return registered(host, agent_version, around);
+    }
+    let mut draft = Draft::of(host);
+    draft.host.agent_version = agent_version.into();
+    if let Some(cluster) = around.cluster.filter(|_| host.cluster.is_some()) {
+        join(&mut draft.host, cluster);
+    }
+    let text = format!("Host {} registered.", draft.host.name());
+    let entry = draft
+        .host
+        .entry("host_registration_succeeded", Severity::Info, text);
+    draft.journal.push(entry);
+    Ok(draft.because("registered for the first time", around))
+}
+
+fn join(host: &mut Host, cluster: ClusterState) {
+    if cluster.adds_hosts {
+        host.kind = Kind::AddToExistingClusterHost;
+        host.role = Role::Worker;
+        host.suggested_role = Some(Role::Worker);
+        host.tenant.machine_config_pool = Role::Worker.word().into();
+    } else if cluster.single_node {
+        host.role = Role::Master;
+        host.suggested_role = Some(Role::Master);
+        host.bootstrap = true;
+    }
 }
 
 fn fresh_start(host: &Host, agent_version: &str, around: &Around<'_>, why: &'static str) -> Decision {

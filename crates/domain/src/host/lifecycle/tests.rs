@@ -5,7 +5,7 @@ mod laws;
 mod stopping;
 mod tables;
 
-use super::super::event::{Around, Event, Standing, Timers};
+use super::super::event::{Around, ClusterState, Event, Timers};
 use super::super::{Decision, Gates, Host, Outcome, Phase, Progress, Stage, Tenant};
 use super::{farewell, next};
 use crate::cluster;
@@ -36,8 +36,8 @@ pub(super) fn at(now: Timestamp) -> Around<'static> {
     }
 }
 
-pub(super) fn standing(phase: cluster::Phase) -> Standing {
-    Standing {
+pub(super) fn standing(phase: cluster::Phase) -> ClusterState {
+    ClusterState {
         phase,
         adds_hosts: false,
         single_node: false,

@@ -2,17 +2,16 @@
 
 use super::input::V1;
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::http::ask::Ids;
 use crate::http::body::Json;
 use crate::http::problem::{ProblemV1, json};
 use crate::http::view;
 use crate::http::view::cluster::Shown;
-use crate::turn::Ask;
 use crate::usecase::cluster_create::cluster_create_as;
 use crate::usecase::cluster_import::cluster_import_as;
 use crate::usecase::infra_env_create::infra_env_create_as;
-use crate::usecase::infra_env_update::refresh;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -63,7 +62,6 @@ async fn infra_env(
         Ok(row) => show(StatusCode::CREATED, &row),
         // Somebody else was faster, perhaps through another hub.
         Err(error) if error.is_stale() => {
-            refresh(&hub, id).await?;
             let row = hub.index.infra_env(id).ok_or(error)?;
             show(StatusCode::OK, &row)
         }
@@ -117,7 +115,7 @@ async fn made(hub: &Hub, id: ClusterId, done: Result<Arc<Cluster>, Error>) -> Re
     match done {
         Ok(row) => Ok(show(hub, StatusCode::CREATED, &row)),
         // Somebody else was faster, perhaps through another hub.
-        Err(error) if error.is_stale() => match hub.store.cluster_find(id).await? {
+        Err(error) if error.is_stale() => match hub.store.find(id).await? {
             Some(row) => Ok(show(hub, StatusCode::OK, &row)),
             None => Err(error.into()),
         },

@@ -2,10 +2,10 @@
 
 use super::input::V1;
 use crate::Hub;
+use crate::change::Ask;
 use crate::http::ask::{HostPath, Ids};
 use crate::http::problem::{ProblemV1, json};
 use crate::http::query::Args;
-use crate::turn::Ask;
 use crate::usecase::explain;
 use axum::Router;
 use axum::extract::State;
@@ -107,5 +107,8 @@ async fn cluster(
         (status = 400, description = "The id is no UUID", body = Problem),
         (status = 404, description = "No such InfraEnv", body = Problem)))]
 async fn infra_env(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
-    Ok(json(StatusCode::OK, &explain::infra_env(&hub, InfraEnvId(id))?))
+    Ok(json(
+        StatusCode::OK,
+        &explain::infra_env(&hub, InfraEnvId(id)).await?,
+    ))
 }

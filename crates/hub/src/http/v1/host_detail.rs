@@ -2,12 +2,12 @@
 
 use super::input::V1;
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::http::ask::{HostPath, Ids};
 use crate::http::body::Json;
 use crate::http::problem::{ProblemV1, json};
 use crate::http::view::host::{Style, full};
-use crate::turn::Ask;
 use crate::usecase::host_change::host_change;
 use axum::Router;
 use axum::extract::State;
@@ -78,6 +78,7 @@ async fn detail(hub: &Hub, host: &Host) -> Result<HostDetail, Error> {
     let v2 = format!("{}{}", hub.settings.base_url, muster_contract::v2::BASE);
     let logs = host.cluster.filter(|_| host.logs.collected_at.is_some());
     Ok(HostDetail {
+        revision: host.revision,
         approved: host.approved,
         followed: host.followed,
         given_name: host.given_name().unwrap_or_default().to_owned(),

@@ -2,12 +2,12 @@
 
 use super::input::V1;
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::http::ask::HostPath;
 use crate::http::body::Json;
 use crate::http::problem::{ProblemV1, json};
 use crate::http::query::Args;
-use crate::turn::Ask;
 use crate::usecase::host_bind::host_move;
 use crate::usecase::host_install::host_reclaim;
 use axum::Router;
@@ -167,7 +167,7 @@ async fn start_move(
 ) -> Result<Response, ProblemV1> {
     let from = hub.index.host(key).and_then(|host| host.cluster);
     let to = ClusterId(body.cluster_id);
-    hub.meet_cluster(to).await?;
+    hub.load_if_missing(to).await?;
     let host = host_move(&hub, key, to, &ask).await?;
     Ok(json(StatusCode::ACCEPTED, &view(&host, from, to)))
 }

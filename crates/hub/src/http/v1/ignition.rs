@@ -2,10 +2,10 @@
 
 use super::input::V1;
 use crate::Hub;
+use crate::change::Ask;
 use crate::http::ask::Ids;
 use crate::http::body::Whole;
 use crate::http::problem::{ProblemV1, json};
-use crate::turn::Ask;
 use crate::usecase::ignition_upload::{ignition_remove, ignition_upload, ignition_uploaded};
 use axum::Router;
 use axum::extract::State;

@@ -2,12 +2,12 @@
 
 use super::input::V1;
 use crate::Hub;
+use crate::change::Ask;
 use crate::http::ask::Ids;
 use crate::http::body::Json;
 use crate::http::problem::{ProblemV1, json};
 use crate::http::query::Args;
 use crate::http::view;
-use crate::turn::Ask;
 use crate::usecase::infra_env_delete_hosts::{MOST_AT_A_TIME, infra_env_delete_hosts};
 use crate::usecase::infra_env_update::infra_env_change;
 use axum::Router;

@@ -36,7 +36,7 @@ pub fn routes() -> Router<Hub> {
         (status = 400, description = "The id is no UUID", body = Problem),
         (status = 404, description = "No such InfraEnv", body = Problem)))]
 async fn links(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
-    let infra_env = hub.newest_infra_env(InfraEnvId(id)).await?;
+    let infra_env = hub.newest(InfraEnvId(id)).await?;
     let boot = hub.settings.boot_links(&infra_env);
     let edition = hub.settings.edition_links(&infra_env);
     let v2 = format!("{}{}", hub.settings.base_url, muster_contract::v2::BASE);

@@ -17,6 +17,8 @@ pub mod trust;
 
 use crate::Hub;
 use axum::Router;
+use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
 
 pub fn routes() -> Router<Hub> {
     Router::new()
@@ -33,4 +35,23 @@ pub fn routes() -> Router<Hub> {
         .merge(releases::routes())
         .merge(status::routes())
         .merge(trust::routes())
+}
+
+/// The same routes for people.
+pub fn docs() -> Vec<OpenApi> {
+    vec![
+        plan::Doc::openapi(),
+        explain::Doc::openapi(),
+        hosts::Doc::openapi(),
+        host_detail::Doc::openapi(),
+        downloads::Doc::openapi(),
+        ignition::Doc::openapi(),
+        changes::Doc::openapi(),
+        chosen::Doc::openapi(),
+        infra_env_change::Doc::openapi(),
+        links::Doc::openapi(),
+        releases::Doc::openapi(),
+        status::Doc::openapi(),
+        trust::Doc::openapi(),
+    ]
 }

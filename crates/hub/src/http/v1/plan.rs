@@ -2,9 +2,9 @@
 
 use super::input::V1;
 use crate::Hub;
+use crate::change::Ask;
 use crate::http::body::Json;
 use crate::http::problem::{ProblemV1, json};
-use crate::turn::Ask;
 use crate::usecase;
 use axum::Router;
 use axum::extract::State;

@@ -1,12 +1,13 @@
 //! What agents call: register, ask for work, tell what came of it. The busiest door of the house.
 
 use crate::Hub;
+use crate::change::Ask;
+use crate::host_change::Stored;
 use crate::http::ask::{HostPath, Ids};
 use crate::http::body::{Json, Told};
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::view::host::{Style, full};
-use crate::turn::{Ask, Stored};
 use crate::usecase::host_poll::host_poll;
 use crate::usecase::host_progress::{host_logs_progress, host_progress};
 use crate::usecase::host_register::host_register;
@@ -68,7 +69,7 @@ pub async fn register(
         .as_deref()
         .or_else(|| agent_version(&headers))
         .unwrap_or_default();
-    hub.meet_host(key).await.map_err(Problem::to_agent)?;
+    hub.load_if_missing(key).await.map_err(Problem::to_agent)?;
     let host = host_register(&hub, key, version, &ask)
         .await
         .map_err(Problem::to_agent)?;

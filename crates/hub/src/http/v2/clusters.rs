@@ -1,6 +1,7 @@
 //! Clusters: create, import, look, change, delete, and what surrounds them before an installation.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::http::ask::Ids;
 use crate::http::body::Json;
@@ -8,7 +9,6 @@ use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::view::cluster::{Member, Shown, full};
 use crate::http::view::host::{self, Style};
-use crate::turn::Ask;
 use crate::usecase::cluster_create::{cluster_create, default_network_texts};
 use crate::usecase::cluster_delete::cluster_delete;
 use crate::usecase::cluster_import::cluster_import;
@@ -94,7 +94,7 @@ pub fn find(hub: &Hub, id: Uuid) -> Result<Arc<Cluster>, Error> {
 
 /// The hosts of a cluster with everything stored about them.
 pub async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
-    if !hub.has_company() && hub.index.count_of_cluster(id) == 0 {
+    if !hub.shares_database() && hub.index.count_of_cluster(id) == 0 {
         return Ok(Vec::new());
     }
     let filter = HostFilter {
@@ -173,7 +173,7 @@ async fn show(
     Ids(id): Ids<Uuid>,
     Args(query): Args<ClusterQuery>,
 ) -> Result<Response, Problem> {
-    let cluster = hub.newest_cluster(ClusterId(id)).await?;
+    let cluster = hub.newest(ClusterId(id)).await?;
     if query.exclude_hosts == Some(true) {
         return Ok(json(StatusCode::OK, &full(&hub, &cluster, Shown::WithoutHosts)));
     }

@@ -1,12 +1,12 @@
 //! How to get into an installed cluster, and the certificate that makes it complete.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::http::ask::Ids;
 use crate::http::body::Json;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::v2::files::file;
-use crate::turn::Ask;
 use crate::usecase::cluster_credentials::{credential_file, credentials};
 use crate::usecase::ingress_cert::ingress_cert;
 use axum::Router;

@@ -1,10 +1,10 @@
 //! History, as people and clients read it, and as controllers add to it.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::http::body::Told;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
-use crate::turn::Ask;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -154,6 +154,6 @@ async fn trigger(
         journal: vec![entry],
         ..Commit::new(body.event_time.0.unwrap_or_else(|| hub.now()))
     };
-    hub.commit(commit, Vec::new()).await?;
+    hub.commit(commit, &ask).await?;
     Ok(StatusCode::CREATED)
 }

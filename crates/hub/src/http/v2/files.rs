@@ -81,7 +81,7 @@ async fn borrowed(hub: &Hub, key: HostKey) -> Result<(Host, Arc<Cluster>), Error
         .host(key)
         .ok_or_else(|| Error::missing("host", key.host))?;
     if let Some(id) = host.cluster {
-        hub.meet_cluster(id).await?;
+        hub.load_if_missing(id).await?;
     }
     let cluster = host.cluster.and_then(|id| hub.index.cluster(id)).ok_or_else(|| {
         let text = format!("Host {} is free: nothing is made for it.", host.name());

@@ -1,12 +1,13 @@
 //! Hosts as people see them: list, look, change, lend, take back, delete.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
+use crate::host_change::Stored;
 use crate::http::ask::{HostPath, Ids};
 use crate::http::body::Json;
 use crate::http::problem::{Problem, json};
 use crate::http::view::host::{Style, full};
-use crate::turn::{Ask, Stored};
 use crate::usecase::host_bind::{host_bind, host_unbind};
 use crate::usecase::host_delete::host_delete;
 use crate::usecase::host_update::{host_update, ignition_overrides, installer_args};
@@ -214,7 +215,7 @@ async fn bind(
     HostPath(key): HostPath,
     Json(body): Json<BindHost>,
 ) -> Result<Response, Problem> {
-    hub.meet_cluster(ClusterId(body.cluster_id)).await?;
+    hub.load_if_missing(ClusterId(body.cluster_id)).await?;
     let host = host_bind(&hub, key, ClusterId(body.cluster_id), &ask).await?;
     answer(&hub, StatusCode::OK, &host, Style::Raw).await
 }

@@ -1,13 +1,13 @@
 //! InfraEnvs: create, look, change, delete.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::http::ask::Ids;
 use crate::http::body::Json;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::view;
-use crate::turn::Ask;
 use crate::usecase::infra_env_create::infra_env_create;
 use crate::usecase::infra_env_delete::infra_env_delete;
 use crate::usecase::infra_env_update::{infra_env_new_key, infra_env_update};
@@ -92,7 +92,7 @@ async fn list(State(hub): State<Hub>, Args(query): Args<InfraEnvsQuery>) -> Resp
         (status = 400, description = "The id is no UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
-    let infra_env = hub.newest_infra_env(InfraEnvId(id)).await?;
+    let infra_env = hub.newest(InfraEnvId(id)).await?;
     Ok(json(StatusCode::OK, &view::infra_env::full(&hub, &infra_env)))
 }
 

@@ -1,6 +1,7 @@
 //! Installations are started, cancelled and reset, of a whole cluster or of a host that joins a running one.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::http::ask::{HostPath, Ids};
 use crate::http::problem::{Problem, json};
@@ -8,9 +9,8 @@ use crate::http::v2::clusters::{find, members};
 use crate::http::v2::hosts::answer;
 use crate::http::view::cluster::{Shown, full};
 use crate::http::view::host::Style;
-use crate::turn::Ask;
 use crate::usecase::cluster_install::cluster_install;
-use crate::usecase::cluster_look::cluster_look;
+use crate::usecase::cluster_reconcile::cluster_reconcile;
 use crate::usecase::cluster_stop::{Stop, cluster_stop};
 use crate::usecase::host_install::{host_install, host_reset, host_retest};
 use axum::Router;
@@ -62,7 +62,7 @@ async fn accepted(hub: &Hub, cluster: &Arc<Cluster>) -> Result<Response, Problem
 async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result<Response, Problem> {
     let id = find(&hub, id)?.id;
     // The last report may not have been looked at yet.
-    cluster_look(&hub, id)
+    cluster_reconcile(&hub, id)
         .await?
         .ok_or_else(|| Error::missing("cluster", id))?;
     accepted(&hub, &cluster_install(&hub, id, &ask).await?).await

@@ -1,11 +1,11 @@
 //! The install config of a cluster: as it would be used, and what people change about it.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::http::ask::Ids;
 use crate::http::body::Json;
 use crate::http::problem::{Problem, json};
 use crate::http::v2::clusters::find;
-use crate::turn::Ask;
 use crate::usecase::cluster_files::install_config;
 use crate::usecase::cluster_update::cluster_install_config;
 use axum::Router;

@@ -1,5 +1,6 @@
 //! Logs of an installation: uploaded by those who install, downloaded by those who wonder.
 
+use crate::change::Ask;
 use crate::error::Error;
 use crate::http::ask::Ids;
 use crate::http::body::Json;
@@ -9,7 +10,6 @@ use crate::http::v2::clusters::{find, members};
 use crate::http::v2::events;
 use crate::http::v2::files::named;
 use crate::http::view::cluster::{Shown, full};
-use crate::turn::Ask;
 use crate::usecase::cluster_logs::{Archive, LARGEST, Whose, host_in, logs_all, logs_keep, logs_of};
 use crate::usecase::operator_report::logs_progress;
 use crate::{Hub, archive};

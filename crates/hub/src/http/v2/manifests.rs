@@ -1,13 +1,13 @@
 //! Manifests that people add to a cluster.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::http::ask::Ids;
 use crate::http::body::Json;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::v2::clusters::find;
 use crate::http::v2::files::file;
-use crate::turn::Ask;
 use crate::usecase::manifest_create::manifest_create;
 use crate::usecase::manifest_delete::manifest_delete;
 use crate::usecase::manifest_list::{Manifest, Source, manifest_content, manifest_list};

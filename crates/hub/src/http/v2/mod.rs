@@ -18,6 +18,8 @@ pub mod versions;
 
 use crate::Hub;
 use axum::Router;
+use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
 
 pub fn routes() -> Router<Hub> {
     Router::new()
@@ -36,4 +38,25 @@ pub fn routes() -> Router<Hub> {
         .merge(operators::routes())
         .merge(versions::routes())
         .merge(later::routes())
+}
+
+/// The same routes for people.
+pub fn docs() -> Vec<OpenApi> {
+    vec![
+        infra_envs::Doc::openapi(),
+        hosts::Doc::openapi(),
+        clusters::Doc::openapi(),
+        downloads::Doc::openapi(),
+        events::Doc::openapi(),
+        versions::Doc::openapi(),
+        agent::Doc::openapi(),
+        manifests::Doc::openapi(),
+        files::Doc::openapi(),
+        credentials::Doc::openapi(),
+        install_config::Doc::openapi(),
+        operators::Doc::openapi(),
+        logs::Doc::openapi(),
+        install::Doc::openapi(),
+        later::Doc::openapi(),
+    ]
 }

@@ -1,6 +1,7 @@
 //! What the controller inside a cluster reports: its operators, its stage, its end.
 
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
 use crate::http::ask::Ids;
 use crate::http::body::{Json, Told};
@@ -8,7 +9,6 @@ use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::v2::clusters::{find, members};
 use crate::http::view::cluster::{Shown, full, operators};
-use crate::turn::Ask;
 use crate::usecase::operator_report::{Report, finalizing_stage, installation_ended, operator_report};
 use axum::Router;
 use axum::extract::State;

@@ -1,8 +1,8 @@
 //! How a cluster looks on the wire.
 
 use crate::Hub;
+use crate::host_change::Stored;
 use crate::http::view::host::{self, Style};
-use crate::turn::Stored;
 use muster_contract::time::GoTime;
 use muster_contract::v2::cluster::{ClusterProgressView, ClusterView, ImageInfoView, PreparationView};
 use muster_contract::v2::cluster_setting as wire;

@@ -1,7 +1,7 @@
 //! How a host looks on the wire.
 
 use crate::Hub;
-use crate::turn::Stored;
+use crate::host_change::Stored;
 use muster_contract::Secret;
 use muster_contract::v2::host::{FencingCredentials, HostProgressView, HostView};
 use muster_domain::host::{Host, Media, Report, Role, Stage, stage};

@@ -2,8 +2,9 @@
 
 use super::{disk_speed, images_of, put, tell, upgrade_failed, write};
 use crate::Hub;
+use crate::change::Ask;
 use crate::error::Error;
-use crate::turn::{Ask, Need, Stored};
+use crate::host_change::{Need, Stored};
 use muster_contract::v2::step::{PostStepReply, StepType};
 use muster_domain::checks::reports::{ImageStatus, ImagesReply, TangConnectivity};
 use muster_domain::host::{Event, Phase, Report};
@@ -122,13 +123,13 @@ async fn no_sources(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
 /// What was found out about some images counts; all the others could not be tried.
 async fn images(hub: &Hub, key: HostKey, output: &str, cause: &str, ask: &Ask) -> Result<(), Error> {
     let found: ImagesReply = super::read(output).unwrap_or_default();
-    hub.host_turn(key, Need::Reports, ask, |scene| {
-        let mut decision = scene.next(&Event::CheckedIn)?;
+    hub.change_host(key, Need::Reports, ask, |snapshot| {
+        let mut decision = snapshot.next(&Event::CheckedIn)?;
         // An installation that is not being prepared any more has no use for it.
-        let (Phase::Preparing, Some(cluster)) = (scene.host.phase, &scene.cluster) else {
-            return Ok(scene.plain(decision));
+        let (Phase::Preparing, Some(cluster)) = (snapshot.host.phase, &snapshot.cluster) else {
+            return Ok(snapshot.plain(decision));
         };
-        let mut all = images_of(scene);
+        let mut all = images_of(snapshot);
         for image in &found.images {
             super::fits(&all, &image.name)?;
             all.insert(image.name.clone(), image.clone());
@@ -139,11 +140,16 @@ async fn images(hub: &Hub, key: HostKey, output: &str, cause: &str, ask: &Ask) -
                 all.insert(name.clone(), ImageStatus::failed(&name, cause));
             }
         }
-        let text = format!("Host {}: its images cannot be tried: {cause}.", scene.host.name());
-        decision
-            .journal
-            .push(scene.host.entry("image_status_updated", Severity::Warning, text));
-        scene.measured(decision, Stored::from([(Report::ImagesStatus, write(&all))]))
+        let text = format!(
+            "Host {}: its images cannot be tried: {cause}.",
+            snapshot.host.name()
+        );
+        decision.journal.push(
+            snapshot
+                .host
+                .entry("image_status_updated", Severity::Warning, text),
+        );
+        snapshot.measured(decision, Stored::from([(Report::ImagesStatus, write(&all))]))
     })
     .await?;
     Ok(())

@@ -1,7 +1,7 @@
 //! A plan in the making: steps, what blocks, and what is lost for good.
 
 use crate::error::Error;
-use crate::turn::{Scene, Turn};
+use crate::host_change::{HostChange, HostSnapshot};
 use muster_contract::v1::plan::{Blocker, PlanStep, PlanView, Verb};
 use muster_domain::Refused;
 use muster_domain::cluster::Cluster;
@@ -61,21 +61,25 @@ impl Draft {
     }
 
     /// One of several questions that are asked even if another one was answered with no.
-    pub fn check<T>(&mut self, scene: &Scene<'_>, answer: Result<T, Error>) {
+    pub fn check<T>(&mut self, snapshot: &HostSnapshot, answer: Result<T, Error>) {
         if let Err(Error::Refused(refused)) = answer {
-            self.block(&subject(&scene.host), &refused);
+            self.block(&subject(&snapshot.host), &refused);
         }
     }
 
     /// The verb's own answer has the last word.
-    pub fn allowed(&mut self, scene: &Scene<'_>, turn: Result<Turn, Error>) -> Result<Option<Turn>, Error> {
-        match turn {
-            Ok(turn) => {
+    pub fn allowed(
+        &mut self,
+        snapshot: &HostSnapshot,
+        change: Result<HostChange, Error>,
+    ) -> Result<Option<HostChange>, Error> {
+        match change {
+            Ok(change) => {
                 self.blockers.clear();
-                Ok(Some(turn))
+                Ok(Some(change))
             }
             Err(Error::Refused(refused)) => {
-                self.block(&subject(&scene.host), &refused);
+                self.block(&subject(&snapshot.host), &refused);
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -128,7 +132,7 @@ impl Draft {
     }
 
     /// How a returned host becomes free; says the status it has then.
-    pub fn come_back(&mut self, scene: &Scene<'_>, after: &Host) -> String {
+    pub fn come_back(&mut self, snapshot: &HostSnapshot, after: &Host) -> String {
         if after.phase == Phase::ReturnPending {
             let step = self.step(
                 after,
@@ -138,15 +142,15 @@ impl Draft {
             );
             step.note = Some("Not needed if the agent of the discovery image still runs there.".into());
         }
-        self.register_again(scene, after, None);
+        self.register_again(snapshot, after, None);
         let ready = Status::KnownUnbound.word();
         let step = self.step(after, "report its hardware".into(), None, Some(ready));
         step.note = Some("Free for the next cluster.".into());
         ready.to_owned()
     }
 
-    pub fn register_again(&mut self, scene: &Scene<'_>, after: &Host, cluster: Option<&Arc<Cluster>>) {
-        let around = scene.hub.around(cluster.map(AsRef::as_ref), scene.now);
+    pub fn register_again(&mut self, snapshot: &HostSnapshot, after: &Host, cluster: Option<&Arc<Cluster>>) {
+        let around = snapshot.hub.around(cluster.map(AsRef::as_ref), snapshot.now);
         let event = Event::Registered {
             agent_version: after.agent_version.clone(),
         };

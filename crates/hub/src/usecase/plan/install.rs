@@ -2,14 +2,15 @@
 
 use super::draft::{Draft, lost};
 use crate::Hub;
+use crate::cluster_change::{ClusterChange, ClusterSnapshot, OneCluster};
 use crate::error::Error;
-use crate::ignition::uploaded::roles_uploaded;
-use crate::turn::{Need, Scene, Turn};
+use crate::host_change::{HostChange, HostSnapshot, Need};
+use crate::ignition::UPLOADED;
+use crate::ignition::uploaded::roles_of;
 use crate::usecase::cluster_install;
-use crate::usecase::cluster_look::cluster_look;
+use crate::usecase::cluster_reconcile::cluster_reconcile;
 use crate::usecase::cluster_stop::{self, Stop};
-use crate::usecase::cluster_whole::Whole;
-use crate::usecase::host_install::{install_turn, reclaim_turn, reset_turn};
+use crate::usecase::host_install::{decide_install, decide_reclaim, decide_reset};
 use muster_contract::v1::plan::{PlanView, Verb};
 use muster_domain::cluster::{Cluster, IgnitionSource};
 use muster_domain::host::{Host, Kind, Phase, Status, install_order};
@@ -18,11 +19,12 @@ use muster_domain::{ClusterId, HostKey};
 pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
     hub.readable_cluster(id)?;
     // The verb looks first, too: the last report may not have been looked at yet.
-    let before = cluster_look(hub, id)
+    let before = cluster_reconcile(hub, id)
         .await?
         .ok_or_else(|| Error::missing("cluster", id))?;
-    let uploaded = roles_uploaded(hub, id).await?;
-    let hosts = hub.hosts_of(id);
+    let scope = OneCluster::new(id).with_hosts().files_below(UPLOADED);
+    let ClusterSnapshot { files, hosts, .. } = hub.snapshot(&scope).await?;
+    let uploaded = roles_of(&files);
     let mut draft = Draft::new(Verb::InstallCluster);
     let answer = cluster_install::start(hub, &before, &hosts, &uploaded);
     let Some(whole) = allowed(&mut draft, &before, answer)? else {
@@ -100,13 +102,14 @@ fn write_over(draft: &mut Draft, host: &Host) {
     }
 }
 
-pub fn stop(hub: &Hub, id: ClusterId, how: Stop) -> Result<PlanView, Error> {
+pub async fn stop(hub: &Hub, id: ClusterId, how: Stop) -> Result<PlanView, Error> {
     hub.readable_cluster(id)?;
-    let before = hub
-        .index
-        .cluster(id)
-        .ok_or_else(|| Error::missing("cluster", id))?;
-    let hosts = hub.hosts_of(id);
+    let scope = OneCluster::new(id).with_hosts();
+    let ClusterSnapshot {
+        cluster: before,
+        hosts,
+        ..
+    } = hub.snapshot(&scope).await?;
     let (verb, action) = match how {
         Stop::Cancel => (Verb::CancelCluster, "cancel the installation"),
         Stop::Reset => (Verb::ResetCluster, "reset the installation"),
@@ -151,7 +154,7 @@ fn after_stop(host: &Host) -> String {
 fn whole_step<'a>(
     draft: &'a mut Draft,
     before: &Cluster,
-    whole: &Whole,
+    whole: &ClusterChange,
     action: &str,
 ) -> &'a mut muster_contract::v1::plan::PlanStep {
     draft.step_about(
@@ -165,8 +168,8 @@ fn whole_step<'a>(
 fn allowed(
     draft: &mut Draft,
     before: &Cluster,
-    answer: Result<Whole, Error>,
-) -> Result<Option<Whole>, Error> {
+    answer: Result<ClusterChange, Error>,
+) -> Result<Option<ClusterChange>, Error> {
     match answer {
         Ok(whole) => Ok(Some(whole)),
         Err(Error::Refused(refused)) => {
@@ -182,17 +185,17 @@ pub async fn host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
         hub,
         key,
         Verb::InstallHost,
-        install_turn,
-        |draft, scene, after| {
+        decide_install,
+        |draft, snapshot, after| {
             let step = draft.step(
-                &scene.host,
+                &snapshot.host,
                 format!("become {} and start installing", after.role.word()),
-                Some(scene.host.status().word()),
+                Some(snapshot.host.status().word()),
                 Some(after.status().word()),
             );
             step.note = Some("At its next poll.".into());
             write_over(draft, after);
-            if let Some(cluster) = &scene.cluster {
+            if let Some(cluster) = &snapshot.cluster {
                 draft.warnings.extend(hub.system_warning(after, cluster));
             }
         },
@@ -201,32 +204,38 @@ pub async fn host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
 }
 
 pub async fn reset_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
-    one(hub, key, Verb::ResetHost, reset_turn, |draft, scene, after| {
-        let step = draft.step(
-            &scene.host,
-            "reset its installation".into(),
-            Some(scene.host.status().word()),
-            Some(after.status().word()),
-        );
-        step.note = Some(after_stop(after));
-    })
+    one(
+        hub,
+        key,
+        Verb::ResetHost,
+        decide_reset,
+        |draft, snapshot, after| {
+            let step = draft.step(
+                &snapshot.host,
+                "reset its installation".into(),
+                Some(snapshot.host.status().word()),
+                Some(after.status().word()),
+            );
+            step.note = Some(after_stop(after));
+        },
+    )
     .await
 }
 
 pub async fn reclaim(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
-    one(hub, key, Verb::ReclaimHost, reclaim_turn, |draft, scene, after| {
+    one(hub, key, Verb::ReclaimHost, decide_reclaim, |draft, snapshot, after| {
         let step = draft.step(
-            &scene.host,
+            &snapshot.host,
             "return to its pool by itself".into(),
-            Some(scene.host.status().word()),
+            Some(snapshot.host.status().word()),
             Some(after.status().word()),
         );
-        step.destroys = lost(&scene.host);
+        step.destroys = lost(&snapshot.host);
         step.note = Some(
             "The node fetches the discovery image and boots it; if that does not work within an hour, somebody must boot it."
                 .into(),
         );
-        draft.come_back(scene, after);
+        draft.come_back(snapshot, after);
     })
     .await
 }
@@ -235,13 +244,13 @@ async fn one(
     hub: &Hub,
     key: HostKey,
     verb: Verb,
-    decide: fn(&Scene<'_>) -> Result<Turn, Error>,
-    tell: impl Fn(&mut Draft, &Scene<'_>, &Host),
+    decide: fn(&HostSnapshot) -> Result<HostChange, Error>,
+    tell: impl Fn(&mut Draft, &HostSnapshot, &Host),
 ) -> Result<PlanView, Error> {
-    let scene = hub.scene(key, Need::Row, false).await?;
+    let snapshot = hub.host_snapshot(key, Need::Row).await?;
     let mut draft = Draft::new(verb);
-    if let Some(turn) = draft.allowed(&scene, decide(&scene))? {
-        tell(&mut draft, &scene, &turn.decision.host);
+    if let Some(change) = draft.allowed(&snapshot, decide(&snapshot))? {
+        tell(&mut draft, &snapshot, &change.decision.host);
     }
     Ok(draft.view())
 }

@@ -4,17 +4,21 @@ mod draft;
 mod install;
 
 use crate::Hub;
+use crate::change::Ask;
+use crate::cluster_change::OneCluster;
 use crate::error::Error;
-use crate::turn::{Ask, Need, Scene, Turn};
+use crate::host_change::{HostChange, HostSnapshot, Need};
+use crate::infra_env_change::OneInfraEnv;
 use crate::usecase::cluster_delete::{Fate, fates};
 use crate::usecase::cluster_stop::Stop;
-use crate::usecase::infra_env_delete_hosts::Fates;
+use crate::usecase::host_delete::decide_delete;
+use crate::usecase::infra_env_delete_hosts::{Fates, MOST_AT_A_TIME};
 use crate::usecase::{host_bind, infra_env_delete, infra_env_delete_hosts};
 use draft::{Draft, lost};
 use muster_contract::v1::plan::{PlanRequest, PlanView, Verb};
 use muster_domain::checks::verdict::{Verdict, verdicts};
 use muster_domain::cluster::Cluster;
-use muster_domain::host::{Event, Phase, Report, Role, Status, rules};
+use muster_domain::host::{Event, Phase, Report, Role, Status};
 use muster_domain::input::Invalid;
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
@@ -42,16 +46,16 @@ pub async fn plan(hub: &Hub, request: &PlanRequest, _ask: &Ask) -> Result<PlanVi
         }
         Verb::Unbind => unbind(hub, host_of(request)?).await,
         Verb::DeleteHost => delete_host(hub, host_of(request)?).await,
-        Verb::DeleteCluster => delete_cluster(hub, cluster_of(request)?),
+        Verb::DeleteCluster => delete_cluster(hub, cluster_of(request)?).await,
         Verb::DeleteInfraEnv => {
-            delete_infra_env(hub, InfraEnvId(needed(request.infra_env_id, "infra_env_id")?))
+            delete_infra_env(hub, InfraEnvId(needed(request.infra_env_id, "infra_env_id")?)).await
         }
         Verb::DeleteInfraEnvWithHosts => {
-            delete_infra_env_with_hosts(hub, InfraEnvId(needed(request.infra_env_id, "infra_env_id")?))
+            delete_infra_env_with_hosts(hub, InfraEnvId(needed(request.infra_env_id, "infra_env_id")?)).await
         }
         Verb::InstallCluster => install::cluster(hub, cluster_of(request)?).await,
-        Verb::CancelCluster => install::stop(hub, cluster_of(request)?, Stop::Cancel),
-        Verb::ResetCluster => install::stop(hub, cluster_of(request)?, Stop::Reset),
+        Verb::CancelCluster => install::stop(hub, cluster_of(request)?, Stop::Cancel).await,
+        Verb::ResetCluster => install::stop(hub, cluster_of(request)?, Stop::Reset).await,
         Verb::InstallHost => install::host(hub, host_of(request)?).await,
         Verb::ResetHost => install::reset_host(hub, host_of(request)?).await,
         Verb::ReclaimHost => install::reclaim(hub, host_of(request)?).await,
@@ -80,35 +84,35 @@ pub async fn lend(hub: &Hub, verb: Verb, key: HostKey, to: ClusterId) -> Result<
         .index
         .cluster(to)
         .ok_or_else(|| Error::missing("cluster", to))?;
-    let scene = hub.scene(key, Need::Reports, false).await?;
+    let snapshot = hub.host_snapshot(key, Need::Reports).await?;
     let mut draft = Draft::new(verb);
-    let turn = if verb == Verb::Move {
-        draft.check(&scene, host_bind::early_bound(&scene));
-        draft.check(&scene, scene.next(&Event::Move { to }));
-        draft.check(&scene, host_bind::target(&scene, to));
-        host_bind::move_turn(&scene, to)
+    let change = if verb == Verb::Move {
+        draft.check(&snapshot, host_bind::early_bound(&snapshot));
+        draft.check(&snapshot, snapshot.next(&Event::Move { to }));
+        draft.check(&snapshot, host_bind::target(&snapshot, to));
+        host_bind::decide_move(&snapshot, to)
     } else {
-        draft.check(&scene, scene.next(&Event::Bind { to }));
-        if scene.host.is_free() {
-            draft.check(&scene, host_bind::target(&scene, to));
+        draft.check(&snapshot, snapshot.next(&Event::Bind { to }));
+        if snapshot.host.is_free() {
+            draft.check(&snapshot, host_bind::target(&snapshot, to));
         }
-        host_bind::bind_turn(&scene, to)
+        host_bind::decide_bind(&snapshot, to)
     };
-    draft.warnings = warnings(hub, &scene, &cluster);
-    if let Some(turn) = draft.allowed(&scene, turn)? {
-        lend_steps(&mut draft, &scene, turn, &cluster);
+    draft.warnings = warnings(hub, &snapshot, &cluster);
+    if let Some(change) = draft.allowed(&snapshot, change)? {
+        lend_steps(&mut draft, &snapshot, change, &cluster);
     }
     Ok(draft.view())
 }
 
-fn lend_steps(draft: &mut Draft, scene: &Scene<'_>, turn: Turn, cluster: &Arc<Cluster>) {
-    let after = turn.decision.host;
+fn lend_steps(draft: &mut Draft, snapshot: &HostSnapshot, change: HostChange, cluster: &Arc<Cluster>) {
+    let after = change.decision.host;
     let name = &cluster.name;
     if after.cluster != Some(cluster.id) {
-        if scene.host.cluster.is_some() {
-            draft.give_back(&scene.host, &after);
+        if snapshot.host.cluster.is_some() {
+            draft.give_back(&snapshot.host, &after);
         }
-        let arrived = draft.come_back(scene, &after);
+        let arrived = draft.come_back(snapshot, &after);
         draft
             .step(
                 &after,
@@ -120,24 +124,24 @@ fn lend_steps(draft: &mut Draft, scene: &Scene<'_>, turn: Turn, cluster: &Arc<Cl
             Some("By itself, as soon as the host is free and ready, also after a restart of the hub.".into());
         return;
     }
-    let action = match scene.host.cluster {
+    let action = match snapshot.host.cluster {
         None => format!("bind to cluster {name}"),
         Some(_) => format!("hand over to cluster {name}"),
     };
-    let lost = if scene.host.cluster.is_some() {
-        lost(&scene.host)
+    let lost = if snapshot.host.cluster.is_some() {
+        lost(&snapshot.host)
     } else {
         Vec::new()
     };
     let step = draft.step(
-        &scene.host,
+        &snapshot.host,
         action,
-        Some(scene.host.status().word()),
+        Some(snapshot.host.status().word()),
         Some(after.status().word()),
     );
     step.destroys = lost;
     step.note = Some("At once; nothing is written to the host's disk.".into());
-    draft.register_again(scene, &after, Some(cluster));
+    draft.register_again(snapshot, &after, Some(cluster));
     let note = "The checks of the cluster run over the new inventory; what fails is told by explain.";
     draft
         .step(
@@ -150,27 +154,24 @@ fn lend_steps(draft: &mut Draft, scene: &Scene<'_>, turn: Turn, cluster: &Arc<Cl
 }
 
 async fn unbind(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
-    let scene = hub.scene(key, Need::Reports, false).await?;
+    let snapshot = hub.host_snapshot(key, Need::Reports).await?;
     let mut draft = Draft::new(Verb::Unbind);
-    draft.check(&scene, scene.next(&Event::Unbind));
-    draft.check(&scene, host_bind::early_bound(&scene));
-    let turn = host_bind::unbind_turn(&scene);
-    if let Some(turn) = draft.allowed(&scene, turn)? {
-        let after = turn.decision.host;
-        draft.give_back(&scene.host, &after);
-        draft.come_back(&scene, &after);
+    draft.check(&snapshot, snapshot.next(&Event::Unbind));
+    draft.check(&snapshot, host_bind::early_bound(&snapshot));
+    let change = host_bind::decide_unbind(&snapshot);
+    if let Some(change) = draft.allowed(&snapshot, change)? {
+        let after = change.decision.host;
+        draft.give_back(&snapshot.host, &after);
+        draft.come_back(&snapshot, &after);
     }
     Ok(draft.view())
 }
 
 async fn delete_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
-    let scene = hub.scene(key, Need::Row, false).await?;
-    let host = &scene.host;
+    let snapshot = hub.host_snapshot(key, Need::Row).await?;
+    let host = &snapshot.host;
     let mut draft = Draft::new(Verb::DeleteHost);
-    draft.check(
-        &scene,
-        rules::deletable(host, scene.cluster.as_deref()).map_err(Error::from),
-    );
+    draft.check(&snapshot, decide_delete(&snapshot));
     if draft.blockers.is_empty() {
         draft.forget(host);
         if host.connected {
@@ -186,16 +187,14 @@ async fn delete_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
     Ok(draft.view())
 }
 
-pub fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
+pub async fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
     hub.readable_cluster(id)?;
-    let cluster = hub
-        .index
-        .cluster(id)
-        .ok_or_else(|| Error::missing("cluster", id))?;
+    let snapshot = hub.snapshot(&OneCluster::new(id).with_hosts()).await?;
+    let cluster = &snapshot.cluster;
     let mut draft = Draft::new(Verb::DeleteCluster);
     let subject = format!("cluster/{}", cluster.name);
     let status = cluster.status().word();
-    match fates(hub, &cluster) {
+    match fates(hub, &snapshot) {
         Err(Error::Refused(refused)) => draft.block(&subject, &refused),
         Err(error) => return Err(error),
         Ok((fates, _)) => {
@@ -203,8 +202,8 @@ pub fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
             for fate in fates {
                 match fate {
                     Fate::Deleted(host) => draft.forget(&host),
-                    Fate::Returned(turn) => {
-                        let after = turn.decision.host;
+                    Fate::Returned(change) => {
+                        let after = change.decision.host;
                         let before = hub.index.host(after.key()).unwrap_or_else(|| after.clone());
                         by_hand += usize::from(after.phase == Phase::ReturnPending);
                         draft.give_back(&before, &after);
@@ -226,17 +225,15 @@ pub fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
     Ok(draft.view())
 }
 
-pub fn delete_infra_env(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
+pub async fn delete_infra_env(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
     hub.readable_infra_env(id)?;
-    let infra_env = hub
-        .index
-        .infra_env(id)
-        .ok_or_else(|| Error::missing("infra-env", id))?;
+    let snapshot = hub.snapshot(&OneInfraEnv { id, hosts: None }).await?;
     let mut draft = Draft::new(Verb::DeleteInfraEnv);
-    let subject = format!("infra-env/{}", infra_env.name);
-    match infra_env_delete::may_delete(hub, &infra_env) {
-        Err(refused) => draft.block(&subject, &refused),
-        Ok(()) => delete_pool(&mut draft, subject),
+    let subject = format!("infra-env/{}", snapshot.infra_env.name);
+    match infra_env_delete::decide_delete(hub, &snapshot) {
+        Err(Error::Refused(refused)) => draft.block(&subject, &refused),
+        Err(error) => return Err(error),
+        Ok(_) => delete_pool(&mut draft, subject),
     }
     Ok(draft.view())
 }
@@ -247,18 +244,17 @@ fn delete_pool(draft: &mut Draft, subject: String) {
     step.note = Some("Machines that still boot its image cannot register any more.".into());
 }
 
-pub fn delete_infra_env_with_hosts(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
+pub async fn delete_infra_env_with_hosts(hub: &Hub, id: InfraEnvId) -> Result<PlanView, Error> {
     hub.readable_infra_env(id)?;
-    let infra_env = hub
-        .index
-        .infra_env(id)
-        .ok_or_else(|| Error::missing("infra-env", id))?;
+    let hosts = Some(MOST_AT_A_TIME);
+    let snapshot = hub.snapshot(&OneInfraEnv { id, hosts }).await?;
+    let infra_env = &snapshot.infra_env;
     let mut draft = Draft::new(Verb::DeleteInfraEnvWithHosts);
-    if let Err(refused) = hub.whole_infra_env(&infra_env) {
+    if let Err(refused) = hub.whole_infra_env(infra_env) {
         draft.block(&format!("infra-env/{}", infra_env.name), &refused);
         return Ok(draft.view());
     }
-    let Fates { hosts, blockers } = infra_env_delete_hosts::fates(hub, id);
+    let Fates { hosts, blockers } = infra_env_delete_hosts::fates(&snapshot);
     for (host, refused) in blockers.iter().take(NAMED_BLOCKERS) {
         draft.block_each(&draft::subject(host), refused);
     }
@@ -287,21 +283,21 @@ pub fn delete_infra_env_with_hosts(hub: &Hub, id: InfraEnvId) -> Result<PlanView
 }
 
 /// What the host could become in a cluster of this release.
-pub fn verdicts_of(hub: &Hub, scene: &Scene<'_>, release: Option<&str>) -> Vec<Verdict> {
-    let inventory = scene
+pub fn verdicts_of(hub: &Hub, snapshot: &HostSnapshot, release: Option<&str>) -> Vec<Verdict> {
+    let inventory = snapshot
         .stored
         .get(&Report::Inventory)
         .and_then(|text| Inventory::parse(text).ok());
     verdicts(inventory.as_ref(), &hub.settings.requirements, release)
 }
 
-fn warnings(hub: &Hub, scene: &Scene<'_>, cluster: &Cluster) -> Vec<String> {
-    if !scene.stored.contains_key(&Report::Inventory) {
+fn warnings(hub: &Hub, snapshot: &HostSnapshot, cluster: &Cluster) -> Vec<String> {
+    if !snapshot.stored.contains_key(&Report::Inventory) {
         return Vec::new();
     }
     let release = Some(cluster.openshift_version.as_str()).filter(|release| !release.is_empty());
-    let all = verdicts_of(hub, scene, release);
-    let wanted = match scene.host.role {
+    let all = verdicts_of(hub, snapshot, release);
+    let wanted = match snapshot.host.role {
         _ if cluster.single_node() => Some(Profile::SingleNode),
         Role::Master => Some(Profile::Master),
         Role::Arbiter => Some(Profile::Arbiter),

@@ -178,7 +178,7 @@ async fn plant_as(world: &mut World, machine: usize, role: &str) {
 async fn stored(world: &World, machine: usize) -> Vec<u8> {
     let row = world
         .store
-        .host_find(world.key(machine))
+        .find(world.key(machine))
         .await
         .expect("readable")
         .expect("kept");

@@ -109,7 +109,7 @@ mod create_a_cluster_with_agents_not_using_late_binding {
             let path = world.host_path(machine);
             assert_eq!(world.call("GET", &path, None).await.0, 404);
             assert_eq!(
-                world.store.host_find(world.key(machine)).await.expect("readable"),
+                world.store.find(world.key(machine)).await.expect("readable"),
                 None
             );
         }
@@ -140,7 +140,7 @@ mod create_a_cluster_with_agents_using_late_binding {
             assert!(is_free(&world.host(machine).await));
             let row = world
                 .store
-                .host_find(world.key(machine))
+                .find(world.key(machine))
                 .await
                 .expect("readable")
                 .expect("kept");

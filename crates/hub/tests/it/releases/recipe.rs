@@ -9,6 +9,8 @@ use crate::world::{PULL_SECRET, V1, V2, World};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::SignedDuration;
+use muster_domain::cluster::Cluster;
+use muster_domain::host::Host;
 use muster_simfleet::Profile;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection};
@@ -264,10 +266,10 @@ async fn stored(world: &World) -> Expected {
         events: store.counts().await.expect("readable").events,
         ..Expected::default()
     };
-    for host in store.hosts_load(None, 1000).await.expect("readable") {
+    for host in store.load::<Host>(None, 1000).await.expect("readable") {
         expected.hosts.push(super::stored_host(store, &host).await);
     }
-    for cluster in store.clusters_list().await.expect("readable") {
+    for cluster in store.list::<Cluster>().await.expect("readable") {
         expected
             .clusters
             .push(super::stored_cluster(store, &cluster).await);

@@ -18,7 +18,7 @@ pub async fn hold(world: &mut World) {
     for (host, reports) in &rows {
         lending(host);
         if let Some(cluster) = host.cluster {
-            let found = world.store.cluster_find(cluster).await.expect("readable");
+            let found = world.store.find(cluster).await.expect("readable");
             assert!(
                 found.is_some(),
                 "{} is bound to a cluster that is gone",
@@ -138,7 +138,7 @@ async fn acknowledged(world: &mut World) {
             continue;
         };
         // A host somebody deleted has no cluster to be wrong about.
-        let Some(host) = world.store.host_find(world.key(machine)).await.expect("readable") else {
+        let Some(host) = world.store.find(world.key(machine)).await.expect("readable") else {
             continue;
         };
         let actual = host.cluster.map(|cluster| cluster.0);
@@ -226,7 +226,7 @@ pub async fn everybody_is_at_rest(world: &mut World) {
         if world.machines[machine].condition() == Condition::Installed {
             continue;
         }
-        let host = world.store.host_find(world.key(machine)).await.expect("readable");
+        let host = world.store.find(world.key(machine)).await.expect("readable");
         let host = host.unwrap_or_else(|| panic!("machine {machine} is not registered any more"));
         // Who cannot read the image it runs from waits for a person.
         let waits_for_media = host.media == Media::Disconnected;
@@ -249,7 +249,7 @@ pub async fn everybody_is_at_rest(world: &mut World) {
 /// Without clusters, and with somebody who boots machines, all of them are free.
 pub async fn everybody_came_home(world: &mut World) {
     for machine in 0..world.machines.len() {
-        let host = world.store.host_find(world.key(machine)).await.expect("readable");
+        let host = world.store.find(world.key(machine)).await.expect("readable");
         let Some(host) = host else {
             // Deleted while it ran its own system: nobody knows it until somebody boots it.
             assert_eq!(

@@ -51,7 +51,7 @@ impl World {
     }
 
     pub async fn cluster_of(&self, machine: usize) -> Option<Uuid> {
-        let host = self.store.host_find(self.key(machine)).await.expect("readable");
+        let host = self.store.find(self.key(machine)).await.expect("readable");
         host.and_then(|host| host.cluster).map(|cluster| cluster.0)
     }
 

@@ -1,49 +1,52 @@
 //! Agent: every host of an InfraEnv gets one; what people write into it is done to the host, and what becomes of the host
 //! is shown by it.
 
+pub mod index;
 pub mod plan;
+pub mod snapshot;
 pub mod spoke;
 mod wake;
-pub mod world;
 
-pub use wake::wire;
-pub use world::World;
+pub use snapshot::Snapshot;
+use wake::register;
 
 use crate::crd::{Agent, AgentMachine};
 use crate::error::{Error, chain, gone};
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::patch::Writer;
-use crate::runtime::work::Job;
-use crate::runtime::{Context, looks};
+use crate::runtime::registry::{Controller, Group};
+use crate::runtime::{Context, reconciler};
+use k8s_openapi::api::core::v1::Secret;
 use muster_contract::ClientError;
 use muster_contract::v2::host::{SetHostIgnition, SetInstallerArgs};
 use muster_contract::v2::install::ReportHostProgress;
 use plan::{Call, Deed, Plan, Step};
 use serde_json::Value;
+use snapshot::Failure;
 use uuid::Uuid;
-use world::Failure;
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "agent",
-    queue: |ctx| &ctx.queues.agent,
-    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
-    width: 8,
+    group: Group::Service,
+    workers: 8,
+    register,
+    reconcile: |ctx, key| Box::pin(reconciler::run::<Snapshot>(ctx, key)),
 };
 
 const WRITER: Writer = Writer("muster-agent-controller");
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
-    type Trouble = Failure;
+    type Failure = Failure;
 
-    const WORD: &'static str = "an Agent";
+    const OBJECT: &'static str = "an Agent";
     /// A fresh Agent of a host that is lent at once needs six.
-    const LOOKS: usize = 12;
+    const MOST_ROUNDS: usize = 12;
 
-    async fn read(ctx: &Context, key: &Key, trouble: Option<Failure>) -> Result<Option<Self>, Error> {
-        Self::read(ctx, key, trouble).await
+    async fn read(ctx: &Context, key: &Key, failure: Option<Failure>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, key, failure).await
     }
 
     fn plan(&self) -> Plan {
@@ -55,24 +58,23 @@ impl looks::World for World {
     }
 }
 
-/// Carries out one step. The outer error ends the look, the inner one is part of the next.
-async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), Failure>, Error> {
-    let mirror = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
-    match (step, &world.agent) {
+/// Carries out one step. The outer error ends the reconciliation, the inner one is part of the next snapshot.
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result<(), Failure>, Error> {
+    match (step, &snapshot.agent) {
         (Step::Create(agent), _) => create(ctx, agent).await?,
-        (Step::Patch(patch), Some(agent)) => ctx.patch(WRITER, mirror, &**agent, patch).await?,
-        (Step::Status(status), Some(agent)) => ctx.patch_status(WRITER, mirror, &**agent, status).await?,
+        (Step::Patch(patch), Some(agent)) => ctx.patch(WRITER, &**agent, patch).await?,
+        (Step::Status(status), Some(agent)) => ctx.patch_status(WRITER, &**agent, status).await?,
         (Step::Keep(machine, patch), _) => keep(ctx, machine, patch).await?,
         (Step::LabelSecret(key, labels), _) => {
-            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-            ctx.label(WRITER, secrets, key, labels).await?;
+            ctx.label::<Secret>(WRITER, key, labels).await?;
         }
         (Step::Tell(news), Some(agent)) => ctx.recorder.tell(&**agent, news).await,
         (Step::Hub(call), _) => {
-            let done = looks::logged(&world.key, call.word(), ask(ctx, world, call).await);
+            let done = reconciler::logged(&snapshot.key, call.word(), ask(ctx, snapshot, call).await);
+            snapshot.host_id().iter().for_each(|host| ctx.hosts.forget(*host));
             return Ok(done.map_err(|error| Failure::Hub(error.into())));
         }
-        (Step::Spoke(deed), _) => return Ok(act(ctx, world, deed).await.map_err(Failure::Spoke)),
+        (Step::Spoke(deed), _) => return Ok(act(ctx, snapshot, deed).await.map_err(Failure::Spoke)),
         // Plans without an Agent only make one.
         (Step::Patch(_) | Step::Status(_) | Step::Tell(_), None) => {}
     }
@@ -81,24 +83,21 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), F
 
 async fn create(ctx: &Context, agent: &Agent) -> Result<(), Error> {
     let key = Key::of(agent);
-    let made = ctx
-        .create(WRITER, (&ctx.mirrors.agents, ctx.hooks.agent.as_slice()), agent)
-        .await?;
+    let made = ctx.create(WRITER, agent).await?;
     let news = News {
         warning: false,
         reason: "Registered".into(),
         note: "A host booted the discovery image and is looked at.".into(),
     };
     tracing::info!(%key, "an Agent was made for a new host");
-    ctx.recorder.tell(&made, &news).await;
+    ctx.recorder.tell_unless_many(&made, &news).await;
     Ok(())
 }
 
 /// Without the right to it, and without the machine, the Agent goes all the same.
 async fn keep(ctx: &Context, machine: &AgentMachine, patch: &Value) -> Result<(), Error> {
-    let machines = (&ctx.mirrors.agent_machines, ctx.hooks.agent_machine.as_slice());
     let key = Key::of(machine);
-    match ctx.change(WRITER, machines, &key, patch).await {
+    match ctx.change::<AgentMachine>(WRITER, &key, patch).await {
         Err(error) if error.is_forbidden() => {
             tracing::warn!(%key, error = %chain(&error), "an AgentMachine may not be patched: its Agent comes back without labels and approval");
             Ok(())
@@ -108,8 +107,8 @@ async fn keep(ctx: &Context, machine: &AgentMachine, patch: &Value) -> Result<()
     }
 }
 
-async fn ask(ctx: &Context, world: &World, call: &Call) -> Result<(), ClientError> {
-    let (Some(host), Some(row)) = (world.host_id(), &world.row) else {
+async fn ask(ctx: &Context, snapshot: &Snapshot, call: &Call) -> Result<(), ClientError> {
+    let (Some(host), Some(row)) = (snapshot.host_id(), &snapshot.row) else {
         return Ok(());
     };
     let (hub, infra_env) = (&ctx.hub, row.host.infra_env_id);
@@ -121,7 +120,7 @@ async fn ask(ctx: &Context, world: &World, call: &Call) -> Result<(), ClientErro
         Call::Reset => hub.reset_host(infra_env, host).await.map(drop),
         Call::Update(change) => {
             hub.update_host(infra_env, host, change).await?;
-            remember(ctx, world, host, change);
+            remember(ctx, snapshot, host, change);
             Ok(())
         }
         Call::InstallerArgs(args) => {
@@ -145,29 +144,32 @@ async fn ask(ctx: &Context, world: &World, call: &Call) -> Result<(), ClientErro
             hub.report_host_progress(infra_env, host, &body).await
         }
         Call::Delete(infra_env) => {
-            ctx.told.forget(host);
+            ctx.sent.forget(host);
             gone(hub.delete_host(*infra_env, host).await)
         }
     }
 }
 
 /// The hub does not show these again.
-fn remember(ctx: &Context, world: &World, host: Uuid, change: &muster_contract::v2::host::UpdateHost) {
+fn remember(ctx: &Context, snapshot: &Snapshot, host: Uuid, change: &muster_contract::v2::host::UpdateHost) {
     if let Some(token) = &change.ignition_endpoint_token {
-        ctx.told.remember(host, world::TOKEN, &token.0);
+        ctx.sent.remember(host, snapshot::TOKEN, &token.0);
     }
-    if let (Some(_), Some(agent)) = (&change.ignition_endpoint_http_headers, &world.agent) {
-        ctx.told
-            .remember(host, world::HEADERS, &plan::settings::headers_text(&agent.spec));
+    if let (Some(_), Some(agent)) = (&change.ignition_endpoint_http_headers, &snapshot.agent) {
+        ctx.sent.remember(
+            host,
+            snapshot::HEADERS,
+            &plan::settings::headers_text(&agent.spec),
+        );
     }
-    if let (Some(_), Some(found)) = (&change.fencing_credentials, &world.fencing) {
-        ctx.told
-            .remember(host, world::FENCING, &plan::settings::fencing_text(found));
+    if let (Some(_), Some(found)) = (&change.fencing_credentials, &snapshot.fencing) {
+        ctx.sent
+            .remember(host, snapshot::FENCING, &plan::settings::fencing_text(found));
     }
 }
 
-async fn act(ctx: &Context, world: &World, deed: &Deed) -> Result<(), String> {
-    match plan::ask::question(world) {
+async fn act(ctx: &Context, snapshot: &Snapshot, deed: &Deed) -> Result<(), String> {
+    match plan::ask::question(snapshot) {
         Some(question) => spoke::carry_out(ctx, &question.cluster, deed).await,
         None => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! What is to be done about an Agent. Pure: the world in, steps out.
+//! What is to be done about an Agent. Pure: the snapshot in, steps out.
 
 pub mod ask;
 mod birth;
@@ -21,13 +21,13 @@ mod tests;
 
 pub use csr::Wants;
 
-use super::world::{Failure, World};
+use super::snapshot::{Failure, Snapshot};
 use crate::crd::keys::label;
 use crate::crd::{Agent, AgentMachine};
-use crate::error::Trouble;
+use crate::error::Refusal;
 use crate::key::Key;
 use crate::runtime::event::News;
-use crate::runtime::looks::{self, Then};
+use crate::runtime::reconciler::{self, Then};
 use kube::ResourceExt;
 use lending::Lending;
 use muster_contract::v1::host::{ChangeHost, HostDetail};
@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
-pub type Plan = looks::Plan<Step>;
+pub type Plan = reconciler::Plan<Step>;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,70 +124,70 @@ impl Sync {
     /// As it follows from what became of a step.
     fn after(failure: &Failure) -> Self {
         match failure {
-            Failure::Hub(Trouble::Input(text)) => Self::Input(text.clone()),
-            Failure::Hub(Trouble::Internal(text) | Trouble::Conflict(text)) | Failure::Spoke(text) => {
+            Failure::Hub(Refusal::Input(text)) => Self::Input(text.clone()),
+            Failure::Hub(Refusal::Internal(text) | Refusal::Conflict(text)) | Failure::Spoke(text) => {
                 Self::Backend(text.clone())
             }
         }
     }
 
     /// Mistakes wait for a change of the object; the rest is tried again.
-    fn then(&self, world: &World) -> Then {
+    fn then(&self, snapshot: &Snapshot) -> Then {
         match self {
             Self::Done | Self::Moving | Self::Input(_) => Then::Rest,
-            Self::Backend(_) => Then::After(world.retry),
+            Self::Backend(_) => Then::After(snapshot.retry),
         }
     }
 }
 
-pub fn plan(world: &World) -> Plan {
+pub fn plan(snapshot: &Snapshot) -> Plan {
     // Nobody needs to be told thousands of times that the hub restarts; only that what goes or is claimed is not to be
     // chosen.
-    if world.away.is_some() {
-        return Plan::of(leave::hide(world), Then::After(world.retry));
+    if snapshot.hub_error.is_some() {
+        return Plan::of(leave::hide(snapshot), Then::After(snapshot.retry));
     }
-    let Some(agent) = &world.agent else {
-        return birth::make(world);
+    let Some(agent) = &snapshot.agent else {
+        return birth::make(snapshot);
     };
     if agent.metadata.deletion_timestamp.is_some() {
-        return leave::plan(world, agent);
+        return leave::plan(snapshot, agent);
     }
-    let Some(row) = &world.row else {
-        return orphan(world, agent);
+    let Some(row) = &snapshot.row else {
+        return orphan(snapshot, agent);
     };
-    match birth::rehome(world, agent, row) {
+    match birth::rehome(snapshot, agent, row) {
         Some(plan) => plan,
-        None => keep(world, agent, row),
+        None => keep(snapshot, agent, row),
     }
 }
 
 /// The host booted the image of another InfraEnv than its Agent belongs to.
-pub fn is_rehomed(world: &World) -> bool {
-    let agent = world.agent.as_ref();
-    agent.is_some_and(|agent| birth::new_home(world, agent).is_some())
+pub fn is_rehomed(snapshot: &Snapshot) -> bool {
+    let agent = snapshot.agent.as_ref();
+    agent.is_some_and(|agent| birth::new_home(snapshot, agent).is_some())
 }
 
 /// The hub does not know the host. It may come back: the object, with all that people wrote into it, stays.
-fn orphan(world: &World, agent: &Agent) -> Plan {
-    let sync = match world.host_id() {
+fn orphan(snapshot: &Snapshot, agent: &Agent) -> Plan {
+    let sync = match snapshot.host_id() {
         Some(_) => Sync::Backend("The hub does not know this host; it is waited for.".into()),
         None => Sync::Input("Agents are named after hosts, and this name is not the id of one.".into()),
     };
-    Plan::of(status::lost(world, agent, &sync), Then::Rest)
+    Plan::of(status::lost(snapshot, agent, &sync), Then::Rest)
 }
 
-fn keep(world: &World, agent: &Agent, row: &HostDetail) -> Plan {
-    let mut steps = birth::forget_stale(world);
-    if let Some(patch) = metadata::patch(world, agent, row) {
+fn keep(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Plan {
+    let mut steps = birth::forget_stale(snapshot);
+    if let Some(patch) = metadata::patch(snapshot, agent, row) {
         let touches_spec = patch.get("spec").is_some();
         steps.push(Step::Patch(patch));
         if touches_spec {
-            return Plan::of(steps, Then::Look);
+            return Plan::of(steps, Then::Again);
         }
     }
-    let mut shown = status::Shown::of(world, agent, row);
+    let mut shown = status::Shown::of(snapshot, agent, row);
     let mut then = shown.settles();
-    match cleanup::after_return(world, agent, row) {
+    match cleanup::after_return(snapshot, agent, row) {
         cleanup::Outcome::Nothing => {}
         cleanup::Outcome::Clean(deeds) => {
             steps.extend(deeds);
@@ -195,19 +195,19 @@ fn keep(world: &World, agent: &Agent, row: &HostDetail) -> Plan {
         }
         cleanup::Outcome::Failed(info) => {
             shown.status.deprovision_info = Some(info);
-            then = then.or(Then::After(world.retry));
+            then = then.or(Then::After(snapshot.retry));
         }
     }
-    let (sync, more) = match lending::decide(world, agent, row) {
-        Lending::Settled => settled(world, agent, row, &mut shown, &mut steps),
+    let (sync, more) = match lending::decide(snapshot, agent, row) {
+        Lending::Settled => settled(snapshot, agent, row, &mut shown, &mut steps),
         Lending::Do(calls) => {
             steps.extend(calls);
-            return Plan::of(steps, Then::Look);
+            return Plan::of(steps, Then::Again);
         }
         Lending::Bind(to) => {
             // The hub judges the host by what it has, so it gets that first.
-            let (given, more) = give(world, agent, row, &mut steps);
-            if !asks_hub(&steps) && !matches!(world.trouble, Some(Failure::Hub(_))) {
+            let (given, more) = give(snapshot, agent, row, &mut steps);
+            if !asks_hub(&steps) && !matches!(snapshot.failure, Some(Failure::Hub(_))) {
                 steps.push(Step::Hub(Call::Bind(to)));
             }
             (given, more)
@@ -215,19 +215,19 @@ fn keep(world: &World, agent: &Agent, row: &HostDetail) -> Plan {
         Lending::Prepare(waits) => {
             // What keeps the host from being ready may be what it has not been given yet, such as a name. The feed tells
             // when it is ready.
-            let (given, more) = give(world, agent, row, &mut steps);
+            let (given, more) = give(snapshot, agent, row, &mut steps);
             match given {
                 Sync::Done | Sync::Moving => (waits, more),
-                Sync::Backend(_) if world.trouble.is_none() => (waits, more),
+                Sync::Backend(_) if snapshot.failure.is_none() => (waits, more),
                 Sync::Backend(_) | Sync::Input(_) => (given, more),
             }
         }
         Lending::Wait(sync, wait) => (sync, wait),
     };
     if asks_hub(&steps) {
-        return Plan::of(steps, Then::Look);
+        return Plan::of(steps, Then::Again);
     }
-    steps.extend(shown.steps(world, agent, &sync));
+    steps.extend(shown.steps(snapshot, agent, &sync));
     Plan::of(steps, then.or(more))
 }
 
@@ -237,17 +237,17 @@ fn asks_hub(steps: &[Step]) -> bool {
 
 /// Gives the host what it should have, and tells what becomes of that. A mistake in the object comes before everything
 /// else: until it is mended nothing arrives. What the hub refused is not asked again in the same breath.
-fn give(world: &World, agent: &Agent, row: &HostDetail, steps: &mut Vec<Step>) -> (Sync, Then) {
-    let settings = settings::settings(world, agent, row);
+fn give(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, steps: &mut Vec<Step>) -> (Sync, Then) {
+    let settings = settings::settings(snapshot, agent, row);
     steps.extend(settings.labels);
-    let failed = world.trouble.as_ref().map(Sync::after);
-    let retry = failed.as_ref().map_or(Then::Rest, |failed| failed.then(world));
+    let failed = snapshot.failure.as_ref().map(Sync::after);
+    let retry = failed.as_ref().map_or(Then::Rest, |failed| failed.then(snapshot));
     let sync = match (settings.calls, failed) {
         (Err(mistake @ Sync::Input(_)), _) => mistake,
         (Err(_), Some(failed)) => failed,
         (Err(missing), None) => missing,
         (Ok(calls), failed) => {
-            let was_refused = matches!(world.trouble, Some(Failure::Hub(_)));
+            let was_refused = matches!(snapshot.failure, Some(Failure::Hub(_)));
             steps.extend(calls.into_iter().filter(|_| !was_refused));
             failed.unwrap_or(Sync::Done)
         }
@@ -257,15 +257,15 @@ fn give(world: &World, agent: &Agent, row: &HostDetail, steps: &mut Vec<Step>) -
 
 /// The host is where it should be: now it gets what it should have, and its node is followed.
 fn settled(
-    world: &World,
+    snapshot: &Snapshot,
     agent: &Agent,
     row: &HostDetail,
     shown: &mut status::Shown,
     steps: &mut Vec<Step>,
 ) -> (Sync, Then) {
-    let (mut sync, given) = give(world, agent, row, steps);
-    let following = day_two::follow(world, agent, row);
-    if world.trouble.is_none() {
+    let (mut sync, given) = give(snapshot, agent, row, steps);
+    let following = day_two::follow(snapshot, agent, row);
+    if snapshot.failure.is_none() {
         steps.extend(following.steps);
     }
     if let Some(csr) = following.csr {
@@ -274,7 +274,7 @@ fn settled(
     if let (Some(why), Sync::Done) = (following.failed, &sync) {
         sync = Sync::Backend(why);
     }
-    let then = sync.then(world).or(given).or(following.then);
+    let then = sync.then(snapshot).or(given).or(following.then);
     (sync, then)
 }
 

@@ -1,9 +1,9 @@
-//! The cluster that a host becomes or was a node of: read once per look, written by single deeds.
+//! The cluster that a host becomes or was a node of: read once per snapshot, written by single deeds.
 
 use super::plan::Deed;
 use super::plan::ask::Question;
 use super::plan::day_two;
-use super::world::World;
+use super::snapshot::Snapshot;
 use crate::controller::bare_metal_host::plan::machine as joined;
 use crate::crd::keys::{annotation, label};
 use crate::error::{Error, chain};
@@ -177,11 +177,11 @@ async fn find(client: &Client, kind: (&str, &str, &str), key: &Key) -> kube::Res
 }
 
 /// Whether somebody has made machines in the cluster for this Agent's BareMetalHost.
-pub async fn metal_joined(ctx: &Context, world: &World) -> Result<bool, Error> {
-    let Some(agent) = &world.agent else {
+pub async fn metal_joined(ctx: &Context, snapshot: &Snapshot) -> Result<bool, Error> {
+    let Some(agent) = &snapshot.agent else {
         return Ok(false);
     };
-    let joins = world
+    let joins = snapshot
         .row
         .as_ref()
         .is_some_and(|row| day_two::follows(agent, row).is_some());
@@ -189,7 +189,7 @@ pub async fn metal_joined(ctx: &Context, world: &World) -> Result<bool, Error> {
     let Some(name) = agent.labels().get(label::BARE_METAL_HOST).filter(|_| matters) else {
         return Ok(false);
     };
-    let metal = find(&ctx.kube, METAL, &Key::new(&world.key.namespace, name)).await?;
+    let metal = find(&ctx.kube, METAL, &Key::new(&snapshot.key.namespace, name)).await?;
     Ok(metal.is_some_and(|metal| metal.annotations().contains_key(annotation::BMAC_SPOKE_CREATED)))
 }
 

@@ -1,9 +1,14 @@
 //! Whose Agents a change concerns.
 
-use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
+use super::index::{
+    AGENTS_BY_CLUSTER, AGENTS_BY_INFRA_ENV, AGENTS_BY_MAC, AGENTS_BY_MACHINE, AGENTS_BY_NAME,
+    AGENTS_BY_NAMESPACE, AGENTS_BY_TOKEN,
+};
+use crate::crd::{
+    Agent, AgentCluster, AgentClusterInstall, AgentMachine, BareMetalHost, ClusterDeployment, InfraEnv, capi,
+};
 use crate::key::Key;
-use crate::runtime::context::index;
-use crate::runtime::hook::Hooks;
+use crate::runtime::registry::Registry;
 use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
@@ -11,18 +16,32 @@ use muster_contract::v1::change::{Change as HubChange, ChangeKind};
 use muster_vocabulary::HostStatus;
 use std::sync::Arc;
 
-pub fn wire(hooks: &mut Hooks) {
-    hooks.agent.push(itself);
-    hooks.infra_env.push(by_infra_env);
-    hooks.cluster_deployment.push(by_cluster);
-    hooks.agent_cluster_install.push(by_install);
-    hooks.secret.push(by_secret);
-    hooks.hub.push(by_hub);
-    hooks.everything.push(all);
+pub fn register(registry: &mut Registry) {
+    registry
+        .index(AGENTS_BY_CLUSTER)
+        .index(AGENTS_BY_INFRA_ENV)
+        .index(AGENTS_BY_TOKEN)
+        .index(AGENTS_BY_MACHINE)
+        .index(AGENTS_BY_MAC)
+        .index(AGENTS_BY_NAME)
+        .index(AGENTS_BY_NAMESPACE)
+        .reads::<AgentMachine>()
+        .reads::<AgentCluster>()
+        .reads::<capi::Machine>()
+        .reads::<capi::Cluster>()
+        .reads::<BareMetalHost>()
+        .reads::<capi::ControlPlane>()
+        .on(itself)
+        .on(by_infra_env)
+        .on(by_cluster)
+        .on(by_install)
+        .on(by_secret)
+        .on_hub(by_hub)
+        .on_start_over(all);
 }
 
 fn itself(ctx: &Context, change: &Change<Agent>) {
-    ctx.queues.agent.wake(change.key.clone());
+    ctx.queue(&super::CONTROLLER).wake(change.key.clone());
 }
 
 /// What Agents take over from their InfraEnv: approval and node labels; and that it is there at all.
@@ -37,10 +56,9 @@ fn by_infra_env(ctx: &Context, change: &Change<InfraEnv>) {
             infra_env.metadata.deletion_timestamp.is_some(),
         )
     }) {
-        ctx.queues.agent.wake_all(
-            ctx.mirrors
-                .agents
-                .by(index::AGENT_INFRA_ENV, &change.key.to_string()),
+        ctx.queue(&super::CONTROLLER).wake_all(
+            ctx.cache::<Agent>()
+                .by(AGENTS_BY_INFRA_ENV, &change.key.to_string()),
         );
     }
 }
@@ -60,22 +78,20 @@ fn by_install(ctx: &Context, change: &Change<AgentClusterInstall>) {
 }
 
 fn of_cluster(ctx: &Context, cluster: &Key) {
-    ctx.queues
-        .agent
-        .wake_all(ctx.mirrors.agents.by(index::AGENT_CLUSTER, &cluster.to_string()));
+    ctx.queue(&super::CONTROLLER)
+        .wake_all(ctx.cache::<Agent>().by(AGENTS_BY_CLUSTER, &cluster.to_string()));
 }
 
 /// Tokens may be in any namespace, credentials for fencing are in that of the Agent.
 fn by_secret(ctx: &Context, change: &Change<Secret>) {
-    ctx.queues
-        .agent
-        .wake_all(ctx.mirrors.agents.by(index::AGENT_TOKEN, &change.key.to_string()));
+    ctx.queue(&super::CONTROLLER)
+        .wake_all(ctx.cache::<Agent>().by(AGENTS_BY_TOKEN, &change.key.to_string()));
     let neighbours = ctx
-        .mirrors
-        .agents
-        .by(index::AGENT_NAMESPACE, &change.key.namespace);
+        .cache::<Agent>()
+        .by(AGENTS_BY_NAMESPACE, &change.key.namespace);
     let uses = |agent: &Arc<Agent>| agent.spec.fencing_credentials_secret_ref == change.key.name;
-    ctx.queues.agent.wake_all(neighbours.into_iter().filter(uses));
+    ctx.queue(&super::CONTROLLER)
+        .wake_all(neighbours.into_iter().filter(uses));
 }
 
 fn by_hub(ctx: &Context, change: &HubChange) {
@@ -84,15 +100,17 @@ fn by_hub(ctx: &Context, change: &HubChange) {
         ChangeKind::Host => {
             if let Some(infra_env) = change.infra_env_id.and_then(|id| ctx.infra_env_of(id)) {
                 let namespace = infra_env.namespace().unwrap_or_default();
-                ctx.queues.agent.wake(Key::new(namespace, change.id.to_string()));
+                ctx.queue(&super::CONTROLLER)
+                    .wake(Key::new(namespace, change.id.to_string()));
             }
         }
         // Those that wait for it.
         ChangeKind::Cluster => {
             if let Some(deployment) = ctx.deployment_of(change.id) {
                 let key = Key::of(&*deployment);
-                let agents = ctx.mirrors.agents.by(index::AGENT_CLUSTER, &key.to_string());
-                ctx.queues.agent.wake_all(agents.into_iter().filter(waits));
+                let agents = ctx.cache::<Agent>().by(AGENTS_BY_CLUSTER, &key.to_string());
+                ctx.queue(&super::CONTROLLER)
+                    .wake_all(agents.into_iter().filter(waits));
             }
         }
         ChangeKind::InfraEnv => {}
@@ -114,5 +132,5 @@ fn waits(agent: &Arc<Agent>) -> bool {
 }
 
 fn all(ctx: &Context) {
-    ctx.queues.agent.wake_all(ctx.mirrors.agents.all());
+    ctx.queue(&super::CONTROLLER).wake_all(ctx.cache::<Agent>().all());
 }

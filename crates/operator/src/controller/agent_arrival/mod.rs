@@ -1,47 +1,47 @@
 //! Calls out the hosts of an InfraEnv, so that those which registered while nobody listened get their Agents. What happens
 //! while somebody listens is told by the feed.
 
-use crate::crd::InfraEnv;
+use crate::controller::agent;
 use crate::crd::keys::{self, annotation};
+use crate::crd::{Agent, InfraEnv};
 use crate::error::Error;
 use crate::key::Key;
-use crate::runtime::hook::Hooks;
-use crate::runtime::work::Job;
+use crate::runtime::registry::{Controller, Group, Registry};
 use crate::runtime::{Change, Context, Next};
 use muster_contract::ClientError;
 use muster_contract::v1::host::HostsQuery;
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "agent-arrival",
-    queue: |ctx| &ctx.queues.agent_arrival,
+    group: Group::Service,
+    workers: 1,
+    register,
     reconcile: |ctx, key| Box::pin(reconcile(ctx, key)),
-    width: 1,
 };
 
-pub fn wire(hooks: &mut Hooks) {
-    hooks.infra_env.push(came);
-    hooks.everything.push(all);
+fn register(registry: &mut Registry) {
+    registry.reads::<Agent>().on(came).on_start_over(all);
 }
 
 fn came(ctx: &Context, change: &Change<InfraEnv>) {
     match (&change.before, &change.after) {
-        (None, _) => ctx.queues.agent_arrival.wake(change.key.clone()),
+        (None, _) => ctx.queue(&CONTROLLER).wake(change.key.clone()),
         // A copy of it has its hosts from now on.
         (Some(gone), None) => {
             let id = keys::hub_id(&**gone, annotation::INFRA_ENV_ID);
             let heir = id.and_then(|id| ctx.infra_env_of(id));
-            ctx.queues.agent_arrival.wake_all(heir);
+            ctx.queue(&CONTROLLER).wake_all(heir);
         }
         (Some(_), Some(_)) => {}
     }
 }
 
 fn all(ctx: &Context) {
-    ctx.queues.agent_arrival.wake_all(ctx.mirrors.infra_envs.all());
+    ctx.queue(&CONTROLLER).wake_all(ctx.cache::<InfraEnv>().all());
 }
 
 async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
-    let Some(infra_env) = ctx.mirrors.infra_envs.get(key) else {
+    let Some(infra_env) = ctx.cache::<InfraEnv>().get(key) else {
         return Ok(Next::Rest);
     };
     if ctx.rival_infra_env(&infra_env).is_some() {
@@ -59,8 +59,8 @@ async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
         };
         for host in &page.hosts {
             let agent = Key::new(&key.namespace, host.id.to_string());
-            if ctx.mirrors.agents.get(&agent).is_none() {
-                ctx.queues.agent.wake(agent);
+            if ctx.cache::<Agent>().get(&agent).is_none() {
+                ctx.queue(&agent::CONTROLLER).wake(agent);
             }
         }
         match page.next {

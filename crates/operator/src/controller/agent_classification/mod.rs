@@ -1,38 +1,42 @@
 //! AgentClassification: shows how its query fares, and goes only after its labels.
 
+pub mod index;
 pub mod plan;
 
+use crate::controller::agent::index::AGENTS_BY_NAMESPACE;
 use crate::crd::keys::label;
 use crate::crd::{Agent, AgentClassification};
 use crate::error::Error;
 use crate::key::Key;
-use crate::runtime::context::index;
-use crate::runtime::hook::Hooks;
 use crate::runtime::patch::Writer;
-use crate::runtime::work::Job;
-use crate::runtime::{Change, Context, Next, clock};
+use crate::runtime::registry::{Controller, Group, Registry};
+use crate::runtime::{Change, Context, Next};
+use index::CLASSIFICATIONS_BY_NAMESPACE;
 use kube::ResourceExt;
 use plan::Step;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "agent-classification",
-    queue: |ctx| &ctx.queues.agent_classification,
+    group: Group::Service,
+    workers: 1,
+    register,
     reconcile: |ctx, key| Box::pin(reconcile(ctx, key)),
-    width: 1,
 };
 
 const WRITER: Writer = Writer("muster-agent-classification");
 
-pub fn wire(hooks: &mut Hooks) {
-    hooks.agent_classification.push(itself);
-    hooks.agent.push(by_agent);
-    hooks.everything.push(all);
+fn register(registry: &mut Registry) {
+    registry
+        .index(CLASSIFICATIONS_BY_NAMESPACE)
+        .on(itself)
+        .on(by_agent)
+        .on_start_over(all);
 }
 
 fn itself(ctx: &Context, change: &Change<AgentClassification>) {
-    ctx.queues.agent_classification.wake(change.key.clone());
+    ctx.queue(&CONTROLLER).wake(change.key.clone());
 }
 
 fn by_agent(ctx: &Context, change: &Change<Agent>) {
@@ -47,34 +51,26 @@ fn by_agent(ctx: &Context, change: &Change<Agent>) {
     };
     if counted(&change.before) != counted(&change.after) {
         let all = ctx
-            .mirrors
-            .agent_classifications
-            .by(index::CLASSIFICATION_NAMESPACE, &change.key.namespace);
-        ctx.queues.agent_classification.wake_all(all);
+            .cache::<AgentClassification>()
+            .by(CLASSIFICATIONS_BY_NAMESPACE, &change.key.namespace);
+        ctx.queue(&CONTROLLER).wake_all(all);
     }
 }
 
 fn all(ctx: &Context) {
-    let all = ctx.mirrors.agent_classifications.all();
-    ctx.queues.agent_classification.wake_all(all);
+    let all = ctx.cache::<AgentClassification>().all();
+    ctx.queue(&CONTROLLER).wake_all(all);
 }
 
 async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
-    let Some(classification) = ctx.mirrors.agent_classifications.get(key) else {
+    let Some(classification) = ctx.cache::<AgentClassification>().get(key) else {
         return Ok(Next::Rest);
     };
-    let agents = ctx.mirrors.agents.by(index::AGENT_NAMESPACE, &key.namespace);
-    let mirror = (
-        &ctx.mirrors.agent_classifications,
-        ctx.hooks.agent_classification.as_slice(),
-    );
-    for step in plan::plan(&classification, &agents, clock::now()) {
+    let agents = ctx.cache::<Agent>().by(AGENTS_BY_NAMESPACE, &key.namespace);
+    for step in plan::plan(&classification, &agents, ctx.clock.now()) {
         match step {
-            Step::Patch(patch) => ctx.patch(WRITER, mirror, &*classification, &patch).await?,
-            Step::Status(status) => {
-                ctx.patch_status(WRITER, mirror, &*classification, &status)
-                    .await?
-            }
+            Step::Patch(patch) => ctx.patch(WRITER, &*classification, &patch).await?,
+            Step::Status(status) => ctx.patch_status(WRITER, &*classification, &status).await?,
         }
     }
     Ok(Next::Rest)

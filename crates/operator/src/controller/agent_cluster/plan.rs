@@ -1,11 +1,11 @@
-//! What is to be done about an AgentCluster. Pure: the world in, steps out.
+//! What is to be done about an AgentCluster. Pure: the snapshot in, steps out.
 
 mod deployment;
 mod endpoint;
 #[cfg(test)]
 mod tests;
 
-use super::world::World;
+use super::snapshot::Snapshot;
 use crate::crd::agent_cluster::{AgentClusterStatus, condition, reason};
 use crate::crd::condition::{Finding, set_standard};
 use crate::crd::keys::{self, finalizer, label};
@@ -14,15 +14,15 @@ use crate::crd::{AgentClusterInstall, ClusterDeployment, capi};
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::lineage::Plane;
-use crate::runtime::looks::{self, Then};
 use crate::runtime::merge;
 use crate::runtime::patch::finalizers;
+use crate::runtime::reconciler::{self, Then};
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub type Plan = looks::Plan<Step>;
+pub type Plan = reconciler::Plan<Step>;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,15 +41,15 @@ pub enum Step {
 /// Control planes that are not HyperShift's are not watched: one that is there and not ready is asked so often.
 const WAIT: Duration = Duration::from_secs(5);
 
-pub fn plan(world: &World) -> Plan {
-    if world.elsewhere {
-        return Plan::of(Vec::new(), Then::After(world.retry));
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    if snapshot.elsewhere {
+        return Plan::of(Vec::new(), Then::After(snapshot.retry));
     }
-    let held = world
+    let held = snapshot
         .owner
         .as_ref()
         .is_some_and(|owner| owner.spec.paused == Some(true));
-    let cluster = &*world.cluster;
+    let cluster = &*snapshot.cluster;
     let (leaving, paused) = (
         cluster.metadata.deletion_timestamp.is_some(),
         capi::is_paused(cluster),
@@ -58,37 +58,37 @@ pub fn plan(world: &World) -> Plan {
         return Plan::default();
     }
     if leaving {
-        return leave(world, paused);
+        return leave(snapshot, paused);
     }
-    if let Some(patch) = metadata(world, paused) {
-        return Plan::of(vec![Step::Patch(patch)], Then::Look);
+    if let Some(patch) = metadata(snapshot, paused) {
+        return Plan::of(vec![Step::Patch(patch)], Then::Again);
     }
     if paused {
-        return Plan::of(deployment::orphan(world), Then::Rest);
+        return Plan::of(deployment::orphan(snapshot), Then::Rest);
     }
-    match &world.deployment {
-        Some(deployment) => keep(world, deployment),
-        None => make(world),
+    match &snapshot.deployment {
+        Some(deployment) => keep(snapshot, deployment),
+        None => make(snapshot),
     }
 }
 
 /// What it owns goes with it, unless somebody moves it elsewhere meanwhile.
-fn leave(world: &World, paused: bool) -> Plan {
-    if !keys::has_finalizer(&*world.cluster, finalizer::AGENT_CLUSTER) {
+fn leave(snapshot: &Snapshot, paused: bool) -> Plan {
+    if !keys::has_finalizer(&*snapshot.cluster, finalizer::AGENT_CLUSTER) {
         return Plan::default();
     }
     let mut steps = if paused {
-        deployment::orphan(world)
+        deployment::orphan(snapshot)
     } else {
         Vec::new()
     };
-    let left = finalizers(&*world.cluster, None, Some(finalizer::AGENT_CLUSTER));
+    let left = finalizers(&*snapshot.cluster, None, Some(finalizer::AGENT_CLUSTER));
     steps.push(Step::Patch(json!({ "metadata": { "finalizers": left } })));
     Plan::of(steps, Then::Rest)
 }
 
-fn metadata(world: &World, paused: bool) -> Option<Value> {
-    let cluster = &*world.cluster;
+fn metadata(snapshot: &Snapshot, paused: bool) -> Option<Value> {
+    let cluster = &*snapshot.cluster;
     let mut metadata = Map::new();
     if !keys::has_finalizer(cluster, finalizer::AGENT_CLUSTER) {
         let all = finalizers(cluster, Some(finalizer::AGENT_CLUSTER), None);
@@ -103,37 +103,37 @@ fn metadata(world: &World, paused: bool) -> Option<Value> {
 /// The name of the ClusterDeployment is another AgentCluster's.
 const TAKEN: &str = "ClusterDeploymentTaken";
 
-fn make(world: &World) -> Plan {
-    if let Some(gone) = world.named() {
+fn make(snapshot: &Snapshot) -> Plan {
+    if let Some(gone) = snapshot.named() {
         // Made anew it would be another cluster to the hub; a restore may still bring it.
         let text = format!("ClusterDeployment {gone} is not there.");
-        return shown(world, reason::NO_CLUSTER_DEPLOYMENT, text, Then::Rest);
+        return shown(snapshot, reason::NO_CLUSTER_DEPLOYMENT, text, Then::Rest);
     }
-    if let Some(taken) = &world.taken {
+    if let Some(taken) = &snapshot.taken {
         let other = taken.labels().get(label::AGENT_CLUSTER);
         let text = format!(
             "ClusterDeployment {} belongs to AgentCluster {}: its label {} says so.",
-            world.key,
+            snapshot.key,
             other.map_or("", String::as_str),
             label::AGENT_CLUSTER
         );
-        return shown(world, TAKEN, text, Then::Rest);
+        return shown(snapshot, TAKEN, text, Then::Rest);
     }
-    match deployment::new(world) {
+    match deployment::new(snapshot) {
         Ok(deployment) => {
-            let mut steps = label_secrets(world);
+            let mut steps = label_secrets(snapshot);
             steps.push(Step::CreateDeployment(Box::new(deployment)));
-            Plan::of(steps, Then::Look)
+            Plan::of(steps, Then::Again)
         }
-        Err(text) => shown(world, reason::WAITING_FOR_CONTROL_PLANE, text, again(world)),
+        Err(text) => shown(snapshot, reason::WAITING_FOR_CONTROL_PLANE, text, again(snapshot)),
     }
 }
 
 /// Everything else that is waited for is watched.
-fn again(world: &World) -> Then {
-    let owner = world.owner.as_ref();
+fn again(snapshot: &Snapshot) -> Then {
+    let owner = snapshot.owner.as_ref();
     let reference = owner.and_then(|owner| owner.spec.control_plane_ref.as_ref());
-    match (reference, &world.control_plane) {
+    match (reference, &snapshot.control_plane) {
         (None, _) => Then::Rest,
         (Some(reference), _) if reference.is_hosted() => Then::Rest,
         (Some(_), Plane::Found(_)) => Then::After(WAIT),
@@ -141,36 +141,36 @@ fn again(world: &World) -> Then {
     }
 }
 
-fn keep(world: &World, deployment: &ClusterDeployment) -> Plan {
+fn keep(snapshot: &Snapshot, deployment: &ClusterDeployment) -> Plan {
     if is_leaving(deployment) {
-        let text = match world.named() {
+        let text = match snapshot.named() {
             Some(_) => format!("ClusterDeployment {} is being deleted.", Key::of(deployment)),
             None => format!(
                 "ClusterDeployment {} is still being deleted; a new one is made when it is gone.",
                 Key::of(deployment)
             ),
         };
-        return shown(world, reason::NO_CLUSTER_DEPLOYMENT, text, Then::Rest);
+        return shown(snapshot, reason::NO_CLUSTER_DEPLOYMENT, text, Then::Rest);
     }
-    if let Some(patch) = deployment::adoption(world, deployment) {
-        return Plan::of(vec![Step::PatchDeployment(patch)], Then::Look);
+    if let Some(patch) = deployment::adoption(snapshot, deployment) {
+        return Plan::of(vec![Step::PatchDeployment(patch)], Then::Again);
     }
-    if world.install.is_none() {
-        return match endpoint::install(world, deployment) {
+    if snapshot.install.is_none() {
+        return match endpoint::install(snapshot, deployment) {
             Ok(install) => {
-                let mut steps = label_secrets(world);
+                let mut steps = label_secrets(snapshot);
                 steps.push(Step::CreateInstall(Box::new(install)));
-                Plan::of(steps, Then::Look)
+                Plan::of(steps, Then::Again)
             }
-            Err(text) => shown(world, reason::BAD_IGNITION_ENDPOINT, text, Then::Rest),
+            Err(text) => shown(snapshot, reason::BAD_IGNITION_ENDPOINT, text, Then::Rest),
         };
     }
-    let endpoint = world.cluster.spec.control_plane_endpoint.as_ref();
+    let endpoint = snapshot.cluster.spec.control_plane_endpoint.as_ref();
     match endpoint.filter(|endpoint| !endpoint.host.is_empty() && endpoint.port.is_some()) {
-        Some(_) => shown(world, reason::READY, "Agents can be bound.".into(), Then::Rest),
+        Some(_) => shown(snapshot, reason::READY, "Agents can be bound.".into(), Then::Rest),
         None => {
             let text = "spec.controlPlaneEndpoint has no host and port yet.".into();
-            shown(world, reason::WAITING_FOR_ENDPOINT, text, Then::Rest)
+            shown(snapshot, reason::WAITING_FOR_ENDPOINT, text, Then::Rest)
         }
     }
 }
@@ -179,16 +179,16 @@ fn is_leaving(deployment: &ClusterDeployment) -> bool {
     deployment.metadata.deletion_timestamp.is_some()
 }
 
-fn label_secrets(world: &World) -> Vec<Step> {
-    let lacking = world.unlabelled.iter();
+fn label_secrets(snapshot: &Snapshot) -> Vec<Step> {
+    let lacking = snapshot.unlabelled.iter();
     lacking
         .map(|(key, labels)| Step::LabelSecret(key.clone(), labels.clone()))
         .collect()
 }
 
 /// The status with this to say, and who must hear of it.
-fn shown(world: &World, why: &'static str, text: String, then: Then) -> Plan {
-    let before = world.cluster.status.clone();
+fn shown(snapshot: &Snapshot, why: &'static str, text: String, then: Then) -> Plan {
+    let before = snapshot.cluster.status.clone();
     let mut status = before.clone().unwrap_or_default();
     let ready = why == reason::READY;
     let was = status
@@ -206,7 +206,7 @@ fn shown(world: &World, why: &'static str, text: String, then: Then) -> Plan {
     // Whoever was told that it is ready is not told otherwise.
     status.ready |= ready;
     // One that goes is not this cluster's: whatever is named here is waited for when it is gone.
-    if let Some(deployment) = world.deployment.as_ref().filter(|found| !is_leaving(found)) {
+    if let Some(deployment) = snapshot.deployment.as_ref().filter(|found| !is_leaving(found)) {
         let key = Key::of(&**deployment);
         status.cluster_deployment_reference = ClusterRef {
             name: key.name,
@@ -214,8 +214,8 @@ fn shown(world: &World, why: &'static str, text: String, then: Then) -> Plan {
         };
     }
     let finding = Finding::new(condition::READY, ready, why, text);
-    let generation = world.cluster.metadata.generation;
-    set_standard(&mut status.conditions, finding, generation, world.now);
+    let generation = snapshot.cluster.metadata.generation;
+    set_standard(&mut status.conditions, finding, generation, snapshot.now);
     let mut steps = Vec::new();
     if let Some(patch) = difference(before.as_ref(), &status) {
         steps.push(Step::Status(patch));

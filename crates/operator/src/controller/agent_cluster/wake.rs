@@ -1,25 +1,29 @@
 //! Which AgentClusters a change concerns.
 
+use super::index::AGENT_CLUSTERS_BY_NAMESPACE;
 use crate::crd::capi::{Cluster, ControlPlane};
 use crate::crd::keys::label;
 use crate::crd::{AgentCluster, AgentClusterInstall, ClusterDeployment};
 use crate::key::Key;
-use crate::runtime::context::index;
-use crate::runtime::hook::Hooks;
+use crate::runtime::registry::Registry;
 use crate::runtime::{Change, Context};
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
-pub fn wire(hooks: &mut Hooks) {
-    hooks.agent_cluster.push(itself);
-    hooks.cluster.push(by_cluster);
-    hooks.control_plane.push(by_control_plane);
-    hooks.cluster_deployment.push(by_deployment);
-    hooks.agent_cluster_install.push(by_install);
-    hooks.everything.push(all);
+pub fn register(registry: &mut Registry) {
+    registry
+        .index(AGENT_CLUSTERS_BY_NAMESPACE)
+        .reads::<Secret>()
+        .on(itself)
+        .on(by_cluster)
+        .on(by_control_plane)
+        .on(by_deployment)
+        .on(by_install)
+        .on_start_over(all);
 }
 
 fn itself(ctx: &Context, change: &Change<AgentCluster>) {
-    ctx.queues.agent_cluster.wake(change.key.clone());
+    ctx.queue(&super::CONTROLLER).wake(change.key.clone());
 }
 
 fn by_cluster(ctx: &Context, change: &Change<Cluster>) {
@@ -36,8 +40,11 @@ fn by_control_plane(ctx: &Context, change: &Change<ControlPlane>) {
 
 /// A namespace has one cluster, or a few.
 fn neighbours(ctx: &Context, namespace: &str) {
-    let queue = &ctx.queues.agent_cluster;
-    queue.wake_all(ctx.mirrors.agent_clusters.by(index::CLUSTER_NAMESPACE, namespace));
+    let queue = &ctx.queue(&super::CONTROLLER);
+    queue.wake_all(
+        ctx.cache::<AgentCluster>()
+            .by(AGENT_CLUSTERS_BY_NAMESPACE, namespace),
+    );
 }
 
 /// Whose it is, and that it is there.
@@ -56,7 +63,7 @@ fn by_install(ctx: &Context, change: &Change<AgentClusterInstall>) {
         for install in change.objects() {
             let name = &install.spec.cluster_deployment_ref.name;
             let deployment = Key::new(&change.key.namespace, name);
-            let found = ctx.mirrors.cluster_deployments.get(&deployment);
+            let found = ctx.cache::<ClusterDeployment>().get(&deployment);
             if found.is_some_and(|found| found.labels().contains_key(label::AGENT_CLUSTER)) {
                 neighbours(ctx, &change.key.namespace);
             }
@@ -65,7 +72,6 @@ fn by_install(ctx: &Context, change: &Change<AgentClusterInstall>) {
 }
 
 fn all(ctx: &Context) {
-    ctx.queues
-        .agent_cluster
-        .wake_all(ctx.mirrors.agent_clusters.all());
+    ctx.queue(&super::CONTROLLER)
+        .wake_all(ctx.cache::<AgentCluster>().all());
 }

@@ -1,4 +1,4 @@
-//! What is to be done about an AgentMachine. Pure: the world in, steps out.
+//! What is to be done about an AgentMachine. Pure: the snapshot in, steps out.
 
 pub mod bootstrap;
 mod choice;
@@ -8,15 +8,15 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use super::world::World;
+use super::snapshot::Snapshot;
 use crate::crd::agent_machine::{self, reason};
 use crate::crd::keys::{self, annotation, finalizer, label};
 use crate::crd::reference::ClusterRef;
 use crate::crd::{Agent, capi};
 use crate::key::Key;
 use crate::runtime::event::News;
-use crate::runtime::looks::{self, Then};
 use crate::runtime::patch::finalizers;
+use crate::runtime::reconciler::{self, Then};
 use bootstrap::{Boot, Ignition};
 use choice::Choice;
 use k8s_openapi::api::core::v1::Secret;
@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub type Plan = looks::Plan<Step>;
+pub type Plan = reconciler::Plan<Step>;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,68 +55,68 @@ pub struct TokenSecret {
     pub token: muster_contract::Secret,
 }
 
-pub fn plan(world: &World) -> Plan {
-    if world.elsewhere {
-        return Plan::of(Vec::new(), Then::After(world.retry));
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    if snapshot.elsewhere {
+        return Plan::of(Vec::new(), Then::After(snapshot.retry));
     }
-    let paused = capi::is_paused(&*world.machine);
-    if world.lineage.is_paused() && !(paused && world.is_leaving()) {
+    let paused = capi::is_paused(&*snapshot.machine);
+    if snapshot.lineage.is_paused() && !(paused && snapshot.is_leaving()) {
         return Plan::default();
     }
-    if world.is_leaving() {
-        return release::plan(world, paused);
+    if snapshot.is_leaving() {
+        return release::plan(snapshot, paused);
     }
     if paused {
         return Plan::default();
     }
-    let Some(machine) = &world.lineage.machine else {
+    let Some(machine) = &snapshot.lineage.machine else {
         return status::none(
-            world,
+            snapshot,
             reason::NOT_YET_FOUND,
             "No Machine owns this object yet.",
             Then::Rest,
         );
     };
-    let steps = adopt(world, machine);
+    let steps = adopt(snapshot, machine);
     if !steps.is_empty() {
-        return Plan::of(steps, Then::Look);
+        return Plan::of(steps, Then::Again);
     }
-    let mut plan = lend(world);
+    let mut plan = lend(snapshot);
     // Last: whatever keeps one of them must not keep the machine from its own.
-    plan.steps.extend(let_go_strays(world));
+    plan.steps.extend(let_go_strays(snapshot));
     plan
 }
 
-fn lend(world: &World) -> Plan {
-    match bootstrap::plan(world) {
-        Boot::Do(steps) => Plan::of(steps, Then::Look),
-        Boot::Ready(ignition) => equip(world, ignition.as_ref(), Then::Rest),
-        Boot::Wait(text, then) => match &world.agent {
+fn lend(snapshot: &Snapshot) -> Plan {
+    match bootstrap::plan(snapshot) {
+        Boot::Do(steps) => Plan::of(steps, Then::Again),
+        Boot::Ready(ignition) => equip(snapshot, ignition.as_ref(), Then::Rest),
+        Boot::Wait(text, then) => match &snapshot.agent {
             // What it was given before still holds.
-            Some(_) => equip(world, None, then),
-            None => status::none(world, reason::NOT_YET_FOUND, &text, then),
+            Some(_) => equip(snapshot, None, then),
+            None => status::none(snapshot, reason::NOT_YET_FOUND, &text, then),
         },
     }
 }
 
 /// A machine has one Agent; any other that carries its name goes back to those who wait for one. One that is in a cluster
 /// is left there: it may be a running node.
-fn let_go_strays(world: &World) -> Vec<Step> {
-    let strays = world.strays.iter().filter(|stray| claim::is_out(stray));
+fn let_go_strays(snapshot: &Snapshot) -> Vec<Step> {
+    let strays = snapshot.strays.iter().filter(|stray| claim::is_out(stray));
     strays
         .map(|stray| Step::PatchAgent(stray.clone(), claim::strip(stray)))
         .collect()
 }
 
 /// Before anything is taken, it is noted who gives it back: on this object, and on the Machine, which waits for that.
-fn adopt(world: &World, machine: &capi::Machine) -> Vec<Step> {
+fn adopt(snapshot: &Snapshot, machine: &capi::Machine) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut metadata = Map::new();
-    if !keys::has_finalizer(&*world.machine, finalizer::AGENT_MACHINE) {
-        let all = finalizers(&*world.machine, Some(finalizer::AGENT_MACHINE), None);
+    if !keys::has_finalizer(&*snapshot.machine, finalizer::AGENT_MACHINE) {
+        let all = finalizers(&*snapshot.machine, Some(finalizer::AGENT_MACHINE), None);
         metadata.insert("finalizers".into(), all);
     }
-    if !world.machine.labels().contains_key(label::BACKUP) {
+    if !snapshot.machine.labels().contains_key(label::BACKUP) {
         metadata.insert("labels".into(), json!({ label::BACKUP: "true" }));
     }
     if !metadata.is_empty() {
@@ -131,16 +131,20 @@ fn adopt(world: &World, machine: &capi::Machine) -> Vec<Step> {
 }
 
 /// Gives the machine an Agent, or its Agent what it needs.
-fn equip(world: &World, ignition: Option<&Ignition>, then: Then) -> Plan {
-    let ready = world.machine.status.as_ref().is_some_and(|status| status.ready);
-    let cluster = match deployment(world) {
+fn equip(snapshot: &Snapshot, ignition: Option<&Ignition>, then: Then) -> Plan {
+    let ready = snapshot
+        .machine
+        .status
+        .as_ref()
+        .is_some_and(|status| status.ready);
+    let cluster = match deployment(snapshot) {
         Ok(cluster) => cluster,
         // It has all it will ever get from there.
         Err(_) if ready => return Plan::of(Vec::new(), then),
-        Err(text) => return status::none(world, reason::NOT_YET_FOUND, &text, then),
+        Err(text) => return status::none(snapshot, reason::NOT_YET_FOUND, &text, then),
     };
-    match (&world.agent, world.machine.named_agent()) {
-        (Some(agent), _) => keep(world, agent, cluster, ignition, then),
+    match (&snapshot.agent, snapshot.machine.named_agent()) {
+        (Some(agent), _) => keep(snapshot, agent, cluster, ignition, then),
         (None, Some(_)) if ready => Plan::of(Vec::new(), then),
         // Never another one: the node may be running, with its Agent yet to be restored.
         (None, Some(named)) => {
@@ -148,15 +152,15 @@ fn equip(world: &World, ignition: Option<&Ignition>, then: Then) -> Plan {
                 "Agent {named}, which this machine is made of, is not there; it is waited for. If its host is gone \
                  for good, delete the Machine: a new one takes another Agent."
             );
-            status::none(world, reason::NOT_YET_FOUND, &text, then)
+            status::none(snapshot, reason::NOT_YET_FOUND, &text, then)
         }
-        (None, None) => choose(world, cluster, ignition, then),
+        (None, None) => choose(snapshot, cluster, ignition, then),
     }
 }
 
 /// What the machine's Agent is bound to. An error says what is waited for.
-fn deployment(world: &World) -> Result<&ClusterRef, String> {
-    let lineage = &world.lineage;
+fn deployment(snapshot: &Snapshot) -> Result<&ClusterRef, String> {
+    let lineage = &snapshot.lineage;
     let cluster = lineage
         .cluster
         .as_ref()
@@ -175,56 +179,60 @@ fn deployment(world: &World) -> Result<&ClusterRef, String> {
     lineage.deployment().ok_or_else(wait)
 }
 
-fn choose(world: &World, cluster: &ClusterRef, ignition: Option<&Ignition>, then: Then) -> Plan {
-    match choice::choose(world) {
+fn choose(snapshot: &Snapshot, cluster: &ClusterRef, ignition: Option<&Ignition>, then: Then) -> Plan {
+    match choice::choose(snapshot) {
         Choice::Take(agent, why) => {
-            let claim = claim::patch(world, &agent, cluster, ignition).unwrap_or_default();
+            let claim = claim::patch(snapshot, &agent, cluster, ignition).unwrap_or_default();
             let mut steps = vec![Step::Claim(agent.clone(), claim)];
-            steps.extend(provider_id(world, &agent));
-            steps.extend(status::with(world, &agent, Some(why)));
-            Plan::of(steps, Then::Look)
+            steps.extend(provider_id(snapshot, &agent));
+            steps.extend(status::with(snapshot, &agent, Some(why)));
+            Plan::of(steps, Then::Again)
         }
-        Choice::Nothing(why) => status::none(world, reason::NO_SUITABLE_AGENTS, &why, then),
-        Choice::Unreadable(why) => status::none(world, reason::NOT_YET_FOUND, &why, then),
+        Choice::Nothing(why) => status::none(snapshot, reason::NO_SUITABLE_AGENTS, &why, then),
+        Choice::Unreadable(why) => status::none(snapshot, reason::NOT_YET_FOUND, &why, then),
     }
 }
 
 fn keep(
-    world: &World,
+    snapshot: &Snapshot,
     agent: &Arc<Agent>,
     cluster: &ClusterRef,
     ignition: Option<&Ignition>,
     then: Then,
 ) -> Plan {
-    let ready = world.machine.status.as_ref().is_some_and(|status| status.ready);
-    if let Some(why) = claim::stranger(world, agent, cluster) {
+    let ready = snapshot
+        .machine
+        .status
+        .as_ref()
+        .is_some_and(|status| status.ready);
+    if let Some(why) = claim::stranger(snapshot, agent, cluster) {
         return if ready {
             Plan::of(Vec::new(), then)
         } else {
-            status::none(world, reason::NOT_YET_FOUND, &why, then)
+            status::none(snapshot, reason::NOT_YET_FOUND, &why, then)
         };
     }
     // An installed host has booted with what it was given.
     let ignition = ignition.filter(|_| !ready);
-    if let Some(patch) = claim::patch(world, agent, cluster, ignition) {
-        let step = match claim::is_mine(world, agent) {
+    if let Some(patch) = claim::patch(snapshot, agent, cluster, ignition) {
+        let step = match claim::is_mine(snapshot, agent) {
             true => Step::PatchAgent(agent.clone(), patch),
             false => Step::Claim(agent.clone(), patch),
         };
-        return Plan::of(vec![step], Then::Look);
+        return Plan::of(vec![step], Then::Again);
     }
     if ready {
-        return Plan::of(status::completed(world, agent), then);
+        return Plan::of(status::completed(snapshot, agent), then);
     }
-    let mut steps = provider_id(world, agent);
-    steps.extend(status::with(world, agent, None));
+    let mut steps = provider_id(snapshot, agent);
+    steps.extend(status::with(snapshot, agent, None));
     Plan::of(steps, then)
 }
 
 /// How Cluster API finds the node of the machine.
-fn provider_id(world: &World, agent: &Agent) -> Vec<Step> {
+fn provider_id(snapshot: &Snapshot, agent: &Agent) -> Vec<Step> {
     let id = agent_machine::provider_id(&agent.name_any());
-    match &world.machine.spec.provider_id {
+    match &snapshot.machine.spec.provider_id {
         Some(known) if *known == id => Vec::new(),
         _ => vec![Step::Patch(json!({ "spec": { "providerID": id } }))],
     }

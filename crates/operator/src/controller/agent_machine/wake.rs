@@ -1,37 +1,45 @@
 //! Which AgentMachines a change concerns.
 
+use super::index::{
+    MACHINES_BY_AGENT, MACHINES_BY_NAMESPACE, MACHINES_BY_OWNER, MACHINES_WAITING, OWNERS_BY_DATA,
+};
 use super::plan::{bootstrap, claim};
 use crate::crd::agent::{AgentStatus, condition};
 use crate::crd::capi::{Cluster, ControlPlane, Machine};
 use crate::crd::condition::find_service;
-use crate::crd::{Agent, AgentCluster, AgentMachine};
+use crate::crd::{Agent, AgentCluster, AgentMachine, capi};
 use crate::key::Key;
-use crate::runtime::context::index;
-use crate::runtime::hook::Hooks;
+use crate::runtime::registry::Registry;
 use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
-pub fn wire(hooks: &mut Hooks) {
-    hooks.agent_machine.push(itself);
-    hooks.agent.push(by_agent);
-    hooks.machine.push(by_machine);
-    hooks.cluster.push(by_cluster);
-    hooks.agent_cluster.push(by_agent_cluster);
-    hooks.control_plane.push(by_control_plane);
-    hooks.secret.push(by_secret);
-    hooks.everything.push(all);
+pub fn register(registry: &mut Registry) {
+    registry
+        .index(MACHINES_BY_AGENT)
+        .index(MACHINES_BY_OWNER)
+        .index(MACHINES_BY_NAMESPACE)
+        .index(MACHINES_WAITING)
+        .index(OWNERS_BY_DATA)
+        .on(itself)
+        .on(by_agent)
+        .on(by_machine)
+        .on(by_cluster)
+        .on(by_agent_cluster)
+        .on(by_control_plane)
+        .on(by_secret)
+        .on_start_over(all);
 }
 
 fn itself(ctx: &Context, change: &Change<AgentMachine>) {
-    ctx.queues.agent_machine.wake(change.key.clone());
+    ctx.queue(&super::CONTROLLER).wake(change.key.clone());
 }
 
 /// Those that have it or wait for it, and, when it is another choice than before, all that still have to choose.
 fn by_agent(ctx: &Context, change: &Change<Agent>) {
-    let (machines, queue) = (&ctx.mirrors.agent_machines, &ctx.queues.agent_machine);
+    let (machines, queue) = (&ctx.cache::<AgentMachine>(), &ctx.queue(&super::CONTROLLER));
     for named in [&change.key.to_string(), &change.key.name] {
-        queue.wake_all(machines.by(index::MACHINE_AGENT, named));
+        queue.wake_all(machines.by(MACHINES_BY_AGENT, named));
     }
     for agent in change.objects() {
         if let Some(holder) = claim::holder(agent) {
@@ -43,7 +51,7 @@ fn by_agent(ctx: &Context, change: &Change<Agent>) {
         (None, _) | (_, None) => false,
     };
     if !same {
-        queue.wake_all(machines.by(index::MACHINE_WAITING, ""));
+        queue.wake_all(machines.by(MACHINES_WAITING, ""));
     }
 }
 
@@ -68,10 +76,9 @@ fn is_same_choice(before: &Agent, after: &Agent) -> bool {
 
 fn by_machine(ctx: &Context, change: &Change<Machine>) {
     let owned = ctx
-        .mirrors
-        .agent_machines
-        .by(index::MACHINE_OWNER, &change.key.to_string());
-    ctx.queues.agent_machine.wake_all(owned);
+        .cache::<AgentMachine>()
+        .by(MACHINES_BY_OWNER, &change.key.to_string());
+    ctx.queue(&super::CONTROLLER).wake_all(owned);
 }
 
 fn by_cluster(ctx: &Context, change: &Change<Cluster>) {
@@ -94,24 +101,23 @@ fn by_control_plane(ctx: &Context, change: &Change<ControlPlane>) {
 }
 
 fn neighbours(ctx: &Context, namespace: &str) {
-    let machines = ctx.mirrors.agent_machines.by(index::MACHINE_NAMESPACE, namespace);
-    ctx.queues.agent_machine.wake_all(machines);
+    let machines = ctx.cache::<AgentMachine>().by(MACHINES_BY_NAMESPACE, namespace);
+    ctx.queue(&super::CONTROLLER).wake_all(machines);
 }
 
 /// User data that was renewed, or is there at last; or a token that was made of it.
 fn by_secret(ctx: &Context, change: &Change<Secret>) {
     let source = bootstrap::source_of(&change.key);
     for data in [Some(&change.key), source.as_ref()].into_iter().flatten() {
-        for machine in ctx.mirrors.machines.by(index::MACHINE_DATA, &data.to_string()) {
+        for machine in ctx.cache::<capi::Machine>().by(OWNERS_BY_DATA, &data.to_string()) {
             let owner = Key::of(&*machine).to_string();
-            let owned = ctx.mirrors.agent_machines.by(index::MACHINE_OWNER, &owner);
-            ctx.queues.agent_machine.wake_all(owned);
+            let owned = ctx.cache::<AgentMachine>().by(MACHINES_BY_OWNER, &owner);
+            ctx.queue(&super::CONTROLLER).wake_all(owned);
         }
     }
 }
 
 fn all(ctx: &Context) {
-    ctx.queues
-        .agent_machine
-        .wake_all(ctx.mirrors.agent_machines.all());
+    ctx.queue(&super::CONTROLLER)
+        .wake_all(ctx.cache::<AgentMachine>().all());
 }

@@ -4,22 +4,24 @@
 //! The bare metal operator of metal3 does the work on the machine. Here it is only told what to do, by spec and
 //! annotations of the BareMetalHost.
 
+pub mod index;
 pub mod plan;
+mod snapshot;
 mod spoke;
 mod wake;
-mod world;
 
+pub use snapshot::Snapshot;
+pub(crate) use snapshot::{agent_of, states_of};
 pub(crate) use wake::machines_of;
-pub use wake::wire;
-pub use world::World;
-pub(crate) use world::{agent_of, states_of};
+use wake::register;
 
+use crate::crd::Agent;
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::event::News;
 use crate::runtime::patch::Writer;
-use crate::runtime::work::Job;
-use crate::runtime::{Context, looks};
+use crate::runtime::registry::{Controller, Group};
+use crate::runtime::{Context, reconciler};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
@@ -28,27 +30,28 @@ use plan::{Plan, Step};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "bare-metal-host",
-    queue: |ctx| &ctx.queues.bare_metal_host,
-    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
-    width: 4,
+    group: Group::Service,
+    workers: 4,
+    register,
+    reconcile: |ctx, key| Box::pin(reconciler::run::<Snapshot>(ctx, key)),
 };
 
 const WRITER: Writer = Writer("muster-bare-metal-host");
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
     /// Why something could not be done in the cluster.
-    type Trouble = String;
+    type Failure = String;
 
-    const WORD: &'static str = "a BareMetalHost";
+    const OBJECT: &'static str = "a BareMetalHost";
     /// A machine that comes back needs three.
-    const LOOKS: usize = 8;
+    const MOST_ROUNDS: usize = 8;
 
-    async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
-        Self::read(ctx, key, trouble).await
+    async fn read(ctx: &Context, key: &Key, failure: Option<String>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, key, failure).await
     }
 
     fn plan(&self) -> Plan {
@@ -64,102 +67,93 @@ impl looks::World for World {
     }
 }
 
-async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Error> {
     match step {
-        Step::PatchHost(patch) => {
-            let hosts = (
-                &ctx.mirrors.bare_metal_hosts,
-                ctx.hooks.bare_metal_host.as_slice(),
-            );
-            ctx.patch(WRITER, hosts, &*world.host, patch).await
-        }
+        Step::PatchHost(patch) => ctx.patch(WRITER, &*snapshot.host, patch).await,
         Step::PatchAgent(patch) => {
-            let agents = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
-            match &world.agent {
-                Some(agent) => ctx.patch(WRITER, agents, &**agent, patch).await,
+            match &snapshot.agent {
+                Some(agent) => ctx.patch(WRITER, &**agent, patch).await,
                 // Plans without an Agent do not touch one.
                 None => Ok(()),
             }
         }
-        Step::DeleteAgent => delete_agent(ctx, world).await,
-        Step::LabelSecret(key, labels) => {
-            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-            ctx.label(WRITER, secrets, key, labels).await
-        }
+        Step::DeleteAgent => delete_agent(ctx, snapshot).await,
+        Step::LabelSecret(key, labels) => ctx.label::<Secret>(WRITER, key, labels).await,
         Step::PutSecret(secret) => put_secret(ctx, secret).await,
         // See above: their failure is another one.
         Step::Drain(_) | Step::Join(_) => Ok(()),
-        Step::Complain(flaws) => {
-            tell(ctx, world, FLAWS, flaws).await;
+        Step::Complain(mistakes) => {
+            tell(ctx, snapshot, INVALID, mistakes).await;
             Ok(())
         }
-        Step::Report(troubles) => {
-            tell(ctx, world, TROUBLES, troubles).await;
+        Step::Report(failures) => {
+            tell(ctx, snapshot, FAILURES, failures).await;
             Ok(())
         }
     }
 }
 
 /// The very object that was seen, and no other of its name.
-async fn delete_agent(ctx: &Context, world: &World) -> Result<(), Error> {
-    let Some(agent) = &world.agent else { return Ok(()) };
+async fn delete_agent(ctx: &Context, snapshot: &Snapshot) -> Result<(), Error> {
+    let Some(agent) = &snapshot.agent else {
+        return Ok(());
+    };
     let seen = Preconditions {
         uid: agent.uid(),
         resource_version: None,
     };
     let params = DeleteParams::default().preconditions(seen);
-    let api = ctx.mirrors.agents.api(&world.key.namespace);
+    let api = ctx.cache::<Agent>().api(&snapshot.key.namespace);
     match api.delete(&agent.name_any(), &params).await.map_err(Error::from) {
         Ok(_) | Err(Error::Gone) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-async fn put_secret(ctx: &Context, wish: &plan::FencingSecret) -> Result<(), Error> {
-    let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-    let data: BTreeMap<_, _> = wish
+async fn put_secret(ctx: &Context, desired: &plan::FencingSecret) -> Result<(), Error> {
+    let data: BTreeMap<_, _> = desired
         .values
         .iter()
         .map(|(name, value)| (*name, ByteString(value.0.clone().into_bytes())))
         .collect();
     let mut wire = json!({
-        "metadata": { "labels": wish.labels },
+        "metadata": { "labels": desired.labels },
         "data": data,
     });
-    if wish.exists {
+    if desired.exists {
         // Its owners are those of whoever made it.
-        return ctx.change(WRITER, secrets, &wish.key, &wire).await;
+        return ctx.change::<Secret>(WRITER, &desired.key, &wire).await;
     }
-    wire["metadata"]["name"] = json!(wish.key.name);
-    wire["metadata"]["namespace"] = json!(wish.key.namespace);
-    wire["metadata"]["ownerReferences"] = json!([wish.owner]);
+    wire["metadata"]["name"] = json!(desired.key.name);
+    wire["metadata"]["namespace"] = json!(desired.key.namespace);
+    wire["metadata"]["ownerReferences"] = json!([desired.owner]);
     let secret: Secret = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
-    ctx.create(WRITER, secrets, &secret).await.map(drop)
+    ctx.create(WRITER, &secret).await.map(drop)
 }
 
-/// What people are told of, by its name in `Told` and the reason of the Event.
+/// What people are told of, by its name in `SentValues` and the reason of the Event.
 type Matter = (&'static str, &'static str);
 
 /// A BareMetalHost asks for something that cannot be done.
-const FLAWS: Matter = ("metal-flaws", "InputError");
+const INVALID: Matter = ("metal-invalid", "InputError");
 /// Something could not be done in the cluster of the machine.
-const TROUBLES: Matter = ("metal-troubles", "BackendError");
+const FAILURES: Matter = ("metal-failures", "BackendError");
 
 /// Once for every set of texts: a BareMetalHost has no condition of ours in which they could stand.
-async fn tell(ctx: &Context, world: &World, (what, reason): Matter, texts: &[String]) {
+async fn tell(ctx: &Context, snapshot: &Snapshot, (what, reason): Matter, texts: &[String]) {
     let text = texts.join(" ");
-    let Some(id) = world.host.uid().and_then(|uid| uid.parse().ok()) else {
+    let Some(id) = snapshot.host.uid().and_then(|uid| uid.parse().ok()) else {
         return;
     };
-    if ctx.told.knows(id, what, &text) {
+    if ctx.sent.knows(id, what, &text) {
         return;
     }
-    tracing::warn!(key = %world.key, reason, %text, "a BareMetalHost cannot be served as it should");
-    ctx.told.remember(id, what, &text);
+    tracing::warn!(key = %snapshot.key, reason, %text, "a BareMetalHost cannot be served as it should");
+    ctx.sent.remember(id, what, &text);
     let news = News {
         warning: true,
         reason: reason.into(),
         note: text,
     };
-    ctx.recorder.tell(&*world.host, &news).await;
+    ctx.recorder.tell(&*snapshot.host, &news).await;
 }

@@ -1,4 +1,4 @@
-//! What is to be done about a BareMetalHost. Pure: the world in, steps out.
+//! What is to be done about a BareMetalHost. Pure: the snapshot in, steps out.
 //!
 //! The stages write what they want into a draft of the objects, one after the other, until one of them says that the
 //! next have to wait. What the draft differs in from the objects is patched.
@@ -21,7 +21,7 @@ mod tests;
 
 pub use fencing::FencingSecret;
 
-use super::world::World;
+use super::snapshot::Snapshot;
 use crate::crd::agent::{condition, reason};
 use crate::crd::condition::{ServiceCondition, find_service};
 use crate::crd::keys::{annotation, label};
@@ -29,15 +29,15 @@ use crate::crd::metal3::START_DISCOVERY;
 use crate::crd::{Agent, BareMetalHost};
 use crate::key::Key;
 use crate::options::MetalBoot;
-use crate::runtime::looks::{self, Then};
 use crate::runtime::merge;
+use crate::runtime::reconciler::{self, Then};
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub type Plan = looks::Plan<Step>;
+pub type Plan = reconciler::Plan<Step>;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,12 +72,12 @@ struct Draft {
     first: Vec<Step>,
     /// What is tried in the cluster; whether it did any good is seen later.
     tries: Vec<Step>,
-    flaws: Vec<String>,
-    troubles: Vec<String>,
+    mistakes: Vec<String>,
+    failures: Vec<String>,
     then: Then,
 }
 
-type Stage = fn(&World, &mut Draft) -> Go;
+type Stage = fn(&Snapshot, &mut Draft) -> Go;
 
 const STAGES: [Stage; 9] = [
     finalizer::stage,
@@ -91,52 +91,52 @@ const STAGES: [Stage; 9] = [
     machine::stage,
 ];
 
-pub fn plan(world: &World) -> Plan {
+pub fn plan(snapshot: &Snapshot) -> Plan {
     let mut draft = Draft {
-        host: (*world.host).clone(),
-        agent: world.agent.as_deref().cloned(),
+        host: (*snapshot.host).clone(),
+        agent: snapshot.agent.as_deref().cloned(),
         first: Vec::new(),
         tries: Vec::new(),
-        flaws: Vec::new(),
-        troubles: Vec::new(),
+        mistakes: Vec::new(),
+        failures: Vec::new(),
         then: Then::Rest,
     };
     for stage in STAGES {
-        if stage(world, &mut draft) == Go::Stop {
+        if stage(snapshot, &mut draft) == Go::Stop {
             break;
         }
     }
-    draft.finish(world)
+    draft.finish(snapshot)
 }
 
 impl Draft {
-    fn finish(self, world: &World) -> Plan {
+    fn finish(self, snapshot: &Snapshot) -> Plan {
         let mut steps = self.first;
-        steps.extend(difference(&*world.host, self.host).map(Step::PatchHost));
-        let agent = world.agent.as_deref().zip(self.agent);
+        steps.extend(difference(&*snapshot.host, self.host).map(Step::PatchHost));
+        let agent = snapshot.agent.as_deref().zip(self.agent);
         steps.extend(agent.and_then(|(now, wanted)| difference(now, wanted).map(Step::PatchAgent)));
         let then = match steps.is_empty() {
             true => self.then,
-            false => Then::Look,
+            false => Then::Again,
         };
         steps.extend(self.tries);
-        if !self.flaws.is_empty() {
-            steps.push(Step::Complain(self.flaws));
+        if !self.mistakes.is_empty() {
+            steps.push(Step::Complain(self.mistakes));
         }
-        if !self.troubles.is_empty() {
-            steps.push(Step::Report(self.troubles));
+        if !self.failures.is_empty() {
+            steps.push(Step::Report(self.failures));
         }
         Plan::of(steps, then)
     }
 
-    fn flaw(&mut self, text: impl Into<String>) {
-        self.flaws.push(text.into());
+    fn mistake(&mut self, text: impl Into<String>) {
+        self.mistakes.push(text.into());
     }
 
     /// Nobody tells when the cluster can be asked, so it is asked again.
-    fn trouble(&mut self, world: &World, text: String) {
-        self.troubles.push(text);
-        self.then = self.then.or(Then::After(world.later()));
+    fn failure(&mut self, snapshot: &Snapshot, text: String) {
+        self.failures.push(text);
+        self.then = self.then.or(Then::After(snapshot.later()));
     }
 }
 
@@ -166,8 +166,8 @@ fn unpause(host: &mut BareMetalHost) {
 }
 
 /// With the BareMetalHost its Agent and its node are to go.
-fn takes_agent_along(world: &World) -> bool {
-    world.way() == MetalBoot::Converged && has(&world.host, annotation::BMAC_REMOVE_ON_DELETE)
+fn takes_agent_along(snapshot: &Snapshot) -> bool {
+    snapshot.way() == MetalBoot::Converged && has(&snapshot.host, annotation::BMAC_REMOVE_ON_DELETE)
 }
 
 /// What the Agent says while it waits for somebody to boot its machine.
@@ -203,7 +203,7 @@ pub fn way(boot: MetalBoot, host: &BareMetalHost) -> MetalBoot {
     }
 }
 
-impl World {
+impl Snapshot {
     fn way(&self) -> MetalBoot {
         way(self.boot, &self.host)
     }

@@ -2,7 +2,7 @@
 
 use super::plan::drain::{Deed, Drained, Question};
 use super::plan::{authority, machine};
-use super::world::World;
+use super::snapshot::Snapshot;
 use crate::controller::agent;
 use crate::error::chain;
 use crate::key::Key;
@@ -35,8 +35,8 @@ async fn look(client: &Client, name: &str) -> kube::Result<Drained> {
 }
 
 /// What could not be done, of everything that was tried.
-pub async fn carry_out(ctx: &Context, world: &World, deed: &Deed) -> Result<(), String> {
-    let Some(client) = client(ctx, world).await? else {
+pub async fn carry_out(ctx: &Context, snapshot: &Snapshot, deed: &Deed) -> Result<(), String> {
+    let Some(client) = client(ctx, snapshot).await? else {
         return Ok(());
     };
     match deed {
@@ -88,8 +88,8 @@ fn joined(refused: &[String]) -> String {
 }
 
 /// `None` when the machine is lent to nobody.
-async fn client(ctx: &Context, world: &World) -> Result<Option<Client>, String> {
-    let agent = world.agent.as_ref();
+async fn client(ctx: &Context, snapshot: &Snapshot) -> Result<Option<Client>, String> {
+    let agent = snapshot.agent.as_ref();
     let Some(cluster) = agent.and_then(|agent| agent.spec.cluster_deployment_name.as_ref()) else {
         return Ok(None);
     };
@@ -155,8 +155,8 @@ async fn find(client: &Client, thing: machine::Thing, name: &str) -> kube::Resul
 }
 
 /// Makes an object, or changes the one that is there.
-pub async fn join(ctx: &Context, world: &World, deed: &machine::Deed) -> Result<(), String> {
-    let Some(client) = client(ctx, world).await? else {
+pub async fn join(ctx: &Context, snapshot: &Snapshot, deed: &machine::Deed) -> Result<(), String> {
+    let Some(client) = client(ctx, snapshot).await? else {
         return Ok(());
     };
     let api = things(&client, deed.thing);

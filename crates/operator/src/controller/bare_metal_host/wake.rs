@@ -1,31 +1,40 @@
 //! Whose BareMetalHosts a change concerns.
 
+use super::index::{
+    METAL_HOSTS_BY_CLUSTER, METAL_HOSTS_BY_CREDENTIALS, METAL_HOSTS_BY_INFRA_ENV, METAL_HOSTS_BY_MAC,
+};
 use super::plan::fencing::agent_of_copy;
+use crate::controller::agent::index::{AGENTS_BY_CLUSTER, mac_of};
 use crate::crd::keys::label;
 use crate::crd::{
-    Agent, AgentClusterInstall, BareMetalHost, ClusterDeployment, InfraEnv, PreprovisioningImage,
+    Agent, AgentClusterInstall, BareMetalHost, ClusterDeployment, InfraEnv, PreprovisioningImage, capi,
 };
 use crate::key::Key;
-use crate::runtime::context::{index, mac_of};
-use crate::runtime::hook::Hooks;
+use crate::runtime::registry::Registry;
 use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use std::collections::BTreeSet;
 
-pub fn wire(hooks: &mut Hooks) {
-    hooks.bare_metal_host.push(itself);
-    hooks.agent.push(by_agent);
-    hooks.infra_env.push(by_infra_env);
-    hooks.preprovisioning_image.push(by_image);
-    hooks.cluster_deployment.push(by_cluster);
-    hooks.agent_cluster_install.push(by_install);
-    hooks.secret.push(by_secret);
-    hooks.everything.push(all);
+pub fn register(registry: &mut Registry) {
+    registry
+        .index(METAL_HOSTS_BY_MAC)
+        .index(METAL_HOSTS_BY_INFRA_ENV)
+        .index(METAL_HOSTS_BY_CLUSTER)
+        .index(METAL_HOSTS_BY_CREDENTIALS)
+        .reads::<capi::ControlPlane>()
+        .on(itself)
+        .on(by_agent)
+        .on(by_infra_env)
+        .on(by_image)
+        .on(by_cluster)
+        .on(by_install)
+        .on(by_secret)
+        .on_start_over(all);
 }
 
 fn itself(ctx: &Context, change: &Change<BareMetalHost>) {
-    ctx.queues.bare_metal_host.wake(change.key.clone());
+    ctx.queue(&super::CONTROLLER).wake(change.key.clone());
 }
 
 /// By its label, and by the interfaces it had and has.
@@ -37,7 +46,7 @@ fn by_agent(ctx: &Context, change: &Change<Agent>) {
 
 fn of_agent(ctx: &Context, agent: &Agent) {
     for key in machines_of(ctx, agent) {
-        ctx.queues.bare_metal_host.wake(key);
+        ctx.queue(&super::CONTROLLER).wake(key);
     }
 }
 
@@ -50,7 +59,7 @@ pub(crate) fn machines_of(ctx: &Context, agent: &Agent) -> BTreeSet<Key> {
         .iter()
         .flat_map(|status| &status.inventory.interfaces);
     for mac in interfaces.filter_map(|interface| mac_of(namespace, &interface.mac_address)) {
-        let hosts = ctx.mirrors.bare_metal_hosts.by(index::METAL_MAC, &mac);
+        let hosts = ctx.cache::<BareMetalHost>().by(METAL_HOSTS_BY_MAC, &mac);
         keys.extend(hosts.iter().map(|host| Key::of(&**host)));
     }
     keys
@@ -63,17 +72,16 @@ fn by_infra_env(ctx: &Context, change: &Change<InfraEnv>) {
         let image = image.map(|status| (&status.iso_download_url, &status.created_time));
         (image, &infra_env.spec.cluster_ref)
     }) {
-        ctx.queues.bare_metal_host.wake_all(
-            ctx.mirrors
-                .bare_metal_hosts
-                .by(index::METAL_INFRA_ENV, &change.key.to_string()),
+        ctx.queue(&super::CONTROLLER).wake_all(
+            ctx.cache::<BareMetalHost>()
+                .by(METAL_HOSTS_BY_INFRA_ENV, &change.key.to_string()),
         );
     }
 }
 
 /// Named like its BareMetalHost.
 fn by_image(ctx: &Context, change: &Change<PreprovisioningImage>) {
-    ctx.queues.bare_metal_host.wake(change.key.clone());
+    ctx.queue(&super::CONTROLLER).wake(change.key.clone());
 }
 
 fn by_cluster(ctx: &Context, change: &Change<ClusterDeployment>) {
@@ -92,31 +100,28 @@ fn by_install(ctx: &Context, change: &Change<AgentClusterInstall>) {
 
 /// Those that name it, and those whose Agents do.
 fn of_cluster(ctx: &Context, cluster: &Key) {
-    for agent in ctx.mirrors.agents.by(index::AGENT_CLUSTER, &cluster.to_string()) {
+    for agent in ctx.cache::<Agent>().by(AGENTS_BY_CLUSTER, &cluster.to_string()) {
         of_agent(ctx, &agent);
     }
-    ctx.queues.bare_metal_host.wake_all(
-        ctx.mirrors
-            .bare_metal_hosts
-            .by(index::METAL_CLUSTER, &cluster.to_string()),
+    ctx.queue(&super::CONTROLLER).wake_all(
+        ctx.cache::<BareMetalHost>()
+            .by(METAL_HOSTS_BY_CLUSTER, &cluster.to_string()),
     );
 }
 
 /// Those whose credentials it holds, and the one whose copy for fencing it is.
 fn by_secret(ctx: &Context, change: &Change<Secret>) {
-    ctx.queues.bare_metal_host.wake_all(
-        ctx.mirrors
-            .bare_metal_hosts
-            .by(index::METAL_CREDENTIALS, &change.key.to_string()),
+    ctx.queue(&super::CONTROLLER).wake_all(
+        ctx.cache::<BareMetalHost>()
+            .by(METAL_HOSTS_BY_CREDENTIALS, &change.key.to_string()),
     );
-    let agent = agent_of_copy(&change.key).and_then(|agent| ctx.mirrors.agents.get(&agent));
+    let agent = agent_of_copy(&change.key).and_then(|agent| ctx.cache::<Agent>().get(&agent));
     if let Some(agent) = agent {
         of_agent(ctx, &agent);
     }
 }
 
 fn all(ctx: &Context) {
-    ctx.queues
-        .bare_metal_host
-        .wake_all(ctx.mirrors.bare_metal_hosts.all());
+    ctx.queue(&super::CONTROLLER)
+        .wake_all(ctx.cache::<BareMetalHost>().all());
 }

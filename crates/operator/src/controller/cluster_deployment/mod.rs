@@ -1,126 +1,118 @@
 //! ClusterDeployment and AgentClusterInstall: the hub gets the cluster the two describe, installs it when its hosts are
 //! there, and the objects show how far it is.
 
+pub mod index;
 pub mod plan;
+pub mod snapshot;
 mod wake;
-pub mod world;
 
-pub use wake::wire;
-pub use world::World;
+use index::INSTALLS_BY_CLUSTER;
+pub use snapshot::Snapshot;
+use wake::register;
 
-use crate::error::{Error, Trouble, gone};
+use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment};
+use crate::error::{Error, Refusal, gone};
 use crate::key::Key;
-use crate::runtime::context::index;
 use crate::runtime::foreign::there;
+use crate::runtime::object::RawObject;
 use crate::runtime::patch::Writer;
-use crate::runtime::work::Job;
-use crate::runtime::{Context, Next, looks};
+use crate::runtime::registry::{Controller, Group};
+use crate::runtime::{Context, Next, reconciler};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, Preconditions};
 use kube::{Api, Resource};
 use muster_contract::ClientError;
 use muster_contract::v2::install::InstallConfigOverrides;
 use muster_contract::v2::manifest::{CreateManifest, ManifestFolder, ManifestQuery};
 use muster_vocabulary::Role;
-use plan::pool::Pool;
+use plan::worker_pool::WorkerPool;
 use plan::{Plan, Step};
 use serde_json::json;
-use world::{Place, Setback};
+use snapshot::{Failure, Place};
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "cluster-deployment",
-    queue: |ctx| &ctx.queues.cluster_deployment,
+    group: Group::Service,
+    workers: 4,
+    register,
     reconcile: |ctx, key| Box::pin(reconcile(ctx, key)),
-    width: 4,
 };
 
 const WRITER: Writer = Writer("muster-cluster-deployment");
 
 async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
-    let deployment = ctx.mirrors.cluster_deployments.get(key);
+    let deployment = ctx.cache::<ClusterDeployment>().get(key);
     let mut next = match &deployment {
-        Some(_) => looks::settle::<World>(ctx, &Place::of(key)).await?,
+        Some(_) => reconciler::run::<Snapshot>(ctx, &Place::of(key)).await?,
         None => Next::Rest,
     };
-    let named = deployment.and_then(|deployment| world::install_of(ctx, &deployment));
+    let named = deployment.and_then(|deployment| snapshot::install_of(ctx, &deployment));
     let named = named.map(|install| Key::of(&*install));
-    let installs = &ctx.mirrors.agent_cluster_installs;
-    let claimants = installs.by(index::INSTALL_CLUSTER, &key.to_string());
+    let installs = &ctx.cache::<AgentClusterInstall>();
+    let claimants = installs.by(INSTALLS_BY_CLUSTER, &key.to_string());
     let claimants = claimants.iter().map(|install| Key::of(&**install));
     for orphan in claimants.filter(|install| Some(install) != named.as_ref()) {
         let place = Place {
             orphan: Some(orphan),
             ..Place::of(key)
         };
-        next = next.or(looks::settle::<World>(ctx, &place).await?);
+        next = next.or(reconciler::run::<Snapshot>(ctx, &place).await?);
     }
     Ok(next)
 }
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Place;
     type Step = Step;
-    type Trouble = Setback;
+    type Failure = Failure;
 
-    const WORD: &'static str = "a cluster";
+    const OBJECT: &'static str = "a cluster";
     /// A fresh cluster needs six.
-    const LOOKS: usize = 12;
+    const MOST_ROUNDS: usize = 12;
 
-    async fn read(ctx: &Context, place: &Place, setback: Option<Setback>) -> Result<Option<Self>, Error> {
-        Self::read(ctx, place, setback).await
+    async fn read(ctx: &Context, place: &Place, failure: Option<Failure>) -> Result<Option<Self>, Error> {
+        Self::read(ctx, place, failure).await
     }
 
     fn plan(&self) -> Plan {
         plan::plan(self)
     }
 
-    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), Setback>, Error> {
+    async fn apply(&self, ctx: &Context, step: &Step) -> Result<Result<(), Failure>, Error> {
         apply(ctx, self, step).await
     }
 }
 
-/// Carries out one step. The outer error ends the look, the inner one is the hub's refusal.
-async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), Setback>, Error> {
+/// Carries out one step. The outer error ends the reconciliation, the inner one is the hub's refusal.
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result<(), Failure>, Error> {
     match step {
         Step::PatchDeployment(patch) => {
-            let mirror = (
-                &ctx.mirrors.cluster_deployments,
-                ctx.hooks.cluster_deployment.as_slice(),
-            );
-            if let Some(deployment) = &world.deployment {
-                ctx.patch(WRITER, mirror, &**deployment, patch).await?;
+            if let Some(deployment) = &snapshot.deployment {
+                ctx.patch(WRITER, &**deployment, patch).await?;
             }
         }
         Step::PatchInstall(patch) => {
-            let mirror = (
-                &ctx.mirrors.agent_cluster_installs,
-                ctx.hooks.agent_cluster_install.as_slice(),
-            );
-            if let Some(install) = &world.install {
-                ctx.patch(WRITER, mirror, &**install, patch).await?;
+            if let Some(install) = &snapshot.install {
+                ctx.patch(WRITER, &**install, patch).await?;
             }
         }
         Step::Status(status) => {
-            let mirror = (
-                &ctx.mirrors.agent_cluster_installs,
-                ctx.hooks.agent_cluster_install.as_slice(),
-            );
-            if let Some(install) = &world.install {
-                ctx.patch_status(WRITER, mirror, &**install, status).await?;
+            if let Some(install) = &snapshot.install {
+                ctx.patch_status(WRITER, &**install, status).await?;
             }
         }
-        Step::Tell(news) => match (&world.install, &world.deployment) {
+        Step::Tell(news) => match (&snapshot.install, &snapshot.deployment) {
             (Some(install), _) => ctx.recorder.tell(&**install, news).await,
             (None, Some(deployment)) => ctx.recorder.tell(&**deployment, news).await,
             (None, None) => {}
         },
         Step::DeleteInstall => {
-            if let Some(install) = &world.install {
+            if let Some(install) = &snapshot.install {
                 delete(
-                    &ctx.mirrors.agent_cluster_installs.api(&world.key.namespace),
+                    &ctx.cache::<AgentClusterInstall>().api(&snapshot.key.namespace),
                     &**install,
                     None,
                 )
@@ -128,33 +120,30 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
             }
         }
         Step::LabelSecret(key, labels) => {
-            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-            ctx.label(WRITER, secrets, key, labels).await?;
+            ctx.label::<Secret>(WRITER, key, labels).await?;
         }
         Step::LabelConfigMap(key, labels) => {
-            let maps = (&ctx.mirrors.config_maps, ctx.hooks.config_map.as_slice());
-            ctx.label(WRITER, maps, key, labels).await?;
+            ctx.label::<ConfigMap>(WRITER, key, labels).await?;
         }
         Step::PutSecret(secret) => put_secret(ctx, secret).await?,
         Step::UnbindAgent(key) => {
-            let mirror = (&ctx.mirrors.agents, ctx.hooks.agent.as_slice());
             // As it was when this was decided: who names another cluster meanwhile goes there.
-            if let Some(agent) = world.agent(key) {
+            if let Some(agent) = snapshot.agent(key) {
                 let free = json!({ "spec": { "clusterDeploymentName": null } });
-                ctx.patch(WRITER, mirror, agent, &free).await?;
+                ctx.patch(WRITER, agent, &free).await?;
             }
         }
         Step::DeleteAgent(key) => {
-            if let Some(agent) = world.agent(key) {
+            if let Some(agent) = snapshot.agent(key) {
                 let seen = agent.metadata.resource_version.clone();
-                delete(&ctx.mirrors.agents.api(&key.namespace), agent, seen).await?;
+                delete(&ctx.cache::<Agent>().api(&key.namespace), agent, seen).await?;
             }
         }
-        Step::ManifestsAreDone => world.told_manifests(ctx),
+        Step::ManifestsAreDone => snapshot.remember_manifests(ctx),
         Step::PausePool(pause) => {
-            if let Err(why) = pause_pool(ctx, &world.key, *pause).await {
-                tracing::warn!(key = %world.key, pause, %why, "the cluster's pool of workers stays as it is");
-                return Ok(Err(Setback::Pool { pause: *pause, why }));
+            if let Err(why) = pause_pool(ctx, &snapshot.key, *pause).await {
+                tracing::warn!(key = %snapshot.key, pause, %why, "the cluster's pool of workers stays as it is");
+                return Ok(Err(Failure::WorkerPool { pause: *pause, why }));
             }
         }
         Step::Create(_)
@@ -168,44 +157,49 @@ async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<Result<(), S
         | Step::InstallHost { .. }
         | Step::AddHosts
         | Step::Cancel
-        | Step::DeleteCluster => return Ok(ask(ctx, world, step).await),
+        | Step::DeleteCluster => {
+            let done = ask(ctx, snapshot, step).await;
+            snapshot.id.iter().for_each(|id| ctx.hosts.forget_cluster(*id));
+            return Ok(done);
+        }
     }
     Ok(Ok(()))
 }
 
 /// The part of a step that the hub does.
-async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
-    let (Some(id), key, hub) = (world.id, &world.key, &ctx.hub) else {
+async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Failure> {
+    let (Some(id), key, hub) = (snapshot.id, &snapshot.key, &ctx.hub) else {
         return Ok(());
     };
     type Answer = Result<(), ClientError>;
-    let did = |deed, answer: Answer| looks::logged(key, deed, answer);
-    let settings = |deed, answer: Answer| did(deed, answer).map_err(|error| Setback::Hub(error.into()));
+    let did = |deed, answer: Answer| reconciler::logged(key, deed, answer);
+    let settings = |deed, answer: Answer| did(deed, answer).map_err(|error| Failure::Hub(error.into()));
     let manifests = |deed, file: &str, answer: Answer| {
-        let origin = || plan::manifest::origin(&world.config_maps, file);
-        did(deed, answer).map_err(|error| Setback::Manifests(Trouble::from(error).about(&origin())))
+        let origin = || plan::manifest::origin(&snapshot.config_maps, file);
+        did(deed, answer).map_err(|error| Failure::Manifests(Refusal::from(error).about(&origin())))
     };
     let verb = |deed, answer: Answer| did(deed, answer).map_err(not_now);
     match step {
-        Step::Create(wish) => {
+        Step::Create(desired) => {
             // What was told to one that is gone is not known to this one: neither its manifests nor its secrets.
-            ctx.told.forget(id);
-            settings("create cluster", hub.put_cluster(id, wish).await.map(drop))?;
-            world.told_pull_secret(ctx, &wish.pull_secret);
-            world.told_proxy(ctx);
+            ctx.sent.forget(id);
+            settings("create cluster", hub.put_cluster(id, desired).await.map(drop))?;
+            snapshot.remember_pull_secret(ctx, &desired.pull_secret);
+            snapshot.remember_proxy(ctx);
         }
-        Step::Import(wish) => {
-            ctx.told.forget(id);
-            let done = hub.put_imported_cluster(id, wish).await;
+        Step::Import(desired) => {
+            ctx.sent.forget(id);
+            let done = hub.put_imported_cluster(id, desired).await;
             settings("import cluster", done.map(drop))?;
         }
-        Step::Update(wish) => {
-            settings("update cluster", hub.update_cluster(id, wish).await.map(drop))?;
-            wish.pull_secret
+        Step::Update(desired) => {
+            settings("update cluster", hub.update_cluster(id, desired).await.map(drop))?;
+            desired
+                .pull_secret
                 .iter()
-                .for_each(|secret| world.told_pull_secret(ctx, secret));
-            if wish.http_proxy.is_some() || wish.https_proxy.is_some() {
-                world.told_proxy(ctx);
+                .for_each(|secret| snapshot.remember_pull_secret(ctx, secret));
+            if desired.http_proxy.is_some() || desired.https_proxy.is_some() {
+                snapshot.remember_proxy(ctx);
             }
         }
         Step::Override(text) => {
@@ -213,7 +207,7 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
             let done = hub.override_install_config(id, &body).await;
             settings("override install-config", done.map(drop))?;
         }
-        Step::Ignore(wish) => settings("ignore validations", hub.ignore_validations(id, wish).await)?,
+        Step::Ignore(desired) => settings("ignore validations", hub.ignore_validations(id, desired).await)?,
         Step::PutManifest(file, content) => {
             let body = CreateManifest {
                 folder: Some(ManifestFolder::Openshift),
@@ -244,7 +238,7 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
         Step::AddHosts => verb("allow adding hosts", hub.allow_add_hosts(id).await.map(drop))?,
         Step::Cancel => verb("cancel installation", hub.cancel_cluster(id).await.map(drop))?,
         Step::DeleteCluster => {
-            ctx.told.forget(id);
+            ctx.sent.forget(id);
             verb("delete cluster", gone(hub.delete_cluster(id).await))?;
         }
         Step::PatchDeployment(_)
@@ -265,18 +259,18 @@ async fn ask(ctx: &Context, world: &World, step: &Step) -> Result<(), Setback> {
 
 /// A verb that does not go together with the state of things is tried again, also when what it is about has just gone;
 /// what else went wrong is shown.
-fn not_now(error: ClientError) -> Setback {
+fn not_now(error: ClientError) -> Failure {
     let is_gone = matches!(error, ClientError::NotFound(_));
-    match Trouble::from(error) {
-        Trouble::Conflict(text) => Setback::NotNow(text),
-        Trouble::Input(text) if is_gone => Setback::NotNow(text),
-        trouble @ (Trouble::Internal(_) | Trouble::Input(_)) => Setback::Hub(trouble),
+    match Refusal::from(error) {
+        Refusal::Conflict(text) => Failure::NotNow(text),
+        Refusal::Input(text) if is_gone => Failure::NotNow(text),
+        failure @ (Refusal::Internal(_) | Refusal::Input(_)) => Failure::Hub(failure),
     }
 }
 
 /// The very object that was seen, and no other of its name; with a version, only as long as it is as it was seen.
 async fn delete(
-    api: &Api<DynamicObject>,
+    api: &Api<RawObject>,
     object: &impl Resource,
     resource_version: Option<String>,
 ) -> Result<(), Error> {
@@ -295,31 +289,29 @@ async fn delete(
     }
 }
 
-async fn put_secret(ctx: &Context, wish: &plan::NewSecret) -> Result<(), Error> {
-    let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-    let bytes = wish
+async fn put_secret(ctx: &Context, desired: &plan::NewSecret) -> Result<(), Error> {
+    let bytes = desired
         .values
         .iter()
         .map(|(name, value)| ((*name).to_owned(), ByteString(value.0.clone().into_bytes())));
     let mut wire = json!({
-        "metadata": { "labels": wish.labels },
+        "metadata": { "labels": desired.labels },
         "data": bytes.collect::<std::collections::BTreeMap<_, _>>(),
     });
-    if wish.exists {
+    if desired.exists {
         // Its owners are those of whoever made it.
         let kept = ctx
-            .mirrors
-            .secrets
-            .find(&wish.key)
+            .cache::<Secret>()
+            .find(&desired.key)
             .await?
             .ok_or(Error::Conflict)?;
-        return ctx.patch(WRITER, secrets, &*kept, &wire).await;
+        return ctx.patch(WRITER, &*kept, &wire).await;
     }
-    wire["metadata"]["name"] = json!(wish.key.name);
-    wire["metadata"]["namespace"] = json!(wish.key.namespace);
-    wire["metadata"]["ownerReferences"] = json!([wish.owner]);
+    wire["metadata"]["name"] = json!(desired.key.name);
+    wire["metadata"]["namespace"] = json!(desired.key.namespace);
+    wire["metadata"]["ownerReferences"] = json!([desired.owner]);
     let secret: Secret = serde_json::from_value(wire).map_err(kube::Error::SerdeError)?;
-    ctx.create(WRITER, secrets, &secret).await.map(drop)
+    ctx.create(WRITER, &secret).await.map(drop)
 }
 
 /// The pool of workers inside the cluster.
@@ -328,17 +320,17 @@ fn worker_pool(client: kube::Client) -> Api<DynamicObject> {
     Api::all_with(client, &ApiResource::from_gvk(&kind))
 }
 
-async fn worker_pool_of(ctx: &Context, key: &Key) -> Pool {
+async fn worker_pool_of(ctx: &Context, key: &Key) -> WorkerPool {
     let client = match ctx.spoke(key).await {
         Ok(client) => client,
-        Err(error) => return Pool::Unknown(error.to_string()),
+        Err(error) => return WorkerPool::Unknown(error.to_string()),
     };
     match there(worker_pool(client).get(Role::Worker.word()).await) {
-        Ok(Some(pool)) => Pool::Found {
+        Ok(Some(pool)) => WorkerPool::Found {
             paused: pool.data["spec"]["paused"].as_bool().unwrap_or(false),
         },
-        Ok(None) => Pool::Absent,
-        Err(error) => Pool::Unknown(crate::error::chain(&error)),
+        Ok(None) => WorkerPool::Absent,
+        Err(error) => WorkerPool::Unknown(crate::error::chain(&error)),
     }
 }
 
@@ -365,12 +357,12 @@ mod tests {
             next_action: None,
         };
         for passing in [ClientError::NotFound(text()), refused(409)] {
-            assert!(matches!(not_now(passing), Setback::NotNow(_)));
+            assert!(matches!(not_now(passing), Failure::NotNow(_)));
         }
         for mistake in [ClientError::BadInput(text()), refused(422)] {
-            assert!(matches!(not_now(mistake), Setback::Hub(Trouble::Input(_))));
+            assert!(matches!(not_now(mistake), Failure::Hub(Refusal::Input(_))));
         }
         let broken = not_now(ClientError::Server(text()));
-        assert!(matches!(broken, Setback::Hub(Trouble::Internal(_))));
+        assert!(matches!(broken, Failure::Hub(Refusal::Internal(_))));
     }
 }

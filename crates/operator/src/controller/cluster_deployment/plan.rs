@@ -1,28 +1,28 @@
-//! What is to be done about a cluster. Pure: the world in, steps out.
+//! What is to be done about a cluster. Pure: the snapshot in, steps out.
 
 mod adoption;
 mod condition;
 mod credential;
+mod desired;
 mod leave;
 pub mod manifest;
 mod network;
-pub mod pool;
 pub mod stage;
 mod status;
 mod tally;
 #[cfg(test)]
 mod tests;
-mod wish;
+pub mod worker_pool;
 
-use super::world::{Row, Setback, World};
+use super::snapshot::{Failure, Row, Snapshot};
 use crate::crd::agent_cluster_install::{condition as type_, reason};
 use crate::crd::condition::{Finding, find_install};
 use crate::crd::keys::{annotation, finalizer, has_finalizer};
 use crate::crd::{AgentClusterInstall, ClusterDeployment};
-use crate::error::Trouble;
+use crate::error::Refusal;
 use crate::key::Key;
 use crate::runtime::event::News;
-use crate::runtime::looks::{self, Then};
+use crate::runtime::reconciler::{self, Then};
 use crate::runtime::secret::Found;
 pub use credential::NewSecret;
 use kube::ResourceExt;
@@ -36,7 +36,7 @@ use std::time::Duration;
 use tally::Tally;
 use uuid::Uuid;
 
-pub type Plan = looks::Plan<Step>;
+pub type Plan = reconciler::Plan<Step>;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +78,7 @@ pub enum Step {
 
 /// Why the hub cannot be given what is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Flaw {
+pub enum InvalidSpec {
     /// Only a change of the objects helps.
     Input(String),
     /// Only a change of something they name helps, which may not be watched yet.
@@ -94,45 +94,45 @@ const LATER: Duration = Duration::from_secs(60);
 /// A preparation that failed is not begun again at once.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-pub fn plan(world: &World) -> Plan {
-    match (&world.deployment, &world.install) {
-        (Some(deployment), Some(install)) => both(world, deployment, install),
-        (Some(deployment), None) => alone(world, deployment),
-        (None, Some(install)) => orphan(world, install),
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    match (&snapshot.deployment, &snapshot.install) {
+        (Some(deployment), Some(install)) => both(snapshot, deployment, install),
+        (Some(deployment), None) => alone(snapshot, deployment),
+        (None, Some(install)) => orphan(snapshot, install),
         (None, None) => Plan::default(),
     }
 }
 
-fn both(world: &World, deployment: &ClusterDeployment, install: &AgentClusterInstall) -> Plan {
+fn both(snapshot: &Snapshot, deployment: &ClusterDeployment, install: &AgentClusterInstall) -> Plan {
     if install.metadata.deletion_timestamp.is_some() {
-        return leave::with_install(world, install);
+        return leave::with_install(snapshot, install);
     }
     if deployment.metadata.deletion_timestamp.is_some() {
         // The ClusterDeployment stays until the other is really gone, which is watched.
         return Plan::of(vec![Step::DeleteInstall], Then::Rest);
     }
-    if let Some(rival) = &world.rival {
+    if let Some(rival) = &snapshot.rival {
         let text = format!(
             "ClusterDeployment {rival} has the same id; remove the annotation {} here",
             annotation::CLUSTER_ID
         );
-        return flawed(world, install, &Flaw::Input(text));
+        return flawed(snapshot, install, &InvalidSpec::Input(text));
     }
-    if let Some(step) = adoption::step(world, deployment, install) {
-        return Plan::of(vec![step], Then::Look);
+    if let Some(step) = adoption::step(snapshot, deployment, install) {
+        return Plan::of(vec![step], Then::Again);
     }
-    if let Some(why) = &world.blind {
-        return blind(world, install, why);
+    if let Some(why) = &snapshot.hub_error {
+        return blind(snapshot, install, why);
     }
-    if let Some(setback) = &world.setback {
-        return set_back(world, install, setback);
+    if let Some(failure) = &snapshot.failure {
+        return set_back(snapshot, install, failure);
     }
-    match wanted(world, install) {
+    match wanted(snapshot, install) {
         Ok(plan) => plan,
-        Err(flaw) => {
+        Err(mistake) => {
             // What is wrong is mostly in what is named: whoever mends that is heard once it is watched.
-            let mut steps = labels(world, install);
-            let Plan { steps: shown, then } = flawed(world, install, &flaw);
+            let mut steps = labels(snapshot, install);
+            let Plan { steps: shown, then } = flawed(snapshot, install, &mistake);
             steps.extend(shown);
             Plan::of(steps, then)
         }
@@ -140,21 +140,21 @@ fn both(world: &World, deployment: &ClusterDeployment, install: &AgentClusterIns
 }
 
 /// Nobody says how the cluster is to be installed. That is none of our business, unless there was an installation.
-fn alone(world: &World, deployment: &ClusterDeployment) -> Plan {
+fn alone(snapshot: &Snapshot, deployment: &ClusterDeployment) -> Plan {
     let leaving = deployment.metadata.deletion_timestamp.is_some();
     if leaving && has_finalizer(deployment, finalizer::CLUSTER_DEPLOYMENT) {
-        return leave::with_deployment(world, deployment);
+        return leave::with_deployment(snapshot, deployment);
     }
     Plan::default()
 }
 
 /// The ClusterDeployment is not there yet, or not any more, or has to do with another installation.
-fn orphan(world: &World, install: &AgentClusterInstall) -> Plan {
+fn orphan(snapshot: &Snapshot, install: &AgentClusterInstall) -> Plan {
     if install.metadata.deletion_timestamp.is_some() {
-        return leave::with_install(world, install);
+        return leave::with_install(snapshot, install);
     }
-    let name = &world.key.name;
-    let (text, why) = match world.is_stray {
+    let name = &snapshot.key.name;
+    let (text, why) = match snapshot.is_stray {
         true => (
             format!(
                 "ClusterDeployment {name:?} does not name this AgentClusterInstall; set its spec.clusterInstallRef."
@@ -167,50 +167,50 @@ fn orphan(world: &World, install: &AgentClusterInstall) -> Plan {
         ),
     };
     let synced = Finding::new(type_::SPEC_SYNCED, false, reason::INPUT_ERROR, text);
-    Plan::of(status::without(world, install, synced, why), Then::Rest)
+    Plan::of(status::without(snapshot, install, synced, why), Then::Rest)
 }
 
-/// First the hub gets what is wanted, then what follows from the state of the cluster is done; a world in which nothing
+/// First the hub gets what is wanted, then what follows from the state of the cluster is done; a snapshot in which nothing
 /// of that is left is shown.
-fn wanted(world: &World, install: &AgentClusterInstall) -> Result<Plan, Flaw> {
-    let wish = wish::wish(world, install)?;
-    let mut steps = labels(world, install);
-    let Some(row) = &world.row else {
-        steps.push(match is_installed(world) {
-            true => Step::Import(Box::new(wish::import(world, &wish)?)),
-            false => Step::Create(Box::new(wish::create(world, &wish)?)),
+fn wanted(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Plan, InvalidSpec> {
+    let desired = desired::desired(snapshot, install)?;
+    let mut steps = labels(snapshot, install);
+    let Some(row) = &snapshot.row else {
+        steps.push(match is_installed(snapshot) {
+            true => Step::Import(Box::new(desired::import(snapshot, &desired)?)),
+            false => Step::Create(Box::new(desired::create(snapshot, &desired)?)),
         });
-        return Ok(Plan::of(steps, Then::Look));
+        return Ok(Plan::of(steps, Then::Again));
     };
-    steps.extend(settings(world, install, row, &wish)?);
+    steps.extend(settings(snapshot, install, row, &desired)?);
     if steps.is_empty() {
-        steps.extend(credential::steps(world, install, row));
+        steps.extend(credential::steps(snapshot, install, row));
     }
     if steps.is_empty() {
-        steps.extend(verbs(world, install, row));
+        steps.extend(verbs(snapshot, install, row));
     }
     if !steps.is_empty() {
-        return Ok(Plan::of(steps, Then::Look));
+        return Ok(Plan::of(steps, Then::Again));
     }
     let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
-    let then = wait_after_failure(world, install, row).map_or(Then::Rest, Then::After);
-    let then = then.or(pool::then(world));
-    let mut steps = status::of_cluster(world, install, synced);
-    steps.extend(pool::complaint(world));
+    let then = wait_after_failure(snapshot, install, row).map_or(Then::Rest, Then::After);
+    let then = then.or(worker_pool::then(snapshot));
+    let mut steps = status::of_cluster(snapshot, install, synced);
+    steps.extend(worker_pool::complaint(snapshot));
     Ok(Plan::of(steps, then))
 }
 
 /// Settings that the hub takes in the state the cluster is in.
 fn settings(
-    world: &World,
+    snapshot: &Snapshot,
     install: &AgentClusterInstall,
     row: &Row,
-    wish: &wish::Wish,
-) -> Result<Vec<Step>, Flaw> {
+    desired: &desired::DesiredCluster,
+) -> Result<Vec<Step>, InvalidSpec> {
     if !row.stage().takes_settings() {
         return Ok(Vec::new());
     }
-    if let Some(update) = wish::difference(row, wish, wish::Known::of(world)) {
+    if let Some(update) = desired::difference(row, desired, desired::Known::of(snapshot)) {
         return Ok(vec![Step::Update(Box::new(update))]);
     }
     match row.kind() {
@@ -220,12 +220,12 @@ fn settings(
         Kind::Other => return Ok(Vec::new()),
     }
     let mut steps = Vec::new();
-    let overrides = manifest::overrides(world, install)?;
+    let overrides = manifest::overrides(snapshot, install)?;
     if overrides != row.view.install_config_overrides {
         steps.push(Step::Override(overrides));
     }
     steps.extend(ignored(install, row));
-    steps.extend(manifest::steps(row, &manifest::wanted(world, install)?));
+    steps.extend(manifest::steps(row, &manifest::wanted(snapshot, install)?));
     Ok(steps)
 }
 
@@ -246,12 +246,12 @@ fn ignored(install: &AgentClusterInstall, row: &Row) -> Option<Step> {
 }
 
 /// What is started because the time has come.
-fn verbs(world: &World, install: &AgentClusterInstall, row: &Row) -> Vec<Step> {
+fn verbs(snapshot: &Snapshot, install: &AgentClusterInstall, row: &Row) -> Vec<Step> {
     match (row.kind(), row.stage()) {
-        (Kind::New, Stage::Ready) if starts(world, install, row) => vec![Step::Install],
+        (Kind::New, Stage::Ready) if starts(snapshot, install, row) => vec![Step::Install],
         (Kind::New, Stage::Installed) => vec![Step::AddHosts],
         (Kind::AddsHosts, Stage::AddingHosts) => {
-            let mut steps = pool::steps(world, install);
+            let mut steps = worker_pool::steps(snapshot, install);
             steps.extend(more_hosts(row));
             steps
         }
@@ -259,23 +259,23 @@ fn verbs(world: &World, install: &AgentClusterInstall, row: &Row) -> Vec<Step> {
     }
 }
 
-fn starts(world: &World, install: &AgentClusterInstall, row: &Row) -> bool {
+fn starts(snapshot: &Snapshot, install: &AgentClusterInstall, row: &Row) -> bool {
     let needs = &install.spec.provision_requirements;
-    condition::can_start(needs, &Tally::of(world, row))
-        && !is_held(world)
-        && wait_after_failure(world, install, row).is_none()
+    condition::can_start(needs, &Tally::of(snapshot, row))
+        && !is_held(snapshot)
+        && wait_after_failure(snapshot, install, row).is_none()
 }
 
 /// How long an installation that could start waits, because the last one failed before it began.
-fn wait_after_failure(world: &World, install: &AgentClusterInstall, row: &Row) -> Option<Duration> {
+fn wait_after_failure(snapshot: &Snapshot, install: &AgentClusterInstall, row: &Row) -> Option<Duration> {
     let failed = row.view.last_installation_preparation.status == "failed";
     let since = row
         .view
         .status_updated_at
         .0
         .filter(|_| failed && row.stage() == Stage::Ready)?;
-    let gone_by = Duration::try_from(world.now.duration_since(since)).unwrap_or_default();
-    let can_start = condition::can_start(&install.spec.provision_requirements, &Tally::of(world, row));
+    let gone_by = Duration::try_from(snapshot.now.duration_since(since)).unwrap_or_default();
+    let can_start = condition::can_start(&install.spec.provision_requirements, &Tally::of(snapshot, row));
     AFTER_FAILURE
         .checked_sub(gone_by)
         .filter(|left| can_start && !left.is_zero())
@@ -286,14 +286,14 @@ fn more_hosts(row: &Row) -> Vec<Step> {
     if (row.kind(), row.stage()) != (Kind::AddsHosts, Stage::AddingHosts) {
         return Vec::new();
     }
-    let waits = |member: &&super::world::Member| {
+    let waits = |member: &&super::snapshot::Member| {
         tally::is_known(member)
             && member
                 .agent
                 .as_ref()
                 .is_some_and(|agent| tally::is_approved(agent))
     };
-    let install = |member: &super::world::Member| Step::InstallHost {
+    let install = |member: &super::snapshot::Member| Step::InstallHost {
         infra_env: member.host.infra_env_id,
         host: member.host.id,
     };
@@ -301,10 +301,10 @@ fn more_hosts(row: &Row) -> Vec<Step> {
 }
 
 /// What is used is watched from now on, and part of backups.
-fn labels(world: &World, install: &AgentClusterInstall) -> Vec<Step> {
+fn labels(snapshot: &Snapshot, install: &AgentClusterInstall) -> Vec<Step> {
     let spec = &install.spec;
-    let here = |name: &str| Key::new(&world.key.namespace, name);
-    let pull_secret = world
+    let here = |name: &str| Key::new(&snapshot.key.namespace, name);
+    let pull_secret = snapshot
         .deployment
         .as_ref()
         .and_then(|deployment| deployment.spec.pull_secret_ref.as_ref());
@@ -315,15 +315,15 @@ fn labels(world: &World, install: &AgentClusterInstall) -> Vec<Step> {
     let secrets = [
         (
             pull_secret.map(|reference| here(&reference.name)),
-            &world.pull_secret,
+            &snapshot.pull_secret,
         ),
-        (ca.map(Key::from), &world.ignition_ca),
+        (ca.map(Key::from), &snapshot.ignition_ca),
     ];
     let mirrors = (
         spec.mirror_registry_ref.as_ref().map(Key::from),
-        world.mirrors.as_ref(),
+        snapshot.mirrors.as_ref(),
     );
-    let manifests = world
+    let manifests = snapshot
         .config_maps
         .iter()
         .map(|(name, found)| (Some(here(name)), Some(found)));
@@ -346,23 +346,23 @@ fn labels(world: &World, install: &AgentClusterInstall) -> Vec<Step> {
 }
 
 /// The objects, or something they name, are not in order.
-fn flawed(world: &World, install: &AgentClusterInstall, flaw: &Flaw) -> Plan {
-    let (reason, text, then) = match flaw {
-        Flaw::Input(text) => (reason::INPUT_ERROR, text, Then::Rest),
-        Flaw::Content(text) => (reason::INPUT_ERROR, text, Then::After(SOON)),
-        Flaw::Missing(text) => (reason::BACKEND_ERROR, text, Then::After(SOON)),
+fn flawed(snapshot: &Snapshot, install: &AgentClusterInstall, mistake: &InvalidSpec) -> Plan {
+    let (reason, text, then) = match mistake {
+        InvalidSpec::Input(text) => (reason::INPUT_ERROR, text, Then::Rest),
+        InvalidSpec::Content(text) => (reason::INPUT_ERROR, text, Then::After(SOON)),
+        InvalidSpec::Missing(text) => (reason::BACKEND_ERROR, text, Then::After(SOON)),
     };
     let synced = Finding::new(type_::SPEC_SYNCED, false, reason, text);
     // A cluster that is unseen is not absent.
-    let steps = match world.blind {
-        None => status::of_cluster(world, install, synced),
-        Some(_) => status::only(world, install, synced),
+    let steps = match snapshot.hub_error {
+        None => status::of_cluster(snapshot, install, synced),
+        Some(_) => status::only(snapshot, install, synced),
     };
     Plan::of(steps, then)
 }
 
 /// The hub is away. What was in order is not called wrong for that.
-fn blind(world: &World, install: &AgentClusterInstall, why: &str) -> Plan {
+fn blind(snapshot: &Snapshot, install: &AgentClusterInstall, why: &str) -> Plan {
     let conditions = install
         .status
         .as_ref()
@@ -374,67 +374,70 @@ fn blind(world: &World, install: &AgentClusterInstall, why: &str) -> Plan {
     let steps = if synced {
         Vec::new()
     } else {
-        status::only(world, install, finding)
+        status::only(snapshot, install, finding)
     };
     Plan::of(steps, Then::After(SOON))
 }
 
 /// The hub did not do what it was asked.
-fn set_back(world: &World, install: &AgentClusterInstall, setback: &Setback) -> Plan {
-    let show = |trouble: &Trouble, then: Option<Duration>| {
-        let (flaw, usual) = match trouble {
-            Trouble::Internal(text) => (Flaw::Missing(text.clone()), Then::After(SOON)),
-            Trouble::Conflict(text) | Trouble::Input(text) => (Flaw::Input(text.clone()), Then::Rest),
+fn set_back(snapshot: &Snapshot, install: &AgentClusterInstall, failure: &Failure) -> Plan {
+    let show = |failure: &Refusal, then: Option<Duration>| {
+        let (mistake, usual) = match failure {
+            Refusal::Internal(text) => (InvalidSpec::Missing(text.clone()), Then::After(SOON)),
+            Refusal::Conflict(text) | Refusal::Input(text) => (InvalidSpec::Input(text.clone()), Then::Rest),
         };
         Plan {
             then: then.map_or(usual, Then::After),
-            ..flawed(world, install, &flaw)
+            ..flawed(snapshot, install, &mistake)
         }
     };
     let in_order = || {
         let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
-        status::of_cluster(world, install, synced)
+        status::of_cluster(snapshot, install, synced)
     };
-    match setback {
-        Setback::Hub(trouble) => show(trouble, None),
-        Setback::Manifests(trouble) => show(trouble, Some(LATER)),
-        Setback::NotNow(_) => Plan::of(in_order(), Then::After(SOON)),
-        Setback::Pool { pause, why } => {
+    match failure {
+        Failure::Hub(failure) => show(failure, None),
+        Failure::Manifests(failure) => show(failure, Some(LATER)),
+        Failure::NotNow(_) => Plan::of(in_order(), Then::After(SOON)),
+        Failure::WorkerPool { pause, why } => {
             // No host waits for the pause: it has to be there when the first of them is a node, which is much later.
-            let mut steps: Vec<Step> = world.row.iter().flat_map(more_hosts).collect();
+            let mut steps: Vec<Step> = snapshot.row.iter().flat_map(more_hosts).collect();
             steps.extend(in_order());
-            steps.push(Step::Tell(pool::news(*pause, why)));
-            Plan::of(steps, Then::After(pool::again(world)))
+            steps.push(Step::Tell(worker_pool::news(*pause, why)));
+            Plan::of(steps, Then::After(worker_pool::again(snapshot)))
         }
     }
 }
 
 /// By the word of Hive, by our own, or by credentials that only an installed cluster has.
-fn is_installed(world: &World) -> bool {
-    let deployment = world
+fn is_installed(snapshot: &Snapshot) -> bool {
+    let deployment = snapshot
         .deployment
         .as_ref()
         .is_some_and(|deployment| deployment.spec.installed);
-    let status = world.install.as_ref().and_then(|install| install.status.as_ref());
+    let status = snapshot
+        .install
+        .as_ref()
+        .and_then(|install| install.status.as_ref());
     let conditions = status
         .map(|status| status.conditions.as_slice())
         .unwrap_or_default();
     let completed = find_install(conditions, type_::COMPLETED);
     let completed = completed
         .is_some_and(|condition| condition.status == "True" && condition.reason == reason::COMPLETED);
-    let password = world
+    let password = snapshot
         .metadata()
         .is_some_and(|metadata| metadata.admin_password_secret_ref.is_some());
     deployment || completed || password
 }
 
 /// Somebody does not want the installation to start yet.
-fn is_held(world: &World) -> bool {
-    let install = world
+fn is_held(snapshot: &Snapshot) -> bool {
+    let install = snapshot
         .install
         .as_ref()
         .is_some_and(|install| install.spec.hold_installation);
-    let pause = world
+    let pause = snapshot
         .deployment
         .as_ref()
         .and_then(|deployment| deployment.annotations().get(annotation::HIVE_PAUSE));

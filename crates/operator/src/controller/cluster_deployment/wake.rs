@@ -1,12 +1,12 @@
 //! Whose clusters a change concerns. All keys are those of ClusterDeployments, also of such that are not there.
 
+use super::index::{DEPLOYMENTS_BY_AGENT_CLUSTER, DEPLOYMENTS_BY_ID, INSTALLS_BY_CLUSTER, INSTALLS_LEAVING};
 use super::plan::manifest;
 use crate::crd::agent::condition;
 use crate::crd::condition::find_service;
-use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, ClusterImageSet};
+use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, ClusterImageSet, InfraEnv, capi};
 use crate::key::Key;
-use crate::runtime::context::index;
-use crate::runtime::hook::Hooks;
+use crate::runtime::registry::Registry;
 use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
@@ -14,19 +14,26 @@ use muster_contract::v1::change::{Change as HubChange, ChangeKind, ChangeOp};
 use std::sync::Arc;
 use uuid::Uuid;
 
-pub fn wire(hooks: &mut Hooks) {
-    hooks.cluster_deployment.push(itself);
-    hooks.agent_cluster_install.push(by_install);
-    hooks.cluster_image_set.push(by_image_set);
-    hooks.agent.push(by_agent);
-    hooks.secret.push(by_secret);
-    hooks.config_map.push(by_config_map);
-    hooks.hub.push(by_hub);
-    hooks.everything.push(all);
+pub fn register(registry: &mut Registry) {
+    registry
+        .index(DEPLOYMENTS_BY_ID)
+        .index(DEPLOYMENTS_BY_AGENT_CLUSTER)
+        .index(INSTALLS_BY_CLUSTER)
+        .index(INSTALLS_LEAVING)
+        .reads::<InfraEnv>()
+        .reads::<capi::ControlPlane>()
+        .on(itself)
+        .on(by_install)
+        .on(by_image_set)
+        .on(by_agent)
+        .on(by_secret)
+        .on(by_config_map)
+        .on_hub(by_hub)
+        .on_start_over(all);
 }
 
 fn itself(ctx: &Context, change: &Change<ClusterDeployment>) {
-    ctx.queues.cluster_deployment.wake(change.key.clone());
+    ctx.queue(&super::CONTROLLER).wake(change.key.clone());
     // Two with the same id: when one goes, the other may have it.
     for deployment in change.before.iter().filter(|_| change.after.is_none()) {
         let id = crate::crd::keys::hub_id(&**deployment, crate::crd::keys::annotation::CLUSTER_ID);
@@ -53,7 +60,7 @@ fn by_agent(ctx: &Context, change: &Change<Agent>) {
     }
     for agent in change.objects() {
         if let Some(cluster) = &agent.spec.cluster_deployment_name {
-            ctx.queues.cluster_deployment.wake(cluster.into());
+            ctx.queue(&super::CONTROLLER).wake(cluster.into());
         }
     }
     if change
@@ -93,9 +100,9 @@ fn by_secret(ctx: &Context, change: &Change<Secret>) {
         let here = deployment.namespace().as_deref() == Some(&change.key.namespace);
         here && pull_secret.is_some_and(|reference| reference.name == change.key.name)
     };
-    let deployments = ctx.mirrors.cluster_deployments.all();
+    let deployments = ctx.cache::<ClusterDeployment>().all();
     let those_with_it = deployments.into_iter().filter(uses);
-    ctx.queues.cluster_deployment.wake_all(those_with_it);
+    ctx.queue(&super::CONTROLLER).wake_all(those_with_it);
     those(ctx, |install| {
         let endpoint = install.spec.ignition_endpoint.as_ref();
         let ca = endpoint.and_then(|endpoint| endpoint.ca_certificate_reference.as_ref());
@@ -123,7 +130,7 @@ fn by_hub(ctx: &Context, change: &HubChange) {
 fn by_host(ctx: &Context, change: &HubChange) {
     let host = (change.infra_env_id.unwrap_or_default(), change.id);
     let now = change.cluster_id.filter(|_| change.op == ChangeOp::Put);
-    let left = ctx.seen.moved(host, now);
+    let left = ctx.last_clusters.moved(host, now);
     change
         .cluster_id
         .iter()
@@ -137,25 +144,25 @@ fn by_host(ctx: &Context, change: &HubChange) {
 
 /// Those of the cluster with this id in the hub.
 fn of_hub(ctx: &Context, id: Uuid) {
-    let deployments = &ctx.mirrors.cluster_deployments;
-    let those = deployments.by(index::CLUSTER_ID, &id.to_string());
-    ctx.queues.cluster_deployment.wake_all(those);
+    let deployments = &ctx.cache::<ClusterDeployment>();
+    let those = deployments.by(DEPLOYMENTS_BY_ID, &id.to_string());
+    ctx.queue(&super::CONTROLLER).wake_all(those);
 }
 
 fn all(ctx: &Context) {
-    let deployments = ctx.mirrors.cluster_deployments.all();
-    ctx.queues.cluster_deployment.wake_all(deployments);
+    let deployments = ctx.cache::<ClusterDeployment>().all();
+    ctx.queue(&super::CONTROLLER).wake_all(deployments);
     those(ctx, |_| true);
 }
 
 fn those_leaving(ctx: &Context) {
-    for install in ctx.mirrors.agent_cluster_installs.by(index::INSTALL_LEAVING, "") {
+    for install in ctx.cache::<AgentClusterInstall>().by(INSTALLS_LEAVING, "") {
         wake(ctx, &install);
     }
 }
 
 fn those(ctx: &Context, concerned: impl Fn(&AgentClusterInstall) -> bool) {
-    let all: Vec<Arc<AgentClusterInstall>> = ctx.mirrors.agent_cluster_installs.all();
+    let all: Vec<Arc<AgentClusterInstall>> = ctx.cache::<AgentClusterInstall>().all();
     all.iter()
         .filter(|install| concerned(install))
         .for_each(|install| wake(ctx, install));
@@ -163,7 +170,6 @@ fn those(ctx: &Context, concerned: impl Fn(&AgentClusterInstall) -> bool) {
 
 fn wake(ctx: &Context, install: &AgentClusterInstall) {
     let namespace = install.namespace().unwrap_or_default();
-    ctx.queues
-        .cluster_deployment
+    ctx.queue(&super::CONTROLLER)
         .wake(Key::new(namespace, &install.spec.cluster_deployment_ref.name));
 }

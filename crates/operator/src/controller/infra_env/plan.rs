@@ -1,19 +1,19 @@
-//! What is to be done about an InfraEnv. Pure: the world in, steps out.
+//! What is to be done about an InfraEnv. Pure: the snapshot in, steps out.
 
+mod desired;
 pub mod network;
 mod status;
 #[cfg(test)]
 mod tests;
-mod wish;
 
-use super::world::{Cluster, IronicWish, Member, Told, World};
+use super::snapshot::{Cluster, DesiredIronic, Known, Member, Snapshot};
 use crate::crd::infra_env::reason;
 use crate::crd::keys::{self, annotation, finalizer};
-use crate::error::Trouble;
+use crate::error::Refusal;
 use crate::key::Key;
 use crate::runtime::event::News;
-use crate::runtime::looks::{self, Then};
 use crate::runtime::patch::finalizers;
+use crate::runtime::reconciler::{self, Then};
 use crate::runtime::secret::Found;
 use kube::ResourceExt;
 use muster_contract::v1::infra_env::InfraEnvSetting;
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-pub type Plan = looks::Plan<Step>;
+pub type Plan = reconciler::Plan<Step>;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +46,7 @@ pub enum Step {
 
 /// Why there is no image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Flaw {
+pub enum InvalidSpec {
     /// The cluster it is for is not there.
     NoCluster(String),
     /// Another cluster has to go first, of which nobody tells here.
@@ -58,91 +58,94 @@ pub enum Flaw {
 }
 
 /// Conflicts of the image and failures of the hub go by: two retries, twenty seconds unless told otherwise.
-fn soon(world: &World) -> Then {
-    Then::After(2 * world.retry)
+fn soon(snapshot: &Snapshot) -> Then {
+    Then::After(2 * snapshot.retry)
 }
 
 /// What keeps an InfraEnv from being deleted takes longer: a minute unless told otherwise.
-fn later(world: &World) -> Then {
-    Then::After(6 * world.retry)
+fn later(snapshot: &Snapshot) -> Then {
+    Then::After(6 * snapshot.retry)
 }
 
-pub fn plan(world: &World) -> Plan {
-    if world.is_deleting() {
-        return leave(world);
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    if snapshot.is_deleting() {
+        return leave(snapshot);
     }
-    if let Some(rival) = &world.rival {
+    if let Some(rival) = &snapshot.rival {
         let text = format!(
             "InfraEnv {rival} has the same id; remove the annotation {} here",
             annotation::INFRA_ENV_ID
         );
-        return flawed(world, &Flaw::Input(text));
+        return flawed(snapshot, &InvalidSpec::Input(text));
     }
-    if let Some(patch) = adoption(world) {
-        return Plan::of(vec![Step::Patch(patch)], Then::Look);
+    if let Some(patch) = adoption(snapshot) {
+        return Plan::of(vec![Step::Patch(patch)], Then::Again);
     }
-    if let Some(trouble) = &world.trouble {
-        return troubled(world, trouble);
+    if let Some(failure) = &snapshot.failure {
+        return troubled(snapshot, failure);
     }
-    match wish::wish(world) {
-        Err(flaw) => flawed(world, &flaw),
-        Ok(wish) => fulfil(world, wish),
+    match desired::desired(snapshot) {
+        Err(mistake) => flawed(snapshot, &mistake),
+        Ok(desired) => fulfil(snapshot, desired),
     }
 }
 
 /// Before the hub hears of it, the object carries its id, and a finalizer that remembers to take it back.
-fn adoption(world: &World) -> Option<Value> {
-    let noted = world.infra_env.annotations().get(annotation::INFRA_ENV_ID);
-    let has_id = noted.is_some_and(|noted| *noted == world.id.to_string());
-    if has_id && keys::has_finalizer(&*world.infra_env, finalizer::INFRA_ENV) {
+fn adoption(snapshot: &Snapshot) -> Option<Value> {
+    let noted = snapshot.infra_env.annotations().get(annotation::INFRA_ENV_ID);
+    let has_id = noted.is_some_and(|noted| *noted == snapshot.id.to_string());
+    if has_id && keys::has_finalizer(&*snapshot.infra_env, finalizer::INFRA_ENV) {
         return None;
     }
     Some(json!({ "metadata": {
-        "annotations": { annotation::INFRA_ENV_ID: world.id.to_string() },
-        "finalizers": finalizers(&*world.infra_env, Some(finalizer::INFRA_ENV), None),
+        "annotations": { annotation::INFRA_ENV_ID: snapshot.id.to_string() },
+        "finalizers": finalizers(&*snapshot.infra_env, Some(finalizer::INFRA_ENV), None),
     }}))
 }
 
 /// The hub gets what is wanted; then the object shows what the hub has.
-fn fulfil(world: &World, wish: CreateInfraEnv) -> Plan {
-    let mut steps = labels(world);
-    let moves = world.row.as_ref().and_then(|row| wish::moves(&row.view, &wish));
+fn fulfil(snapshot: &Snapshot, desired: CreateInfraEnv) -> Plan {
+    let mut steps = labels(snapshot);
+    let moves = snapshot
+        .row
+        .as_ref()
+        .and_then(|row| desired::moves(&row.view, &desired));
     if let Some(cluster) = moves {
         steps.push(Step::Join(cluster));
-        return Plan::of(steps, Then::Look);
+        return Plan::of(steps, Then::Again);
     }
-    match &world.row {
-        None => steps.push(Step::Create(Box::new(wish))),
-        Some(row) => match wish::difference(&row.view, &wish, world.told) {
+    match &snapshot.row {
+        None => steps.push(Step::Create(Box::new(desired))),
+        Some(row) => match desired::difference(&row.view, &desired, snapshot.known) {
             Some(update) => steps.push(Step::Update(Box::new(update))),
-            None if wish::drops_key(&row.view, &wish) => {
+            None if desired::drops_key(&row.view, &desired) => {
                 steps.push(Step::Clear(InfraEnvSetting::SshAuthorizedKey));
             }
             None => {
-                steps.extend(status::steps(world, status::available(world, row)));
+                steps.extend(status::steps(snapshot, status::available(snapshot, row)));
                 return Plan::of(steps, Then::Rest);
             }
         },
     }
-    Plan::of(steps, Then::Look)
+    Plan::of(steps, Then::Again)
 }
 
 /// What is used is watched from now on, and part of backups.
-fn labels(world: &World) -> Vec<Step> {
+fn labels(snapshot: &Snapshot) -> Vec<Step> {
     let missing = |found: &Option<Found>| {
         found
             .as_ref()
             .map(|found| found.missing_labels.clone())
             .unwrap_or_default()
     };
-    let spec = &world.infra_env.spec;
+    let spec = &snapshot.infra_env.spec;
     let mut steps = Vec::new();
-    let secret = missing(&world.pull_secret);
+    let secret = missing(&snapshot.pull_secret);
     if !secret.is_empty() {
-        let key = Key::new(world.key().namespace, &spec.pull_secret_ref.name);
+        let key = Key::new(snapshot.key().namespace, &spec.pull_secret_ref.name);
         steps.push(Step::LabelSecret(key, secret));
     }
-    let map = missing(&world.mirrors);
+    let map = missing(&snapshot.mirrors);
     if let Some(reference) = spec.mirror_registry_ref.as_ref().filter(|_| !map.is_empty()) {
         steps.push(Step::LabelConfigMap(reference.into(), map));
     }
@@ -150,77 +153,77 @@ fn labels(world: &World) -> Vec<Step> {
 }
 
 /// The image cannot be had as the object is.
-fn flawed(world: &World, flaw: &Flaw) -> Plan {
-    let steps = status::steps(world, status::flawed(world, flaw));
-    let then = match flaw {
+fn flawed(snapshot: &Snapshot, mistake: &InvalidSpec) -> Plan {
+    let steps = status::steps(snapshot, status::flawed(snapshot, mistake));
+    let then = match mistake {
         // The object itself is watched, and so are clusters in namespaces that are seen.
-        Flaw::Input(_) => Then::Rest,
-        Flaw::NoCluster(_) if world.is_cluster_watched => Then::Rest,
-        Flaw::NoCluster(_) | Flaw::OtherCluster(_) | Flaw::Missing(_) => soon(world),
+        InvalidSpec::Input(_) => Then::Rest,
+        InvalidSpec::NoCluster(_) if snapshot.is_cluster_watched => Then::Rest,
+        InvalidSpec::NoCluster(_) | InvalidSpec::OtherCluster(_) | InvalidSpec::Missing(_) => soon(snapshot),
     };
     Plan::of(steps, then)
 }
 
 /// The hub did not do what it was asked.
-fn troubled(world: &World, trouble: &Trouble) -> Plan {
-    let has_image = world
+fn troubled(snapshot: &Snapshot, failure: &Refusal) -> Plan {
+    let has_image = snapshot
         .infra_env
         .status
         .as_ref()
         .is_some_and(|status| !status.iso_download_url.is_empty());
-    match trouble {
+    match failure {
         // The image that is there is still good, so nobody needs to be alarmed.
-        Trouble::Internal(_) if has_image => Plan::of(Vec::new(), soon(world)),
-        Trouble::Internal(text) => Plan {
-            then: soon(world),
-            ..flawed(world, &Flaw::Missing(text.clone()))
+        Refusal::Internal(_) if has_image => Plan::of(Vec::new(), soon(snapshot)),
+        Refusal::Internal(text) => Plan {
+            then: soon(snapshot),
+            ..flawed(snapshot, &InvalidSpec::Missing(text.clone()))
         },
-        Trouble::Conflict(text) if status::reason_now(world) != Some(reason::FAILED) => {
-            let steps = status::steps(world, status::in_preparation(world, text));
-            Plan::of(steps, soon(world))
+        Refusal::Conflict(text) if status::reason_now(snapshot) != Some(reason::FAILED) => {
+            let steps = status::steps(snapshot, status::in_preparation(snapshot, text));
+            Plan::of(steps, soon(snapshot))
         }
-        Trouble::Conflict(_) => Plan::of(Vec::new(), soon(world)),
-        Trouble::Input(text) => flawed(world, &Flaw::Input(text.clone())),
+        Refusal::Conflict(_) => Plan::of(Vec::new(), soon(snapshot)),
+        Refusal::Input(text) => flawed(snapshot, &InvalidSpec::Input(text.clone())),
     }
 }
 
 /// Hosts, then the InfraEnv, leave the hub; then the object may go. It does not wait for Agents: they go with it. It does
 /// wait for machines whose disks are being written, and then for all of them: half a pool helps nobody.
-fn leave(world: &World) -> Plan {
-    if !keys::has_finalizer(&*world.infra_env, finalizer::INFRA_ENV) {
+fn leave(snapshot: &Snapshot) -> Plan {
+    if !keys::has_finalizer(&*snapshot.infra_env, finalizer::INFRA_ENV) {
         return Plan::default();
     }
     let let_go = Step::Patch(json!({ "metadata": {
-        "finalizers": finalizers(&*world.infra_env, None, Some(finalizer::INFRA_ENV)),
+        "finalizers": finalizers(&*snapshot.infra_env, None, Some(finalizer::INFRA_ENV)),
     }}));
     // What the hub has belongs to the other.
-    if world.rival.is_some() {
+    if snapshot.rival.is_some() {
         return Plan::of(vec![let_go], Then::Rest);
     }
-    if let Some(text) = being_written(world) {
-        let steps = status::delayed(world, reason::HOSTS_ARE_INSTALLING, text);
-        return Plan::of(steps, later(world));
+    if let Some(text) = being_written(snapshot) {
+        let steps = status::delayed(snapshot, reason::HOSTS_ARE_INSTALLING, text);
+        return Plan::of(steps, later(snapshot));
     }
     // Hosts that run register again as soon as they were deleted: those are deleted, too.
-    let more_hosts = matches!(world.trouble, Some(Trouble::Input(_))) && !world.hosts.is_empty();
-    if let Some(trouble) = world.trouble.as_ref().filter(|_| !more_hosts) {
-        let steps = status::delayed(world, reason::CLEANUP_FAILED, trouble.text().to_owned());
-        return Plan::of(steps, later(world));
+    let more_hosts = matches!(snapshot.failure, Some(Refusal::Input(_))) && !snapshot.hosts.is_empty();
+    if let Some(failure) = snapshot.failure.as_ref().filter(|_| !more_hosts) {
+        let steps = status::delayed(snapshot, reason::CLEANUP_FAILED, failure.text().to_owned());
+        return Plan::of(steps, later(snapshot));
     }
-    if world.row.is_none() {
+    if snapshot.row.is_none() {
         return Plan::of(vec![let_go], Then::Rest);
     }
-    let hosts = world.hosts.iter().map(|host| Step::DeleteHost(host.id));
-    Plan::of(hosts.chain([Step::DeleteInfraEnv]).collect(), Then::Look)
+    let hosts = snapshot.hosts.iter().map(|host| Step::DeleteHost(host.id));
+    Plan::of(hosts.chain([Step::DeleteInfraEnv]).collect(), Then::Again)
 }
 
 /// Which hosts keep the InfraEnv, and what to do about it.
-fn being_written(world: &World) -> Option<String> {
+fn being_written(snapshot: &Snapshot) -> Option<String> {
     let named = |host: &Member| match host.name.as_str() {
         "" => host.id.to_string(),
         name => format!("{name} ({})", host.id),
     };
-    let busy = world.hosts.iter().filter(|host| host.is_being_written());
+    let busy = snapshot.hosts.iter().filter(|host| host.is_being_written());
     let mut busy: Vec<String> = busy.map(named).collect();
     busy.sort();
     (!busy.is_empty()).then(|| {

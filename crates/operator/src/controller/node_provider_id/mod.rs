@@ -3,36 +3,36 @@
 pub mod plan;
 
 use crate::controller::agent::spoke;
+use crate::controller::agent_machine::index::MACHINES_BY_NAMESPACE;
 use crate::crd::capi::Cluster;
 use crate::crd::keys::data;
-use crate::crd::{AgentCluster, AgentMachine};
+use crate::crd::{AgentCluster, AgentMachine, ClusterDeployment, capi};
 use crate::error::{Error, chain};
 use crate::key::Key;
-use crate::runtime::context::index;
-use crate::runtime::hook::Hooks;
 use crate::runtime::patch::Writer;
+use crate::runtime::registry::{Controller, Group, Registry};
 use crate::runtime::spoke::NoSpoke;
-use crate::runtime::work::Job;
-use crate::runtime::{Change, Context, looks};
-use k8s_openapi::api::core::v1::Node;
+use crate::runtime::{Change, Context, reconciler};
+use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::api::{Api, Patch, PatchParams};
 use plan::{Plan, Step};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "node-provider-id",
-    queue: |ctx| &ctx.queues.node_provider_id,
-    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
-    width: 4,
+    group: Group::CapiProvider,
+    workers: 4,
+    register,
+    reconcile: |ctx, key| Box::pin(reconciler::run::<Snapshot>(ctx, key)),
 };
 
 const WRITER: Writer = Writer("muster-node-provider-id");
 
-/// What a decision about a node may look at.
+/// What a decision about a node depends on: a snapshot of everything it may use.
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct Snapshot {
     pub machine: Arc<AgentMachine>,
     /// The ClusterDeployment of its cluster.
     pub cluster: Option<Key>,
@@ -42,11 +42,16 @@ pub struct World {
     pub retry: Duration,
 }
 
-pub fn wire(hooks: &mut Hooks) {
-    hooks.agent_machine.push(itself);
-    hooks.cluster.push(by_cluster);
-    hooks.agent_cluster.push(by_agent_cluster);
-    hooks.everything.push(all);
+fn register(registry: &mut Registry) {
+    registry
+        .reads::<ClusterDeployment>()
+        .reads::<capi::Machine>()
+        .reads::<capi::ControlPlane>()
+        .reads::<Secret>()
+        .on(itself)
+        .on(by_cluster)
+        .on(by_agent_cluster)
+        .on_start_over(all);
 }
 
 /// Only what tells which node it is, and when.
@@ -56,7 +61,7 @@ fn itself(ctx: &Context, change: &Change<AgentMachine>) {
         let status = status.map(|status| (status.ready, &status.addresses));
         (status, &machine.spec.provider_id, &machine.metadata.annotations)
     }) {
-        ctx.queues.node_provider_id.wake(change.key.clone());
+        ctx.queue(&CONTROLLER).wake(change.key.clone());
     }
 }
 
@@ -75,46 +80,46 @@ fn by_agent_cluster(ctx: &Context, change: &Change<AgentCluster>) {
 }
 
 fn neighbours(ctx: &Context, namespace: &str) {
-    let machines = ctx.mirrors.agent_machines.by(index::MACHINE_NAMESPACE, namespace);
-    ctx.queues.node_provider_id.wake_all(machines);
+    let machines = ctx.cache::<AgentMachine>().by(MACHINES_BY_NAMESPACE, namespace);
+    ctx.queue(&CONTROLLER).wake_all(machines);
 }
 
 fn all(ctx: &Context) {
-    ctx.queues
-        .node_provider_id
-        .wake_all(ctx.mirrors.agent_machines.all());
+    ctx.queue(&CONTROLLER).wake_all(ctx.cache::<AgentMachine>().all());
 }
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
-    type Trouble = String;
+    type Failure = String;
 
-    const WORD: &'static str = "the node of an AgentMachine";
+    const OBJECT: &'static str = "the node of an AgentMachine";
     /// One to write, and one to see it.
-    const LOOKS: usize = 4;
+    const MOST_ROUNDS: usize = 4;
 
-    async fn read(ctx: &Context, key: &Key, trouble: Option<String>) -> Result<Option<Self>, Error> {
-        let Some(machine) = ctx.mirrors.agent_machines.get(key) else {
+    async fn read(ctx: &Context, key: &Key, failure: Option<String>) -> Result<Option<Self>, Error> {
+        let Some(machine) = ctx.cache::<AgentMachine>().get(key) else {
             return Ok(None);
         };
         let lineage = ctx.lineage(&machine).await?;
-        let mut world = Self {
+        let mut snapshot = Self {
             cluster: lineage.deployment().map(Key::from),
             node: None,
             elsewhere: ctx.is_provided_elsewhere(&key.namespace).await?,
             retry: ctx.retry,
             machine,
         };
-        let held = lineage.is_paused() || world.elsewhere;
-        if let (Some(name), Some(cluster), false) = (plan::node_name(&world.machine), &world.cluster, held) {
-            let read = match trouble {
+        let held = lineage.is_paused() || snapshot.elsewhere;
+        if let (Some(name), Some(cluster), false) =
+            (plan::node_name(&snapshot.machine), &snapshot.cluster, held)
+        {
+            let read = match failure {
                 Some(why) => Err(why),
                 None => node(ctx, cluster, name).await,
             };
-            world.node = Some(read);
+            snapshot.node = Some(read);
         }
-        Ok(Some(world))
+        Ok(Some(snapshot))
     }
 
     fn plan(&self) -> Plan {

@@ -1,13 +1,13 @@
-//! What is to be done about the node of a machine. Pure: the world in, steps out.
+//! What is to be done about the node of a machine. Pure: the snapshot in, steps out.
 
-use super::World;
+use super::Snapshot;
 use crate::crd::{AgentMachine, capi};
 use crate::runtime::event::News;
-use crate::runtime::looks::{self, Then};
+use crate::runtime::reconciler::{self, Then};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 
-pub type Plan = looks::Plan<Step>;
+pub type Plan = reconciler::Plan<Step>;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,12 +34,12 @@ pub fn node_name(machine: &AgentMachine) -> Option<&str> {
     name.filter(|_| status.ready && !leaves && !capi::is_paused(machine))
 }
 
-pub fn plan(world: &World) -> Plan {
-    let later = Then::After(world.retry * EVERY);
-    if world.elsewhere {
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    let later = Then::After(snapshot.retry * EVERY);
+    if snapshot.elsewhere {
         return Plan::of(Vec::new(), later);
     }
-    match (&world.node, &world.machine.spec.provider_id) {
+    match (&snapshot.node, &snapshot.machine.spec.provider_id) {
         (None, _) | (_, None) => Plan::default(),
         (Some(Ok(Some(node))), Some(id)) => known(node, id),
         (Some(Ok(None)), Some(_)) => Plan::of(Vec::new(), later),
@@ -57,7 +57,7 @@ pub fn plan(world: &World) -> Plan {
 fn known(node: &Node, id: &str) -> Plan {
     let known = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
     match known.unwrap_or_default() {
-        "" => Plan::of(vec![Step::Name(node.name_any(), id.to_owned())], Then::Look),
+        "" => Plan::of(vec![Step::Name(node.name_any(), id.to_owned())], Then::Again),
         known if known == id => Plan::default(),
         // It is never changed: only a new node can have another.
         other => {
@@ -93,8 +93,8 @@ mod tests {
         machine
     }
 
-    fn world(node: Option<Result<Option<Node>, String>>) -> World {
-        World {
+    fn snapshot(node: Option<Result<Option<Node>, String>>) -> Snapshot {
+        Snapshot {
             machine: Arc::new(machine()),
             cluster: None,
             node,
@@ -127,11 +127,11 @@ mod tests {
 
     #[test]
     fn a_node_gets_the_id_once_and_keeps_another() {
-        let named = plan(&world(node(None)));
+        let named = plan(&snapshot(node(None)));
         assert_eq!(named.steps, [Step::Name("host-1".into(), "agent://a".into())]);
-        assert_eq!(plan(&world(node(Some("")))).steps, named.steps);
-        assert_eq!(plan(&world(node(Some("agent://a")))), Plan::default());
-        let other = plan(&world(node(Some("aws://x"))));
+        assert_eq!(plan(&snapshot(node(Some("")))).steps, named.steps);
+        assert_eq!(plan(&snapshot(node(Some("agent://a")))), Plan::default());
+        let other = plan(&snapshot(node(Some("aws://x"))));
         assert!(
             matches!(&other.steps[..], [Step::Tell(news)] if news.warning),
             "{other:?}"
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_node_that_is_not_there_is_looked_for_again() {
         let later = Then::After(Duration::from_secs(30));
-        assert_eq!(plan(&world(Some(Ok(None)))), Plan::of(Vec::new(), later));
-        assert_eq!(plan(&world(Some(Err("no route".into())))).then, later);
+        assert_eq!(plan(&snapshot(Some(Ok(None)))), Plan::of(Vec::new(), later));
+        assert_eq!(plan(&snapshot(Some(Err("no route".into())))).then, later);
     }
 }

@@ -2,40 +2,45 @@
 //!
 //! The bare metal operator makes the object and reads its status. Here it is only answered.
 
+pub mod index;
 pub mod ironic;
 pub mod plan;
+mod snapshot;
 mod wake;
 pub mod whereabouts;
-mod world;
 
-pub use wake::wire;
-pub use world::World;
+pub use snapshot::Snapshot;
+use wake::register;
 
+use crate::controller::infra_env;
+use crate::crd::InfraEnv;
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::patch::Writer;
-use crate::runtime::work::Job;
-use crate::runtime::{Context, looks};
+use crate::runtime::registry::{Controller, Group};
+use crate::runtime::{Context, reconciler};
+use k8s_openapi::api::core::v1::Secret;
 use plan::{Plan, Step};
 use std::convert::Infallible;
 
-pub const JOB: Job = Job {
+pub const CONTROLLER: Controller = Controller {
     name: "preprovisioning-image",
-    queue: |ctx| &ctx.queues.preprovisioning_image,
-    reconcile: |ctx, key| Box::pin(looks::settle::<World>(ctx, key)),
-    width: 4,
+    group: Group::Service,
+    workers: 4,
+    register,
+    reconcile: |ctx, key| Box::pin(reconciler::run::<Snapshot>(ctx, key)),
 };
 
 const WRITER: Writer = Writer("muster-preprovisioning-image");
 
-impl looks::World for World {
+impl reconciler::Reconcile for Snapshot {
     type Place = Key;
     type Step = Step;
-    type Trouble = Infallible;
+    type Failure = Infallible;
 
-    const WORD: &'static str = "a PreprovisioningImage";
+    const OBJECT: &'static str = "a PreprovisioningImage";
     /// A fresh one needs three.
-    const LOOKS: usize = 8;
+    const MOST_ROUNDS: usize = 8;
 
     async fn read(ctx: &Context, key: &Key, _: Option<Infallible>) -> Result<Option<Self>, Error> {
         Self::read(ctx, key).await
@@ -50,44 +55,30 @@ impl looks::World for World {
     }
 }
 
-async fn apply(ctx: &Context, world: &World, step: &Step) -> Result<(), Error> {
-    let images = (
-        &ctx.mirrors.preprovisioning_images,
-        ctx.hooks.preprovisioning_image.as_slice(),
-    );
+async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Error> {
     match step {
-        Step::Patch(patch) => ctx.patch(WRITER, images, &*world.image, patch).await,
-        Step::Status(status) => ctx.patch_status(WRITER, images, &*world.image, status).await,
+        Step::Patch(patch) => ctx.patch(WRITER, &*snapshot.image, patch).await,
+        Step::Status(status) => ctx.patch_status(WRITER, &*snapshot.image, status).await,
         Step::PatchHost(patch) => {
-            let hosts = (
-                &ctx.mirrors.bare_metal_hosts,
-                ctx.hooks.bare_metal_host.as_slice(),
-            );
-            match &world.host {
-                Some(host) => ctx.patch(WRITER, hosts, &**host, patch).await,
+            match &snapshot.host {
+                Some(host) => ctx.patch(WRITER, &**host, patch).await,
                 // Plans without a host do not touch one.
                 None => Ok(()),
             }
         }
-        Step::AnnotateInfraEnv(patch) => {
-            let infra_envs = (&ctx.mirrors.infra_envs, ctx.hooks.infra_env.as_slice());
-            match &world.infra_env {
-                Some(infra_env) => {
-                    ctx.change(WRITER, infra_envs, &Key::of(&**infra_env), patch)
-                        .await
-                }
-                None => Ok(()),
+        Step::AnnotateInfraEnv(patch) => match &snapshot.infra_env {
+            Some(infra_env) => {
+                ctx.change::<InfraEnv>(WRITER, &Key::of(&**infra_env), patch)
+                    .await
             }
-        }
-        Step::LabelSecret(key, labels) => {
-            let secrets = (&ctx.mirrors.secrets, ctx.hooks.secret.as_slice());
-            ctx.label(WRITER, secrets, key, labels).await
-        }
+            None => Ok(()),
+        },
+        Step::LabelSecret(key, labels) => ctx.label::<Secret>(WRITER, key, labels).await,
         Step::WakeInfraEnv => {
-            let infra_env = world.infra_env.as_deref().map(Key::of);
+            let infra_env = snapshot.infra_env.as_deref().map(Key::of);
             infra_env
                 .into_iter()
-                .for_each(|key| ctx.queues.infra_env.wake(key));
+                .for_each(|key| ctx.queue(&infra_env::CONTROLLER).wake(key));
             Ok(())
         }
     }

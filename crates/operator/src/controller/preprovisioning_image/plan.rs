@@ -1,12 +1,12 @@
-//! What is to be done about a PreprovisioningImage. Pure: the world in, steps out.
+//! What is to be done about a PreprovisioningImage. Pure: the snapshot in, steps out.
 
 pub mod published;
 #[cfg(test)]
 mod tests;
 
 use super::ironic;
+use super::snapshot::Snapshot;
 use super::whereabouts::Whereabouts;
-use super::world::World;
 use crate::controller::bare_metal_host::plan::way;
 use crate::crd::condition::{Finding, find_service, set_standard};
 use crate::crd::infra_env::{self, IMAGE_CREATED};
@@ -15,15 +15,15 @@ use crate::crd::metal3::{NO_CLEANING, PreprovisioningImageStatus, state};
 use crate::crd::{BareMetalHost, InfraEnv};
 use crate::key::Key;
 use crate::options::MetalBoot;
-use crate::runtime::looks::{self, Then};
 use crate::runtime::merge;
 use crate::runtime::patch::finalizers;
+use crate::runtime::reconciler::{self, Then};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub type Plan = looks::Plan<Step>;
+pub type Plan = reconciler::Plan<Step>;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,7 @@ pub enum Step {
     PatchHost(Value),
     AnnotateInfraEnv(Value),
     LabelSecret(Key, BTreeMap<String, String>),
-    /// Ironic moved: the InfraEnv is looked at. Nothing is written here.
+    /// Ironic moved: the InfraEnv is reconciled. Nothing is written here.
     WakeInfraEnv,
 }
 
@@ -60,32 +60,32 @@ struct Held {
     then: Then,
 }
 
-pub fn plan(world: &World) -> Plan {
-    if world.image.metadata.deletion_timestamp.is_some() {
-        return leave(world);
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    if snapshot.image.metadata.deletion_timestamp.is_some() {
+        return leave(snapshot);
     }
-    if !is_converged(world) {
+    if !is_converged(snapshot) {
         return Plan::default();
     }
-    if let Some(patch) = adoption(world) {
-        return Plan::of(vec![Step::Patch(patch)], Then::Look);
+    if let Some(patch) = adoption(snapshot) {
+        return Plan::of(vec![Step::Patch(patch)], Then::Again);
     }
     // What is published is still good.
-    if world.away {
-        return Plan::of(Vec::new(), Then::After(world.retry));
+    if snapshot.away {
+        return Plan::of(Vec::new(), Then::After(snapshot.retry));
     }
-    let mut plan = match judge(world) {
-        Ok(infra_env) => published::plan(world, infra_env),
-        Err(held) => hold(world, held),
+    let mut plan = match judge(snapshot) {
+        Ok(infra_env) => published::plan(snapshot, infra_env),
+        Err(held) => hold(snapshot, held),
     };
-    if ironic_moved(world) {
+    if ironic_moved(snapshot) {
         plan.steps.push(Step::WakeInfraEnv);
     }
-    plan.steps.extend(watch(world));
+    plan.steps.extend(watch(snapshot));
     plan
 }
 
-impl World {
+impl Snapshot {
     /// What is not watched is asked for now and then. Six retries: once a minute unless told otherwise.
     fn later(&self) -> Duration {
         self.retry * 6
@@ -106,37 +106,37 @@ impl World {
 }
 
 /// The Secret is watched from now on, so that images follow what it says.
-fn watch(world: &World) -> Option<Step> {
+fn watch(snapshot: &Snapshot) -> Option<Step> {
     let Whereabouts {
         secret,
         missing_labels,
         ..
-    } = &world.whereabouts;
-    let wanted = world.follows_ironic() && !missing_labels.is_empty();
+    } = &snapshot.whereabouts;
+    let wanted = snapshot.follows_ironic() && !missing_labels.is_empty();
     wanted.then(|| Step::LabelSecret(secret.clone(), missing_labels.clone()))
 }
 
 /// The agent that was put into the image looks for Ironic elsewhere, or is another one.
-fn ironic_moved(world: &World) -> bool {
-    let (Ok(ironic), Some(row)) = (&world.whereabouts.ironic, &world.row) else {
+fn ironic_moved(snapshot: &Snapshot) -> bool {
+    let (Ok(ironic), Some(row)) = (&snapshot.whereabouts.ironic, &snapshot.row) else {
         return false;
     };
     let ignition = &row.view.ignition_config_override;
-    world.follows_ironic() && ironic::is_in(ignition) && !ironic::finds(ignition, ironic)
+    snapshot.follows_ironic() && ironic::is_in(ignition) && !ironic::finds(ignition, ironic)
 }
 
 /// Other machines boot live images, and whoever makes their preprovisioning images is left alone.
-fn is_converged(world: &World) -> bool {
-    match &world.host {
-        Some(host) => way(world.boot, host) == MetalBoot::Converged,
-        None => world.boot == MetalBoot::Converged,
+fn is_converged(snapshot: &Snapshot) -> bool {
+    match &snapshot.host {
+        Some(host) => way(snapshot.boot, host) == MetalBoot::Converged,
+        None => snapshot.boot == MetalBoot::Converged,
     }
 }
 
 /// The image is needed until its machine is clean, so it must not go before. Restored from a backup it would name an
 /// image that is long gone.
-fn adoption(world: &World) -> Option<Value> {
-    let image = &*world.image;
+fn adoption(snapshot: &Snapshot) -> Option<Value> {
+    let image = &*snapshot.image;
     let kept = keys::has_finalizer(image, finalizer::PREPROVISIONING_IMAGE);
     let labelled = image
         .labels()
@@ -151,13 +151,13 @@ fn adoption(world: &World) -> Option<Value> {
 }
 
 /// The watch of the machine tells when it does not need its image any more.
-fn leave(world: &World) -> Plan {
-    let ours = keys::has_finalizer(&*world.image, finalizer::PREPROVISIONING_IMAGE);
-    if !ours || world.host.as_deref().is_some_and(is_still_to_be_cleaned) {
+fn leave(snapshot: &Snapshot) -> Plan {
+    let ours = keys::has_finalizer(&*snapshot.image, finalizer::PREPROVISIONING_IMAGE);
+    if !ours || snapshot.host.as_deref().is_some_and(is_still_to_be_cleaned) {
         return Plan::default();
     }
     let let_go = json!({ "metadata": {
-        "finalizers": finalizers(&*world.image, None, Some(finalizer::PREPROVISIONING_IMAGE)),
+        "finalizers": finalizers(&*snapshot.image, None, Some(finalizer::PREPROVISIONING_IMAGE)),
     }});
     Plan::of(vec![Step::Patch(let_go)], Then::Rest)
 }
@@ -169,21 +169,21 @@ fn is_still_to_be_cleaned(host: &BareMetalHost) -> bool {
 }
 
 /// The InfraEnv whose image can be published, or why there is none.
-fn judge(world: &World) -> Result<&InfraEnv, Held> {
-    format(world)?;
-    let infra_env = present(world)?;
-    same_architecture(world, infra_env)?;
-    let row = world.row.as_ref().ok_or_else(|| no_image(infra_env))?;
+fn judge(snapshot: &Snapshot) -> Result<&InfraEnv, Held> {
+    format(snapshot)?;
+    let infra_env = present(snapshot)?;
+    same_architecture(snapshot, infra_env)?;
+    let row = snapshot.row.as_ref().ok_or_else(|| no_image(infra_env))?;
     if !ironic::is_in(&row.view.ignition_config_override) {
-        return Err(without_ironic(world, infra_env));
+        return Err(without_ironic(snapshot, infra_env));
     }
     let created = infra_env
-        .cool_down_left(world.now)
+        .cool_down_left(snapshot.now)
         .ok_or_else(|| no_image(infra_env))?;
     // The hub may have changed the image already, and the object not tell it yet.
     let changed = row
         .image_changed_at()
-        .map(|changed| infra_env::cool_down_left(changed, world.now));
+        .map(|changed| infra_env::cool_down_left(changed, snapshot.now));
     let left = changed.unwrap_or_default().max(created);
     if left.is_zero() {
         return Ok(infra_env);
@@ -196,8 +196,8 @@ fn judge(world: &World) -> Result<&InfraEnv, Held> {
     })
 }
 
-fn format(world: &World) -> Result<(), Held> {
-    let accepted = &world.image.spec.accept_formats;
+fn format(snapshot: &Snapshot) -> Result<(), Held> {
+    let accepted = &snapshot.image.spec.accept_formats;
     match published::FORMATS
         .iter()
         .any(|format| accepted.iter().any(|one| one == format))
@@ -210,11 +210,11 @@ fn format(world: &World) -> Result<(), Held> {
     }
 }
 
-fn present(world: &World) -> Result<&InfraEnv, Held> {
-    let here = world.infra_env.as_deref();
+fn present(snapshot: &Snapshot) -> Result<&InfraEnv, Held> {
+    let here = snapshot.infra_env.as_deref();
     here.filter(|infra_env| infra_env.metadata.deletion_timestamp.is_none())
         .ok_or_else(|| {
-            let name = world
+            let name = snapshot
                 .image
                 .labels()
                 .get(label::INFRA_ENV)
@@ -229,8 +229,11 @@ fn present(world: &World) -> Result<&InfraEnv, Held> {
         })
 }
 
-fn same_architecture(world: &World, infra_env: &InfraEnv) -> Result<(), Held> {
-    let (wanted, has) = (&world.image.spec.architecture, &infra_env.spec.cpu_architecture);
+fn same_architecture(snapshot: &Snapshot, infra_env: &InfraEnv) -> Result<(), Held> {
+    let (wanted, has) = (
+        &snapshot.image.spec.architecture,
+        &infra_env.spec.cpu_architecture,
+    );
     if wanted.is_empty() || ironic::architecture(wanted) == ironic::architecture(has) {
         return Ok(());
     }
@@ -270,8 +273,8 @@ fn no_image(infra_env: &InfraEnv) -> Held {
 }
 
 /// It is on its way when all is known that is needed for it.
-fn without_ironic(world: &World, infra_env: &InfraEnv) -> Held {
-    match &world.whereabouts.ironic {
+fn without_ironic(snapshot: &Snapshot, infra_env: &InfraEnv) -> Held {
+    match &snapshot.whereabouts.ironic {
         Ok(_) => Held {
             reason: reason::NO_IMAGE,
             message: format!(
@@ -282,26 +285,26 @@ fn without_ironic(world: &World, infra_env: &InfraEnv) -> Held {
             then: Then::Rest,
         },
         Err(why) => Held {
-            then: Then::After(world.later()),
+            then: Then::After(snapshot.later()),
             ..failed(reason::NO_IRONIC_AGENT, why.clone())
         },
     }
 }
 
-fn hold(world: &World, held: Held) -> Plan {
-    let before = world.image.status.clone().unwrap_or_default();
+fn hold(snapshot: &Snapshot, held: Held) -> Plan {
+    let before = snapshot.image.status.clone().unwrap_or_default();
     let mut status = PreprovisioningImageStatus {
         conditions: before.conditions.clone(),
         rest: before.rest.clone(),
         ..PreprovisioningImageStatus::default()
     };
     tell(
-        world,
+        snapshot,
         &mut status,
         Finding::new(READY, false, held.reason, &held.message),
     );
     tell(
-        world,
+        snapshot,
         &mut status,
         Finding::new(ERROR, held.error, held.reason, held.message),
     );
@@ -309,22 +312,22 @@ fn hold(world: &World, held: Held) -> Plan {
         .map(Step::Status)
         .into_iter()
         .collect();
-    steps.extend(wish(world));
+    steps.extend(desired(snapshot));
     let then = match steps.is_empty() {
         true => held.then,
-        false => Then::Look,
+        false => Then::Again,
     };
     Plan::of(steps, then)
 }
 
 /// The InfraEnv is asked for an image with Ironic's agent.
-fn wish(world: &World) -> Option<Step> {
-    let infra_env = present(world).ok()?;
-    let row = world.row.as_ref()?;
+fn desired(snapshot: &Snapshot) -> Option<Step> {
+    let infra_env = present(snapshot).ok()?;
+    let row = snapshot.row.as_ref()?;
     let asked = infra_env.annotations().get(annotation::ENABLE_IRONIC_AGENT);
-    let wanted = world.whereabouts.ironic.is_ok()
-        && format(world).is_ok()
-        && same_architecture(world, infra_env).is_ok()
+    let wanted = snapshot.whereabouts.ironic.is_ok()
+        && format(snapshot).is_ok()
+        && same_architecture(snapshot, infra_env).is_ok()
         && !ironic::is_in(&row.view.ignition_config_override)
         && asked.is_none_or(|asked| asked != "true");
     wanted.then(|| {
@@ -334,11 +337,11 @@ fn wish(world: &World) -> Option<Step> {
     })
 }
 
-fn tell(world: &World, status: &mut PreprovisioningImageStatus, finding: Finding) {
+fn tell(snapshot: &Snapshot, status: &mut PreprovisioningImageStatus, finding: Finding) {
     set_standard(
         &mut status.conditions,
         finding,
-        world.image.metadata.generation,
-        world.now,
+        snapshot.image.metadata.generation,
+        snapshot.now,
     );
 }

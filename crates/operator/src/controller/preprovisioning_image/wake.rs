@@ -1,33 +1,41 @@
 //! Whose PreprovisioningImages a change concerns.
 
+use super::index::{IMAGES_BY_INFRA_ENV, IMAGES_BY_NETWORK};
 use crate::controller::bare_metal_host::machines_of;
-use crate::crd::{Agent, BareMetalHost, InfraEnv, PreprovisioningImage};
+use crate::controller::infra_env::index::INFRA_ENVS_BY_ID;
+use crate::crd::{
+    Agent, AgentClusterInstall, BareMetalHost, ClusterDeployment, InfraEnv, PreprovisioningImage,
+};
 use crate::key::Key;
-use crate::runtime::context::index;
-use crate::runtime::hook::Hooks;
+use crate::runtime::registry::Registry;
 use crate::runtime::{Change, Context};
 use k8s_openapi::api::core::v1::Secret;
 use muster_contract::v1::change::{Change as HubChange, ChangeKind};
 
-pub fn wire(hooks: &mut Hooks) {
-    hooks.preprovisioning_image.push(itself);
-    hooks.bare_metal_host.push(by_host);
-    hooks.agent.push(by_agent);
-    hooks.infra_env.push(by_infra_env);
-    hooks.secret.push(by_network);
-    hooks.secret.push(by_ironic);
-    hooks.hub.push(by_hub);
-    hooks.everything.push(all);
+pub fn register(registry: &mut Registry) {
+    registry
+        .index(IMAGES_BY_INFRA_ENV)
+        .index(IMAGES_BY_NETWORK)
+        .reads::<AgentClusterInstall>()
+        .reads::<ClusterDeployment>()
+        .on(itself)
+        .on(by_host)
+        .on(by_agent)
+        .on(by_infra_env)
+        .on(by_network)
+        .on(by_ironic)
+        .on_hub(by_hub)
+        .on_start_over(all);
 }
 
 fn itself(ctx: &Context, change: &Change<PreprovisioningImage>) {
-    ctx.queues.preprovisioning_image.wake(change.key.clone());
+    ctx.queue(&super::CONTROLLER).wake(change.key.clone());
 }
 
 /// Named like its image, which waits for it to be cleaned.
 fn by_host(ctx: &Context, change: &Change<BareMetalHost>) {
-    if ctx.mirrors.preprovisioning_images.get(&change.key).is_some() {
-        ctx.queues.preprovisioning_image.wake(change.key.clone());
+    if ctx.cache::<PreprovisioningImage>().get(&change.key).is_some() {
+        ctx.queue(&super::CONTROLLER).wake(change.key.clone());
     }
 }
 
@@ -37,8 +45,8 @@ fn by_agent(ctx: &Context, change: &Change<Agent>) {
         return;
     }
     for key in change.objects().flat_map(|agent| machines_of(ctx, agent)) {
-        if ctx.mirrors.preprovisioning_images.get(&key).is_some() {
-            ctx.queues.preprovisioning_image.wake(key);
+        if ctx.cache::<PreprovisioningImage>().get(&key).is_some() {
+            ctx.queue(&super::CONTROLLER).wake(key);
         }
     }
 }
@@ -52,9 +60,8 @@ fn by_hub(ctx: &Context, change: &HubChange) {
     match change.kind {
         ChangeKind::InfraEnv => {
             let named = ctx
-                .mirrors
-                .infra_envs
-                .by(index::INFRA_ENV_ID, &change.id.to_string());
+                .cache::<InfraEnv>()
+                .by(INFRA_ENVS_BY_ID, &change.id.to_string());
             for infra_env in named {
                 of_infra_env(ctx, &Key::of(&*infra_env));
             }
@@ -64,18 +71,16 @@ fn by_hub(ctx: &Context, change: &HubChange) {
 }
 
 fn of_infra_env(ctx: &Context, infra_env: &Key) {
-    ctx.queues.preprovisioning_image.wake_all(
-        ctx.mirrors
-            .preprovisioning_images
-            .by(index::IMAGE_INFRA_ENV, &infra_env.to_string()),
+    ctx.queue(&super::CONTROLLER).wake_all(
+        ctx.cache::<PreprovisioningImage>()
+            .by(IMAGES_BY_INFRA_ENV, &infra_env.to_string()),
     );
 }
 
 fn by_network(ctx: &Context, change: &Change<Secret>) {
-    ctx.queues.preprovisioning_image.wake_all(
-        ctx.mirrors
-            .preprovisioning_images
-            .by(index::IMAGE_NETWORK, &change.key.to_string()),
+    ctx.queue(&super::CONTROLLER).wake_all(
+        ctx.cache::<PreprovisioningImage>()
+            .by(IMAGES_BY_NETWORK, &change.key.to_string()),
     );
 }
 
@@ -87,7 +92,6 @@ fn by_ironic(ctx: &Context, change: &Change<Secret>) {
 }
 
 fn all(ctx: &Context) {
-    ctx.queues
-        .preprovisioning_image
-        .wake_all(ctx.mirrors.preprovisioning_images.all());
+    ctx.queue(&super::CONTROLLER)
+        .wake_all(ctx.cache::<PreprovisioningImage>().all());
 }

@@ -4,13 +4,13 @@
 //! once it has the label; the others are asked again now and then.
 
 use super::ironic::{self, Ironic, Sources};
-use crate::crd::InfraEnv;
 use crate::crd::keys::label;
+use crate::crd::{AgentClusterInstall, ClusterDeployment, InfraEnv};
 use crate::error::Error;
 use crate::key::Key;
 use crate::runtime::Context;
 use crate::runtime::secret::Found;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ impl Whereabouts {
 
 pub async fn find(ctx: &Context, infra_env: &InfraEnv) -> Result<Whereabouts, Error> {
     let right = format!("get secrets in namespace {}", ctx.ironic.namespace);
-    let (config, hidden) = split(seen(ctx.secret(&ctx.ironic).await, &right)?);
+    let (config, hidden) = split(readable(ctx.secret(&ctx.ironic).await, &right)?);
     let mut sources = Sources {
         config,
         hidden,
@@ -66,7 +66,7 @@ pub async fn find(ctx: &Context, infra_env: &InfraEnv) -> Result<Whereabouts, Er
     if sources.addresses.len() > 1 {
         sources.family = family(ctx, infra_env).await?;
     }
-    let is_mirrored = ctx.mirrors.secrets.covers(&ctx.ironic.namespace);
+    let is_mirrored = ctx.cache::<Secret>().covers(&ctx.ironic.namespace);
     let config = sources.config.as_ref().filter(|_| is_mirrored);
     Ok(Whereabouts {
         ironic: ironic::settings(infra_env, &sources, &ctx.ironic),
@@ -85,17 +85,17 @@ fn to_be_watched(config: &Found) -> BTreeMap<String, String> {
 }
 
 /// What there is, or what may not be looked at.
-type Seen<T> = Result<Option<T>, String>;
+type Readable<T> = Result<Option<T>, String>;
 
-fn split<T>(seen: Seen<T>) -> (Option<T>, Option<String>) {
-    match seen {
+fn split<T>(readable: Readable<T>) -> (Option<T>, Option<String>) {
+    match readable {
         Ok(found) => (found, None),
         Err(hidden) => (None, Some(hidden)),
     }
 }
 
 /// A right that is missing is no failure that goes by: people are told of it.
-fn seen<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<Seen<T>, Error> {
+fn readable<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<Readable<T>, Error> {
     let is_refused = |error: &Error| {
         let Error::Kube(error) = error else { return false };
         matches!(&**error, kube::Error::Api(status) if status.code == 403)
@@ -108,11 +108,11 @@ fn seen<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<Seen<T>, Err
     }
 }
 
-async fn addresses(ctx: &Context) -> Result<Seen<Vec<IpAddr>>, Error> {
+async fn addresses(ctx: &Context) -> Result<Readable<Vec<IpAddr>>, Error> {
     let kind = GroupVersionKind::gvk("metal3.io", "v1alpha1", "Provisioning");
     let all: Api<DynamicObject> = Api::all_with(ctx.kube.clone(), &ApiResource::from_gvk(&kind));
     let answer = all.get_opt(PROVISIONING).await.map_err(Error::from);
-    let provisioning = match seen(answer, "get provisionings.metal3.io")? {
+    let provisioning = match readable(answer, "get provisionings.metal3.io")? {
         Ok(Some(provisioning)) => provisioning,
         Ok(None) => return Ok(Ok(None)),
         Err(hidden) => return Ok(Err(hidden)),
@@ -126,7 +126,7 @@ async fn addresses(ctx: &Context) -> Result<Seen<Vec<IpAddr>>, Error> {
         .map(|found| Some(of_pods(found.items)))
         .map_err(Error::from);
     let right = format!("list pods in namespace {}", ctx.ironic.namespace);
-    seen(answer, &right)
+    readable(answer, &right)
 }
 
 /// The address that Ironic has on a network of its own, if machines fetch their images over that.
@@ -158,8 +158,7 @@ fn of_pods(pods: Vec<Pod>) -> Vec<IpAddr> {
 async fn family(ctx: &Context, infra_env: &InfraEnv) -> Result<Option<ironic::Family>, Error> {
     let deployment = match &infra_env.spec.cluster_ref {
         Some(reference) => {
-            ctx.mirrors
-                .cluster_deployments
+            ctx.cache::<ClusterDeployment>()
                 .find(&Key::from(reference))
                 .await?
         }
@@ -170,7 +169,7 @@ async fn family(ctx: &Context, infra_env: &InfraEnv) -> Result<Option<ironic::Fa
         Some(Key::new(namespace, deployment.install_name()?))
     });
     let install = match named {
-        Some(key) => ctx.mirrors.agent_cluster_installs.find(&key).await?,
+        Some(key) => ctx.cache::<AgentClusterInstall>().find(&key).await?,
         None => None,
     };
     Ok(ironic::family(infra_env, install.as_deref()))

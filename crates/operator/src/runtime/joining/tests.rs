@@ -11,7 +11,7 @@ fn client() -> Client {
     Client::try_from(Config::new("https://192.0.2.1".parse().unwrap())).unwrap()
 }
 
-/// As a look at the Agent does it.
+/// As reconciling the Agent does it.
 fn hear(joining: &Joining, cluster: &str, made_from: u64, agent: &str) -> Heard {
     let (cluster, agent, node) = (key(cluster), key(agent), format!("{agent}.example.com"));
     match joining.go_on(&cluster, made_from, &agent, &node) {

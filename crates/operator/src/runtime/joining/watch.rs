@@ -14,8 +14,14 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, ResourceExt};
 use std::time::Duration;
 
-/// Whose node asks for the certificate.
-pub type NodeOf = fn(&CertificateSigningRequest) -> Option<String>;
+/// What is known of Agents elsewhere.
+#[derive(Clone, Copy)]
+pub struct Joiners {
+    /// Whose node asks for the certificate.
+    pub node_of: fn(&CertificateSigningRequest) -> Option<String>,
+    /// Something happened to the node of this Agent.
+    pub wake: fn(&Context, Key),
+}
 
 /// The time until a watch that was cut off begins anew; twice as long each time it was cut off before it had begun.
 const SOON: Duration = Duration::from_secs(1);
@@ -28,7 +34,7 @@ const REFUSED: Duration = Duration::from_secs(600);
 const LONGEST: u32 = 60;
 
 /// Carries out what is asked of it until it is dropped, and all watches with it.
-pub async fn run(ctx: &Context, node_of: NodeOf) {
+pub async fn run(ctx: &Context, joiners: Joiners) {
     let placed = ctx.joining.take_orders();
     let Some(mut placed) = placed else {
         return std::future::pending().await;
@@ -36,35 +42,35 @@ pub async fn run(ctx: &Context, node_of: NodeOf) {
     let mut watches = FuturesUnordered::new();
     loop {
         tokio::select! {
-            Some(order) = placed.recv() => watches.push(until_stopped(ctx, order, node_of)),
+            Some(order) = placed.recv() => watches.push(until_stopped(ctx, order, joiners)),
             Some(()) = watches.next() => {}
             else => return std::future::pending().await,
         }
     }
 }
 
-async fn until_stopped(ctx: &Context, order: Order, node_of: NodeOf) {
+async fn until_stopped(ctx: &Context, order: Order, joiners: Joiners) {
     let Order { watched, stop } = order;
     tokio::select! {
         // Nobody sends anything: that the sender goes is the end.
         _ = stop => {}
-        () = again_and_again(ctx, &watched, node_of) => {}
+        () = again_and_again(ctx, &watched, joiners) => {}
     }
 }
 
-async fn again_and_again(ctx: &Context, watched: &Watched, node_of: NodeOf) {
+async fn again_and_again(ctx: &Context, watched: &Watched, joiners: Joiners) {
     let mut pause = SOON;
     loop {
-        let cut = watch(ctx, watched, node_of).await;
+        let cut = watch(ctx, watched, joiners).await;
         let cluster = &watched.cluster;
         if let Some(why) = refusal(&cut.error) {
             tracing::warn!(%cluster, why, "nodes and certificate requests of this cluster may not be watched: hosts that join it are looked at now and then");
-            turn(ctx, watched, Phase::Refused(why));
+            turn(ctx, joiners, watched, Phase::Refused(why));
             tokio::time::sleep(REFUSED).await;
             continue;
         }
         tracing::debug!(%cluster, error = %chain(&cut.error), "a watch of a cluster was cut off");
-        turn(ctx, watched, Phase::Begins);
+        turn(ctx, joiners, watched, Phase::Begins);
         pause = if cut.had_begun {
             SOON
         } else {
@@ -88,14 +94,18 @@ enum News {
 }
 
 /// Until one of the two is cut off. Only a new list tells that a watch goes on, so both begin anew then.
-async fn watch(ctx: &Context, watched: &Watched, node_of: NodeOf) -> Cut {
-    let [nodes, requests] = [nodes(&watched.client), requests(&watched.client, node_of)];
+async fn watch(ctx: &Context, watched: &Watched, joiners: Joiners) -> Cut {
+    let [nodes, requests] = [nodes(&watched.client), requests(&watched.client, joiners)];
     let mut both = stream::select(nodes, requests);
     let mut lists = 0;
     while let Some(news) = both.next().await {
         match news {
             Ok(News::Listed) => lists += 1,
-            Ok(News::Of(node)) => wake(ctx, ctx.joining.called(&watched.cluster, watched.number, &node)),
+            Ok(News::Of(node)) => wake(
+                ctx,
+                joiners,
+                ctx.joining.called(&watched.cluster, watched.number, &node),
+            ),
             Ok(News::Nothing) => continue,
             Err(error) => {
                 return Cut {
@@ -105,7 +115,7 @@ async fn watch(ctx: &Context, watched: &Watched, node_of: NodeOf) -> Cut {
             }
         }
         if lists == BOTH {
-            turn(ctx, watched, Phase::Watches);
+            turn(ctx, joiners, watched, Phase::Watches);
         }
     }
     // Watches never end by themselves.
@@ -114,10 +124,10 @@ async fn watch(ctx: &Context, watched: &Watched, node_of: NodeOf) -> Cut {
 
 const BOTH: u32 = 2;
 
-type Told = BoxStream<'static, watcher::Result<News>>;
+type NodeEvents = BoxStream<'static, watcher::Result<News>>;
 
 /// What else is in a node is many times larger, and read when it is looked at.
-fn nodes(client: &Client) -> Told {
+fn nodes(client: &Client) -> NodeEvents {
     let nodes: Api<PartialObjectMeta<Node>> = Api::all(client.clone());
     let events = watcher(nodes, watcher::Config::default().timeout(LONGEST));
     events
@@ -125,11 +135,11 @@ fn nodes(client: &Client) -> Told {
         .boxed()
 }
 
-fn requests(client: &Client, node_of: NodeOf) -> Told {
+fn requests(client: &Client, joiners: Joiners) -> NodeEvents {
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     let events = watcher(requests, watcher::Config::default().timeout(LONGEST));
     events
-        .map(move |event| event.map(|event| told(event, node_of)))
+        .map(move |event| event.map(|event| told(event, joiners.node_of)))
         .boxed()
 }
 
@@ -142,12 +152,16 @@ fn told<K>(event: Event<K>, node_of: impl Fn(&K) -> Option<String>) -> News {
     }
 }
 
-fn turn(ctx: &Context, watched: &Watched, phase: Phase) {
-    wake(ctx, ctx.joining.turn(&watched.cluster, watched.number, phase));
+fn turn(ctx: &Context, joiners: Joiners, watched: &Watched, phase: Phase) {
+    wake(
+        ctx,
+        joiners,
+        ctx.joining.turn(&watched.cluster, watched.number, phase),
+    );
 }
 
-fn wake(ctx: &Context, agents: Vec<Key>) {
-    agents.into_iter().for_each(|agent| ctx.queues.agent.wake(agent));
+fn wake(ctx: &Context, joiners: Joiners, agents: Vec<Key>) {
+    agents.into_iter().for_each(|agent| (joiners.wake)(ctx, agent));
 }
 
 /// Why it may not be watched at all. What else goes wrong may be better soon.

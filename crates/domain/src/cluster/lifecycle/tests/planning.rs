@@ -189,7 +189,7 @@ fn a_cluster_can_do_without_one_of_three_workers() {
         assert!(!can_do_without(&tally(&hosts), &hosts[0]));
     }
     let counted = count(&cluster(Phase::Installing), &of(3)).cluster;
-    assert!(counted.standing().can_do_without);
+    assert!(counted.state().can_do_without);
 }
 
 proptest! {

@@ -279,7 +279,7 @@ fn settings_are_for_hosts_in_discovery_and_no_others_whoever_has_them() {
 #[test]
 fn whoever_may_not_take_a_host_in_the_middle_of_its_installation_is_told_what_ends_it() {
     let joined = Around {
-        cluster: Some(Standing {
+        cluster: Some(ClusterState {
             adds_hosts: true,
             ..standing(cluster::Phase::AddingHosts)
         }),

@@ -1,7 +1,7 @@
 //! Whether the cluster that a host becomes or was a node of must be asked, and what.
 
 use super::{cleanup, day_two, leave, lending, node_name};
-use crate::controller::agent::world::World;
+use crate::controller::agent::snapshot::Snapshot;
 use crate::crd::keys::label;
 use crate::key::Key;
 use kube::ResourceExt;
@@ -35,33 +35,33 @@ pub enum Purpose {
     Clean,
 }
 
-pub fn question(world: &World) -> Option<Question> {
-    let agent = world.agent.as_deref()?;
+pub fn question(snapshot: &Snapshot) -> Option<Question> {
+    let agent = snapshot.agent.as_deref()?;
     let ask = |purpose, cluster| Question {
         purpose,
         cluster,
-        node: node_name(Some(agent), world.row.as_ref()),
+        node: node_name(Some(agent), snapshot.row.as_ref()),
         machine: purpose == Purpose::Leave,
         metal: agent
             .labels()
             .get(label::BARE_METAL_HOST)
-            .map(|name| Key::new(&world.key.namespace, name)),
+            .map(|name| Key::new(&snapshot.key.namespace, name)),
         csrs: false,
     };
     if agent.metadata.deletion_timestamp.is_some() {
-        return leave::cluster_to_clean(world, agent).map(|cluster| ask(Purpose::Leave, cluster));
+        return leave::cluster_to_clean(snapshot, agent).map(|cluster| ask(Purpose::Leave, cluster));
     }
-    let row = world.row.as_ref()?;
+    let row = snapshot.row.as_ref()?;
     if let Some(cluster) = day_two::follows(agent, row) {
         return Some(Question {
-            csrs: day_two::approves(world, row),
+            csrs: day_two::approves(snapshot, row),
             ..ask(Purpose::Follow, cluster)
         });
     }
-    if let Some(cluster) = lending::reclaims_from(world, row) {
+    if let Some(cluster) = lending::reclaims_from(snapshot, row) {
         return Some(ask(Purpose::Reclaim, cluster));
     }
-    let info = cleanup::due(world, agent, row)?;
+    let info = cleanup::due(snapshot, agent, row)?;
     Some(Question {
         node: info.node_name.clone(),
         machine: true,
@@ -73,7 +73,7 @@ pub fn question(world: &World) -> Option<Question> {
 }
 
 /// What was read, if it was read for this.
-pub fn answer<'a, T>(world: &World, purpose: Purpose, read: &'a Option<T>) -> Option<&'a T> {
-    let asked = question(world).map(|question| question.purpose);
+pub fn answer<'a, T>(snapshot: &Snapshot, purpose: Purpose, read: &'a Option<T>) -> Option<&'a T> {
+    let asked = question(snapshot).map(|question| question.purpose);
     read.as_ref().filter(|_| asked == Some(purpose))
 }

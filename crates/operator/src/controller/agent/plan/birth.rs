@@ -1,7 +1,7 @@
 //! How a host gets its Agent, and what becomes of the Agent of a host that booted the image of another InfraEnv.
 
 use super::{Call, Plan, Step, Then, metadata, status};
-use crate::controller::agent::world::{Claim, World};
+use crate::controller::agent::snapshot::{Claim, Snapshot};
 use crate::crd::agent::AgentSpec;
 use crate::crd::keys::{annotation, label};
 use crate::crd::reference::ClusterRef;
@@ -20,18 +20,18 @@ const LATER: Duration = Duration::from_secs(60);
 
 /// Made with everything it has, so that nothing can happen in between, and whoever sees it sees it whole. Only the status is
 /// another write.
-pub fn make(world: &World) -> Plan {
-    let (Some(row), Some(infra_env)) = (&world.row, &world.infra_env) else {
+pub fn make(snapshot: &Snapshot) -> Plan {
+    let (Some(row), Some(infra_env)) = (&snapshot.row, &snapshot.infra_env) else {
         return Plan::default();
     };
     if infra_env.metadata.deletion_timestamp.is_some() {
         return Plan::default();
     }
-    let cluster = cluster_ref(world, row, infra_env);
+    let cluster = cluster_ref(snapshot, row, infra_env);
     if cluster.is_none() && row.host.cluster_id.is_some() {
         return Plan::of(Vec::new(), Then::After(LATER));
     }
-    let claim = claim(world, cluster.as_ref());
+    let claim = claim(snapshot, cluster.as_ref());
     let cluster = cluster.or_else(|| claim.map(|claim| claim.cluster.clone()));
     let kept = claim.and_then(|claim| claim.keepsake.clone()).unwrap_or_default();
     let mut labels = labels(infra_env, cluster.as_ref(), claim);
@@ -42,8 +42,8 @@ pub fn make(world: &World) -> Plan {
     });
     let agent = Agent {
         metadata: ObjectMeta {
-            name: Some(world.key.name.clone()),
-            namespace: Some(world.key.namespace.clone()),
+            name: Some(snapshot.key.name.clone()),
+            namespace: Some(snapshot.key.namespace.clone()),
             labels: Some(labels),
             annotations: note,
             ..ObjectMeta::default()
@@ -56,14 +56,14 @@ pub fn make(world: &World) -> Plan {
         },
         status: None,
     };
-    let agent = metadata::whole(world, agent, row);
-    Plan::of(vec![Step::Create(Box::new(agent))], Then::Look)
+    let agent = metadata::whole(snapshot, agent, row);
+    Plan::of(vec![Step::Create(Box::new(agent))], Then::Again)
 }
 
 /// The ClusterDeployment of the cluster that the host is in already.
-fn cluster_ref(world: &World, row: &HostDetail, infra_env: &InfraEnv) -> Option<ClusterRef> {
+fn cluster_ref(snapshot: &Snapshot, row: &HostDetail, infra_env: &InfraEnv) -> Option<ClusterRef> {
     row.host.cluster_id?;
-    let known = world.tenant.as_ref().map(|key| ClusterRef {
+    let known = snapshot.tenant.as_ref().map(|key| ClusterRef {
         name: key.name.clone(),
         namespace: key.namespace.clone(),
     });
@@ -71,8 +71,8 @@ fn cluster_ref(world: &World, row: &HostDetail, infra_env: &InfraEnv) -> Option<
 }
 
 /// Whose the host still is. One that belongs to a cluster by now is not its machine's any more, unless it is the same.
-fn claim<'a>(world: &'a World, cluster: Option<&ClusterRef>) -> Option<&'a Claim> {
-    let claim = world.claim.as_ref();
+fn claim<'a>(snapshot: &'a Snapshot, cluster: Option<&ClusterRef>) -> Option<&'a Claim> {
+    let claim = snapshot.claim.as_ref();
     claim.filter(|claim| cluster.is_none_or(|cluster| *cluster == claim.cluster))
 }
 
@@ -92,23 +92,23 @@ fn labels(
 }
 
 /// The InfraEnv that the host has moved to, and the name of the one it came from.
-pub fn new_home<'a>(world: &'a World, agent: &'a Agent) -> Option<(&'a InfraEnv, &'a str)> {
-    let infra_env = world.infra_env.as_deref()?;
+pub fn new_home<'a>(snapshot: &'a Snapshot, agent: &'a Agent) -> Option<(&'a InfraEnv, &'a str)> {
+    let infra_env = snapshot.infra_env.as_deref()?;
     let named = agent.labels().get(label::INFRA_ENV)?;
-    let moved = *named != infra_env.name_any() && has_moved(world, agent, infra_env);
+    let moved = *named != infra_env.name_any() && has_moved(snapshot, agent, infra_env);
     moved.then_some((infra_env, named))
 }
 
 /// The host booted another InfraEnv's image: it is discovered anew, and nothing people wrote about it holds any more; only
 /// its machine, which does not ask for it again. In the same InfraEnv everything stays, and so it does where the other one
 /// leads to the cluster the host is in.
-pub fn rehome(world: &World, agent: &Agent, row: &HostDetail) -> Option<Plan> {
-    let (infra_env, named) = new_home(world, agent)?;
-    let cluster = cluster_ref(world, row, infra_env);
+pub fn rehome(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Option<Plan> {
+    let (infra_env, named) = new_home(snapshot, agent)?;
+    let cluster = cluster_ref(snapshot, row, infra_env);
     if cluster.is_some() && cluster == agent.spec.cluster_deployment_name {
-        return Some(hand_over(world, agent, infra_env));
+        return Some(hand_over(snapshot, agent, infra_env));
     }
-    let claim = claim(world, cluster.as_ref());
+    let claim = claim(snapshot, cluster.as_ref());
     let cluster = cluster.or_else(|| claim.map(|claim| claim.cluster.clone()));
     let machine = claim.map(|claim| &claim.machine.namespace);
     let mut patch = json!({
@@ -124,27 +124,27 @@ pub fn rehome(world: &World, agent: &Agent, row: &HostDetail) -> Option<Plan> {
         patch["spec"]["clusterDeploymentName"] = json!(cluster);
     }
     // The state first: while an installation shows, the API server lets nobody change the cluster.
-    let state = status::state_only(world, agent, row);
+    let state = status::state_only(snapshot, agent, row);
     if !state.is_empty() {
-        return Some(Plan::of(state, Then::Look));
+        return Some(Plan::of(state, Then::Again));
     }
-    Some(arrived(world, patch, named, infra_env))
+    Some(arrived(snapshot, patch, named, infra_env))
 }
 
 /// The label alone proves nothing, as anybody can write it. An Agent belongs to the InfraEnv it was discovered in; of one
 /// that belongs to none, the hub tells whether the host is known to another one as well.
-fn has_moved(world: &World, agent: &Agent, infra_env: &InfraEnv) -> bool {
+fn has_moved(snapshot: &Snapshot, agent: &Agent, infra_env: &InfraEnv) -> bool {
     let uid = infra_env.uid().unwrap_or_default();
     let owners = agent.owner_references().iter();
     let homes: Vec<_> = owners.filter(|owner| metadata::is_infra_env(owner)).collect();
     match homes.as_slice() {
-        [] => !world.stale.is_empty(),
+        [] => !snapshot.stale.is_empty(),
         homes => homes.iter().all(|owner| owner.uid != uid),
     }
 }
 
 /// From one InfraEnv of a cluster to another: it is the same host for the same purpose.
-fn hand_over(world: &World, agent: &Agent, infra_env: &InfraEnv) -> Plan {
+fn hand_over(snapshot: &Snapshot, agent: &Agent, infra_env: &InfraEnv) -> Plan {
     let owners = agent.owner_references().iter();
     let others = owners.filter(|owner| !metadata::is_infra_env(owner)).cloned();
     let owners: Vec<_> = others.chain([metadata::owner(infra_env)]).collect();
@@ -153,12 +153,12 @@ fn hand_over(world: &World, agent: &Agent, infra_env: &InfraEnv) -> Plan {
         "ownerReferences": owners,
     }});
     let named = agent.labels().get(label::INFRA_ENV);
-    arrived(world, patch, named.map_or("", String::as_str), infra_env)
+    arrived(snapshot, patch, named.map_or("", String::as_str), infra_env)
 }
 
-fn arrived(world: &World, patch: Value, from: &str, infra_env: &InfraEnv) -> Plan {
+fn arrived(snapshot: &Snapshot, patch: Value, from: &str, infra_env: &InfraEnv) -> Plan {
     let mut steps = vec![Step::Patch(patch)];
-    steps.extend(forget_stale(world));
+    steps.extend(forget_stale(snapshot));
     steps.push(Step::Tell(News {
         warning: false,
         reason: "Rediscovered".into(),
@@ -167,7 +167,7 @@ fn arrived(world: &World, patch: Value, from: &str, infra_env: &InfraEnv) -> Pla
             infra_env.name_any()
         ),
     }));
-    Plan::of(steps, Then::Look)
+    Plan::of(steps, Then::Again)
 }
 
 /// What a spec is emptied by: a merge patch takes away what is null.
@@ -192,9 +192,9 @@ fn replaced(now: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>) -
 }
 
 /// Rows of InfraEnvs that the host has left. One whose disk is being written stays until that is over.
-pub fn forget_stale(world: &World) -> Vec<Step> {
+pub fn forget_stale(snapshot: &Snapshot) -> Vec<Step> {
     let writing = |row: &&HostDetail| row.host.status.is(HostStatus::is_writing);
-    let gone = world.stale.iter().filter(|row| !writing(row));
+    let gone = snapshot.stale.iter().filter(|row| !writing(row));
     gone.map(|row| Step::Hub(Call::Delete(row.host.infra_env_id)))
         .collect()
 }

@@ -2,8 +2,8 @@
 
 use super::ask::{Purpose, answer};
 use super::{Deed, Step, is_returning};
+use crate::controller::agent::snapshot::{Failure, Snapshot};
 use crate::controller::agent::spoke::Spoke;
-use crate::controller::agent::world::{Failure, World};
 use crate::crd::Agent;
 use crate::crd::agent::DeprovisionInfo;
 use crate::crd::keys::annotation;
@@ -36,14 +36,14 @@ pub fn skips(agent: &Agent) -> bool {
 
 /// The note of a cluster whose node must be removed now: the host is in discovery again. As long as the host is still in
 /// that cluster, the note is only about to be needed.
-pub fn due<'a>(world: &World, agent: &'a Agent, row: &HostDetail) -> Option<&'a DeprovisionInfo> {
+pub fn due<'a>(snapshot: &Snapshot, agent: &'a Agent, row: &HostDetail) -> Option<&'a DeprovisionInfo> {
     let info = agent.status.as_ref()?.deprovision_info.as_ref()?;
-    let is_back = !is_returning(&row.host.status) && !is_there(world, info);
+    let is_back = !is_returning(&row.host.status) && !is_there(snapshot, info);
     (is_back && !skips(agent)).then_some(info)
 }
 
-fn is_there(world: &World, info: &DeprovisionInfo) -> bool {
-    world.tenant.as_ref() == Some(&Key::new(&info.cluster_namespace, &info.cluster_name))
+fn is_there(snapshot: &Snapshot, info: &DeprovisionInfo) -> bool {
+    snapshot.tenant.as_ref() == Some(&Key::new(&info.cluster_namespace, &info.cluster_name))
 }
 
 pub enum Outcome {
@@ -54,7 +54,7 @@ pub enum Outcome {
     Failed(DeprovisionInfo),
 }
 
-pub fn after_return(world: &World, agent: &Agent, row: &HostDetail) -> Outcome {
+pub fn after_return(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Outcome {
     let Some(info) = agent
         .status
         .as_ref()
@@ -64,16 +64,19 @@ pub fn after_return(world: &World, agent: &Agent, row: &HostDetail) -> Outcome {
     };
     // It was about to leave, and stays after all.
     let wanted = agent.spec.cluster_deployment_name.as_ref().map(Key::from);
-    if is_there(world, info) && wanted == world.tenant {
+    if is_there(snapshot, info) && wanted == snapshot.tenant {
         return Outcome::Clean(Vec::new());
     }
-    if is_returning(&row.host.status) || is_there(world, info) {
+    if is_returning(&row.host.status) || is_there(snapshot, info) {
         return Outcome::Nothing;
     }
     if skips(agent) {
         return Outcome::Clean(Vec::new());
     }
-    let why = match (&world.trouble, answer(world, Purpose::Clean, &world.spoke)) {
+    let why = match (
+        &snapshot.failure,
+        answer(snapshot, Purpose::Clean, &snapshot.spoke),
+    ) {
         (_, None) => return Outcome::Nothing,
         (Some(Failure::Spoke(why)), _) | (_, Some(Err(NoSpoke::Failed(why)))) => why.clone(),
         // Without a kubeconfig there is no cluster any more.

@@ -175,18 +175,18 @@ impl Request {
 /// in it than is seen here.
 fn names(request: &X509CertificationRequest<'_>) -> Option<Vec<Name>> {
     let attributes = request.certification_request_info.iter_attributes();
-    let mut wishes = attributes.filter(|attribute| attribute.oid == OID_PKCS9_EXTENSION_REQUEST);
-    let Some(wish) = wishes.next() else {
+    let mut asked = attributes.filter(|attribute| attribute.oid == OID_PKCS9_EXTENSION_REQUEST);
+    let Some(first) = asked.next() else {
         return Some(Vec::new());
     };
-    if wishes.next().is_some() || !is_single(wish.value) {
+    if asked.next().is_some() || !is_single(first.value) {
         return None;
     }
-    let ParsedCriAttribute::ExtensionRequest(wish) = wish.parsed_attribute() else {
+    let ParsedCriAttribute::ExtensionRequest(wanted) = first.parsed_attribute() else {
         return None;
     };
     let mut names = Vec::new();
-    for extension in &wish.extensions {
+    for extension in &wanted.extensions {
         match extension.parsed_extension() {
             ParsedExtension::SubjectAlternativeName(found) if is_single(extension.value) => {
                 names.extend(found.general_names.iter().map(name));

@@ -3,8 +3,8 @@
 use super::ask::{Purpose, answer};
 use super::csr::{self, Wants};
 use super::{Call, Deed, Step, Then, is_day_two, node_name, stage};
+use crate::controller::agent::snapshot::Snapshot;
 use crate::controller::agent::spoke::Spoke;
-use crate::controller::agent::world::World;
 use crate::crd::agent::{ApprovedCsr, CsrStatus};
 use crate::crd::keys::annotation;
 use crate::crd::{Agent, AgentClusterInstall};
@@ -89,11 +89,11 @@ fn takes(row: &HostDetail, reached: Stage) -> bool {
 
 /// A host that somebody made a Machine for has its certificates approved by the cluster itself; nobody does it for all
 /// others, whether a power controller stands behind them or not.
-pub fn approves(world: &World, row: &HostDetail) -> bool {
+pub fn approves(snapshot: &Snapshot, row: &HostDetail) -> bool {
     let in_time = matches!(stage(row).known(), Some(Stage::Rebooting | Stage::Joined))
         || row.host.status == InstallingPendingUserAction;
-    let alone = world.install.as_deref().is_some_and(has_no_machines);
-    in_time && (!world.metal_joined || alone)
+    let alone = snapshot.install.as_deref().is_some_and(has_no_machines);
+    in_time && (!snapshot.metal_joined || alone)
 }
 
 /// Clusters that know nothing of the machines they run on.
@@ -122,20 +122,20 @@ fn lacks_machine_api(install: &AgentClusterInstall) -> bool {
     chosen["baselineCapabilitySet"] == "None" && has("baremetal") && !has("MachineAPI")
 }
 
-pub fn follow(world: &World, agent: &Agent, row: &HostDetail) -> Following {
+pub fn follow(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Following {
     if follows(agent, row).is_none() {
         return Following::default();
     }
-    let again = Then::After(world.retry * EVERY);
-    match answer(world, Purpose::Follow, &world.spoke) {
+    let again = Then::After(snapshot.retry * EVERY);
+    match answer(snapshot, Purpose::Follow, &snapshot.spoke) {
         Some(Ok(spoke)) => {
-            let mut following = look(world, agent, row, spoke);
-            following.then = following.then.or(match world.heard {
-                Heard::AtOnce => Then::After(world.retry * SELDOM),
+            let mut following = look(snapshot, agent, row, spoke);
+            following.then = following.then.or(match snapshot.heard {
+                Heard::AtOnce => Then::After(snapshot.retry * SELDOM),
                 Heard::Not | Heard::Refused(_) => again,
             });
             // Told once, so it does not wait for what may fail.
-            following.steps.splice(0..0, unheard(world));
+            following.steps.splice(0..0, unheard(snapshot));
             following
         }
         Some(Err(NoSpoke::NoKubeconfig)) => Following {
@@ -159,8 +159,8 @@ const EVERY: u32 = 6;
 const SELDOM: u32 = 10 * EVERY;
 
 /// It takes longer than elsewhere, and people can change that.
-fn unheard(world: &World) -> Option<Step> {
-    let Heard::Refused(why) = &world.heard else {
+fn unheard(snapshot: &Snapshot) -> Option<Step> {
+    let Heard::Refused(why) = &snapshot.heard else {
         return None;
     };
     Some(Step::Tell(News {
@@ -173,8 +173,8 @@ fn unheard(world: &World) -> Option<Step> {
     }))
 }
 
-fn look(world: &World, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Following {
-    let approves = approves(world, row);
+fn look(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Following {
+    let approves = approves(snapshot, row);
     let mut following = Following::default();
     let now = agent
         .status
@@ -184,10 +184,10 @@ fn look(world: &World, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Follow
     let mut tracked = now.clone();
     if approves {
         let name = node_name(Some(agent), Some(row));
-        let open = certificates(world, spoke, &name, &mut tracked);
-        // What was approved is noted by the next look, which sees it; what was not is tried again later.
-        if !open.is_empty() && world.trouble.is_none() {
-            following.then = Then::Look;
+        let open = certificates(snapshot, spoke, &name, &mut tracked);
+        // What was approved is noted by the next reconciliation, which sees it; what was not is tried again later.
+        if !open.is_empty() && snapshot.failure.is_none() {
+            following.then = Then::Again;
         }
         let deeds = open.into_iter().map(|name| Step::Spoke(Deed::ApproveCsr(name)));
         following.steps.extend(deeds);
@@ -225,7 +225,7 @@ fn look(world: &World, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Follow
 
 /// Names of requests to approve. Only what is approved is tracked, and nothing that is open is taken for done: it may
 /// have been planned and never carried out. Serving certificates wait for the node.
-fn certificates(world: &World, spoke: &Spoke, name: &str, tracked: &mut CsrStatus) -> Vec<String> {
+fn certificates(snapshot: &Snapshot, spoke: &Spoke, name: &str, tracked: &mut CsrStatus) -> Vec<String> {
     let mut open = Vec::new();
     for csr in &spoke.csrs {
         let Some(kind) = csr::judge(csr, name, spoke.node.as_ref()) else {
@@ -237,7 +237,7 @@ fn certificates(world: &World, spoke: &Spoke, name: &str, tracked: &mut CsrStatu
             csr::Decision::Refused => {}
             csr::Decision::Approved(_) if known => {}
             csr::Decision::Approved(at) => {
-                let approved_at = at.unwrap_or_else(|| clock::time(world.now));
+                let approved_at = at.unwrap_or_else(|| clock::time(snapshot.now));
                 let last = tracked.last_approval_attempt.take();
                 tracked.last_approval_attempt = last.max(Some(approved_at.clone()));
                 tracked.approved_csrs.push(ApprovedCsr {

@@ -3,7 +3,7 @@
 //! The released provider of machines chooses by `Connected`, `Validated` and `Bound` alone, and whoever waits for the
 //! release of a host would undo what the next one does with it.
 
-use crate::controller::agent::world::World;
+use crate::controller::agent::snapshot::Snapshot;
 use crate::crd::Agent;
 use crate::crd::agent::{condition, reason};
 use crate::crd::condition::{Finding, ServiceCondition, Truth, find_service};
@@ -37,7 +37,7 @@ pub enum Hold {
 impl Hold {
     /// It counts from when the object said first that the host is back or claimed no more, and by the clock of whoever
     /// wrote that: those who wait for its release read the object, not the hub.
-    pub fn of(world: &World, agent: &Agent, row: &HostDetail) -> Option<Self> {
+    pub fn of(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Option<Self> {
         if !is_free(&row.host.status) {
             return None;
         }
@@ -50,7 +50,7 @@ impl Hold {
         if !is_free(&agent.state()) || validated.message.starts_with(CLAIMED) {
             return Self::begin(validated);
         }
-        Self::go_on(world, validated)
+        Self::go_on(snapshot, validated)
     }
 
     /// Another word than before, because only then its time is noted.
@@ -62,11 +62,11 @@ impl Hold {
         })
     }
 
-    fn go_on(world: &World, validated: &ServiceCondition) -> Option<Self> {
+    fn go_on(snapshot: &Snapshot, validated: &ServiceCondition) -> Option<Self> {
         let held = validated.message == JUST_BACK;
         let since = validated.last_transition_time.as_ref().filter(|_| held)?.0;
         // At most as long as it takes, should another operator's clock be ahead.
-        let left = (since + SETTLING).duration_since(world.now).min(SETTLING);
+        let left = (since + SETTLING).duration_since(snapshot.now).min(SETTLING);
         let left = Duration::try_from(left).ok().filter(|left| !left.is_zero())?;
         let was_unknown = validated.status == Truth::Unknown.word();
         let truth = if was_unknown { Truth::Unknown } else { Truth::False };

@@ -4,7 +4,7 @@
 //! The machine keeps it, and only its status is believed about whose it is: who may make machines may name any host, and
 //! must not approve one by that.
 
-use crate::controller::agent::world::World;
+use crate::controller::agent::snapshot::Snapshot;
 use crate::crd::agent_machine::Named;
 use crate::crd::keys::{annotation, label};
 use crate::crd::{Agent, AgentMachine};
@@ -49,15 +49,15 @@ impl Keepsake {
 }
 
 /// The machines that have the Agent and do not keep yet what is to be kept of it, each with the patch that makes it so.
-pub fn kept_by(world: &World, agent: &Agent) -> Vec<(Arc<AgentMachine>, Value)> {
+pub fn kept_by(snapshot: &Snapshot, agent: &Agent) -> Vec<(Arc<AgentMachine>, Value)> {
     let text = json!(Keepsake::new(agent)).to_string();
     let patch = json!({ "metadata": { "annotations": { annotation::KEEPSAKE: text } } });
     let stays = |machine: &&Arc<AgentMachine>| {
         machine.metadata.deletion_timestamp.is_none()
-            && has(machine, &world.key)
+            && has(machine, &snapshot.key)
             && machine.annotations().get(annotation::KEEPSAKE) != Some(&text)
     };
-    let machines = world.machines.iter().filter(stays);
+    let machines = snapshot.machines.iter().filter(stays);
     machines.map(|machine| (machine.clone(), patch.clone())).collect()
 }
 

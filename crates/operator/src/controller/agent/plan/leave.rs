@@ -1,7 +1,7 @@
 //! The way of an Agent that is to be deleted.
 
 use super::{Call, Plan, Step, Then, cleanup, keepsake, stage, status};
-use crate::controller::agent::world::{Failure, World};
+use crate::controller::agent::snapshot::{Failure, Snapshot};
 use crate::crd::Agent;
 use crate::crd::keys::{self, finalizer};
 use crate::key::Key;
@@ -11,26 +11,26 @@ use muster_vocabulary::Stage;
 use serde_json::json;
 
 /// Out of sight of those who choose hosts, out of its cluster, out of the hub; then the object may go.
-pub fn plan(world: &World, agent: &Agent) -> Plan {
+pub fn plan(snapshot: &Snapshot, agent: &Agent) -> Plan {
     if !keys::has_finalizer(agent, finalizer::AGENT) {
         return Plan::default();
     }
-    if let Some(why) = failed(world) {
+    if let Some(why) = failed(snapshot) {
         return Plan::of(
-            status::withdrawn(world, agent, Some(&why)),
-            Then::After(world.retry),
+            status::withdrawn(snapshot, agent, Some(&why)),
+            Then::After(snapshot.retry),
         );
     }
-    let hidden = status::withdrawn(world, agent, None);
+    let hidden = status::withdrawn(snapshot, agent, None);
     if !hidden.is_empty() {
-        return Plan::of(hidden, Then::Look);
+        return Plan::of(hidden, Then::Again);
     }
-    let kept = keepsake::kept_by(world, agent).into_iter();
+    let kept = keepsake::kept_by(snapshot, agent).into_iter();
     let mut steps: Vec<_> = kept.map(|(machine, patch)| Step::Keep(machine, patch)).collect();
-    if let Some(Ok(spoke)) = &world.spoke {
+    if let Some(Ok(spoke)) = &snapshot.spoke {
         steps.extend(cleanup::removal(spoke));
     }
-    let rows = world.row.iter().chain(&world.stale);
+    let rows = snapshot.row.iter().chain(&snapshot.stale);
     steps.extend(rows.map(|row| Step::Hub(Call::Delete(row.host.infra_env_id))));
     steps.push(Step::Patch(json!({ "metadata": {
         "finalizers": finalizers(agent, None, Some(finalizer::AGENT)),
@@ -39,22 +39,22 @@ pub fn plan(world: &World, agent: &Agent) -> Plan {
 }
 
 /// Of an Agent that is to go, or was claimed, while nobody can be asked about its host.
-pub fn hide(world: &World) -> Vec<Step> {
-    let Some(agent) = &world.agent else {
+pub fn hide(snapshot: &Snapshot) -> Vec<Step> {
+    let Some(agent) = &snapshot.agent else {
         return Vec::new();
     };
     if agent.metadata.deletion_timestamp.is_none() {
-        return status::held(world, agent);
+        return status::held(snapshot, agent);
     }
     if !keys::has_finalizer(&**agent, finalizer::AGENT) {
         return Vec::new();
     }
-    status::withdrawn(world, agent, None)
+    status::withdrawn(snapshot, agent, None)
 }
 
-fn failed(world: &World) -> Option<String> {
-    match (&world.trouble, &world.spoke) {
-        (Some(Failure::Hub(trouble)), _) => Some(format!("The hub still has the host: {}", trouble.text())),
+fn failed(snapshot: &Snapshot) -> Option<String> {
+    match (&snapshot.failure, &snapshot.spoke) {
+        (Some(Failure::Hub(failure)), _) => Some(format!("The hub still has the host: {}", failure.text())),
         (Some(Failure::Spoke(why)), _) | (None, Some(Err(NoSpoke::Failed(why)))) => {
             Some(format!("The node cannot be removed from its cluster: {why}"))
         }
@@ -63,19 +63,19 @@ fn failed(world: &World) -> Option<String> {
 }
 
 /// Only what lives is cleaned: with its cluster or its InfraEnv, what a host left there goes or stays as a whole.
-pub fn cluster_to_clean(world: &World, agent: &Agent) -> Option<Key> {
-    let joined = world.row.as_ref().is_some_and(|row| stage(row) == Stage::Done)
+pub fn cluster_to_clean(snapshot: &Snapshot, agent: &Agent) -> Option<Key> {
+    let joined = snapshot.row.as_ref().is_some_and(|row| stage(row) == Stage::Done)
         || agent.status.as_ref().is_some_and(has_joined)
-        || world.metal_joined
-        || world
+        || snapshot.metal_joined
+        || snapshot
             .row
             .as_ref()
             .is_some_and(|row| super::begins_with_metal(agent, row));
     let reference = agent.spec.cluster_deployment_name.as_ref()?;
     let lives = |deletion: &Option<_>| deletion.is_none();
-    let deployment = world.deployment.as_ref()?;
-    let install = world.install.as_ref()?;
-    let infra_env = world.infra_env.as_ref()?;
+    let deployment = snapshot.deployment.as_ref()?;
+    let install = snapshot.install.as_ref()?;
+    let infra_env = snapshot.infra_env.as_ref()?;
     let all_live = lives(&deployment.metadata.deletion_timestamp)
         && lives(&install.metadata.deletion_timestamp)
         && lives(&infra_env.metadata.deletion_timestamp);

@@ -5,11 +5,12 @@ use super::{
     Call, Step, Sync, Then, begins_with_metal, doubt, is_day_two, is_installing, is_returning, node_name,
     reclaim, stage,
 };
-use crate::controller::agent::world::{Failure, Target, World};
+use crate::controller::agent::snapshot::{Failure, Snapshot, Target};
 use crate::crd::Agent;
 use crate::crd::agent::DeprovisionInfo;
 use crate::key::Key;
 use muster_contract::v1::host::{ChangeHost, HostDetail, HostSetting};
+use muster_domain::cluster::joining;
 use muster_vocabulary::{ClusterStatus, HostStatus};
 use serde_json::json;
 use std::time::Duration;
@@ -30,17 +31,17 @@ pub enum Lending {
 /// What is not there is watched for where it can be; elsewhere it is asked for now and then.
 const LATER: Duration = Duration::from_secs(60);
 
-pub fn decide(world: &World, agent: &Agent, row: &HostDetail) -> Lending {
-    match (&world.target, row.host.cluster_id) {
+pub fn decide(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Lending {
+    match (&snapshot.target, row.host.cluster_id) {
         (Target::NotWanted, None) if row.moving_to.is_some() => Lending::Do(vec![stay()]),
         (Target::NotWanted, None) => Lending::Settled,
-        (Target::NotWanted, Some(_)) => take_back(world, agent, row),
+        (Target::NotWanted, Some(_)) => take_back(snapshot, agent, row),
         (Target::Absent, _) => missing("There is no such ClusterDeployment"),
         (Target::NotInHub, _) => missing("The hub does not have the cluster of the ClusterDeployment"),
         (Target::Found { id, .. }, Some(bound)) if bound == *id => Lending::Settled,
-        (Target::Found { id, .. }, Some(_)) => pass_on(world, agent, row, *id),
+        (Target::Found { id, .. }, Some(_)) => pass_on(snapshot, agent, row, *id),
         (Target::Found { .. }, None) if doubt::may_run(agent, row) => input(doubt::EXPLAINED.into()),
-        (Target::Found { id, .. }, None) => lend(world, row, *id),
+        (Target::Found { id, .. }, None) => lend(snapshot, row, *id),
     }
 }
 
@@ -60,11 +61,11 @@ fn stay() -> Step {
     }))
 }
 
-fn lend(world: &World, row: &HostDetail, to: Uuid) -> Lending {
+fn lend(snapshot: &Snapshot, row: &HostDetail, to: Uuid) -> Lending {
     if row.moving_to == Some(to) {
         return Lending::Wait(Sync::Moving, Then::Rest);
     }
-    if let Some(why) = refuses(world) {
+    if let Some(why) = refuses(snapshot) {
         return input(why);
     }
     let status = &row.host.status;
@@ -79,11 +80,11 @@ fn lend(world: &World, row: &HostDetail, to: Uuid) -> Lending {
 }
 
 /// One request: the hub takes the host back, waits for it, and lends it again.
-fn pass_on(world: &World, agent: &Agent, row: &HostDetail, to: Uuid) -> Lending {
-    if let Some(why) = stays(world, row) {
+fn pass_on(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, to: Uuid) -> Lending {
+    if let Some(why) = stays(snapshot, row) {
         return input(why);
     }
-    if let Some(why) = refuses(world) {
+    if let Some(why) = refuses(snapshot) {
         return input(why);
     }
     if is_installing(&row.host.status) {
@@ -93,36 +94,36 @@ fn pass_on(world: &World, agent: &Agent, row: &HostDetail, to: Uuid) -> Lending 
     if is_returning(&row.host.status) {
         return Lending::Wait(Sync::Moving, Then::Rest);
     }
-    let mut steps = note(world, agent, row);
-    match fetch(world, row) {
-        // The hub lends it again once it is back; the next look asks for that.
+    let mut steps = note(snapshot, agent, row);
+    match fetch(snapshot, row) {
+        // The hub lends it again once it is back; the next reconciliation asks for that.
         Some(deeds) => steps.extend(deeds),
         None => steps.push(Step::Hub(Call::Move(to))),
     }
-    go(world, steps)
+    go(snapshot, steps)
 }
 
-fn take_back(world: &World, agent: &Agent, row: &HostDetail) -> Lending {
-    if let Some(why) = stays(world, row) {
+fn take_back(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Lending {
+    if let Some(why) = stays(snapshot, row) {
         return input(why);
     }
-    let mut steps = note(world, agent, row);
-    match fetch(world, row) {
+    let mut steps = note(snapshot, agent, row);
+    match fetch(snapshot, row) {
         Some(deeds) => steps.extend(deeds),
         None if is_installing(&row.host.status) => {
             steps.extend([Step::Hub(Call::Reset), Step::Hub(Call::Unbind)]);
         }
         None => steps.push(Step::Hub(Call::Unbind)),
     }
-    go(world, steps)
+    go(snapshot, steps)
 }
 
 /// What the hub refused is not asked again in the same breath.
-fn go(world: &World, steps: Vec<Step>) -> Lending {
-    match &world.trouble {
+fn go(snapshot: &Snapshot, steps: Vec<Step>) -> Lending {
+    match &snapshot.failure {
         Some(failure @ Failure::Hub(_)) => {
             let sync = Sync::after(failure);
-            let then = sync.then(world);
+            let then = sync.then(snapshot);
             Lending::Wait(sync, then)
         }
         Some(Failure::Spoke(_)) | None => Lending::Do(steps),
@@ -130,8 +131,8 @@ fn go(world: &World, steps: Vec<Step>) -> Lending {
 }
 
 /// Why the host cannot leave the cluster it is in.
-fn stays(world: &World, row: &HostDetail) -> Option<String> {
-    if world.is_early_bound() {
+fn stays(snapshot: &Snapshot, row: &HostDetail) -> Option<String> {
+    if snapshot.is_early_bound() {
         return Some("The InfraEnv of this host belongs to a cluster, and its hosts with it; delete the Agent instead.".into());
     }
     (is_installing(&row.host.status) && !is_day_two(row)).then(|| installing(row))
@@ -145,40 +146,33 @@ fn installing(row: &HostDetail) -> String {
 }
 
 /// Why the cluster does not take the host.
-fn refuses(world: &World) -> Option<String> {
+fn refuses(snapshot: &Snapshot) -> Option<String> {
     let Target::Found {
         status, architecture, ..
-    } = &world.target
+    } = &snapshot.target
     else {
         return None;
     };
     if !status.is(ClusterStatus::accepts_hosts) {
         return Some(format!("The cluster is {status} and takes no hosts now."));
     }
-    let own = world
+    let own = snapshot
         .infra_env
         .as_ref()
         .map(|infra_env| infra_env.spec.cpu_architecture.as_str());
     let own = own.filter(|own| !own.is_empty()).unwrap_or("x86_64");
-    let plain = |name: &str| {
-        if name == "aarch64" {
-            "arm64".to_owned()
-        } else {
-            name.to_owned()
-        }
-    };
-    let differs = !matches!(architecture.as_str(), "" | "multi") && plain(architecture) != plain(own);
-    differs.then(|| format!("The cluster needs {architecture} hosts, and this one is {own}."))
+    (!joining::fits(architecture, own))
+        .then(|| format!("The cluster needs {architecture} hosts, and this one is {own}."))
 }
 
 /// Where the node of the host is to be removed once the host is back; written before the host goes.
-fn note(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
+fn note(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Vec<Step> {
     let before = agent
         .status
         .as_ref()
         .and_then(|status| status.deprovision_info.clone());
     let known = begins_with_metal(agent, row) || !stage(row).is_empty();
-    let (Some(cluster), true) = (&world.tenant, known) else {
+    let (Some(cluster), true) = (&snapshot.tenant, known) else {
         return Vec::new();
     };
     let info = DeprovisionInfo {
@@ -194,31 +188,31 @@ fn note(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
 }
 
 /// The ClusterDeployment of the cluster from which the host can be fetched back from the inside.
-pub fn reclaims_from(world: &World, row: &HostDetail) -> Option<Key> {
-    world.reclaim_image.as_ref()?;
-    let leaves = match (&world.target, row.host.cluster_id) {
+pub fn reclaims_from(snapshot: &Snapshot, row: &HostDetail) -> Option<Key> {
+    snapshot.reclaim_image.as_ref()?;
+    let leaves = match (&snapshot.target, row.host.cluster_id) {
         (Target::NotWanted, Some(_)) => true,
-        (Target::Found { id, .. }, Some(bound)) => *id != bound && refuses(world).is_none(),
+        (Target::Found { id, .. }, Some(bound)) => *id != bound && refuses(snapshot).is_none(),
         (Target::Found { .. } | Target::NotWanted, None) | (Target::Absent | Target::NotInHub, _) => false,
     };
     let runs = doubt::is_installed(&row.host.status);
-    (leaves && runs && !world.has_metal && stays(world, row).is_none())
-        .then(|| world.tenant.clone())
+    (leaves && runs && !snapshot.has_metal && stays(snapshot, row).is_none())
+        .then(|| snapshot.tenant.clone())
         .flatten()
 }
 
 /// Nothing when it must come back by another way: the cluster cannot be reached, or does not know the node.
-fn fetch(world: &World, row: &HostDetail) -> Option<Vec<Step>> {
-    reclaims_from(world, row)?;
-    if matches!(world.trouble, Some(Failure::Spoke(_))) || is_returning(&row.host.status) {
+fn fetch(snapshot: &Snapshot, row: &HostDetail) -> Option<Vec<Step>> {
+    reclaims_from(snapshot, row)?;
+    if matches!(snapshot.failure, Some(Failure::Spoke(_))) || is_returning(&row.host.status) {
         return None;
     }
-    let node = answer(world, Purpose::Reclaim, &world.spoke)?
+    let node = answer(snapshot, Purpose::Reclaim, &snapshot.spoke)?
         .as_ref()
         .ok()?
         .node
         .as_ref()?;
-    let objects = reclaim::objects(world.reclaim_image.as_deref()?, node, row, &world.trust);
+    let objects = reclaim::objects(snapshot.reclaim_image.as_deref()?, node, row, &snapshot.trust);
     let deeds = objects
         .into_iter()
         .map(|object| Step::Spoke(super::Deed::Apply(Box::new(object))));

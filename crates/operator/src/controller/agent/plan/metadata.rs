@@ -1,7 +1,7 @@
 //! Labels, annotations, owner and finalizer of an Agent, and the little of its spec that is not written by people.
 
 use super::{doubt, inventory};
-use crate::controller::agent::world::World;
+use crate::controller::agent::snapshot::Snapshot;
 use crate::crd::keys::{self, annotation, finalizer, label};
 use crate::crd::{Agent, InfraEnv};
 use crate::runtime::merge;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 const LARGEST_MIRROR: usize = 180 * 1024;
 
 /// One patch for all of it; nothing when everything is as it should be.
-pub fn patch(world: &World, agent: &Agent, row: &HostDetail) -> Option<Value> {
+pub fn patch(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Option<Value> {
     let mut metadata = Map::new();
     let mut spec = Map::new();
     if !keys::has_finalizer(agent, finalizer::AGENT) {
@@ -25,12 +25,12 @@ pub fn patch(world: &World, agent: &Agent, row: &HostDetail) -> Option<Value> {
             finalizers(agent, Some(finalizer::AGENT), None),
         );
     }
-    let mut annotations = mirrors(world, agent, row);
+    let mut annotations = mirrors(snapshot, agent, row);
     let mut gone = Vec::new();
     if !doubt::is_installed(&row.host.status) && !doubt::may_run(agent, row) {
         gone.push(annotation::INSTALLED_IN);
     }
-    if let Some(infra_env) = world.infra_env.as_deref() {
+    if let Some(infra_env) = snapshot.infra_env.as_deref() {
         if let Some(owners) = owners(agent, infra_env) {
             metadata.insert("ownerReferences".into(), owners);
         }
@@ -47,7 +47,7 @@ pub fn patch(world: &World, agent: &Agent, row: &HostDetail) -> Option<Value> {
         }
         annotations.extend(notes);
     }
-    let wanted = labels(world, agent, row);
+    let wanted = labels(snapshot, agent, row);
     let labels = wanted
         .into_iter()
         .filter(|(key, value)| agent.labels().get(key) != Some(value));
@@ -72,8 +72,8 @@ pub fn patch(world: &World, agent: &Agent, row: &HostDetail) -> Option<Value> {
 }
 
 /// A new object with all of it.
-pub fn whole(world: &World, agent: Agent, row: &HostDetail) -> Agent {
-    let Some(patch) = patch(world, &agent, row) else {
+pub fn whole(snapshot: &Snapshot, agent: Agent, row: &HostDetail) -> Agent {
+    let Some(patch) = patch(snapshot, &agent, row) else {
         return agent;
     };
     let mut wire = serde_json::to_value(&agent).unwrap_or_default();
@@ -88,14 +88,14 @@ fn add(to: &mut Map<String, Value>, name: &str, value: Map<String, Value>) {
     }
 }
 
-fn labels(world: &World, agent: &Agent, row: &HostDetail) -> BTreeMap<String, String> {
+fn labels(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> BTreeMap<String, String> {
     // Without an inventory, as while the host is handed over, the labels of the last one stay.
     let mut labels = inventory::parse(row)
         .ok()
         .flatten()
         .map(|found| inventory::labels(&found))
         .unwrap_or_default();
-    if let Some(infra_env) = &world.infra_env {
+    if let Some(infra_env) = &snapshot.infra_env {
         labels.insert(label::INFRA_ENV.into(), infra_env.name_any());
     }
     // Together with the reference: others find the Agents of a cluster by it.
@@ -112,7 +112,7 @@ fn labels(world: &World, agent: &Agent, row: &HostDetail) -> BTreeMap<String, St
 }
 
 /// What the hub knows, for the day on which only the objects are left.
-fn mirrors(world: &World, agent: &Agent, row: &HostDetail) -> BTreeMap<String, String> {
+fn mirrors(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> BTreeMap<String, String> {
     let host = &row.host;
     let mut annotations = BTreeMap::new();
     if !doubt::may_run(agent, row) {
@@ -122,7 +122,7 @@ fn mirrors(world: &World, agent: &Agent, row: &HostDetail) -> BTreeMap<String, S
             (annotation::AGENT_STAGE.to_owned(), super::stage(row).to_string()),
         ]);
     }
-    if let Some(tenant) = world
+    if let Some(tenant) = snapshot
         .tenant
         .as_ref()
         .filter(|_| doubt::is_installed(&host.status))

@@ -1,7 +1,7 @@
 //! What the object asks for and the hub does not have yet.
 
 use super::{Call, Step, Sync, Then, inventory, is_day_two};
-use crate::controller::agent::world::World;
+use crate::controller::agent::snapshot::Snapshot;
 use crate::crd::Agent;
 use crate::crd::agent::AgentSpec;
 use crate::crd::keys::data;
@@ -18,37 +18,35 @@ use muster_vocabulary::{HostStatus, Role, Word};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-pub type Wish<T> = Result<T, Sync>;
-
 /// What is to be done about what the object asks for.
 pub struct Settings {
     /// Come first, and also when something is wrong with the rest: whoever mends a Secret is heard only then.
     pub labels: Vec<Step>,
-    pub calls: Wish<Vec<Step>>,
+    pub calls: Result<Vec<Step>, Sync>,
     /// Secrets that are not there cannot be watched, so they are looked for.
     pub then: Then,
 }
 
-pub fn settings(world: &World, agent: &Agent, row: &HostDetail) -> Settings {
-    let calls = calls(world, agent, row);
+pub fn settings(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Settings {
+    let calls = calls(snapshot, agent, row);
     let retry = match &calls {
         Ok(_) => Then::Rest,
-        Err(sync) => sync.then(world),
+        Err(sync) => sync.then(snapshot),
     };
     // Afterwards nobody reads them any more.
-    let wanted = is_editable(&row.host.status) && lacks_secrets(world, &agent.spec);
+    let wanted = is_editable(&row.host.status) && lacks_secrets(snapshot, &agent.spec);
     let then = match wanted {
-        true => retry.or(Then::After(world.retry)),
+        true => retry.or(Then::After(snapshot.retry)),
         false => retry,
     };
     Settings {
-        labels: labels(world, &agent.spec),
+        labels: labels(snapshot, &agent.spec),
         calls: calls.map(|calls| calls.into_iter().map(Step::Hub).collect()),
         then,
     }
 }
 
-fn calls(world: &World, agent: &Agent, row: &HostDetail) -> Wish<Vec<Call>> {
+fn calls(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Result<Vec<Call>, Sync> {
     let is_editable = is_editable(&row.host.status);
     let mut calls = Vec::new();
     let args = list("installerArgs", &agent.spec.installer_args)?;
@@ -57,7 +55,7 @@ fn calls(world: &World, agent: &Agent, row: &HostDetail) -> Wish<Vec<Call>> {
     }
     calls.extend(any_time(agent, row));
     if is_editable {
-        let (update, clear) = in_time(world, agent, row)?;
+        let (update, clear) = in_time(snapshot, agent, row)?;
         if update != UpdateHost::default() {
             calls.push(Call::Update(Box::new(update)));
         }
@@ -71,9 +69,9 @@ fn calls(world: &World, agent: &Agent, row: &HostDetail) -> Wish<Vec<Call>> {
     Ok(calls)
 }
 
-fn lacks_secrets(world: &World, spec: &AgentSpec) -> bool {
-    let token = spec.ignition_endpoint_token_reference.is_some() && world.token.is_none();
-    let fencing = !spec.fencing_credentials_secret_ref.is_empty() && world.fencing.is_none();
+fn lacks_secrets(snapshot: &Snapshot, spec: &AgentSpec) -> bool {
+    let token = spec.ignition_endpoint_token_reference.is_some() && snapshot.token.is_none();
+    let fencing = !spec.fencing_credentials_secret_ref.is_empty() && snapshot.fencing.is_none();
     token || fencing
 }
 
@@ -83,10 +81,10 @@ fn is_editable(status: &Word<HostStatus>) -> bool {
 }
 
 /// Secrets that are used are watched from now on, and part of backups.
-fn labels(world: &World, spec: &AgentSpec) -> Vec<Step> {
+fn labels(snapshot: &Snapshot, spec: &AgentSpec) -> Vec<Step> {
     let token = spec.ignition_endpoint_token_reference.as_ref().map(Key::from);
-    let fencing = Key::new(&world.key.namespace, &spec.fencing_credentials_secret_ref);
-    let used = [(token, &world.token), (Some(fencing), &world.fencing)];
+    let fencing = Key::new(&snapshot.key.namespace, &spec.fencing_credentials_secret_ref);
+    let used = [(token, &snapshot.token), (Some(fencing), &snapshot.fencing)];
     let missing = used.into_iter().filter_map(|(key, found)| {
         let labels = found.as_ref().map(|found| found.missing_labels.clone())?;
         (!labels.is_empty()).then_some(Step::LabelSecret(key?, labels))
@@ -118,7 +116,7 @@ fn any_time(agent: &Agent, row: &HostDetail) -> Option<Call> {
     })
 }
 
-fn list(field: &str, text: &str) -> Wish<Vec<String>> {
+fn list(field: &str, text: &str) -> Result<Vec<String>, Sync> {
     match text {
         "" => Ok(Vec::new()),
         text => serde_json::from_str(text)
@@ -126,7 +124,11 @@ fn list(field: &str, text: &str) -> Wish<Vec<String>> {
     }
 }
 
-fn in_time(world: &World, agent: &Agent, row: &HostDetail) -> Wish<(UpdateHost, Vec<HostSetting>)> {
+fn in_time(
+    snapshot: &Snapshot,
+    agent: &Agent,
+    row: &HostDetail,
+) -> Result<(UpdateHost, Vec<HostSetting>), Sync> {
     let (spec, host) = (&agent.spec, &row.host);
     let mut clear = Vec::new();
     let given = |wanted: &str, now: &str| (!wanted.is_empty() && wanted != now).then(|| wanted.to_owned());
@@ -155,17 +157,17 @@ fn in_time(world: &World, agent: &Agent, row: &HostDetail) -> Wish<(UpdateHost, 
         disks_selected_config: disk(spec, row)?,
         disks_skip_formatting: None,
         machine_config_pool_name: given(&spec.machine_config_pool, pool),
-        ignition_endpoint_token: token(world, spec, row)?.map(Into::into),
-        ignition_endpoint_http_headers: headers(world, spec, row),
+        ignition_endpoint_token: token(snapshot, spec, row)?.map(Into::into),
+        ignition_endpoint_http_headers: headers(snapshot, spec, row),
         node_labels: node_labels(spec, row),
-        fencing_credentials: fencing(world, spec, row)?,
+        fencing_credentials: fencing(snapshot, spec, row)?,
     };
     Ok((update, clear))
 }
 
 /// An empty role leaves the choice to the hub, also after a person had made it. What the hub itself decided for hosts of
 /// running clusters and of single-node ones stays.
-fn role(spec: &AgentSpec, row: &HostDetail) -> Wish<Option<Role>> {
+fn role(spec: &AgentSpec, row: &HostDetail) -> Result<Option<Role>, Sync> {
     let now = &row.host.role;
     let wanted = match spec.role.as_str() {
         "" if is_day_two(row) || row.host.bootstrap || now.is_empty() => return Ok(None),
@@ -178,7 +180,7 @@ fn role(spec: &AgentSpec, row: &HostDetail) -> Wish<Option<Role>> {
 }
 
 /// By id or by path. What the host does not have is never replaced by something else that it has.
-fn disk(spec: &AgentSpec, row: &HostDetail) -> Wish<Option<Vec<DiskSelection>>> {
+fn disk(spec: &AgentSpec, row: &HostDetail) -> Result<Option<Vec<DiskSelection>>, Sync> {
     let wanted = [&spec.installation_disk_path, &spec.installation_disk_id];
     let Some(wanted) = wanted.into_iter().find(|wanted| !wanted.is_empty()) else {
         return Ok(None);
@@ -213,17 +215,17 @@ fn is_called(disk: &Disk, name: &str) -> bool {
 }
 
 /// Empty clears it.
-fn token(world: &World, spec: &AgentSpec, row: &HostDetail) -> Wish<Option<String>> {
+fn token(snapshot: &Snapshot, spec: &AgentSpec, row: &HostDetail) -> Result<Option<String>, Sync> {
     let Some(reference) = &spec.ignition_endpoint_token_reference else {
         return Ok(row.host.ignition_endpoint_token_set.then(String::new));
     };
     let key = Key::from(reference);
-    let value = value(world.token.as_ref(), &key, data::IGNITION_TOKEN)?;
-    let known = row.host.ignition_endpoint_token_set && world.token_is_known;
+    let value = value(snapshot.token.as_ref(), &key, data::IGNITION_TOKEN)?;
+    let known = row.host.ignition_endpoint_token_set && snapshot.token_is_known;
     Ok((!known).then(|| value.to_owned()))
 }
 
-fn value<'a>(found: Option<&'a Found>, key: &Key, name: &str) -> Wish<&'a str> {
+fn value<'a>(found: Option<&'a Found>, key: &Key, name: &str) -> Result<&'a str, Sync> {
     let found = found.ok_or_else(|| Sync::Backend(format!("There is no Secret {key}.")))?;
     found
         .value(name)
@@ -235,11 +237,11 @@ pub fn headers_text(spec: &AgentSpec) -> String {
     json!(spec.ignition_endpoint_http_headers).to_string()
 }
 
-fn headers(world: &World, spec: &AgentSpec, row: &HostDetail) -> Option<Vec<KeyValue>> {
+fn headers(snapshot: &Snapshot, spec: &AgentSpec, row: &HostDetail) -> Option<Vec<KeyValue>> {
     let wanted = &spec.ignition_endpoint_http_headers;
     let known = match wanted.is_empty() {
         true => !row.ignition_headers_set,
-        false => row.ignition_headers_set && world.headers_are_known,
+        false => row.ignition_headers_set && snapshot.headers_are_known,
     };
     (!known).then(|| pairs(wanted))
 }
@@ -257,13 +259,17 @@ fn node_labels(spec: &AgentSpec, row: &HostDetail) -> Option<Vec<KeyValue>> {
     (now != spec.node_labels).then(|| pairs(&spec.node_labels))
 }
 
-fn fencing(world: &World, spec: &AgentSpec, row: &HostDetail) -> Wish<Option<FencingCredentials>> {
+fn fencing(
+    snapshot: &Snapshot,
+    spec: &AgentSpec,
+    row: &HostDetail,
+) -> Result<Option<FencingCredentials>, Sync> {
     if spec.fencing_credentials_secret_ref.is_empty() {
         return Ok(None);
     }
-    let key = Key::new(&world.key.namespace, &spec.fencing_credentials_secret_ref);
-    let part = |name: &str| value(world.fencing.as_ref(), &key, name).map(str::to_owned);
-    let verification = world
+    let key = Key::new(&snapshot.key.namespace, &spec.fencing_credentials_secret_ref);
+    let part = |name: &str| value(snapshot.fencing.as_ref(), &key, name).map(str::to_owned);
+    let verification = snapshot
         .fencing
         .as_ref()
         .and_then(|found| found.value(data::CERTIFICATE_VERIFICATION));
@@ -287,7 +293,7 @@ fn fencing(world: &World, spec: &AgentSpec, row: &HostDetail) -> Wish<Option<Fen
         ..wanted.clone()
     };
     let now: Option<FencingCredentials> = serde_json::from_str(&row.host.fencing_credentials).ok();
-    let known = now.as_ref() == Some(&shown) && world.fencing_is_known;
+    let known = now.as_ref() == Some(&shown) && snapshot.fencing_is_known;
     Ok((!known).then_some(wanted))
 }
 

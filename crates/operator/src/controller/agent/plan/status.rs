@@ -2,7 +2,7 @@
 
 use super::hold::{self, Hold};
 use super::{Step, Sync, Then, conditions, inventory, stage};
-use crate::controller::agent::world::World;
+use crate::controller::agent::snapshot::Snapshot;
 use crate::crd::Agent;
 use crate::crd::agent::{
     AgentStatus, DebugInfo, HostProgress, NtpSource, ValidationResult, condition, reason,
@@ -24,18 +24,18 @@ pub struct Shown {
     findings: Vec<Finding>,
     /// How long until it would be another, with nothing else changing.
     settles_in: Option<Duration>,
-    flaw: Option<String>,
+    unreadable: Option<String>,
 }
 
 impl Shown {
-    pub fn of(world: &World, agent: &Agent, row: &HostDetail) -> Self {
+    pub fn of(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Self {
         let before = agent.status.clone().unwrap_or_default();
-        let hold = Hold::of(world, agent, row);
-        let (inventory, flaw) = match inventory::parse(row) {
+        let hold = Hold::of(snapshot, agent, row);
+        let (inventory, unreadable) = match inventory::parse(row) {
             Ok(Some(found)) => (inventory::shown(&found), None),
             // While the host is handed over, what was known of it before still tells it from others.
             Ok(None) => (before.inventory.clone(), None),
-            Err(flaw) => (before.inventory.clone(), Some(flaw)),
+            Err(unreadable) => (before.inventory.clone(), Some(unreadable)),
         };
         let host = &row.host;
         let named = !agent.spec.hostname.is_empty() || !inventory.hostname.is_empty();
@@ -67,7 +67,7 @@ impl Shown {
             status,
             findings: conditions::findings(row, agent.spec.approved, named, hold),
             settles_in: hold.and_then(Hold::left),
-            flaw,
+            unreadable,
         }
     }
 
@@ -76,30 +76,30 @@ impl Shown {
     }
 
     /// The steps from the status there is to this one, none when they are the same.
-    pub fn steps(mut self, world: &World, agent: &Agent, sync: &Sync) -> Vec<Step> {
-        let flaw = self
-            .flaw
+    pub fn steps(mut self, snapshot: &Snapshot, agent: &Agent, sync: &Sync) -> Vec<Step> {
+        let unreadable = self
+            .unreadable
             .take()
             .map(Sync::Backend)
             .filter(|_| *sync == Sync::Done);
-        let mut findings = vec![synced(flaw.as_ref().unwrap_or(sync))];
+        let mut findings = vec![synced(unreadable.as_ref().unwrap_or(sync))];
         findings.append(&mut self.findings);
-        written(world, agent, self.status, findings)
+        written(snapshot, agent, self.status, findings)
     }
 }
 
 /// Of a host that the hub does not know: what people see of its hardware stays.
-pub fn lost(world: &World, agent: &Agent, sync: &Sync) -> Vec<Step> {
+pub fn lost(snapshot: &Snapshot, agent: &Agent, sync: &Sync) -> Vec<Step> {
     let mut status = agent.status.clone().unwrap_or_default();
     status.debug_info.state.clear();
     status.debug_info.state_info.clear();
     let mut findings = vec![synced(sync)];
     findings.extend(conditions::unavailable());
-    written(world, agent, status, findings)
+    written(snapshot, agent, status, findings)
 }
 
 /// Of an Agent that is to go: first nobody chooses it any more.
-pub fn withdrawn(world: &World, agent: &Agent, cleanup: Option<&str>) -> Vec<Step> {
+pub fn withdrawn(snapshot: &Snapshot, agent: &Agent, cleanup: Option<&str>) -> Vec<Step> {
     let status = agent.status.clone().unwrap_or_default();
     let text = "The Agent is being deleted.";
     let mut findings = Vec::new();
@@ -114,25 +114,30 @@ pub fn withdrawn(world: &World, agent: &Agent, cleanup: Option<&str>) -> Vec<Ste
             why,
         ));
     }
-    written(world, agent, status, findings)
+    written(snapshot, agent, status, findings)
 }
 
 /// Of an Agent that was claimed while the hub cannot be asked: nobody else chooses it any more.
-pub fn held(world: &World, agent: &Agent) -> Vec<Step> {
+pub fn held(snapshot: &Snapshot, agent: &Agent) -> Vec<Step> {
     let findings: Vec<_> = hold::unasked(agent).into_iter().collect();
-    written(world, agent, agent.status.clone().unwrap_or_default(), findings)
+    written(
+        snapshot,
+        agent,
+        agent.status.clone().unwrap_or_default(),
+        findings,
+    )
 }
 
 /// The state alone, ahead of everything else; and with it that the host has just come back, should it have.
-pub fn state_only(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
+pub fn state_only(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Vec<Step> {
     let before = agent.status.clone().unwrap_or_default();
     let mut status = before.clone();
     status.debug_info.state = row.host.status.to_string();
     status.debug_info.state_info = in_kubernetes(&row.host.status_info);
     status.deprovision_info = None;
     status.csr_status = None;
-    if let Some(hold) = Hold::of(world, agent, row) {
-        set_service(&mut status.conditions, hold.alone(), world.now);
+    if let Some(hold) = Hold::of(snapshot, agent, row) {
+        set_service(&mut status.conditions, hold.alone(), snapshot.now);
     }
     merge::diff(&before, &status)
         .map(Step::Status)
@@ -140,14 +145,14 @@ pub fn state_only(world: &World, agent: &Agent, row: &HostDetail) -> Vec<Step> {
         .collect()
 }
 
-fn written(world: &World, agent: &Agent, mut status: AgentStatus, findings: Vec<Finding>) -> Vec<Step> {
+fn written(snapshot: &Snapshot, agent: &Agent, mut status: AgentStatus, findings: Vec<Finding>) -> Vec<Step> {
     let before = agent.status.clone().unwrap_or_default();
     let news: Vec<_> = findings
         .iter()
         .filter_map(|finding| news(&before.conditions, finding))
         .collect();
     for finding in findings {
-        set_service(&mut status.conditions, finding, world.now);
+        set_service(&mut status.conditions, finding, snapshot.now);
     }
     let Some(patch) = merge::diff(&before, &status) else {
         return Vec::new();
@@ -208,9 +213,9 @@ fn news(before: &[ServiceCondition], finding: &Finding) -> Option<News> {
         reason::UNBINDING_PENDING_USER_ACTION,
         reason::DISCONNECTED,
     ];
-    let is_trouble = matches!(finding.type_, condition::SPEC_SYNCED | condition::CLEANUP) && failed;
+    let is_failure = matches!(finding.type_, condition::SPEC_SYNCED | condition::CLEANUP) && failed;
     worth_telling.then(|| News {
-        warning: is_trouble || bad.contains(&finding.reason.as_str()),
+        warning: is_failure || bad.contains(&finding.reason.as_str()),
         reason: finding.reason.clone(),
         note: finding.message.clone(),
     })

@@ -1,7 +1,7 @@
 //! The ClusterDeployment that stands for a cluster of Cluster API: as it is made, and whose it is.
 
 use super::Step;
-use crate::controller::agent_cluster::world::World;
+use crate::controller::agent_cluster::snapshot::Snapshot;
 use crate::crd::agent_cluster_install::ClusterMetadata;
 use crate::crd::capi::{self, ControlPlane};
 use crate::crd::cluster_deployment::{AgentBareMetal, ClusterDeploymentSpec, ClusterInstallRef, Platform};
@@ -15,9 +15,9 @@ use serde_json::{Map, Value, json};
 
 /// Nothing is to be installed: the cluster has a control plane already, and Agents are added to it. An error says what is
 /// waited for.
-pub fn new(world: &World) -> Result<ClusterDeployment, String> {
-    let owner = capi::owner(&*world.cluster, capi::CLUSTER).ok_or("No Cluster owns this object yet.")?;
-    let cluster = world
+pub fn new(snapshot: &Snapshot) -> Result<ClusterDeployment, String> {
+    let owner = capi::owner(&*snapshot.cluster, capi::CLUSTER).ok_or("No Cluster owns this object yet.")?;
+    let cluster = snapshot
         .owner
         .as_ref()
         .ok_or_else(|| format!("Cluster {} is not there.", owner.name))?;
@@ -27,7 +27,7 @@ pub fn new(world: &World) -> Result<ClusterDeployment, String> {
         .as_ref()
         .ok_or_else(|| format!("Cluster {} names no control plane yet.", owner.name))?;
     let whole = format!("{} {}", reference.kind, reference.name);
-    let plane = match &world.control_plane {
+    let plane = match &snapshot.control_plane {
         Plane::Found(plane) => plane,
         Plane::Absent => return Err(format!("{whole} is not there or cannot be read.")),
         Plane::NotAllowed(resource) => {
@@ -56,19 +56,19 @@ pub fn new(world: &World) -> Result<ClusterDeployment, String> {
     };
     Ok(ClusterDeployment {
         metadata: ObjectMeta {
-            name: Some(world.key.name.clone()),
-            namespace: Some(world.key.namespace.clone()),
-            labels: Some([(label::AGENT_CLUSTER.to_owned(), world.key.name.clone())].into()),
-            owner_references: Some(vec![owner_reference(&world.cluster)]),
+            name: Some(snapshot.key.name.clone()),
+            namespace: Some(snapshot.key.namespace.clone()),
+            labels: Some([(label::AGENT_CLUSTER.to_owned(), snapshot.key.name.clone())].into()),
+            owner_references: Some(vec![owner_reference(&snapshot.cluster)]),
             ..ObjectMeta::default()
         },
-        spec: spec(world, plane, domain, pull_secret, metadata),
+        spec: spec(snapshot, plane, domain, pull_secret, metadata),
         status: None,
     })
 }
 
 fn spec(
-    world: &World,
+    snapshot: &Snapshot,
     plane: &ControlPlane,
     base_domain: String,
     pull_secret: String,
@@ -85,7 +85,7 @@ fn spec(
             group: AgentClusterInstall::group(&()).into_owned(),
             version: AgentClusterInstall::version(&()).into_owned(),
             kind: AgentClusterInstall::kind(&()).into_owned(),
-            name: world.key.name.clone(),
+            name: snapshot.key.name.clone(),
         }),
         installed: true,
         cluster_metadata: Some(metadata),
@@ -104,21 +104,24 @@ fn owner_reference(cluster: &AgentCluster) -> OwnerReference {
     }
 }
 
-fn is_mine(world: &World, owner: &OwnerReference) -> bool {
-    owner.kind == AgentCluster::kind(&()) && owner.name == world.key.name
+fn is_mine(snapshot: &Snapshot, owner: &OwnerReference) -> bool {
+    owner.kind == AgentCluster::kind(&()) && owner.name == snapshot.key.name
 }
 
 /// Label and owner, where they are not as they should be.
-pub fn adoption(world: &World, deployment: &ClusterDeployment) -> Option<Value> {
+pub fn adoption(snapshot: &Snapshot, deployment: &ClusterDeployment) -> Option<Value> {
     let mut metadata = Map::new();
-    if deployment.labels().get(label::AGENT_CLUSTER) != Some(&world.key.name) {
-        metadata.insert("labels".into(), json!({ label::AGENT_CLUSTER: world.key.name }));
+    if deployment.labels().get(label::AGENT_CLUSTER) != Some(&snapshot.key.name) {
+        metadata.insert(
+            "labels".into(),
+            json!({ label::AGENT_CLUSTER: snapshot.key.name }),
+        );
     }
-    let owner = owner_reference(&world.cluster);
+    let owner = owner_reference(&snapshot.cluster);
     let owners = deployment.owner_references();
     if !owners.iter().any(|known| known.uid == owner.uid) {
         // One of the same name that was there before is another object.
-        let others = owners.iter().filter(|known| !is_mine(world, known)).cloned();
+        let others = owners.iter().filter(|known| !is_mine(snapshot, known)).cloned();
         let all: Vec<_> = others.chain([owner]).collect();
         metadata.insert("ownerReferences".into(), json!(all));
     }
@@ -126,12 +129,12 @@ pub fn adoption(world: &World, deployment: &ClusterDeployment) -> Option<Value> 
 }
 
 /// The ClusterDeployment outlives its AgentCluster.
-pub fn orphan(world: &World) -> Vec<Step> {
-    let owners = world.deployment.as_deref().map(ResourceExt::owner_references);
-    let Some(owners) = owners.filter(|owners| owners.iter().any(|owner| is_mine(world, owner))) else {
+pub fn orphan(snapshot: &Snapshot) -> Vec<Step> {
+    let owners = snapshot.deployment.as_deref().map(ResourceExt::owner_references);
+    let Some(owners) = owners.filter(|owners| owners.iter().any(|owner| is_mine(snapshot, owner))) else {
         return Vec::new();
     };
-    let others: Vec<_> = owners.iter().filter(|owner| !is_mine(world, owner)).collect();
+    let others: Vec<_> = owners.iter().filter(|owner| !is_mine(snapshot, owner)).collect();
     vec![Step::PatchDeployment(
         json!({ "metadata": { "ownerReferences": others } }),
     )]

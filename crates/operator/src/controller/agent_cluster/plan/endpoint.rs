@@ -1,6 +1,6 @@
 //! The AgentClusterInstall of a cluster of Cluster API, and where its hosts fetch their ignition.
 
-use crate::controller::agent_cluster::world::{World, install_key};
+use crate::controller::agent_cluster::snapshot::{Snapshot, install_key};
 use crate::crd::agent_cluster_install::{
     AgentClusterInstallSpec, IgnitionEndpoint, Networking, ProvisionRequirements,
 };
@@ -13,9 +13,9 @@ use std::net::Ipv6Addr;
 /// What installed clusters are described with; nobody counts these.
 const CONTROL_PLANE_AGENTS: i64 = 3;
 
-pub fn install(world: &World, deployment: &ClusterDeployment) -> Result<AgentClusterInstall, String> {
+pub fn install(snapshot: &Snapshot, deployment: &ClusterDeployment) -> Result<AgentClusterInstall, String> {
     let key = install_key(deployment);
-    let endpoint = world.cluster.spec.ignition_endpoint.as_ref();
+    let endpoint = snapshot.cluster.spec.ignition_endpoint.as_ref();
     let endpoint = endpoint.map(|endpoint| {
         Ok::<_, String>(IgnitionEndpoint {
             url: without_path(&endpoint.url)?,

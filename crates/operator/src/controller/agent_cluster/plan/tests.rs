@@ -40,8 +40,8 @@ fn agent_cluster() -> AgentCluster {
 }
 
 /// With everything there is to begin with.
-fn world() -> World {
-    World {
+fn snapshot() -> Snapshot {
+    Snapshot {
         key: Key::new("hcp", "blue"),
         cluster: Arc::new(agent_cluster()),
         owner: Some(Arc::new(parse(json!({
@@ -65,29 +65,29 @@ fn world() -> World {
     }
 }
 
-fn change(world: &mut World, change: impl FnOnce(&mut AgentCluster)) {
-    change(Arc::make_mut(&mut world.cluster));
+fn change(snapshot: &mut Snapshot, change: impl FnOnce(&mut AgentCluster)) {
+    change(Arc::make_mut(&mut snapshot.cluster));
 }
 
 /// With the objects the plan asks for.
-fn made(mut world: World) -> World {
+fn made(mut snapshot: Snapshot) -> Snapshot {
     for _ in 0..3 {
-        for step in plan(&world).steps {
+        for step in plan(&snapshot).steps {
             match step {
                 Step::CreateDeployment(deployment) => {
                     let mut deployment = *deployment;
                     deployment.metadata.uid = Some("uid-of-deployment".into());
-                    world.deployment = Some(Arc::new(deployment));
+                    snapshot.deployment = Some(Arc::new(deployment));
                 }
-                Step::CreateInstall(install) => world.install = Some(Arc::new(*install)),
+                Step::CreateInstall(install) => snapshot.install = Some(Arc::new(*install)),
                 Step::Status(status) => {
-                    change(&mut world, |cluster| cluster.status = Some(parse(status)));
+                    change(&mut snapshot, |cluster| cluster.status = Some(parse(status)));
                 }
                 _ => {}
             }
         }
     }
-    world
+    snapshot
 }
 
 fn said(plan: &Plan) -> (bool, String, String) {
@@ -107,11 +107,11 @@ fn said(plan: &Plan) -> (bool, String, String) {
 
 #[test]
 fn a_hosted_cluster_becomes_a_deployment_that_is_installed() {
-    let plan = plan(&world());
+    let plan = plan(&snapshot());
     let [Step::CreateDeployment(deployment)] = &plan.steps[..] else {
         panic!("{plan:?}")
     };
-    assert_eq!(plan.then, Then::Look);
+    assert_eq!(plan.then, Then::Again);
     assert_eq!(Key::of(&**deployment), Key::new("hcp", "blue"));
     assert_eq!(deployment.labels()[label::AGENT_CLUSTER], "blue");
     assert_eq!(deployment.owner_references()[0].uid, "uid-of-blue");
@@ -133,10 +133,10 @@ fn a_hosted_cluster_becomes_a_deployment_that_is_installed() {
 
 #[test]
 fn secrets_are_labelled_before_they_are_named() {
-    let mut world = world();
+    let mut snapshot = snapshot();
     let labels = BTreeMap::from([(label::BACKUP.to_owned(), "true".to_owned())]);
-    world.unlabelled = vec![(Key::new("hcp", "pull"), labels.clone())];
-    let plan = plan(&world);
+    snapshot.unlabelled = vec![(Key::new("hcp", "pull"), labels.clone())];
+    let plan = plan(&snapshot);
     assert!(
         matches!(&plan.steps[..], [Step::LabelSecret(key, _), Step::CreateDeployment(_)] if key.name == "pull"),
         "{plan:?}"
@@ -145,44 +145,44 @@ fn secrets_are_labelled_before_they_are_named() {
 
 #[test]
 fn what_is_waited_for_is_said() {
-    let lacks = |edit: &dyn Fn(&mut World)| {
-        let mut world = world();
-        edit(&mut world);
-        let plan = plan(&world);
+    let lacks = |edit: &dyn Fn(&mut Snapshot)| {
+        let mut snapshot = snapshot();
+        edit(&mut snapshot);
+        let plan = plan(&snapshot);
         let (ready, reason, text) = said(&plan);
         assert!(!ready);
         assert_eq!(reason, "WaitingForControlPlane");
         (text, plan.then)
     };
-    let (text, then) = lacks(&|world| world.owner = None);
+    let (text, then) = lacks(&|snapshot| snapshot.owner = None);
     assert!(text.contains("blue-1") && then == Then::Rest, "{text}");
-    let (text, then) = lacks(&|world| world.control_plane = Plane::Absent);
+    let (text, then) = lacks(&|snapshot| snapshot.control_plane = Plane::Absent);
     assert!(
         text.contains("HostedControlPlane plane") && then == Then::Rest,
         "{text}"
     );
-    let (text, _) = lacks(&|world| {
-        bare(world);
+    let (text, _) = lacks(&|snapshot| {
+        bare(snapshot);
     });
     assert!(text.contains("status.kubeConfig"), "{text}");
 }
 
 /// The control plane has not begun.
-fn bare(world: &mut World) {
-    let Plane::Found(plane) = &mut world.control_plane else {
-        panic!("{:?}", world.control_plane)
+fn bare(snapshot: &mut Snapshot) {
+    let Plane::Found(plane) = &mut snapshot.control_plane else {
+        panic!("{:?}", snapshot.control_plane)
     };
     Arc::make_mut(plane).status = None;
 }
 
 #[test]
 fn a_control_plane_that_nobody_watches_is_asked_for_and_less_often_when_it_cannot_be_read() {
-    let of = |edit: &dyn Fn(&mut World)| {
-        let mut world = world();
-        edit(&mut world);
-        let owner = Arc::make_mut(world.owner.as_mut().unwrap());
+    let of = |edit: &dyn Fn(&mut Snapshot)| {
+        let mut snapshot = snapshot();
+        edit(&mut snapshot);
+        let owner = Arc::make_mut(snapshot.owner.as_mut().unwrap());
         owner.spec.control_plane_ref.as_mut().unwrap().api_group = Some("other.example.com".into());
-        let plan = plan(&world);
+        let plan = plan(&snapshot);
         let (_, reason, text) = said(&plan);
         assert_eq!(reason, "WaitingForControlPlane");
         let Then::After(wait) = plan.then else {
@@ -191,9 +191,9 @@ fn a_control_plane_that_nobody_watches_is_asked_for_and_less_often_when_it_canno
         (wait, text)
     };
     let (unready, _) = of(&bare);
-    let (absent, _) = of(&|world| world.control_plane = Plane::Absent);
-    let (refused, text) = of(&|world| {
-        world.control_plane = Plane::NotAllowed("planes.other.example.com".into());
+    let (absent, _) = of(&|snapshot| snapshot.control_plane = Plane::Absent);
+    let (refused, text) = of(&|snapshot| {
+        snapshot.control_plane = Plane::NotAllowed("planes.other.example.com".into());
     });
     assert_eq!(unready, WAIT);
     assert!(unready < absent && absent < refused);
@@ -205,20 +205,22 @@ fn a_control_plane_that_nobody_watches_is_asked_for_and_less_often_when_it_canno
 
 #[test]
 fn the_install_is_made_after_the_deployment_and_then_the_cluster_is_ready() {
-    let mut world = made(world());
-    let install = world.install.clone().unwrap();
+    let mut snapshot = made(snapshot());
+    let install = snapshot.install.clone().unwrap();
     assert_eq!(install.spec.networking.user_managed_networking, Some(true));
     assert_eq!(install.spec.provision_requirements.control_plane_agents, 3);
     let endpoint = install.spec.ignition_endpoint.clone().unwrap();
     assert_eq!(endpoint.url, "https://ignition.example.com");
     assert_eq!(endpoint.ca_certificate_reference.unwrap().name, "ignition-ca");
     assert_eq!(install.owner_references()[0].uid, "uid-of-deployment");
-    let status = world.cluster.status.clone().unwrap();
+    let status = snapshot.cluster.status.clone().unwrap();
     assert!(status.ready);
     assert_eq!(status.cluster_deployment_reference.name, "blue");
-    assert_eq!(plan(&world), Plan::default(), "a second look writes nothing");
-    change(&mut world, |cluster| cluster.spec.control_plane_endpoint = None);
-    let again = plan(&world);
+    assert_eq!(plan(&snapshot), Plan::default(), "a second look writes nothing");
+    change(&mut snapshot, |cluster| {
+        cluster.spec.control_plane_endpoint = None
+    });
+    let again = plan(&snapshot);
     assert!(
         again
             .steps
@@ -230,10 +232,12 @@ fn the_install_is_made_after_the_deployment_and_then_the_cluster_is_ready() {
 
 #[test]
 fn without_an_endpoint_of_the_control_plane_it_is_not_ready() {
-    let mut world = world();
-    change(&mut world, |cluster| cluster.spec.control_plane_endpoint = None);
-    let world = made(world);
-    let status = world.cluster.status.clone().unwrap();
+    let mut snapshot = snapshot();
+    change(&mut snapshot, |cluster| {
+        cluster.spec.control_plane_endpoint = None
+    });
+    let snapshot = made(snapshot);
+    let status = snapshot.cluster.status.clone().unwrap();
     assert!(!status.ready);
     assert_eq!(status.conditions[0].reason, "WaitingForControlPlaneEndpoint");
     assert_eq!(
@@ -244,15 +248,15 @@ fn without_an_endpoint_of_the_control_plane_it_is_not_ready() {
 
 #[test]
 fn a_deployment_that_went_is_not_made_anew() {
-    let mut world = made(world());
-    world.deployment = None;
-    let (_, reason, _) = said(&plan(&world));
+    let mut snapshot = made(snapshot());
+    snapshot.deployment = None;
+    let (_, reason, _) = said(&plan(&snapshot));
     assert_eq!(reason, "ClusterDeploymentNotFound");
 }
 
 /// What is left of an AgentCluster of this name that was there before.
-fn predecessor(world: &World) -> ClusterDeployment {
-    let mut old = deployment::new(world).unwrap();
+fn predecessor(snapshot: &Snapshot) -> ClusterDeployment {
+    let mut old = deployment::new(snapshot).unwrap();
     old.metadata.owner_references.as_mut().unwrap()[0].uid = "of its predecessor".into();
     old.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
     old
@@ -260,9 +264,9 @@ fn predecessor(world: &World) -> ClusterDeployment {
 
 #[test]
 fn made_anew_while_the_old_deployment_still_goes_it_waits_and_then_makes_its_own() {
-    let mut world = world();
-    world.deployment = Some(Arc::new(predecessor(&world)));
-    let waits = plan(&world);
+    let mut snapshot = snapshot();
+    snapshot.deployment = Some(Arc::new(predecessor(&snapshot)));
+    let waits = plan(&snapshot);
     assert!(
         matches!(&waits.steps[..], [Step::Status(_), Step::Tell(_)]),
         "it is not adopted: {waits:?}"
@@ -270,26 +274,26 @@ fn made_anew_while_the_old_deployment_still_goes_it_waits_and_then_makes_its_own
     let (ready, reason, text) = said(&waits);
     assert_eq!((ready, reason.as_str()), (false, "ClusterDeploymentNotFound"));
     assert!(text.contains("still being deleted"), "{text}");
-    let mut world = made(world);
-    assert_eq!(world.named(), None, "what goes is not named");
-    assert_eq!(plan(&world), Plan::default(), "a second look writes nothing");
-    world.deployment = None;
-    let again = plan(&world);
+    let mut snapshot = made(snapshot);
+    assert_eq!(snapshot.named(), None, "what goes is not named");
+    assert_eq!(plan(&snapshot), Plan::default(), "a second look writes nothing");
+    snapshot.deployment = None;
+    let again = plan(&snapshot);
     assert!(
         matches!(&again.steps[..], [Step::CreateDeployment(_)]),
         "{again:?}"
     );
-    let done = made(world);
+    let done = made(snapshot);
     assert!(done.cluster.status.as_ref().unwrap().ready);
     assert_eq!(done.named(), Some(Key::new("hcp", "blue")));
 }
 
 #[test]
 fn a_deployment_that_was_this_clusters_and_goes_stays_named() {
-    let mut world = made(world());
-    let deployment = Arc::make_mut(world.deployment.as_mut().unwrap());
+    let mut snapshot = made(snapshot());
+    let deployment = Arc::make_mut(snapshot.deployment.as_mut().unwrap());
     deployment.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
-    let told = plan(&world);
+    let told = plan(&snapshot);
     let [Step::Status(status), Step::Tell(_)] = &told.steps[..] else {
         panic!("{told:?}")
     };
@@ -298,13 +302,13 @@ fn a_deployment_that_was_this_clusters_and_goes_stays_named() {
 
 #[test]
 fn a_deployment_of_another_is_neither_taken_nor_made_again() {
-    let mut world = world();
-    let mut taken = deployment::new(&world).unwrap();
+    let mut snapshot = snapshot();
+    let mut taken = deployment::new(&snapshot).unwrap();
     taken
         .labels_mut()
         .insert(label::AGENT_CLUSTER.into(), "red".into());
-    world.taken = Some(Arc::new(taken));
-    let told = plan(&world);
+    snapshot.taken = Some(Arc::new(taken));
+    let told = plan(&snapshot);
     let (ready, reason, text) = said(&told);
     assert_eq!((ready, reason.as_str()), (false, "ClusterDeploymentTaken"));
     assert!(text.contains("hcp/blue") && text.contains("red"), "{text}");
@@ -314,7 +318,7 @@ fn a_deployment_of_another_is_neither_taken_nor_made_again() {
         "{told:?}"
     );
     assert_eq!(
-        plan(&made(world)),
+        plan(&made(snapshot)),
         Plan::default(),
         "a second look writes nothing"
     );
@@ -322,11 +326,11 @@ fn a_deployment_of_another_is_neither_taken_nor_made_again() {
 
 #[test]
 fn a_deployment_that_was_restored_is_adopted() {
-    let mut world = made(world());
-    let deployment = Arc::make_mut(world.deployment.as_mut().unwrap());
+    let mut snapshot = made(snapshot());
+    let deployment = Arc::make_mut(snapshot.deployment.as_mut().unwrap());
     deployment.metadata.labels = None;
     deployment.metadata.owner_references.as_mut().unwrap()[0].uid = "of its predecessor".into();
-    let plan = plan(&world);
+    let plan = plan(&snapshot);
     let [Step::PatchDeployment(patch)] = &plan.steps[..] else {
         panic!("{plan:?}")
     };
@@ -338,21 +342,21 @@ fn a_deployment_that_was_restored_is_adopted() {
 
 #[test]
 fn paused_it_lets_its_deployment_go_and_does_no_more() {
-    let mut world = made(world());
-    change(&mut world, |cluster| {
+    let mut snapshot = made(snapshot());
+    change(&mut snapshot, |cluster| {
         cluster
             .annotations_mut()
             .insert("cluster.x-k8s.io/paused".into(), "true".into());
     });
-    let held = plan(&world);
+    let held = plan(&snapshot);
     let [Step::PatchDeployment(patch)] = &held.steps[..] else {
         panic!("{held:?}")
     };
     assert_eq!(patch["metadata"]["ownerReferences"], json!([]));
-    change(&mut world, |cluster| {
+    change(&mut snapshot, |cluster| {
         cluster.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
     });
-    let leaves = plan(&world);
+    let leaves = plan(&snapshot);
     assert!(
         matches!(&leaves.steps[..], [Step::PatchDeployment(_), Step::Patch(_)]),
         "first the one, then the other: {leaves:?}"
@@ -361,23 +365,23 @@ fn paused_it_lets_its_deployment_go_and_does_no_more() {
 
 #[test]
 fn only_the_word_true_pauses() {
-    let mut world = made(world());
-    change(&mut world, |cluster| {
+    let mut snapshot = made(snapshot());
+    change(&mut snapshot, |cluster| {
         cluster
             .annotations_mut()
             .insert("cluster.x-k8s.io/paused".into(), "yes".into());
     });
-    assert_eq!(plan(&world), Plan::default());
-    assert!(!capi::is_paused(&*world.cluster));
+    assert_eq!(plan(&snapshot), Plan::default());
+    assert!(!capi::is_paused(&*snapshot.cluster));
 }
 
 #[test]
 fn deleted_it_takes_off_its_finalizer_and_its_deployment_goes_with_it() {
-    let mut world = made(world());
-    change(&mut world, |cluster| {
+    let mut snapshot = made(snapshot());
+    change(&mut snapshot, |cluster| {
         cluster.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
     });
-    let gone = plan(&world);
+    let gone = plan(&snapshot);
     assert_eq!(
         gone.steps,
         [Step::Patch(json!({ "metadata": { "finalizers": [] } }))]
@@ -386,16 +390,16 @@ fn deleted_it_takes_off_its_finalizer_and_its_deployment_goes_with_it() {
 
 #[test]
 fn a_paused_cluster_and_one_of_somebody_else_are_left_alone() {
-    let mut held = world();
+    let mut held = snapshot();
     Arc::make_mut(held.owner.as_mut().unwrap()).spec.paused = Some(true);
     assert_eq!(plan(&held), Plan::default());
-    let mut foreign = world();
+    let mut foreign = snapshot();
     foreign.elsewhere = true;
     assert_eq!(plan(&foreign).steps, []);
 }
 
 #[test]
-fn toy_15_the_path_of_the_endpoint_is_cut_off_and_addresses_get_brackets() {
+fn the_path_of_the_endpoint_is_cut_off_and_addresses_get_brackets() {
     let cases = [
         (
             "https://ignition.example.com/ignition",

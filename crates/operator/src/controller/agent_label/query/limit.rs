@@ -1,5 +1,8 @@
 //! A limit for questions. The language has loops and recursion, and whoever may write an AgentClassification must not be
 //! able to stop the operator with one: each step of a question counts, and so does everything it builds.
+//!
+//! The question ends itself, because ending it from outside is not simpler: a thread cannot be ended, and a process would
+//! have to be started, fed and confined for each Agent and each query.
 
 use super::Data;
 use jaq_core::box_iter::box_once;

@@ -1,11 +1,11 @@
 //! What a machine boots with: its user data says where its ignition is, and with what token it may be fetched.
 
 use super::{Step, TokenSecret};
-use crate::controller::agent_machine::world::{Data, World};
+use crate::controller::agent_machine::snapshot::{Data, Snapshot};
 use crate::crd::keys::{data, used_labels};
 use crate::crd::reference::FullRef;
 use crate::key::Key;
-use crate::runtime::looks::Then;
+use crate::runtime::reconciler::Then;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
@@ -44,8 +44,8 @@ pub fn source_of(token: &Key) -> Option<Key> {
     Some(Key::new(&token.namespace, name))
 }
 
-pub fn plan(world: &World) -> Boot {
-    let (source, kept) = match &world.data {
+pub fn plan(snapshot: &Snapshot) -> Boot {
+    let (source, kept) = match &snapshot.data {
         Data::NotNamed => return Boot::Ready(None),
         // The Machine, which is going to name it, is watched.
         Data::Promised => {
@@ -53,12 +53,16 @@ pub fn plan(world: &World) -> Boot {
             return Boot::Wait(text.into(), Then::Rest);
         }
         Data::Absent(key) => {
-            let ready = world.machine.status.as_ref().is_some_and(|status| status.ready);
+            let ready = snapshot
+                .machine
+                .status
+                .as_ref()
+                .is_some_and(|status| status.ready);
             let then = match ready {
                 // It has booted with what it was given.
                 true => Then::Rest,
                 // Without the label, its arrival goes unseen.
-                false => Then::After(world.retry),
+                false => Then::After(snapshot.retry),
             };
             return Boot::Wait(format!("There is no Secret {key} yet."), then);
         }
@@ -114,7 +118,7 @@ fn keep_token(
     // Who made it, owns it: only those who may delete Secrets could change that.
     let missing = used_labels(kept.labels());
     if !missing.is_empty() {
-        // The label makes it another version than the one that was looked at.
+        // The label makes it another version than the one in the snapshot.
         return vec![Step::LabelSecret(key.clone(), missing)];
     }
     match value(kept, data::IGNITION_TOKEN) == Some(&token.0) {

@@ -4,7 +4,7 @@
 
 use super::claim::OUT_OF_BOUNDS;
 use super::status::hostname;
-use crate::controller::agent_machine::world::{Source, World};
+use crate::controller::agent_machine::snapshot::{Snapshot, Source};
 use crate::crd::Agent;
 use crate::crd::agent::{condition, reason};
 use crate::crd::condition::find_service;
@@ -63,18 +63,18 @@ const NAMED: usize = 3;
 /// Up to so many Agents that do not fit are counted and named.
 const COUNTED: usize = 12;
 
-pub fn choose(world: &World) -> Choice {
-    if let Source::Unknown(plane) = &world.source {
+pub fn choose(snapshot: &Snapshot) -> Choice {
+    if let Source::Unknown(plane) = &snapshot.source {
         let text = format!("{plane}, which says where Agents are taken from, is not there.");
         return Choice::Unreadable(text);
     }
-    if let Source::Namespace(namespace) = &world.source
-        && !world.may_take_from(namespace)
+    if let Source::Namespace(namespace) = &snapshot.source
+        && !snapshot.may_take_from(namespace)
     {
         let text = format!("The control plane wants Agents of {namespace}: they are {OUT_OF_BOUNDS}.");
         return Choice::Unreadable(text);
     }
-    let selector = match world
+    let selector = match snapshot
         .machine
         .spec
         .agent_label_selector
@@ -87,7 +87,7 @@ pub fn choose(world: &World) -> Choice {
     };
     let mut fitting = Vec::new();
     let mut others: BTreeMap<Verdict, Vec<&str>> = BTreeMap::new();
-    let mut sorted: Vec<_> = world.candidates.iter().collect();
+    let mut sorted: Vec<_> = snapshot.candidates.iter().collect();
     sorted.sort_by_cached_key(|agent| Key::of(&***agent));
     for agent in sorted {
         match verdict(agent, selector.as_ref()) {
@@ -97,7 +97,7 @@ pub fn choose(world: &World) -> Choice {
     }
     fitting.sort_by_cached_key(|agent| (Size::of(agent), Key::of(&***agent)));
     let Some((best, rest)) = fitting.split_first() else {
-        return Choice::Nothing(nothing(world, &others));
+        return Choice::Nothing(nothing(snapshot, &others));
     };
     let why = [chosen(best, rest), unfit(&others)];
     let why: Vec<_> = why.into_iter().filter(|part| !part.is_empty()).collect();
@@ -227,10 +227,12 @@ fn chosen(best: &Agent, rest: &[&Arc<Agent>]) -> String {
     )
 }
 
-fn nothing(world: &World, others: &BTreeMap<Verdict, Vec<&str>>) -> String {
-    let place = match &world.source {
+fn nothing(snapshot: &Snapshot, others: &BTreeMap<Verdict, Vec<&str>>) -> String {
+    let place = match &snapshot.source {
         Source::Namespace(namespace) => format!(" in namespace {namespace}"),
-        Source::Anywhere if !world.pools.is_empty() => format!(" in {}", world.pools.join(", ")),
+        Source::Anywhere if !snapshot.agent_namespaces.is_empty() => {
+            format!(" in {}", snapshot.agent_namespaces.join(", "))
+        }
         Source::Anywhere | Source::Unknown(_) => String::new(),
     };
     match unfit(others) {

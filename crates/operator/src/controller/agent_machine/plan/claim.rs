@@ -1,7 +1,7 @@
 //! Whose an Agent is, and what it gets from whoever has it.
 
 use super::bootstrap::Ignition;
-use crate::controller::agent_machine::world::World;
+use crate::controller::agent_machine::snapshot::Snapshot;
 use crate::crd::Agent;
 use crate::crd::agent_machine::Named;
 use crate::crd::keys::{annotation, label};
@@ -26,26 +26,26 @@ pub fn holder(agent: &Agent) -> Option<Key> {
 }
 
 /// AgentMachines of several namespaces can have the same name. Where the namespace got lost, the cluster tells.
-pub fn is_mine(world: &World, agent: &Agent) -> bool {
-    if agent.labels().get(label::AGENT_MACHINE) != Some(&world.key.name) {
+pub fn is_mine(snapshot: &Snapshot, agent: &Agent) -> bool {
+    if agent.labels().get(label::AGENT_MACHINE) != Some(&snapshot.key.name) {
         return false;
     }
     match agent.annotations().get(annotation::AGENT_MACHINE_NAMESPACE) {
-        Some(namespace) => *namespace == world.key.namespace,
-        None => is_of_cluster(world, agent),
+        Some(namespace) => *namespace == snapshot.key.namespace,
+        None => is_of_cluster(snapshot, agent),
     }
 }
 
 /// The one Agent of a machine, of all that could be it: that which the machine names; else the first that carries its name.
-pub fn kept(world: &World, agents: &[Arc<Agent>]) -> Option<Arc<Agent>> {
-    let kept = match world.machine.named_agent() {
+pub fn kept(snapshot: &Snapshot, agents: &[Arc<Agent>]) -> Option<Arc<Agent>> {
+    let kept = match snapshot.machine.named_agent() {
         Some(Named::Whole(key)) => agents.iter().find(|agent| Key::of(&***agent) == key),
         Some(Named::ById(name)) => {
             let named = agents.iter().filter(|agent| agent.name_any() == name);
-            let known = named.filter(|agent| nearness(world, agent).is_some());
-            known.max_by_key(|agent| (nearness(world, agent), Reverse(Key::of(&***agent))))
+            let known = named.filter(|agent| nearness(snapshot, agent).is_some());
+            known.max_by_key(|agent| (nearness(snapshot, agent), Reverse(Key::of(&***agent))))
         }
-        None => agents.iter().find(|agent| is_mine(world, agent)),
+        None => agents.iter().find(|agent| is_mine(snapshot, agent)),
     };
     kept.cloned()
 }
@@ -59,22 +59,22 @@ enum Nearness {
     Claimed,
 }
 
-fn nearness(world: &World, agent: &Agent) -> Option<Nearness> {
+fn nearness(snapshot: &Snapshot, agent: &Agent) -> Option<Nearness> {
     let namespace = agent.namespace().unwrap_or_default();
-    if is_mine(world, agent) {
+    if is_mine(snapshot, agent) {
         return Some(Nearness::Claimed);
     }
-    if is_of_cluster(world, agent) {
+    if is_of_cluster(snapshot, agent) {
         return Some(Nearness::OfItsCluster);
     }
-    world.takes_from(&namespace).then_some(Nearness::InReach)
+    snapshot.takes_from(&namespace).then_some(Nearness::InReach)
 }
 
 /// Those that carry the name of the machine and are not its Agent.
-pub fn strays(world: &World, agents: &[Arc<Agent>]) -> Vec<Arc<Agent>> {
-    let kept = kept(world, agents).map(|agent| Key::of(&*agent));
+pub fn strays(snapshot: &Snapshot, agents: &[Arc<Agent>]) -> Vec<Arc<Agent>> {
+    let kept = kept(snapshot, agents).map(|agent| Key::of(&*agent));
     let others = agents.iter().filter(|agent| Some(Key::of(&***agent)) != kept);
-    others.filter(|agent| is_mine(world, agent)).cloned().collect()
+    others.filter(|agent| is_mine(snapshot, agent)).cloned().collect()
 }
 
 /// Nothing of any cluster is on the host, as far as anybody knows: it can be let go without harm to a node.
@@ -83,18 +83,18 @@ pub fn is_out(agent: &Agent) -> bool {
 }
 
 /// It is bound, or to be bound, to the cluster of the machine.
-pub fn is_of_cluster(world: &World, agent: &Agent) -> bool {
+pub fn is_of_cluster(snapshot: &Snapshot, agent: &Agent) -> bool {
     let wanted = agent.spec.cluster_deployment_name.as_ref();
-    wanted.is_some() && wanted == world.lineage.deployment()
+    wanted.is_some() && wanted == snapshot.lineage.deployment()
 }
 
 /// Why the Agent is somebody else's by now.
-pub fn stranger(world: &World, agent: &Agent, cluster: &ClusterRef) -> Option<String> {
+pub fn stranger(snapshot: &Snapshot, agent: &Agent, cluster: &ClusterRef) -> Option<String> {
     let key = Key::of(agent);
     if agent.metadata.deletion_timestamp.is_some() {
         return Some(format!("Agent {key} is being deleted."));
     }
-    if is_mine(world, agent) {
+    if is_mine(snapshot, agent) {
         return None;
     }
     if let Some(other) = agent.labels().get(label::AGENT_MACHINE) {
@@ -102,7 +102,7 @@ pub fn stranger(world: &World, agent: &Agent, cluster: &ClusterRef) -> Option<St
             "Agent {key} belongs to another AgentMachine, {other}, by now."
         ));
     }
-    if !world.may_take_from(&key.namespace) {
+    if !snapshot.may_take_from(&key.namespace) {
         return Some(format!("Agent {key} is {OUT_OF_BOUNDS}."));
     }
     let elsewhere = agent.spec.cluster_deployment_name.as_ref();
@@ -116,20 +116,23 @@ pub fn stranger(world: &World, agent: &Agent, cluster: &ClusterRef) -> Option<St
 /// Claims the Agent, or keeps what was claimed as it should be; nothing when it is. All of it is one write: whoever
 /// sees the label sees the rest.
 pub fn patch(
-    world: &World,
+    snapshot: &Snapshot,
     agent: &Agent,
     cluster: &ClusterRef,
     ignition: Option<&Ignition>,
 ) -> Option<Value> {
     let mut patch = Map::new();
     let mut metadata = Map::new();
-    let labelled = agent.labels().get(label::AGENT_MACHINE) == Some(&world.key.name);
+    let labelled = agent.labels().get(label::AGENT_MACHINE) == Some(&snapshot.key.name);
     if !labelled {
-        metadata.insert("labels".into(), json!({ label::AGENT_MACHINE: world.key.name }));
+        metadata.insert(
+            "labels".into(),
+            json!({ label::AGENT_MACHINE: snapshot.key.name }),
+        );
     }
     let noted = agent.annotations().get(annotation::AGENT_MACHINE_NAMESPACE);
-    if noted != Some(&world.key.namespace) {
-        let note = json!({ annotation::AGENT_MACHINE_NAMESPACE: world.key.namespace });
+    if noted != Some(&snapshot.key.namespace) {
+        let note = json!({ annotation::AGENT_MACHINE_NAMESPACE: snapshot.key.namespace });
         metadata.insert("annotations".into(), note);
     }
     let mut spec = agent.spec.clone();

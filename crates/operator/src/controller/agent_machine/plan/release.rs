@@ -1,7 +1,7 @@
 //! The way of a machine that is to be deleted: its Agent leaves the cluster before the Machine goes on.
 
 use super::{Plan, Step, Then, claim, let_go_strays, status};
-use crate::controller::agent_machine::world::World;
+use crate::controller::agent_machine::snapshot::Snapshot;
 use crate::crd::agent::{condition, reason};
 use crate::crd::condition::find_service;
 use crate::crd::keys::{self, annotation, finalizer};
@@ -18,42 +18,42 @@ const DELETING: &str = "Deleting";
 const WAITING_FOR_HOOK: &str = "WaitingForPreTerminateHook";
 const HOOK_SUCCEEDED: &str = "PreTerminateDeleteHookSucceeded";
 
-pub fn plan(world: &World, paused: bool) -> Plan {
-    if !is_hooked(world) && !keys::has_finalizer(&*world.machine, finalizer::AGENT_MACHINE) {
+pub fn plan(snapshot: &Snapshot, paused: bool) -> Plan {
+    if !is_hooked(snapshot) && !keys::has_finalizer(&*snapshot.machine, finalizer::AGENT_MACHINE) {
         return Plan::default();
     }
     if paused {
         // Somebody moves the objects to another place; the host stays where it is.
-        return if world.machine.metadata.deletion_timestamp.is_some() {
-            done(world)
+        return if snapshot.machine.metadata.deletion_timestamp.is_some() {
+            done(snapshot)
         } else {
             Plan::default()
         };
     }
-    let strays = let_go_strays(world);
+    let strays = let_go_strays(snapshot);
     if !strays.is_empty() {
         // Nobody would ever look for them again.
-        return Plan::of(strays, Then::Look);
+        return Plan::of(strays, Then::Again);
     }
-    let Some(agent) = &world.agent else {
-        return done(world);
+    let Some(agent) = &snapshot.agent else {
+        return done(snapshot);
     };
-    if !is_due(world) {
+    if !is_due(snapshot) {
         return Plan::default();
     }
-    if is_held(world, agent) {
+    if is_held(snapshot, agent) {
         let step = Step::PatchAgent(agent.clone(), claim::strip(agent));
-        return match world.noted_agent() {
-            Some(_) => Plan::of(vec![step], Then::Look),
+        return match snapshot.noted_agent() {
+            Some(_) => Plan::of(vec![step], Then::Again),
             // Its label is all that tells of it.
-            None => Plan::of(status::leaving(world, agent, waits_for(agent)), Then::Look),
+            None => Plan::of(status::leaving(snapshot, agent, waits_for(agent)), Then::Again),
         };
     }
-    if belongs_to_another(world, agent) || has_left(agent) {
-        return done(world);
+    if belongs_to_another(snapshot, agent) || has_left(agent) {
+        return done(snapshot);
     }
     // Its way out is watched.
-    Plan::of(status::leaving(world, agent, waits_for(agent)), Then::Rest)
+    Plan::of(status::leaving(snapshot, agent, waits_for(agent)), Then::Rest)
 }
 
 /// What keeps the machine, in words.
@@ -69,26 +69,26 @@ fn waits_for(agent: &Agent) -> String {
 }
 
 /// What somebody else has claimed, or bound to another cluster by hand, is none of our business, and nothing to wait for.
-fn belongs_to_another(world: &World, agent: &Agent) -> bool {
+fn belongs_to_another(snapshot: &Snapshot, agent: &Agent) -> bool {
     if agent.labels().contains_key(keys::label::AGENT_MACHINE) {
-        return !claim::is_mine(world, agent);
+        return !claim::is_mine(snapshot, agent);
     }
-    agent.spec.cluster_deployment_name.is_some() && !claim::is_of_cluster(world, agent)
+    agent.spec.cluster_deployment_name.is_some() && !claim::is_of_cluster(snapshot, agent)
 }
 
 /// The machine still has a hand on the Agent.
-fn is_held(world: &World, agent: &Agent) -> bool {
+fn is_held(snapshot: &Snapshot, agent: &Agent) -> bool {
     let unclaimed = !agent.labels().contains_key(keys::label::AGENT_MACHINE);
     agent.metadata.deletion_timestamp.is_none()
-        && (claim::is_mine(world, agent) || (unclaimed && claim::is_of_cluster(world, agent)))
+        && (claim::is_mine(snapshot, agent) || (unclaimed && claim::is_of_cluster(snapshot, agent)))
 }
 
 /// Before the hook is reached the node is still drained. Without a Machine, or without our hook on it, nobody waits.
-fn is_due(world: &World) -> bool {
-    let Some(machine) = &world.lineage.machine else {
+fn is_due(snapshot: &Snapshot) -> bool {
+    let Some(machine) = &snapshot.lineage.machine else {
         return true;
     };
-    machine.metadata.deletion_timestamp.is_some() && (reached(machine) || !is_hooked(world))
+    machine.metadata.deletion_timestamp.is_some() && (reached(machine) || !is_hooked(snapshot))
 }
 
 fn reached(machine: &capi::Machine) -> bool {
@@ -129,24 +129,24 @@ fn is_forgotten(agent: &Agent) -> bool {
 }
 
 /// The Machine waits for us before it goes.
-fn is_hooked(world: &World) -> bool {
-    let machine = world.lineage.machine.as_ref();
+fn is_hooked(snapshot: &Snapshot) -> bool {
+    let machine = snapshot.lineage.machine.as_ref();
     machine.is_some_and(|machine| machine.annotations().contains_key(annotation::CAPI_DELETE_HOOK))
 }
 
 /// Nothing holds the Machine and this object any more.
-fn done(world: &World) -> Plan {
+fn done(snapshot: &Snapshot) -> Plan {
     let mut steps = Vec::new();
-    if is_hooked(world) {
+    if is_hooked(snapshot) {
         steps.push(Step::PatchMachine(
             json!({ "metadata": { "annotations": { annotation::CAPI_DELETE_HOOK: null } } }),
         ));
     }
-    if keys::has_finalizer(&*world.machine, finalizer::AGENT_MACHINE) {
-        let left = finalizers(&*world.machine, None, Some(finalizer::AGENT_MACHINE));
+    if keys::has_finalizer(&*snapshot.machine, finalizer::AGENT_MACHINE) {
+        let left = finalizers(&*snapshot.machine, None, Some(finalizer::AGENT_MACHINE));
         steps.push(Step::Patch(json!({ "metadata": { "finalizers": left } })));
     }
-    let beside = status::beside(world);
+    let beside = status::beside(snapshot);
     if !steps.is_empty() && !beside.is_empty() {
         let news = News {
             warning: true,

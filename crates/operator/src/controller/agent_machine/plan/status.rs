@@ -1,7 +1,7 @@
 //! What an AgentMachine shows of its Agent.
 
 use super::{Plan, Step, Then, claim};
-use crate::controller::agent_machine::world::World;
+use crate::controller::agent_machine::snapshot::Snapshot;
 use crate::crd::Agent;
 use crate::crd::agent::condition as of_agent;
 use crate::crd::agent_machine::{AgentMachineStatus, MachineAddress, condition, reason};
@@ -22,14 +22,14 @@ const COPIED: [(&str, &str); 4] = [
 ];
 
 /// There is no Agent, for this reason.
-pub fn none(world: &World, why: &'static str, text: &str, then: Then) -> Plan {
-    let status = world.machine.status.clone().unwrap_or_default();
+pub fn none(snapshot: &Snapshot, why: &'static str, text: &str, then: Then) -> Plan {
+    let status = snapshot.machine.status.clone().unwrap_or_default();
     let missing = |(type_, _): (&'static str, _)| {
         Finding::new(type_, false, reason::NOT_YET_FOUND, "There is no Agent yet.")
     };
     let mut findings = vec![Finding::new(condition::RESERVED, false, why, text)];
     findings.extend(COPIED.map(missing));
-    Plan::of(written(world, status, findings), then)
+    Plan::of(written(snapshot, status, findings), then)
 }
 
 /// Why a machine is still there that is to go.
@@ -37,16 +37,16 @@ const LEAVING: &str = "AgentLeaving";
 
 /// It goes as soon as its Agent has left, which is noted: once the Agent is let go, nothing else tells whose it was. What
 /// else was said of the Agent stays as it is: nobody waits for that.
-pub fn leaving(world: &World, agent: &Agent, text: String) -> Vec<Step> {
-    let mut status = world.machine.status.clone().unwrap_or_default();
+pub fn leaving(snapshot: &Snapshot, agent: &Agent, text: String) -> Vec<Step> {
+    let mut status = snapshot.machine.status.clone().unwrap_or_default();
     status.agent_ref = Some(reference(agent));
     let waits = Finding::new(condition::RESERVED, false, LEAVING, text);
-    written(world, status, vec![waits])
+    written(snapshot, status, vec![waits])
 }
 
 /// `why` is why it is this Agent; said before, it need not be said again.
-pub fn with(world: &World, agent: &Agent, why: Option<String>) -> Vec<Step> {
-    let mut status = world.machine.status.clone().unwrap_or_default();
+pub fn with(snapshot: &Snapshot, agent: &Agent, why: Option<String>) -> Vec<Step> {
+    let mut status = snapshot.machine.status.clone().unwrap_or_default();
     let reserved = status
         .conditions
         .iter()
@@ -57,18 +57,18 @@ pub fn with(world: &World, agent: &Agent, why: Option<String>) -> Vec<Step> {
     let text = why
         .or(said)
         .unwrap_or_else(|| format!("Agent {} is reserved.", Key::of(agent)));
-    let text = text + &beside(world);
+    let text = text + &beside(snapshot);
     let mut findings = vec![Finding::new(condition::RESERVED, true, reason::RESERVED, text)];
     findings.extend(COPIED.map(|(type_, source)| copied(agent, type_, source)));
     status.agent_ref = Some(reference(agent));
     // Until it is installed it may get another name, by which its node is found.
     status.addresses = filled(addresses(agent), status.addresses);
-    written(world, status, findings)
+    written(snapshot, status, findings)
 }
 
 /// What a machine that is ready lacks, as after a restore, when parts of its Agent came later. What was said before stays.
-pub fn completed(world: &World, agent: &Agent) -> Vec<Step> {
-    let before = world.machine.status.clone().unwrap_or_default();
+pub fn completed(snapshot: &Snapshot, agent: &Agent) -> Vec<Step> {
+    let before = snapshot.machine.status.clone().unwrap_or_default();
     let mut status = before.clone();
     status.agent_ref.get_or_insert_with(|| reference(agent));
     status.addresses = filled(status.addresses, addresses(agent));
@@ -96,8 +96,8 @@ fn reference(agent: &Agent) -> ClusterRef {
 const BESIDE: &str = " Beside it, ";
 
 /// What somebody else must decide, as a sentence to append; empty when there is nothing.
-pub fn beside(world: &World) -> String {
-    let left = world.strays.iter().filter(|stray| !claim::is_out(stray));
+pub fn beside(snapshot: &Snapshot) -> String {
+    let left = snapshot.strays.iter().filter(|stray| !claim::is_out(stray));
     let left: Vec<_> = left
         .map(|stray| format!("{} ({})", Key::of(&**stray), stray.state()))
         .collect();
@@ -142,18 +142,18 @@ fn summary(findings: &[Finding]) -> Finding {
     }
 }
 
-fn written(world: &World, mut status: AgentMachineStatus, mut findings: Vec<Finding>) -> Vec<Step> {
+fn written(snapshot: &Snapshot, mut status: AgentMachineStatus, mut findings: Vec<Finding>) -> Vec<Step> {
     findings.push(summary(&findings));
-    let before = world.machine.status.clone();
+    let before = snapshot.machine.status.clone();
     let news: Vec<_> = findings
         .iter()
         .filter_map(|finding| news(before.as_ref(), finding))
         .collect();
     // Never taken back: whoever was told has built on it.
     status.ready |= findings.last().is_some_and(|ready| ready.status == Truth::True);
-    let generation = world.machine.metadata.generation;
+    let generation = snapshot.machine.metadata.generation;
     for finding in findings {
-        set_standard(&mut status.conditions, finding, generation, world.now);
+        set_standard(&mut status.conditions, finding, generation, snapshot.now);
     }
     let patch = match &before {
         Some(before) => merge::diff(before, &status),

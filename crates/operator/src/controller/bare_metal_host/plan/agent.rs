@@ -1,13 +1,13 @@
 //! What the Agent gets from its BareMetalHost.
 
 use super::{Draft, Go, disk, fencing, is_installing};
-use crate::controller::bare_metal_host::world::World;
+use crate::controller::bare_metal_host::snapshot::Snapshot;
 use crate::crd::agent::kind;
 use crate::crd::keys::{annotation, label, label_value};
 use crate::crd::reference::ClusterRef;
 use crate::crd::{Agent, BareMetalHost, ClusterDeployment};
 use crate::key::Key;
-use crate::runtime::looks::Then;
+use crate::runtime::reconciler::Then;
 use kube::ResourceExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use std::time::Duration;
 /// A cluster in a namespace that is not watched is asked for now and then.
 const LATER: Duration = Duration::from_secs(60);
 
-pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
+pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
     let Some(mut agent) = draft.agent.take() else {
         return Go::Stop;
     };
     if agent.metadata.deletion_timestamp.is_none() {
-        copy(&world.host, &mut agent);
-        disk::choose(&world.host, &mut agent);
-        labels(&world.host, &mut agent, draft);
-        node_labels(&world.host, &mut agent);
-        cluster(world, &mut agent, draft);
-        fencing::steps(world, &mut agent, draft);
+        copy(&snapshot.host, &mut agent);
+        disk::choose(&snapshot.host, &mut agent);
+        labels(&snapshot.host, &mut agent, draft);
+        node_labels(&snapshot.host, &mut agent);
+        cluster(snapshot, &mut agent, draft);
+        fencing::steps(snapshot, &mut agent, draft);
     }
     draft.agent = Some(agent);
     Go::On
@@ -64,7 +64,7 @@ fn labels(host: &BareMetalHost, agent: &mut Agent, draft: &mut Draft) {
         if value.is_empty() || label_value(&value).as_ref() == Some(&value) {
             agent.labels_mut().insert(key, value);
         } else {
-            draft.flaw(format!(
+            draft.mistake(format!(
                 "{value:?} cannot be the value of label {key} of the Agent."
             ));
         }
@@ -123,26 +123,26 @@ pub fn cluster_named(host: &BareMetalHost) -> Option<Result<ClusterRef, &str>> {
     })
 }
 
-fn cluster(world: &World, agent: &mut Agent, draft: &mut Draft) {
-    let infra_env = world.infra_env.as_ref();
+fn cluster(snapshot: &Snapshot, agent: &mut Agent, draft: &mut Draft) {
+    let infra_env = snapshot.infra_env.as_ref();
     let early = infra_env.is_some_and(|infra_env| infra_env.spec.cluster_ref.is_some());
-    let wanted = match cluster_named(&world.host) {
+    let wanted = match cluster_named(&snapshot.host) {
         Some(_) if early => {
             return draft
-                .flaw("cluster-reference: the InfraEnv belongs to a cluster, and its hosts with it.");
+                .mistake("cluster-reference: the InfraEnv belongs to a cluster, and its hosts with it.");
         }
         Some(Err(text)) => {
-            return draft.flaw(format!(
+            return draft.mistake(format!(
                 "cluster-reference: {text:?} has not the form namespace/name."
             ));
         }
-        Some(Ok(_)) if !takes_hosts(world) => {
+        Some(Ok(_)) if !takes_hosts(snapshot) => {
             // A cluster that goes gives its hosts back; who wrote its name here did not mean to undo that.
             draft.then = draft.then.or(Then::After(LATER));
             return;
         }
         Some(Ok(reference)) => Some(reference),
-        None if early || !super::has(&world.host, annotation::BMAC_CLUSTER_REFERENCE) => return,
+        None if early || !super::has(&snapshot.host, annotation::BMAC_CLUSTER_REFERENCE) => return,
         None => None,
     };
     let may_leave = || {
@@ -156,23 +156,23 @@ fn cluster(world: &World, agent: &mut Agent, draft: &mut Draft) {
 }
 
 /// The cluster that an Agent without one gets from its BareMetalHost.
-pub fn next_cluster(world: &World) -> Option<(Key, &Arc<ClusterDeployment>)> {
-    let agent = world.agent.as_deref()?;
-    let infra_env = world.infra_env.as_ref();
+pub fn next_cluster(snapshot: &Snapshot) -> Option<(Key, &Arc<ClusterDeployment>)> {
+    let agent = snapshot.agent.as_deref()?;
+    let infra_env = snapshot.infra_env.as_ref();
     let early = infra_env.is_some_and(|infra_env| infra_env.spec.cluster_ref.is_some());
-    if early || agent.spec.cluster_deployment_name.is_some() || !takes_hosts(world) {
+    if early || agent.spec.cluster_deployment_name.is_some() || !takes_hosts(snapshot) {
         return None;
     }
-    let reference = cluster_named(&world.host)?.ok()?;
-    Some((Key::from(&reference), world.deployment.as_ref()?))
+    let reference = cluster_named(&snapshot.host)?.ok()?;
+    Some((Key::from(&reference), snapshot.deployment.as_ref()?))
 }
 
 /// It is there, and is not about to go.
-fn takes_hosts(world: &World) -> bool {
-    let Some(deployment) = &world.deployment else {
+fn takes_hosts(snapshot: &Snapshot) -> bool {
+    let Some(deployment) = &snapshot.deployment else {
         return false;
     };
-    let install = match (deployment.install_name(), &world.install) {
+    let install = match (deployment.install_name(), &snapshot.install) {
         (None, _) => true,
         (Some(_), None) => false,
         (Some(_), Some(install)) => install.metadata.deletion_timestamp.is_none(),

@@ -5,7 +5,7 @@
 //! when the host is back in the pool.
 
 use super::{Draft, Go, agent};
-use crate::controller::bare_metal_host::world::World;
+use crate::controller::bare_metal_host::snapshot::Snapshot;
 use crate::crd::keys::annotation;
 use crate::key::Key;
 use crate::runtime::spoke::NoSpoke;
@@ -40,13 +40,13 @@ pub struct Found {
 }
 
 /// The cluster to ask, while the host waits to be installed into it: the Agent's, else the one it is about to get.
-pub fn question(world: &World) -> Option<Key> {
-    let (cluster, deployment) = match &world.tenant {
+pub fn question(snapshot: &Snapshot) -> Option<Key> {
+    let (cluster, deployment) = match &snapshot.tenant {
         Some(tenant) => (tenant.key.clone(), &tenant.deployment),
-        None => agent::next_cluster(world)?,
+        None => agent::next_cluster(snapshot)?,
     };
-    let agent = world.agent.as_deref()?;
-    let asks = world.is_looked_after() && deployment.spec.installed && waits(&agent.state());
+    let agent = snapshot.agent.as_deref()?;
+    let asks = snapshot.is_looked_after() && deployment.spec.installed && waits(&agent.state());
     asks.then_some(cluster)
 }
 
@@ -55,16 +55,16 @@ fn waits(state: &Word<HostStatus>) -> bool {
     state.is(|state| state.precedes_installation() || state.is_unbound())
 }
 
-pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
-    let wanted = match &world.authority {
-        None if is_back(world) => None,
+pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
+    let wanted = match &snapshot.authority {
+        None if is_back(snapshot) => None,
         None => return Go::On,
         Some(answer) => match source(answer) {
             Ok(source) => Some(source),
             Err(why) => {
-                let cluster = question(world).map(|cluster| cluster.to_string());
-                draft.trouble(
-                    world,
+                let cluster = question(snapshot).map(|cluster| cluster.to_string());
+                draft.failure(
+                    snapshot,
                     format!(
                         "The authority behind the ignition of cluster {} cannot be read: {why}",
                         cluster.unwrap_or_default()
@@ -97,7 +97,7 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
         Ok(Some(text)) => write(draft, wanted, &before, text),
         Ok(None) => return Go::On,
         Err(why) => {
-            draft.flaw(format!(
+            draft.mistake(format!(
                 "ignition-config-overrides: the authority behind the ignition of the cluster cannot be added: {why}."
             ));
             return Go::On;
@@ -107,11 +107,11 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
 }
 
 /// In the pool, and wanted nowhere.
-fn is_back(world: &World) -> bool {
+fn is_back(snapshot: &Snapshot) -> bool {
     let free = |agent: &crate::crd::Agent| {
         agent.spec.cluster_deployment_name.is_none() && agent.state().is(HostStatus::is_unbound)
     };
-    world.agent.as_deref().is_some_and(free)
+    snapshot.agent.as_deref().is_some_and(free)
 }
 
 /// As a file that is its own address.

@@ -1,35 +1,35 @@
 //! What the machine boots.
 
 use super::{Draft, Go, LIVE, anew, asks_for_discovery, has};
-use crate::controller::bare_metal_host::world::World;
+use crate::controller::bare_metal_host::snapshot::Snapshot;
 use crate::crd::infra_env::reason;
 use crate::crd::keys::annotation;
 use crate::crd::metal3::{CustomDeploy, Image, NO_CLEANING, PreprovisioningImage, START_DISCOVERY, state};
 use crate::crd::{Agent, InfraEnv};
 use crate::options::MetalBoot;
-use crate::runtime::looks::Then;
+use crate::runtime::reconciler::Then;
 use kube::ResourceExt;
 
-pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
-    let Some(infra_env) = &world.infra_env else {
+pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
+    let Some(infra_env) = &snapshot.infra_env else {
         return Go::Stop;
     };
     if has(&draft.host, annotation::METAL3_DETACHED) {
         return Go::On;
     }
-    match world.way() {
-        MetalBoot::LiveImage => live_image(world, infra_env, draft),
-        MetalBoot::Converged => converged(world, draft),
+    match snapshot.way() {
+        MetalBoot::LiveImage => live_image(snapshot, infra_env, draft),
+        MetalBoot::Converged => converged(snapshot, draft),
     }
 }
 
-fn converged(world: &World, draft: &mut Draft) -> Go {
+fn converged(snapshot: &Snapshot, draft: &mut Draft) -> Go {
     let host = &mut draft.host;
     if asks_for_discovery(host) {
         host.annotations_mut().remove(annotation::BMAC_RETURNS_CONVERGED);
         return Go::On;
     }
-    if world.image.as_deref().is_some_and(is_of_infra_env) {
+    if snapshot.image.as_deref().is_some_and(is_of_infra_env) {
         host.annotations_mut().remove(annotation::BMAC_RETURNS_CONVERGED);
         host.spec.custom_deploy = Some(CustomDeploy {
             method: START_DISCOVERY.into(),
@@ -52,23 +52,23 @@ fn url_of(infra_env: &InfraEnv) -> Option<&str> {
 }
 
 /// The Agent whose host the hub is asked for, because its machine would be booted anew with another image than it runs.
-pub fn question(world: &World) -> Option<&Agent> {
-    let (image, agent) = (world.host.spec.image.as_ref()?, world.agent.as_deref()?);
-    let url = url_of(world.infra_env.as_deref()?)?;
-    let kept = has(&world.host, annotation::METAL3_DETACHED) || !world.is_looked_after();
-    (!kept && world.way() == MetalBoot::LiveImage && image.url != url).then_some(agent)
+pub fn question(snapshot: &Snapshot) -> Option<&Agent> {
+    let (image, agent) = (snapshot.host.spec.image.as_ref()?, snapshot.agent.as_deref()?);
+    let url = url_of(snapshot.infra_env.as_deref()?)?;
+    let kept = has(&snapshot.host, annotation::METAL3_DETACHED) || !snapshot.is_looked_after();
+    (!kept && snapshot.way() == MetalBoot::LiveImage && image.url != url).then_some(agent)
 }
 
 /// A machine without an Agent has not come as far as to be needed by anybody.
-fn may_be_booted(world: &World) -> bool {
-    let told = world.told_by_hub.as_deref();
-    let agent = world.agent.as_deref();
+fn may_be_booted(snapshot: &Snapshot) -> bool {
+    let told = snapshot.told_by_hub.as_deref();
+    let agent = snapshot.agent.as_deref();
     agent.is_none_or(|agent| anew::may_be_booted(agent, told))
 }
 
-fn live_image(world: &World, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
-    if asks_for_discovery(&world.host) {
-        draft.flaw(format!(
+fn live_image(snapshot: &Snapshot, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
+    if asks_for_discovery(&snapshot.host) {
+        draft.mistake(format!(
             "customDeploy {START_DISCOVERY} and a live image exclude each other: remove spec.image, or customDeploy."
         ));
         return Go::On;
@@ -78,7 +78,7 @@ fn live_image(world: &World, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
         .annotations_mut()
         .entry(annotation::METAL3_INSPECT.into());
     inspect.or_insert_with(|| "disabled".into());
-    let ready = matches!(world.host.state(), state::READY | state::AVAILABLE);
+    let ready = matches!(snapshot.host.state(), state::READY | state::AVAILABLE);
     let spec = &mut draft.host.spec;
     spec.automated_cleaning_mode = Some(NO_CLEANING.into());
     let Some(url) = url_of(infra_env) else {
@@ -87,14 +87,14 @@ fn live_image(world: &World, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
     if spec.image.as_ref().is_some_and(|image| image.url == *url) {
         return Go::On;
     }
-    if spec.image.is_some() && !may_be_booted(world) {
+    if spec.image.is_some() && !may_be_booted(snapshot) {
         // The Agent tells when it may; nobody tells when the hub is back.
-        if world.told_by_hub.is_none() {
-            draft.then = Then::After(world.later());
+        if snapshot.told_by_hub.is_none() {
+            draft.then = Then::After(snapshot.later());
         }
         return Go::On;
     }
-    let left = infra_env.cool_down_left(world.now).unwrap_or_default();
+    let left = infra_env.cool_down_left(snapshot.now).unwrap_or_default();
     if !left.is_zero() {
         draft.then = Then::After(left);
         return Go::Stop;

@@ -4,7 +4,7 @@
 //! the pause: from a backup the host is then restored as one that nobody touches. A site may do without the pause.
 
 use super::{Draft, Go, has, takes_agent_along, unpause, waits_to_be_fetched};
-use crate::controller::bare_metal_host::world::World;
+use crate::controller::bare_metal_host::snapshot::Snapshot;
 use crate::crd::BareMetalHost;
 use crate::crd::keys::annotation;
 use crate::crd::metal3::{self, state};
@@ -18,30 +18,30 @@ const OURS: &str = "assisted-service-controller";
 /// The machine is cleaned before it goes.
 const DELAYED: &str = r#"{"deleteAction":"delay"}"#;
 
-pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
+pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
     if has(&draft.host, annotation::BMAC_HOST_MANAGEMENT) {
-        if world.way() == MetalBoot::Converged && !takes_agent_along(world) {
+        if snapshot.way() == MetalBoot::Converged && !takes_agent_along(snapshot) {
             draft.host.annotations_mut().remove(annotation::METAL3_DETACHED);
             unpause(&mut draft.host);
             return Go::On;
         }
-        draft.flaw(
+        draft.mistake(
             "allow-provisioned-host-management needs the converged flow, and cannot be combined with \
              remove-agent-and-node-on-delete.",
         );
     }
-    if waits_to_be_fetched(world.agent.as_deref()).is_none() && has_been_installed(world) {
-        detach(world, &mut draft.host);
+    if waits_to_be_fetched(snapshot.agent.as_deref()).is_none() && has_been_installed(snapshot) {
+        detach(snapshot, &mut draft.host);
     }
-    pause(world, &mut draft.host);
+    pause(snapshot, &mut draft.host);
     Go::On
 }
 
-fn has_been_installed(world: &World) -> bool {
-    match world.way() {
-        MetalBoot::Converged => world.host.state() == state::PROVISIONED,
+fn has_been_installed(snapshot: &Snapshot) -> bool {
+    match snapshot.way() {
+        MetalBoot::Converged => snapshot.host.state() == state::PROVISIONED,
         MetalBoot::LiveImage => {
-            let status = world.agent.as_ref().and_then(|agent| agent.status.as_ref());
+            let status = snapshot.agent.as_ref().and_then(|agent| agent.status.as_ref());
             let progress = status.and_then(|status| status.progress.as_ref());
             progress.is_some_and(|progress| {
                 matches!(
@@ -54,8 +54,8 @@ fn has_been_installed(world: &World) -> bool {
 }
 
 /// A value that is neither of ours is somebody else's.
-fn detach(world: &World, host: &mut BareMetalHost) {
-    let (wanted, other) = match takes_agent_along(world) {
+fn detach(snapshot: &Snapshot, host: &mut BareMetalHost) {
+    let (wanted, other) = match takes_agent_along(snapshot) {
         true => (DELAYED, OURS),
         false => (OURS, DELAYED),
     };
@@ -66,7 +66,7 @@ fn detach(world: &World, host: &mut BareMetalHost) {
     }
 }
 
-fn pause(world: &World, host: &mut BareMetalHost) {
+fn pause(snapshot: &Snapshot, host: &mut BareMetalHost) {
     let (paused, saved) = (
         has(host, annotation::METAL3_PAUSED),
         has(host, annotation::METAL3_STATUS),
@@ -75,7 +75,7 @@ fn pause(world: &World, host: &mut BareMetalHost) {
         // Restored from a backup: let go, so that its status is restored from the annotation.
         return unpause(host);
     }
-    if !world.pauses {
+    if !snapshot.pauses {
         return;
     }
     let let_go = has(host, annotation::METAL3_DETACHED) && host.operational_status() == metal3::DETACHED;

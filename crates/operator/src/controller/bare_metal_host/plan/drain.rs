@@ -3,11 +3,11 @@
 //! It is begun once and noted on the BareMetalHost, where people read how far it is.
 
 use super::{Draft, Step, finalizer, takes_agent_along};
-use crate::controller::bare_metal_host::world::World;
+use crate::controller::bare_metal_host::snapshot::Snapshot;
 use crate::crd::BareMetalHost;
 use crate::crd::keys::annotation;
 use crate::key::Key;
-use crate::runtime::looks::Then;
+use crate::runtime::reconciler::Then;
 use crate::runtime::spoke::NoSpoke;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -55,12 +55,12 @@ const EVERY: Duration = Duration::from_secs(20);
 const LOST: SignedDuration = SignedDuration::from_mins(5);
 
 /// `None` when there is nothing to drain, or not any more.
-pub fn question(world: &World) -> Option<Question> {
-    let leaves = world.host.metadata.deletion_timestamp.is_some() && takes_agent_along(world);
-    if !leaves || !finalizer::is_to_be_wiped(world) || is_over(&world.host) {
+pub fn question(snapshot: &Snapshot) -> Option<Question> {
+    let leaves = snapshot.host.metadata.deletion_timestamp.is_some() && takes_agent_along(snapshot);
+    if !leaves || !finalizer::is_to_be_wiped(snapshot) || is_over(&snapshot.host) {
         return None;
     }
-    let agent = world.agent.as_deref()?;
+    let agent = snapshot.agent.as_deref()?;
     let found = agent.status.as_ref().map(|status| &status.inventory.hostname);
     let node = match agent.spec.hostname.as_str() {
         "" => found?.clone(),
@@ -92,7 +92,7 @@ fn noted_begin(host: &BareMetalHost) -> Option<Timestamp> {
 }
 
 /// Whether the machine still has to wait.
-pub(super) fn goes_on(world: &World, draft: &mut Draft) -> bool {
+pub(super) fn goes_on(snapshot: &Snapshot, draft: &mut Draft) -> bool {
     if is_over(&draft.host) {
         return false;
     }
@@ -108,17 +108,17 @@ pub(super) fn goes_on(world: &World, draft: &mut Draft) -> bool {
             wanted.unwrap_or_default()
         );
         note(draft, &text);
-        draft.flaw(text);
+        draft.mistake(text);
         return true;
     };
-    let began = noted_begin(&world.host);
-    let is_late = |limit| began.is_some_and(|began| world.now.duration_since(began) >= limit);
+    let began = noted_begin(&snapshot.host);
+    let is_late = |limit| began.is_some_and(|began| snapshot.now.duration_since(began) >= limit);
     let (status, waits) = match timeout.is_some_and(is_late) {
         true => (TIMED_OUT.to_owned(), false),
-        false => progress(world, draft),
+        false => progress(snapshot, draft),
     };
     if began.is_none() {
-        begin(world, draft);
+        begin(snapshot, draft);
     }
     note(draft, &status);
     if waits {
@@ -128,9 +128,9 @@ pub(super) fn goes_on(world: &World, draft: &mut Draft) -> bool {
 }
 
 /// Noted once, and never as before the deletion: the clock of the API server may be ahead of this one.
-fn begin(world: &World, draft: &mut Draft) {
-    let deleted = world.host.metadata.deletion_timestamp.as_ref();
-    let begin = deleted.map_or(world.now, |deleted| deleted.0.max(world.now));
+fn begin(snapshot: &Snapshot, draft: &mut Draft) {
+    let deleted = snapshot.host.metadata.deletion_timestamp.as_ref();
+    let begin = deleted.map_or(snapshot.now, |deleted| deleted.0.max(snapshot.now));
     draft
         .host
         .annotations_mut()
@@ -145,19 +145,19 @@ fn note(draft: &mut Draft, status: &str) {
 }
 
 /// How far it is, and whether it has to be waited for.
-fn progress(world: &World, draft: &mut Draft) -> (String, bool) {
-    if let Some(why) = &world.trouble {
+fn progress(snapshot: &Snapshot, draft: &mut Draft) -> (String, bool) {
+    if let Some(why) = &snapshot.failure {
         return held_up(why);
     }
-    match &world.node {
+    match &snapshot.node {
         None => (UNDER_WAY.into(), true),
-        Some(Err(NoSpoke::NoKubeconfig)) if !has_running_cluster(world) => (NO_CLUSTER.into(), false),
+        Some(Err(NoSpoke::NoKubeconfig)) if !has_running_cluster(snapshot) => (NO_CLUSTER.into(), false),
         Some(Err(why)) => held_up(why),
         Some(Ok(Drained { node: None, .. })) => (SUCCEEDED.into(), false),
         Some(Ok(Drained {
             node: Some(node),
             pods,
-        })) => empty(world, node, pods, draft),
+        })) => empty(snapshot, node, pods, draft),
     }
 }
 
@@ -166,15 +166,15 @@ fn held_up(why: impl Display) -> (String, bool) {
 }
 
 /// One whose kubeconfig was lost, then: what runs on the node is somebody's.
-fn has_running_cluster(world: &World) -> bool {
-    world.tenant.as_ref().is_some_and(|tenant| {
+fn has_running_cluster(snapshot: &Snapshot) -> bool {
+    snapshot.tenant.as_ref().is_some_and(|tenant| {
         let deployment = &tenant.deployment;
         deployment.spec.installed && deployment.metadata.deletion_timestamp.is_none()
     })
 }
 
-fn empty(world: &World, node: &Node, pods: &[Pod], draft: &mut Draft) -> (String, bool) {
-    let left = pods.iter().filter(|pod| has_to_go(world.now, node, pod));
+fn empty(snapshot: &Snapshot, node: &Node, pods: &[Pod], draft: &mut Draft) -> (String, bool) {
+    let left = pods.iter().filter(|pod| has_to_go(snapshot.now, node, pod));
     let left: Vec<&Pod> = left.collect();
     let closed = node.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true);
     if closed && left.is_empty() {
@@ -192,8 +192,8 @@ fn empty(world: &World, node: &Node, pods: &[Pod], draft: &mut Draft) -> (String
         draft.tries.push(Step::Drain(Deed::Evict(unasked)));
     }
     // What was refused before may be refused again. Until it is known that it was not, the note stays: else the two
-    // would take turns, and each wake the next look.
-    let before = noted(&world.host).filter(|noted| tries && noted.starts_with(HELD_UP));
+    // would take turns, and each wake the next reconciliation.
+    let before = noted(&snapshot.host).filter(|noted| tries && noted.starts_with(HELD_UP));
     (before.unwrap_or(UNDER_WAY).to_owned(), true)
 }
 

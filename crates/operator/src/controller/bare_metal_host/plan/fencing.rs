@@ -1,11 +1,11 @@
 //! Credentials of the power controller for those who fence the node: a Secret that is named, or a copy that is made.
 
 use super::{Draft, Step, has};
-use crate::controller::bare_metal_host::world::World;
+use crate::controller::bare_metal_host::snapshot::Snapshot;
 use crate::crd::Agent;
 use crate::crd::keys::{annotation, data, used_labels};
 use crate::key::Key;
-use crate::runtime::looks::Then;
+use crate::runtime::reconciler::Then;
 use kube::{Resource, ResourceExt};
 use muster_contract::Secret;
 use serde_json::{Value, json};
@@ -32,13 +32,13 @@ pub struct Secrets {
 }
 
 /// `None` when no copy is wanted.
-pub fn secrets(world: &World) -> Option<Secrets> {
-    let wanted = has(&world.host, annotation::BMAC_CREATE_FENCING_SECRET)
-        && !has(&world.host, annotation::BMAC_FENCING_SECRET);
-    let (agent, bmc) = (world.agent.as_ref()?, world.host.spec.bmc.as_ref()?);
+pub fn secrets(snapshot: &Snapshot) -> Option<Secrets> {
+    let wanted = has(&snapshot.host, annotation::BMAC_CREATE_FENCING_SECRET)
+        && !has(&snapshot.host, annotation::BMAC_FENCING_SECRET);
+    let (agent, bmc) = (snapshot.agent.as_ref()?, snapshot.host.spec.bmc.as_ref()?);
     (wanted && !bmc.credentials_name.is_empty()).then(|| Secrets {
-        credentials: Key::new(&world.key.namespace, &bmc.credentials_name),
-        copy: Key::new(&world.key.namespace, format!("{}{COPY}", agent.name_any())),
+        credentials: Key::new(&snapshot.key.namespace, &bmc.credentials_name),
+        copy: Key::new(&snapshot.key.namespace, format!("{}{COPY}", agent.name_any())),
     })
 }
 
@@ -48,15 +48,15 @@ pub fn agent_of_copy(secret: &Key) -> Option<Key> {
     Some(Key::new(&secret.namespace, agent))
 }
 
-pub(super) fn steps(world: &World, agent: &mut Agent, draft: &mut Draft) {
-    if let Some(name) = world.host.annotations().get(annotation::BMAC_FENCING_SECRET) {
+pub(super) fn steps(snapshot: &Snapshot, agent: &mut Agent, draft: &mut Draft) {
+    if let Some(name) = snapshot.host.annotations().get(annotation::BMAC_FENCING_SECRET) {
         agent.spec.fencing_credentials_secret_ref = name.clone();
         return;
     }
-    let (Some(keys), Some(bmc)) = (secrets(world), &world.host.spec.bmc) else {
+    let (Some(keys), Some(bmc)) = (secrets(snapshot), &snapshot.host.spec.bmc) else {
         return;
     };
-    let found = world.credentials.as_ref();
+    let found = snapshot.credentials.as_ref();
     // Watched from now on, so that what is missing in it and a new password reach the copy.
     let unlabelled = found.filter(|found| !found.missing_labels.is_empty());
     draft.first.extend(
@@ -64,12 +64,12 @@ pub(super) fn steps(world: &World, agent: &mut Agent, draft: &mut Draft) {
     );
     let value = |name: &str| found.and_then(|found| found.value(name)).map(str::to_owned);
     let (Some(username), Some(password)) = (value(data::USERNAME), value(data::PASSWORD)) else {
-        draft.flaw(format!(
+        draft.mistake(format!(
             "Fencing needs username and password in Secret {}.",
             keys.credentials
         ));
         // One that is not there yet comes without the label, and nobody tells.
-        draft.then = draft.then.or(Then::After(world.later()));
+        draft.then = draft.then.or(Then::After(snapshot.later()));
         return;
     };
     let verification = match bmc.disable_certificate_verification {
@@ -82,7 +82,7 @@ pub(super) fn steps(world: &World, agent: &mut Agent, draft: &mut Draft) {
         (data::PASSWORD, Secret(password)),
         (data::CERTIFICATE_VERIFICATION, Secret(verification.into())),
     ]);
-    let copy = world.fencing.as_ref();
+    let copy = snapshot.fencing.as_ref();
     let same = copy.is_some_and(|copy| {
         let mut values = values.iter();
         copy.missing_labels.is_empty() && values.all(|(name, value)| copy.value(name) == Some(&value.0))

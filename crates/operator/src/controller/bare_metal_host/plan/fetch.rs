@@ -4,16 +4,16 @@
 //! the stage `boot` gives it discovery, as on the first day.
 
 use super::{Draft, Go, has, unpause, waits_to_be_fetched};
-use crate::controller::bare_metal_host::world::World;
+use crate::controller::bare_metal_host::snapshot::Snapshot;
 use crate::crd::BareMetalHost;
 use crate::crd::keys::annotation;
 use crate::crd::metal3::state;
 use crate::options::MetalBoot;
 use kube::ResourceExt;
 
-pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
+pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
     let host = &mut draft.host;
-    let Some(waits) = waits_to_be_fetched(world.agent.as_deref()) else {
+    let Some(waits) = waits_to_be_fetched(snapshot.agent.as_deref()) else {
         host.annotations_mut().remove(annotation::BMAC_RETURN_BEGUN);
         return Go::On;
     };
@@ -32,9 +32,9 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
     ] {
         host.annotations_mut().remove(key);
     }
-    match world.way() {
+    match snapshot.way() {
         MetalBoot::LiveImage => live_image(host, begins),
-        MetalBoot::Converged => converged(world, host, begins),
+        MetalBoot::Converged => converged(snapshot, host, begins),
     }
 }
 
@@ -46,7 +46,7 @@ fn live_image(host: &mut BareMetalHost, begins: bool) -> Go {
     Go::Stop
 }
 
-fn converged(world: &World, host: &mut BareMetalHost, begins: bool) -> Go {
+fn converged(snapshot: &Snapshot, host: &mut BareMetalHost, begins: bool) -> Go {
     match host.state() {
         state::PROVISIONED => {}
         // A host whose installation was cancelled or failed.
@@ -56,7 +56,7 @@ fn converged(world: &World, host: &mut BareMetalHost, begins: bool) -> Go {
     }
     host.spec.custom_deploy = None;
     // Without its deploy step it would look like one that boots live images, as the others do.
-    if world.boot == MetalBoot::LiveImage {
+    if snapshot.boot == MetalBoot::LiveImage {
         host.annotations_mut()
             .insert(annotation::BMAC_RETURNS_CONVERGED.into(), "true".into());
     }

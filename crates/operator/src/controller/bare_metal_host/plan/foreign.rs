@@ -1,18 +1,18 @@
 //! Machines that run somebody else's system: a label alone, perhaps put on all at once, is no order to wipe them.
 
 use super::{Draft, Go, runs_live};
-use crate::controller::bare_metal_host::world::World;
+use crate::controller::bare_metal_host::snapshot::Snapshot;
 use crate::crd::BareMetalHost;
 
 /// One that has an Agent has run discovery, and is served whatever else is written on it.
-pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
-    if world.agent.is_some() {
+pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
+    if snapshot.agent.is_some() {
         return Go::On;
     }
-    let Some(what) = owned_by_others(&world.host) else {
+    let Some(what) = owned_by_others(&snapshot.host) else {
         return Go::On;
     };
-    draft.flaw(format!(
+    draft.mistake(format!(
         "The machine is in use by somebody else, for it has {what}: it is left as it is. Remove that to have it \
          discovered, or take the label of its InfraEnv away."
     ));

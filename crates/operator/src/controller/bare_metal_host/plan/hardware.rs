@@ -3,7 +3,7 @@
 //! It refuses a text with a field that it does not know, so only those are written that every version has.
 
 use super::{Draft, Go, has, waits_to_be_fetched};
-use crate::controller::bare_metal_host::world::World;
+use crate::controller::bare_metal_host::snapshot::Snapshot;
 use crate::crd::Agent;
 use crate::crd::agent::{Disk, HostInterface, Inventory};
 use crate::crd::keys::annotation;
@@ -14,16 +14,16 @@ use serde_json::{Map, Value, json};
 const MEBIBYTE: i64 = 1024 * 1024;
 
 /// Once: what was consumed is in the status, and is known by its hostname there.
-pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
+pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
     // With the name that it has just been given.
     let Some(agent) = draft.agent.as_ref() else {
         return Go::Stop;
     };
-    let known =
-        !world.host.hardware_hostname().is_empty() || has(&draft.host, annotation::METAL3_HARDWARE_DETAILS);
+    let known = !snapshot.host.hardware_hostname().is_empty()
+        || has(&draft.host, annotation::METAL3_HARDWARE_DETAILS);
     // An Agent that has yet to come back tells of the machine as it was.
     let comes_back = waits_to_be_fetched(Some(agent)).is_some();
-    if world.way() == MetalBoot::Converged || known || comes_back {
+    if snapshot.way() == MetalBoot::Converged || known || comes_back {
         return Go::On;
     }
     if let Some(details) = details(agent) {

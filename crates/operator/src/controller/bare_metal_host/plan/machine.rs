@@ -6,12 +6,12 @@
 use super::{Draft, Go, Step, hardware, has};
 use crate::controller::agent::plan::day_two::has_no_machines;
 use crate::controller::agent::spoke::METAL_OF_MACHINE;
-use crate::controller::bare_metal_host::world::World;
+use crate::controller::bare_metal_host::snapshot::Snapshot;
 use crate::crd::keys::annotation;
 use crate::crd::{Agent, BareMetalHost};
 use crate::key::Key;
-use crate::runtime::looks::Then;
 use crate::runtime::merge;
+use crate::runtime::reconciler::Then;
 use kube::{Resource, ResourceExt};
 use muster_vocabulary::HostStatus;
 use serde_json::{Value, json};
@@ -69,28 +69,28 @@ pub fn name(cluster: &Key, metal: &str) -> String {
 
 /// `None` when there is nothing to do: it is done, the cluster does not run yet or has no machines, or the host is not
 /// being installed.
-pub fn question(world: &World) -> Option<Question> {
-    let tenant = world.tenant.as_ref()?;
-    let agent = world.agent.as_deref()?;
+pub fn question(snapshot: &Snapshot) -> Option<Question> {
+    let tenant = snapshot.tenant.as_ref()?;
+    let agent = snapshot.agent.as_deref()?;
     let has_machines = tenant
         .install
         .as_deref()
         .is_some_and(|install| !has_no_machines(install));
     let joins = agent.state().is(HostStatus::is_writing);
-    let due = world.is_looked_after()
-        && !has(&world.host, annotation::BMAC_SPOKE_CREATED)
+    let due = snapshot.is_looked_after()
+        && !has(&snapshot.host, annotation::BMAC_SPOKE_CREATED)
         && tenant.deployment.spec.installed
         && has_machines
         && joins;
     due.then(|| Question {
         cluster: tenant.key.clone(),
-        metal: world.key.name.clone(),
-        machine: name(&tenant.key, &world.key.name),
+        metal: snapshot.key.name.clone(),
+        machine: name(&tenant.key, &snapshot.key.name),
     })
 }
 
-pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
-    let Some(agent) = world.agent.as_deref() else {
+pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
+    let Some(agent) = snapshot.agent.as_deref() else {
         return Go::On;
     };
     if agent.state().is(HostStatus::is_unbound) {
@@ -100,11 +100,11 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
             .annotations_mut()
             .remove(annotation::BMAC_SPOKE_CREATED);
     }
-    let (Some(question), Some(answer)) = (question(world), &world.machines) else {
+    let (Some(question), Some(answer)) = (question(snapshot), &snapshot.machines) else {
         return Go::On;
     };
     match steps(
-        world,
+        snapshot,
         agent,
         &question,
         answer.as_ref().map_err(ToString::to_string),
@@ -114,14 +114,14 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
             draft
                 .host
                 .annotations_mut()
-                .insert(annotation::BMAC_SPOKE_CREATED.into(), world.now.to_string());
+                .insert(annotation::BMAC_SPOKE_CREATED.into(), snapshot.now.to_string());
         }
         // A cluster without masters does not look after its machines; they may still come.
-        Ok(None) => draft.then = draft.then.or(Then::After(world.later())),
+        Ok(None) => draft.then = draft.then.or(Then::After(snapshot.later())),
         Err(why) => {
             let cluster = &question.cluster;
-            draft.trouble(
-                world,
+            draft.failure(
+                snapshot,
                 format!("The machine cannot be made known to cluster {cluster}: {why}"),
             );
         }
@@ -131,12 +131,12 @@ pub(super) fn stage(world: &World, draft: &mut Draft) -> Go {
 
 /// `None` when the cluster has no masters.
 fn steps(
-    world: &World,
+    snapshot: &Snapshot,
     agent: &Agent,
     question: &Question,
     answer: Result<&Known, String>,
 ) -> Result<Option<Vec<Step>>, String> {
-    if let Some(why) = &world.trouble {
+    if let Some(why) = &snapshot.failure {
         return Err(why.clone());
     }
     let known = answer?;
@@ -148,13 +148,13 @@ fn steps(
         .metal
         .as_ref()
         .and_then(|metal| metal.pointer("/metadata/uid")?.as_str());
-    if uid.is_some() && uid == world.host.metadata.uid.as_deref() {
+    if uid.is_some() && uid == snapshot.host.metadata.uid.as_deref() {
         return Err("the BareMetalHost that the cluster has of this name is this very one".into());
     }
     if let Some(why) = known
         .metal
         .as_ref()
-        .and_then(|metal| another(world, question, metal))
+        .and_then(|metal| another(snapshot, question, metal))
     {
         return Err(format!(
             "the BareMetalHost that the cluster has of this name {why}"
@@ -164,7 +164,7 @@ fn steps(
     if !image.is_object() {
         return Err("its masters do not tell what image machines have".into());
     }
-    let metal = metal(world, agent, question, known.metal.as_ref());
+    let metal = metal(snapshot, agent, question, known.metal.as_ref());
     let machine = machine(agent, question, image, known.machine.as_ref());
     let deeds = [
         deed(Thing::Metal, &question.metal, known.metal.as_ref(), metal),
@@ -175,11 +175,11 @@ fn steps(
 
 /// By what it is seen that a BareMetalHost in the cluster is not the copy of this one. What has no MAC address yet can be
 /// any machine's.
-fn another(world: &World, question: &Question, metal: &Value) -> Option<&'static str> {
+fn another(snapshot: &Snapshot, question: &Question, metal: &Value) -> Option<&'static str> {
     let spec = &metal["spec"];
     let text = |pointer: &str| spec.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let mac = text("/bootMACAddress");
-    if !mac.is_empty() && !mac.eq_ignore_ascii_case(&world.host.spec.boot_mac_address) {
+    if !mac.is_empty() && !mac.eq_ignore_ascii_case(&snapshot.host.spec.boot_mac_address) {
         return Some("is another machine: it boots from another MAC address");
     }
     if !text("/bmc/address").is_empty() {
@@ -204,8 +204,8 @@ fn deed(thing: Thing, name: &str, now: Option<&Value>, wanted: Value) -> Option<
 }
 
 /// The spec of the BareMetalHost here, without its power controller. What else is written on one that is there stays.
-fn metal(world: &World, agent: &Agent, question: &Question, now: Option<&Value>) -> Value {
-    let mut spec = json!(world.host.spec);
+fn metal(snapshot: &Snapshot, agent: &Agent, question: &Question, now: Option<&Value>) -> Value {
+    let mut spec = json!(snapshot.host.spec);
     spec["bmc"] = json!({ "address": "", "credentialsName": "" });
     spec["externallyProvisioned"] = json!(true);
     spec["consumerRef"] = json!({

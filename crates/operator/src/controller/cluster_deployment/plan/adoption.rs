@@ -1,14 +1,18 @@
 //! Before the hub hears of a cluster, its objects carry its id, and finalizers that remember to take it back.
 
-use super::{Step, World};
+use super::{Snapshot, Step};
 use crate::crd::keys::{annotation, finalizer, has_finalizer};
 use crate::crd::{AgentClusterInstall, ClusterDeployment};
 use crate::runtime::patch::finalizers;
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
-pub fn step(world: &World, deployment: &ClusterDeployment, install: &AgentClusterInstall) -> Option<Step> {
-    let id = world.id?.to_string();
+pub fn step(
+    snapshot: &Snapshot,
+    deployment: &ClusterDeployment,
+    install: &AgentClusterInstall,
+) -> Option<Step> {
+    let id = snapshot.id?.to_string();
     let noted = |object: &dyn Fn() -> Option<String>| object().is_some_and(|noted| noted == id);
     let of_deployment = || deployment.annotations().get(annotation::CLUSTER_ID).cloned();
     if !noted(&of_deployment) || !has_finalizer(deployment, finalizer::CLUSTER_DEPLOYMENT) {

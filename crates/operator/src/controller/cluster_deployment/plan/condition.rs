@@ -2,8 +2,8 @@
 
 use super::stage::Stage;
 use super::tally::{Count, Tally};
-use super::{World, is_held};
-use crate::controller::cluster_deployment::world::Row;
+use super::{Snapshot, is_held};
+use crate::controller::cluster_deployment::snapshot::Row;
 use crate::crd::agent_cluster_install::{ProvisionRequirements, condition, reason};
 use crate::crd::condition::{Finding, Truth};
 use muster_contract::v2::cluster::ClusterView;
@@ -24,12 +24,12 @@ pub fn absent(why: &str) -> Vec<Finding> {
     .into()
 }
 
-pub fn findings(world: &World, row: &Row, needs: &ProvisionRequirements) -> Vec<Finding> {
+pub fn findings(snapshot: &Snapshot, row: &Row, needs: &ProvisionRequirements) -> Vec<Finding> {
     let stage = row.stage();
     vec![
-        requirements_met(stage, needs, &Tally::of(world, row)),
+        requirements_met(stage, needs, &Tally::of(snapshot, row)),
         validated(stage, &row.view),
-        completed(stage, &row.view, is_held(world)),
+        completed(stage, &row.view, is_held(snapshot)),
         failed(stage, &row.view),
         stopped(stage, &row.view),
         prepared(&row.view),

@@ -2,8 +2,8 @@
 
 use super::adoption::owner;
 use super::stage::{Kind, Stage};
-use super::{Step, World};
-use crate::controller::cluster_deployment::world::Row;
+use super::{Snapshot, Step};
+use crate::controller::cluster_deployment::snapshot::Row;
 use crate::crd::agent_cluster_install::{AgentClusterInstallSpec, ClusterMetadata};
 use crate::crd::keys::{data, label};
 use crate::crd::reference::LocalRef;
@@ -30,8 +30,8 @@ pub struct NewSecret {
 const HIVE_FINALIZER: &str = "hive.openshift.io/deprovision";
 const HIVE_PLATFORM: &str = "hive.openshift.io/cluster-platform";
 
-pub fn steps(world: &World, install: &AgentClusterInstall, row: &Row) -> Vec<Step> {
-    let Some(deployment) = &world.deployment else {
+pub fn steps(snapshot: &Snapshot, install: &AgentClusterInstall, row: &Row) -> Vec<Step> {
+    let Some(deployment) = &snapshot.deployment else {
         return Vec::new();
     };
     let mut steps = Vec::new();
@@ -39,8 +39,8 @@ pub fn steps(world: &World, install: &AgentClusterInstall, row: &Row) -> Vec<Ste
         let values = BTreeMap::from([(data::KUBECONFIG, kubeconfig.clone())]);
         steps.extend(secret(
             deployment,
-            world.kubeconfig_key(),
-            world.kept.kubeconfig.as_ref(),
+            snapshot.kubeconfig_key(),
+            snapshot.kept.kubeconfig.as_ref(),
             "kubeconfig",
             values,
         ));
@@ -52,15 +52,15 @@ pub fn steps(world: &World, install: &AgentClusterInstall, row: &Row) -> Vec<Ste
         ]);
         steps.extend(secret(
             deployment,
-            world.password_key(),
-            world.kept.password.as_ref(),
+            snapshot.password_key(),
+            snapshot.kept.password.as_ref(),
             "kubeadmincreds",
             values,
         ));
     }
-    steps.extend(metadata(world, row).and_then(|metadata| named(&install.spec, &metadata)));
+    steps.extend(metadata(snapshot, row).and_then(|metadata| named(&install.spec, &metadata)));
     if steps.is_empty() {
-        steps.extend(stand_in(world, deployment, row));
+        steps.extend(stand_in(snapshot, deployment, row));
     }
     steps
 }
@@ -96,13 +96,13 @@ fn secret(
 }
 
 /// What is said about the cluster: while it installs as soon as there is a kubeconfig, at its end everything.
-fn metadata(world: &World, row: &Row) -> Option<ClusterMetadata> {
-    let id = world.id?;
+fn metadata(snapshot: &Snapshot, row: &Row) -> Option<ClusterMetadata> {
+    let id = snapshot.id?;
     let kubeconfig = LocalRef {
-        name: world.kubeconfig_key().name,
+        name: snapshot.kubeconfig_key().name,
     };
     let password = LocalRef {
-        name: world.password_key().name,
+        name: snapshot.password_key().name,
     };
     let whole = |cluster_id: String, password: Option<LocalRef>| ClusterMetadata {
         cluster_id,
@@ -113,7 +113,7 @@ fn metadata(world: &World, row: &Row) -> Option<ClusterMetadata> {
     };
     let own_id = row.view.openshift_cluster_id;
     match (row.kind(), row.stage()) {
-        (Kind::New, Stage::Installing | Stage::Finalizing) if world.metadata().is_none() => {
+        (Kind::New, Stage::Installing | Stage::Finalizing) if snapshot.metadata().is_none() => {
             row.credentials.kubeconfig.as_ref()?;
             Some(whole(own_id?.to_string(), None))
         }
@@ -137,7 +137,7 @@ fn named(spec: &AgentClusterInstallSpec, wanted: &ClusterMetadata) -> Option<Ste
 }
 
 /// Without Hive nobody else says that the cluster is installed.
-fn stand_in(world: &World, deployment: &ClusterDeployment, row: &Row) -> Option<Step> {
+fn stand_in(snapshot: &Snapshot, deployment: &ClusterDeployment, row: &Row) -> Option<Step> {
     let hive = deployment.labels().contains_key(HIVE_PLATFORM)
         || deployment
             .finalizers()
@@ -146,7 +146,7 @@ fn stand_in(world: &World, deployment: &ClusterDeployment, row: &Row) -> Option<
     if hive || deployment.spec.installed || !row.stage().is_completed() {
         return None;
     }
-    let metadata = world.metadata()?;
+    let metadata = snapshot.metadata()?;
     Some(Step::PatchDeployment(
         json!({ "spec": { "installed": true, "clusterMetadata": metadata } }),
     ))

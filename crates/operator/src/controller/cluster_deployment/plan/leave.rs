@@ -1,8 +1,8 @@
 //! A cluster goes: its installation is cancelled, its hosts return or go with it, then the hub forgets it.
 
-use super::{LATER, Plan, SOON, Step, Then, World, pool, status};
+use super::{LATER, Plan, SOON, Snapshot, Step, Then, status, worker_pool};
 use crate::controller::agent;
-use crate::controller::cluster_deployment::world::Member;
+use crate::controller::cluster_deployment::snapshot::Member;
 use crate::crd::agent::condition;
 use crate::crd::keys::{finalizer, has_finalizer};
 use crate::crd::{Agent, AgentClusterInstall, ClusterDeployment, InfraEnv};
@@ -31,11 +31,11 @@ pub enum Fate {
     Delete,
 }
 
-pub fn with_install(world: &World, install: &AgentClusterInstall) -> Plan {
+pub fn with_install(snapshot: &Snapshot, install: &AgentClusterInstall) -> Plan {
     if !has_finalizer(install, finalizer::AGENT_CLUSTER_INSTALL) {
         return Plan::default();
     }
-    go(world).unwrap_or_else(|| {
+    go(snapshot).unwrap_or_else(|| {
         let left = finalizers(install, None, Some(finalizer::AGENT_CLUSTER_INSTALL));
         Plan::of(
             vec![Step::PatchInstall(json!({ "metadata": { "finalizers": left } }))],
@@ -44,8 +44,8 @@ pub fn with_install(world: &World, install: &AgentClusterInstall) -> Plan {
     })
 }
 
-pub fn with_deployment(world: &World, deployment: &ClusterDeployment) -> Plan {
-    go(world).unwrap_or_else(|| {
+pub fn with_deployment(snapshot: &Snapshot, deployment: &ClusterDeployment) -> Plan {
+    go(snapshot).unwrap_or_else(|| {
         let left = finalizers(deployment, None, Some(finalizer::CLUSTER_DEPLOYMENT));
         Plan::of(
             vec![Step::PatchDeployment(
@@ -57,61 +57,61 @@ pub fn with_deployment(world: &World, deployment: &ClusterDeployment) -> Plan {
 }
 
 /// `None` when nothing is left of the cluster.
-fn go(world: &World) -> Option<Plan> {
+fn go(snapshot: &Snapshot) -> Option<Plan> {
     // What the hub has belongs to the other.
-    if world.rival.is_some() {
+    if snapshot.rival.is_some() {
         return None;
     }
-    if let Some(why) = &world.blind {
-        return Some(delayed(world, why));
+    if let Some(why) = &snapshot.hub_error {
+        return Some(delayed(snapshot, why));
     }
-    if let Some(plan) = pool::release(world) {
+    if let Some(plan) = worker_pool::release(snapshot) {
         return Some(plan);
     }
-    if let Some(setback) = &world.setback {
-        return Some(delayed(world, setback.text()));
+    if let Some(failure) = &snapshot.failure {
+        return Some(delayed(snapshot, failure.text()));
     }
-    let row = world.row.as_ref();
+    let row = snapshot.row.as_ref();
     if row.is_some_and(|row| row.stage().can_be_cancelled()) {
-        return Some(Plan::of(vec![Step::Cancel], Then::Look));
+        return Some(Plan::of(vec![Step::Cancel], Then::Again));
     }
-    let own = world
+    let own = snapshot
         .agents
         .iter()
-        .filter_map(|(agent, pool)| parting(world, agent, pool.as_deref()));
-    let strays = strays(world).filter_map(|(agent, member)| straying(world, agent, member));
+        .filter_map(|(agent, pool)| parting(snapshot, agent, pool.as_deref()));
+    let strays = strays(snapshot).filter_map(|(agent, member)| straying(snapshot, agent, member));
     let steps: Vec<Step> = own.chain(strays).collect();
     if !steps.is_empty() {
         return Some(Plan::of(steps, Then::Rest));
     }
     // Whoever still belongs here is on its way out, which is watched; the hub is asked by its Agent, because that knows
     // how the host gets back.
-    if let Some(news) = awaited(world) {
-        return Some(waits(world, news, LATER));
+    if let Some(news) = awaited(snapshot) {
+        return Some(waits(snapshot, news, LATER));
     }
-    row.map(|_| Plan::of(vec![Step::DeleteCluster], Then::Look))
+    row.map(|_| Plan::of(vec![Step::DeleteCluster], Then::Again))
 }
 
 /// Agents of hosts that the hub has here, but that want to be elsewhere, or nowhere.
-fn strays(world: &World) -> impl Iterator<Item = (&Agent, &Member)> {
-    let own: BTreeSet<Key> = world.agents.iter().map(|(own, _)| Key::of(&**own)).collect();
-    let members = world.row.iter().flat_map(|row| &row.hosts);
+fn strays(snapshot: &Snapshot) -> impl Iterator<Item = (&Agent, &Member)> {
+    let own: BTreeSet<Key> = snapshot.agents.iter().map(|(own, _)| Key::of(&**own)).collect();
+    let members = snapshot.row.iter().flat_map(|row| &row.hosts);
     let agents = members.filter_map(|member| Some((member.agent.as_deref()?, member)));
     agents.filter(move |(agent, _)| !own.contains(&Key::of(*agent)))
 }
 
 /// They leave by themselves, unless they came with the cluster, or cannot get to where they want to be.
-fn straying(world: &World, agent: &Agent, member: &Member) -> Option<Step> {
-    let pool = member.pool.as_deref();
+fn straying(snapshot: &Snapshot, agent: &Agent, member: &Member) -> Option<Step> {
+    let pool = member.infra_env.as_deref();
     let cluster = pool.and_then(|pool| pool.spec.cluster_ref.as_ref());
-    let came_with_it = cluster.is_some_and(|cluster| Key::from(cluster) == world.key);
-    let is_stuck = is_refused(agent) && has_waited(world);
+    let came_with_it = cluster.is_some_and(|cluster| Key::from(cluster) == snapshot.key);
+    let is_stuck = is_refused(agent) && has_waited(snapshot);
     let is_tied = member.is_tied || cluster.is_some();
     match (came_with_it, is_stuck) {
-        (true, _) => parting(world, agent, pool),
+        (true, _) => parting(snapshot, agent, pool),
         // The image that it booted binds it, whatever its Agent says: without the Agent the host gets out.
         (false, true) if is_tied => deletion(agent),
-        (false, true) if agent.spec.cluster_deployment_name.is_some() => parting(world, agent, pool),
+        (false, true) if agent.spec.cluster_deployment_name.is_some() => parting(snapshot, agent, pool),
         (false, true | false) => None,
     }
 }
@@ -122,18 +122,21 @@ fn is_refused(agent: &Agent) -> bool {
     synced.any(|condition| condition.status == "False")
 }
 
-fn has_waited(world: &World) -> bool {
-    let install = world.install.as_ref().map(|install| &install.metadata);
-    let deployment = world.deployment.as_ref().map(|deployment| &deployment.metadata);
+fn has_waited(snapshot: &Snapshot) -> bool {
+    let install = snapshot.install.as_ref().map(|install| &install.metadata);
+    let deployment = snapshot
+        .deployment
+        .as_ref()
+        .map(|deployment| &deployment.metadata);
     let metas = install.into_iter().chain(deployment);
     let since = metas.filter_map(|meta| meta.deletion_timestamp.as_ref()).min();
-    since.is_some_and(|since| world.now.duration_since(since.0) >= PATIENCE)
+    since.is_some_and(|since| snapshot.now.duration_since(since.0) >= PATIENCE)
 }
 
 /// Which hosts are waited for, and where those want to be that do not just leave.
-fn awaited(world: &World) -> Option<News> {
-    let own = world.agents.iter().map(|(agent, _)| named(agent));
-    let strays = strays(world).map(|(agent, _)| match &agent.spec.cluster_deployment_name {
+fn awaited(snapshot: &Snapshot) -> Option<News> {
+    let own = snapshot.agents.iter().map(|(agent, _)| named(agent));
+    let strays = strays(snapshot).map(|(agent, _)| match &agent.spec.cluster_deployment_name {
         Some(elsewhere) => format!(
             "{}, whose Agent names ClusterDeployment {}",
             named(agent),
@@ -176,30 +179,30 @@ fn called(agent: &Agent) -> String {
 }
 
 /// Said as an event, and as a condition that follows how far it is.
-fn waits(world: &World, news: News, then: Duration) -> Plan {
+fn waits(snapshot: &Snapshot, news: News, then: Duration) -> Plan {
     let leaves = |install: &&Arc<AgentClusterInstall>| install.metadata.deletion_timestamp.is_some();
-    let install = world.install.as_ref().filter(leaves);
+    let install = snapshot.install.as_ref().filter(leaves);
     let mut steps = install.map_or_else(Vec::new, |install| {
-        status::delayed(world, install, DELAYED, &news.note)
+        status::delayed(snapshot, install, DELAYED, &news.note)
     });
     steps.push(Step::Tell(news));
     Plan::of(steps, Then::After(then))
 }
 
-fn delayed(world: &World, why: &str) -> Plan {
+fn delayed(snapshot: &Snapshot, why: &str) -> Plan {
     let news = News {
         warning: true,
         reason: DELAYED.into(),
         note: format!("The cluster cannot be deleted yet: {why}"),
     };
-    waits(world, news, SOON)
+    waits(snapshot, news, SOON)
 }
 
-fn parting(world: &World, agent: &Agent, pool: Option<&InfraEnv>) -> Option<Step> {
+fn parting(snapshot: &Snapshot, agent: &Agent, pool: Option<&InfraEnv>) -> Option<Step> {
     if agent.metadata.deletion_timestamp.is_some() {
         return None;
     }
-    match fate(world, pool) {
+    match fate(snapshot, pool) {
         Fate::Delete => deletion(agent),
         // The API refuses it until the Agent shows that the installation was cancelled.
         Fate::Unbind if is_installing(agent) => None,
@@ -215,14 +218,14 @@ fn deletion(agent: &Agent) -> Option<Step> {
 
 /// Hosts that came with the cluster go with it. Those of a cluster that is to live on must not return to the pool either:
 /// there they would be lent again, and overwritten.
-pub fn fate(world: &World, pool: Option<&InfraEnv>) -> Fate {
-    let preserve = world
+pub fn fate(snapshot: &Snapshot, pool: Option<&InfraEnv>) -> Fate {
+    let preserve = snapshot
         .deployment
         .as_ref()
         .is_some_and(|deployment| deployment.spec.preserve_on_delete);
     match pool.map(|pool| pool.spec.cluster_ref.as_ref()) {
         None => Fate::Unbind,
-        Some(Some(cluster)) if Key::from(cluster) == world.key => Fate::Delete,
+        Some(Some(cluster)) if Key::from(cluster) == snapshot.key => Fate::Delete,
         Some(Some(_)) => Fate::Unbind,
         Some(None) if preserve => Fate::Delete,
         Some(None) => Fate::Unbind,

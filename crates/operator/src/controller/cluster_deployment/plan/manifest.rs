@@ -1,7 +1,7 @@
 //! Manifests from ConfigMaps, and changes to the install config: what people add to an installation.
 
-use super::{Flaw, Step, World};
-use crate::controller::cluster_deployment::world::Row;
+use super::{InvalidSpec, Snapshot, Step};
+use crate::controller::cluster_deployment::snapshot::Row;
 use crate::crd::AgentClusterInstall;
 use crate::crd::agent_cluster_install::AgentClusterInstallSpec;
 use crate::crd::keys::{annotation, data};
@@ -39,19 +39,19 @@ pub fn fingerprint(config_maps: &BTreeMap<String, Found>) -> String {
 
 /// Content by file name.
 pub fn wanted<'a>(
-    world: &'a World,
+    snapshot: &'a Snapshot,
     install: &AgentClusterInstall,
-) -> Result<BTreeMap<&'a str, &'a str>, Flaw> {
+) -> Result<BTreeMap<&'a str, &'a str>, InvalidSpec> {
     let mut files = BTreeMap::new();
     for name in config_maps(&install.spec) {
-        let Some(found) = world.config_maps.get(&name) else {
-            return Err(Flaw::Missing(format!(
+        let Some(found) = snapshot.config_maps.get(&name) else {
+            return Err(InvalidSpec::Missing(format!(
                 "There is no ConfigMap {name:?} with manifests."
             )));
         };
         for (file, content) in &found.values {
             if files.insert(file.as_str(), content.as_str()).is_some() {
-                return Err(Flaw::Content(format!(
+                return Err(InvalidSpec::Content(format!(
                     "The manifest {file:?} is in two ConfigMaps; give each file one name."
                 )));
             }
@@ -90,14 +90,14 @@ pub fn steps(row: &Row, wanted: &BTreeMap<&str, &str>) -> Vec<Step> {
 }
 
 /// Changes to the install config: people's own, and the registries to use instead of others.
-pub fn overrides(world: &World, install: &AgentClusterInstall) -> Result<String, Flaw> {
+pub fn overrides(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<String, InvalidSpec> {
     let key = annotation::INSTALL_CONFIG_OVERRIDES;
     let given = install
         .annotations()
         .get(key)
         .map(String::as_str)
         .unwrap_or_default();
-    let mirrors = mirrors(world, install)?;
+    let mirrors = mirrors(snapshot, install)?;
     if mirrors.is_empty() {
         return Ok(given.to_owned());
     }
@@ -105,7 +105,11 @@ pub fn overrides(world: &World, install: &AgentClusterInstall) -> Result<String,
         "" => Map::new(),
         text => match serde_json::from_str(text) {
             Ok(Value::Object(all)) => all,
-            Ok(_) | Err(_) => return Err(Flaw::Input(format!("The annotation {key} is no JSON object."))),
+            Ok(_) | Err(_) => {
+                return Err(InvalidSpec::Input(format!(
+                    "The annotation {key} is no JSON object."
+                )));
+            }
         },
     };
     for (name, value) in mirrors {
@@ -136,13 +140,13 @@ struct Mirror {
     location: String,
 }
 
-fn mirrors(world: &World, install: &AgentClusterInstall) -> Result<Map<String, Value>, Flaw> {
+fn mirrors(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Map<String, Value>, InvalidSpec> {
     let Some(reference) = &install.spec.mirror_registry_ref else {
         return Ok(Map::new());
     };
     let name = crate::key::Key::from(reference);
-    let wrong = |text: String| Flaw::Content(format!("mirrorRegistryRef: {text}"));
-    let Some(found) = &world.mirrors else {
+    let wrong = |text: String| InvalidSpec::Content(format!("mirrorRegistryRef: {text}"));
+    let Some(found) = &snapshot.mirrors else {
         return Err(wrong(format!("there is no ConfigMap {name}")));
     };
     let text = found.value(data::REGISTRIES_CONF);

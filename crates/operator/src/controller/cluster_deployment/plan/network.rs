@@ -22,9 +22,9 @@ pub fn vips(list: &[String], one: &str) -> Vec<String> {
 }
 
 /// Two lists of networks mean the same, however they are written.
-pub fn same_network<'a>(now: impl Iterator<Item = &'a str>, wish: &[String]) -> bool {
+pub fn same_network<'a>(now: impl Iterator<Item = &'a str>, desired: &[String]) -> bool {
     let now: Vec<String> = now.map(normal).collect();
-    now == wish.iter().map(|cidr| normal(cidr)).collect::<Vec<_>>()
+    now == desired.iter().map(|cidr| normal(cidr)).collect::<Vec<_>>()
 }
 
 /// The address in its short form, without the bits of single hosts.
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn networks_are_compared_by_what_they_mean() {
-        let same = |now: &str, wish: &str| same_network([now].into_iter(), &[wish.to_owned()]);
+        let same = |now: &str, desired: &str| same_network([now].into_iter(), &[desired.to_owned()]);
         assert!(same("10.0.0.0/24", "10.0.0.7/24"));
         assert!(same("fd01::/48", "FD01:0:0::/48"));
         assert!(same("0.0.0.0/0", "1.2.3.4/0"));

@@ -2,8 +2,8 @@
 
 use super::condition::{self, validations};
 use super::tally::Tally;
-use super::{Step, World};
-use crate::controller::cluster_deployment::world::Row;
+use super::{Snapshot, Step};
+use crate::controller::cluster_deployment::snapshot::Row;
 use crate::crd::AgentClusterInstall;
 use crate::crd::agent::{DebugInfo, ValidationResult};
 use crate::crd::agent_cluster_install::{
@@ -18,21 +18,26 @@ use muster_contract::v2::cluster_setting::PlatformType;
 use muster_contract::v2::network::Vip;
 
 /// Everything the hub knows, or that it knows no such cluster.
-pub fn of_cluster(world: &World, install: &AgentClusterInstall, synced: Finding) -> Vec<Step> {
-    let Some(row) = &world.row else {
-        return without(world, install, synced, "The hub does not have the cluster yet.");
+pub fn of_cluster(snapshot: &Snapshot, install: &AgentClusterInstall, synced: Finding) -> Vec<Step> {
+    let Some(row) = &snapshot.row else {
+        return without(
+            snapshot,
+            install,
+            synced,
+            "The hub does not have the cluster yet.",
+        );
     };
     let mut findings = vec![synced];
     findings.extend(condition::findings(
-        world,
+        snapshot,
         row,
         &install.spec.provision_requirements,
     ));
-    steps(world, install, projection(world, row), findings)
+    steps(snapshot, install, projection(snapshot, row), findings)
 }
 
 /// Only whether the object is in order; all else stays as it was seen last.
-pub fn only(world: &World, install: &AgentClusterInstall, synced: Finding) -> Vec<Step> {
+pub fn only(snapshot: &Snapshot, install: &AgentClusterInstall, synced: Finding) -> Vec<Step> {
     let mut findings = vec![synced];
     if install
         .status
@@ -42,7 +47,7 @@ pub fn only(world: &World, install: &AgentClusterInstall, synced: Finding) -> Ve
         findings.extend(condition::absent("The hub does not answer."));
     }
     steps(
-        world,
+        snapshot,
         install,
         install.status.clone().unwrap_or_default(),
         findings,
@@ -50,28 +55,28 @@ pub fn only(world: &World, install: &AgentClusterInstall, synced: Finding) -> Ve
 }
 
 /// It is to go and cannot yet; all else stays as it was seen last. Events are told by who waits.
-pub fn delayed(world: &World, install: &AgentClusterInstall, reason: &str, why: &str) -> Vec<Step> {
+pub fn delayed(snapshot: &Snapshot, install: &AgentClusterInstall, reason: &str, why: &str) -> Vec<Step> {
     let status = install.status.clone().unwrap_or_default();
     let synced = Finding::new(type_::SPEC_SYNCED, false, reason, why);
-    let mut steps = steps(world, install, status, vec![synced]);
+    let mut steps = steps(snapshot, install, status, vec![synced]);
     steps.retain(|step| matches!(step, Step::Status(_)));
     steps
 }
 
 /// There is no cluster, and `why` says so.
-pub fn without(world: &World, install: &AgentClusterInstall, synced: Finding, why: &str) -> Vec<Step> {
+pub fn without(snapshot: &Snapshot, install: &AgentClusterInstall, synced: Finding, why: &str) -> Vec<Step> {
     let status = AgentClusterInstallStatus {
         debug_info: DebugInfo::default(),
         ..install.status.clone().unwrap_or_default()
     };
     let mut findings = vec![synced];
     findings.extend(condition::absent(why));
-    steps(world, install, status, findings)
+    steps(snapshot, install, status, findings)
 }
 
-fn projection(world: &World, row: &Row) -> AgentClusterInstallStatus {
+fn projection(snapshot: &Snapshot, row: &Row) -> AgentClusterInstallStatus {
     let view = &row.view;
-    let Tally { found, ready, .. } = Tally::of(world, row);
+    let Tally { found, ready, .. } = Tally::of(snapshot, row);
     let vips = |vips: &Option<Vec<Vip>>| -> Vec<String> {
         vips.iter()
             .flatten()
@@ -145,7 +150,7 @@ fn platform(view: &ClusterView) -> &'static str {
 
 /// The steps from the status there is to the one there should be, none when they are the same.
 fn steps(
-    world: &World,
+    snapshot: &Snapshot,
     install: &AgentClusterInstall,
     mut status: AgentClusterInstallStatus,
     findings: Vec<Finding>,
@@ -157,7 +162,7 @@ fn steps(
         .filter_map(|finding| news(&before.conditions, finding))
         .collect();
     for finding in findings {
-        set_install(&mut status.conditions, finding, world.now);
+        set_install(&mut status.conditions, finding, snapshot.now);
     }
     let patch = merge::diff(&before, &status).map(Step::Status);
     patch

@@ -1,6 +1,6 @@
 //! How many hosts a cluster has of each role, and how many of them may be installed.
 
-use crate::controller::cluster_deployment::world::{Member, Row, World};
+use crate::controller::cluster_deployment::snapshot::{Member, Row, Snapshot};
 use crate::crd::Agent;
 use crate::crd::agent::condition;
 use crate::crd::agent_cluster_install::ProvisionRequirements;
@@ -13,9 +13,9 @@ pub struct Tally {
     pub found: Count,
     /// Those that passed their checks, and did not fail since.
     pub ready: Count,
-    /// Of those that passed their checks and wait, the ones somebody approved, and whose wishes reached the hub.
+    /// Of those that passed their checks and wait, the ones somebody approved, and whose desired reached the hub.
     pub approved: i64,
-    /// Names of Agents whose wishes did not reach the hub.
+    /// Names of Agents whose desired did not reach the hub.
     pub unsynced: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ impl Count {
 }
 
 impl Tally {
-    pub fn of(world: &World, row: &Row) -> Self {
+    pub fn of(snapshot: &Snapshot, row: &Row) -> Self {
         let mut tally = Self::default();
         for member in &row.hosts {
             let role = role(member);
@@ -66,7 +66,7 @@ impl Tally {
                 tally.approved += i64::from(member.agent.as_ref().is_some_and(|agent| is_approved(agent)));
             }
         }
-        let unsynced = world
+        let unsynced = snapshot
             .agents
             .iter()
             .filter(|(agent, _)| holds(agent, condition::SPEC_SYNCED) == Some(false));

@@ -1,14 +1,14 @@
-//! Decisions about clusters, on worlds made by hand.
+//! Decisions about clusters, on snapshots made by hand.
 
+mod desired;
 mod flow;
 mod leaving;
 mod matrix;
 mod named;
-mod wishes;
 mod workers;
 
 use super::*;
-use crate::controller::cluster_deployment::world::{Kept, Member};
+use crate::controller::cluster_deployment::snapshot::{Kept, Member};
 use crate::crd::agent::AgentStatus;
 use crate::crd::condition::{Truth, set_service};
 use crate::crd::reference::ClusterRef;
@@ -80,11 +80,11 @@ fn install(spec: Value) -> AgentClusterInstall {
 }
 
 /// Everything is there but the hub's cluster.
-fn world(spec: Value) -> World {
+fn snapshot(spec: Value) -> Snapshot {
     let set: ClusterImageSet =
         serde_json::from_value(json!({ "metadata": { "name": "v4.21" }, "spec": { "releaseImage": IMAGE } }))
             .unwrap();
-    World {
+    Snapshot {
         key: key(),
         deployment: Some(Arc::new(deployment())),
         install: Some(Arc::new(install(spec))),
@@ -105,15 +105,15 @@ fn world(spec: Value) -> World {
         config_maps: BTreeMap::new(),
         kept: Kept::default(),
         agents: Vec::new(),
-        pool: pool::Pool::NotAsked,
+        worker_pool: worker_pool::WorkerPool::NotAsked,
         row: None,
-        blind: None,
-        setback: None,
+        hub_error: None,
+        failure: None,
         now: now(),
     }
 }
 
-/// As the hub shows the cluster of `world(spec)` after it was made.
+/// As the hub shows the cluster of `snapshot(spec)` after it was made.
 fn row(status: &str) -> Row {
     let view = json!({
         "kind": if status == "adding-hosts" { "AddHostsCluster" } else { "Cluster" }, "id": ID, "href": "", "name": "blue", "base_dns_domain": "example.com",
@@ -141,12 +141,12 @@ fn row(status: &str) -> Row {
     }
 }
 
-fn with_row(spec: Value, status: &str) -> World {
-    World {
+fn with_row(spec: Value, status: &str) -> Snapshot {
+    Snapshot {
         row: Some(row(status)),
         pull_secret_is_known: true,
         proxy_is_known: true,
-        ..world(spec)
+        ..snapshot(spec)
     }
 }
 
@@ -183,28 +183,28 @@ fn member(agent: &Agent, role: &'static str, status: &'static str) -> Member {
             ..HostView::default()
         },
         agent: Some(Arc::new(agent.clone())),
-        pool: None,
+        infra_env: None,
         is_tied: false,
     }
 }
 
 /// Three masters and two workers, known and approved.
-fn manned(mut world: World) -> World {
+fn manned(mut snapshot: Snapshot) -> Snapshot {
     let roles = ["master", "master", "master", "worker", "worker"];
     for (number, role) in (100..).zip(roles) {
-        enlist(&mut world, &agent(number), role, "known");
+        enlist(&mut snapshot, &agent(number), role, "known");
     }
-    world
+    snapshot
 }
 
-fn enlist(world: &mut World, agent: &Agent, role: &'static str, status: &'static str) {
-    world
+fn enlist(snapshot: &mut Snapshot, agent: &Agent, role: &'static str, status: &'static str) {
+    snapshot
         .row
         .as_mut()
         .unwrap()
         .hosts
         .push(member(agent, role, status));
-    world
+    snapshot
         .agents
         .push((Arc::new(agent.clone()), Some(Arc::new(pool(None)))));
 }
@@ -221,8 +221,8 @@ fn pool(cluster: Option<&str>) -> InfraEnv {
 }
 
 /// The AgentClusterInstall as it is after the status steps of a plan.
-fn shown(world: &World, plan: &Plan) -> AgentClusterInstall {
-    let mut install = AgentClusterInstall::clone(world.install.as_ref().unwrap());
+fn shown(snapshot: &Snapshot, plan: &Plan) -> AgentClusterInstall {
+    let mut install = AgentClusterInstall::clone(snapshot.install.as_ref().unwrap());
     for step in &plan.steps {
         if let Step::Status(patch) = step {
             let mut status = serde_json::to_value(install.status.clone().unwrap_or_default()).unwrap();
@@ -265,9 +265,9 @@ fn says(install: &AgentClusterInstall, type_: &str, status: Truth, reason: &str)
 }
 
 /// After its own status was written, a second look writes nothing.
-fn rests(mut world: World, plan: &Plan) {
-    world.install = Some(Arc::new(shown(&world, plan)));
-    assert_eq!(super::plan(&world).steps, [], "a second look writes nothing");
+fn rests(mut snapshot: Snapshot, plan: &Plan) {
+    snapshot.install = Some(Arc::new(shown(&snapshot, plan)));
+    assert_eq!(super::plan(&snapshot).steps, [], "a second look writes nothing");
 }
 
 #[test]

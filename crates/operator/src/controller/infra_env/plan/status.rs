@@ -1,7 +1,7 @@
 //! What the object says about its image.
 
-use super::{Flaw, Step, World};
-use crate::controller::infra_env::world::Row;
+use super::{InvalidSpec, Snapshot, Step};
+use crate::controller::infra_env::snapshot::Row;
 use crate::crd::condition::{Finding, Truth, find_service, set_service};
 use crate::crd::infra_env::{
     BootArtifacts, CLEANUP, IMAGE_CREATED, InfraEnvDebugInfo, InfraEnvStatus, reason,
@@ -12,9 +12,9 @@ use crate::runtime::{clock, merge};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 
-pub fn available(world: &World, row: &Row) -> (InfraEnvStatus, Finding) {
+pub fn available(snapshot: &Snapshot, row: &Row) -> (InfraEnvStatus, Finding) {
     let links = &row.links;
-    let boot_order = world.infra_env.spec.ipxe_script_type == "BootOrderControl";
+    let boot_order = snapshot.infra_env.spec.ipxe_script_type == "BootOrderControl";
     let ipxe_script = if boot_order {
         &links.ipxe_boot_order_script
     } else {
@@ -40,9 +40,9 @@ pub fn available(world: &World, row: &Row) -> (InfraEnvStatus, Finding) {
             ipxe_script: ipxe_script.clone(),
             discovery_ignition_url: links.discovery_ignition.clone(),
         }),
-        ..blank(world)
+        ..blank(snapshot)
     };
-    let message = match world.passes_over_version() {
+    let message = match snapshot.passes_over_version() {
         false => "The image can be downloaded.",
         true => {
             "The image can be downloaded. It has not the version of osImageVersion, which counts only once the \
@@ -53,36 +53,39 @@ pub fn available(world: &World, row: &Row) -> (InfraEnvStatus, Finding) {
 }
 
 /// The links stay as they are.
-pub fn in_preparation(world: &World, text: &str) -> (InfraEnvStatus, Finding) {
+pub fn in_preparation(snapshot: &Snapshot, text: &str) -> (InfraEnvStatus, Finding) {
     let message = format!("The image is being prepared: {text}");
-    (now(world), finding(Truth::True, reason::IN_PREPARATION, &message))
+    (
+        now(snapshot),
+        finding(Truth::True, reason::IN_PREPARATION, &message),
+    )
 }
 
 /// There is no image, so there is no link to it.
-pub fn flawed(world: &World, flaw: &Flaw) -> (InfraEnvStatus, Finding) {
+pub fn flawed(snapshot: &Snapshot, mistake: &InvalidSpec) -> (InfraEnvStatus, Finding) {
     let status = InfraEnvStatus {
         iso_download_url: String::new(),
         created_time: None,
-        ..now(world)
+        ..now(snapshot)
     };
-    let finding = match flaw {
-        Flaw::NoCluster(text) | Flaw::OtherCluster(text) => {
+    let finding = match mistake {
+        InvalidSpec::NoCluster(text) | InvalidSpec::OtherCluster(text) => {
             finding(Truth::Unknown, reason::MISSING_CLUSTER, text)
         }
-        Flaw::Input(text) | Flaw::Missing(text) => finding(Truth::False, reason::FAILED, text),
+        InvalidSpec::Input(text) | InvalidSpec::Missing(text) => finding(Truth::False, reason::FAILED, text),
     };
     (status, finding)
 }
 
 /// It cannot go yet; the image is as it was. The news is told with each change of the reason.
-pub fn delayed(world: &World, reason: &str, text: String) -> Vec<Step> {
-    let before = world.infra_env.status.clone().unwrap_or_default();
+pub fn delayed(snapshot: &Snapshot, reason: &str, text: String) -> Vec<Step> {
+    let before = snapshot.infra_env.status.clone().unwrap_or_default();
     let mut after = before.clone();
     let note = format!("The InfraEnv cannot be deleted yet: {text}");
     set_service(
         &mut after.conditions,
         Finding::new(CLEANUP, false, reason, note.clone()),
-        world.now,
+        snapshot.now,
     );
     let Some(patch) = merge::diff(&before, &after) else {
         return Vec::new();
@@ -96,8 +99,8 @@ pub fn delayed(world: &World, reason: &str, text: String) -> Vec<Step> {
 }
 
 /// The steps from the status there is to the one there should be, none when they are the same.
-pub fn steps(world: &World, (mut status, finding): (InfraEnvStatus, Finding)) -> Vec<Step> {
-    let before = world.infra_env.status.clone().unwrap_or_default();
+pub fn steps(snapshot: &Snapshot, (mut status, finding): (InfraEnvStatus, Finding)) -> Vec<Step> {
+    let before = snapshot.infra_env.status.clone().unwrap_or_default();
     status.conditions.clone_from(&before.conditions);
     let was = find_service(&before.conditions, IMAGE_CREATED).map(|condition| condition.status.clone());
     let news = (was.as_deref() != Some(finding.status.word())).then(|| News {
@@ -105,13 +108,13 @@ pub fn steps(world: &World, (mut status, finding): (InfraEnvStatus, Finding)) ->
         reason: finding.reason.clone(),
         note: finding.message.clone(),
     });
-    set_service(&mut status.conditions, finding, world.now);
+    set_service(&mut status.conditions, finding, snapshot.now);
     let patch = merge::diff(&before, &status).map(Step::Status);
     patch.into_iter().chain(news.map(Step::Tell)).collect()
 }
 
-pub fn reason_now(world: &World) -> Option<&str> {
-    let status = world.infra_env.status.as_ref()?;
+pub fn reason_now(snapshot: &Snapshot) -> Option<&str> {
+    let status = snapshot.infra_env.status.as_ref()?;
     find_service(&status.conditions, IMAGE_CREATED).map(|condition| condition.reason.as_str())
 }
 
@@ -119,8 +122,8 @@ fn finding(status: Truth, reason: &str, message: &str) -> Finding {
     Finding::new(IMAGE_CREATED, status, reason, message)
 }
 
-fn blank(world: &World) -> InfraEnvStatus {
-    let own_name = [(label::INFRA_ENV.to_owned(), world.infra_env.name_any())];
+fn blank(snapshot: &Snapshot) -> InfraEnvStatus {
+    let own_name = [(label::INFRA_ENV.to_owned(), snapshot.infra_env.name_any())];
     InfraEnvStatus {
         agent_label_selector: Some(LabelSelector {
             match_labels: Some(own_name.into()),
@@ -130,9 +133,9 @@ fn blank(world: &World) -> InfraEnvStatus {
     }
 }
 
-fn now(world: &World) -> InfraEnvStatus {
+fn now(snapshot: &Snapshot) -> InfraEnvStatus {
     InfraEnvStatus {
-        agent_label_selector: blank(world).agent_label_selector,
-        ..world.infra_env.status.clone().unwrap_or_default()
+        agent_label_selector: blank(snapshot).agent_label_selector,
+        ..snapshot.infra_env.status.clone().unwrap_or_default()
     }
 }

@@ -1,9 +1,9 @@
-//! Plans by example: a world is set up, and the plan for it read.
+//! Plans by example: a snapshot is set up, and the plan for it read.
 
 mod site;
 
 use super::*;
-use crate::controller::infra_env::world::Row;
+use crate::controller::infra_env::snapshot::Row;
 use crate::crd::NMStateConfig;
 use crate::crd::condition::find_service;
 use crate::crd::infra_env::{IMAGE_CREATED, InfraEnv};
@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_secs(20);
 const LATER: Duration = Duration::from_secs(60);
 
 /// An adopted InfraEnv with a pull secret, which the hub does not have yet.
-fn world() -> World {
+fn snapshot() -> Snapshot {
     let mut infra_env = InfraEnv::new("lab", Default::default());
     infra_env.metadata.namespace = Some("pool".into());
     infra_env.metadata.uid = Some(ID.to_string());
@@ -31,22 +31,22 @@ fn world() -> World {
         .annotations_mut()
         .insert(annotation::INFRA_ENV_ID.into(), ID.to_string());
     infra_env.spec.pull_secret_ref = LocalRef { name: "pull".into() };
-    World {
+    Snapshot {
         infra_env: Arc::new(infra_env),
         id: ID,
         rival: None,
         cluster: Cluster::NotWanted,
         is_cluster_watched: true,
         pull_secret: Some(found(keys::data::PULL_SECRET, "{}")),
-        told: Told::default(),
+        known: Known::default(),
         mirrors: None,
-        ironic: IronicWish::NotWanted,
+        ironic: DesiredIronic::NotWanted,
         networks: Vec::new(),
         row: None,
         held_by: None,
         default_ntp: String::new(),
         hosts: Vec::new(),
-        trouble: None,
+        failure: None,
         retry: Duration::from_secs(10),
         now: Timestamp::from_second(NOON).unwrap(),
     }
@@ -59,7 +59,7 @@ fn found(key: &str, value: &str) -> Found {
     }
 }
 
-impl World {
+impl Snapshot {
     fn with(mut self, change: impl FnOnce(&mut InfraEnv)) -> Self {
         change(Arc::make_mut(&mut self.infra_env));
         self
@@ -77,23 +77,23 @@ impl World {
         panic!("it does not come to rest: {:#?}", plan(&self));
     }
 
-    /// What a step does to the world, as far as plans look at it.
+    /// What a step does to the snapshot, as far as plans look at it.
     fn carry_out(&mut self, step: Step) {
         match step {
-            Step::Create(wish) => {
-                self.told = Told {
+            Step::Create(desired) => {
+                self.known = Known {
                     pull_secret: true,
                     version: true,
                     proxy: true,
                 };
-                self.row = Some(row(&wish));
+                self.row = Some(row(&desired));
             }
             Step::Update(update) => {
                 let view = &mut self.row.as_mut().unwrap().view;
-                self.told.pull_secret |= update.pull_secret.is_some();
-                self.told.version |= update.openshift_version.is_some();
+                self.known.pull_secret |= update.pull_secret.is_some();
+                self.known.version |= update.openshift_version.is_some();
                 if let Some(proxy) = update.proxy {
-                    self.told.proxy = true;
+                    self.known.proxy = true;
                     view.proxy = Some(proxy);
                 }
                 if let Some(networks) = update.static_network_config {
@@ -164,27 +164,27 @@ fn json_text<T: serde::Serialize>(items: &[T]) -> String {
     }
 }
 
-fn row(wish: &CreateInfraEnv) -> Row {
+fn row(desired: &CreateInfraEnv) -> Row {
     Row {
         view: InfraEnvView {
             id: ID,
-            name: wish.name.clone(),
-            cluster_id: wish.cluster_id,
-            r#type: wish.image_type.unwrap().word().into(),
-            openshift_version: wish.openshift_version.clone().unwrap_or_default(),
-            ssh_authorized_key: wish.ssh_authorized_key.clone().unwrap_or_default(),
-            proxy: wish.proxy.clone(),
-            additional_ntp_sources: wish.additional_ntp_sources.clone().unwrap_or_default(),
-            ntp_sources: wish.ntp_sources.clone().unwrap_or_default(),
-            static_network_config: json_text(wish.static_network_config.as_deref().unwrap_or_default()),
-            kernel_arguments: wish
+            name: desired.name.clone(),
+            cluster_id: desired.cluster_id,
+            r#type: desired.image_type.unwrap().word().into(),
+            openshift_version: desired.openshift_version.clone().unwrap_or_default(),
+            ssh_authorized_key: desired.ssh_authorized_key.clone().unwrap_or_default(),
+            proxy: desired.proxy.clone(),
+            additional_ntp_sources: desired.additional_ntp_sources.clone().unwrap_or_default(),
+            ntp_sources: desired.ntp_sources.clone().unwrap_or_default(),
+            static_network_config: json_text(desired.static_network_config.as_deref().unwrap_or_default()),
+            kernel_arguments: desired
                 .kernel_arguments
                 .as_deref()
                 .map(json_text)
                 .filter(|text| !text.is_empty()),
-            ignition_config_override: wish.ignition_config_override.clone().unwrap_or_default(),
-            additional_trust_bundle: wish.additional_trust_bundle.clone().unwrap_or_default(),
-            network_discovery_delay_seconds: wish.network_discovery_delay_seconds,
+            ignition_config_override: desired.ignition_config_override.clone().unwrap_or_default(),
+            additional_trust_bundle: desired.additional_trust_bundle.clone().unwrap_or_default(),
+            network_discovery_delay_seconds: desired.network_discovery_delay_seconds,
             updated_at: Timestamp::new(NOON, 500).unwrap().into(),
             ..InfraEnvView::default()
         },
@@ -198,28 +198,28 @@ fn row(wish: &CreateInfraEnv) -> Row {
     }
 }
 
-fn created(world: &World) -> CreateInfraEnv {
-    match plan(world).steps.as_slice() {
-        [.., Step::Create(wish)] => (**wish).clone(),
+fn created(snapshot: &Snapshot) -> CreateInfraEnv {
+    match plan(snapshot).steps.as_slice() {
+        [.., Step::Create(desired)] => (**desired).clone(),
         other => panic!("nothing is made: {other:#?}"),
     }
 }
 
-fn updated(world: &World) -> UpdateInfraEnv {
-    match plan(world).steps.as_slice() {
-        [.., Step::Update(wish)] => (**wish).clone(),
+fn updated(snapshot: &Snapshot) -> UpdateInfraEnv {
+    match plan(snapshot).steps.as_slice() {
+        [.., Step::Update(desired)] => (**desired).clone(),
         other => panic!("nothing is changed: {other:#?}"),
     }
 }
 
 /// Status, reason and message of `ImageCreated` after a plan was carried out.
-fn said(world: &World) -> (String, String, String) {
-    let mut world = world.clone();
-    plan(&world)
+fn said(snapshot: &Snapshot) -> (String, String, String) {
+    let mut snapshot = snapshot.clone();
+    plan(&snapshot)
         .steps
         .into_iter()
-        .for_each(|step| world.carry_out(step));
-    let status = world.status();
+        .for_each(|step| snapshot.carry_out(step));
+    let status = snapshot.status();
     let condition = crate::crd::condition::find_service(&status.conditions, IMAGE_CREATED).unwrap();
     (
         condition.status.clone(),
@@ -259,12 +259,12 @@ fn selector(pairs: &[(&str, &str)]) -> Option<LabelSelector> {
 
 #[test]
 fn a_fresh_object_first_gets_its_id_and_finalizer_in_one_patch() {
-    let world = world().with(|infra_env| {
+    let snapshot = snapshot().with(|infra_env| {
         infra_env.metadata.annotations = None;
         infra_env.metadata.finalizers = Some(vec!["somebody/else".into()]);
     });
-    let plan = plan(&world);
-    assert_eq!(plan.then, Then::Look);
+    let plan = plan(&snapshot);
+    assert_eq!(plan.then, Then::Again);
     assert_eq!(
         plan.steps,
         [Step::Patch(json!({"metadata": {
@@ -276,23 +276,23 @@ fn a_fresh_object_first_gets_its_id_and_finalizer_in_one_patch() {
 
 #[test]
 fn an_unchanged_world_needs_nothing() {
-    let settled = world().settled();
+    let settled = snapshot().settled();
     assert_eq!(plan(&settled), Plan::default());
 }
 
 #[test]
-fn l1_without_a_cluster_the_hub_gets_a_pool_and_the_object_its_links() {
-    let wish = created(&world());
+fn without_a_cluster_the_hub_gets_a_pool_and_the_object_its_links() {
+    let desired = created(&snapshot());
     assert_eq!(
         (
-            wish.name.as_str(),
-            wish.cluster_id,
-            wish.openshift_version.clone()
+            desired.name.as_str(),
+            desired.cluster_id,
+            desired.openshift_version.clone()
         ),
         ("lab", None, None)
     );
-    assert_eq!(wish.image_type, Some(ImageType::MinimalIso));
-    let settled = world().settled();
+    assert_eq!(desired.image_type, Some(ImageType::MinimalIso));
+    let settled = snapshot().settled();
     let status = settled.status();
     assert_eq!(said(&settled).1, reason::AVAILABLE);
     assert_eq!(status.iso_download_url, "http://hub/iso");
@@ -317,22 +317,22 @@ fn l1_without_a_cluster_the_hub_gets_a_pool_and_the_object_its_links() {
 
 #[test]
 fn an_os_image_version_is_passed_on() {
-    let world = world().with(|infra_env| infra_env.spec.os_image_version = "4.18".into());
-    assert_eq!(created(&world).openshift_version.as_deref(), Some("4.18"));
+    let snapshot = snapshot().with(|infra_env| infra_env.spec.os_image_version = "4.18".into());
+    assert_eq!(created(&snapshot).openshift_version.as_deref(), Some("4.18"));
 }
 
 #[test]
 fn with_a_cluster_hosts_are_bound_as_they_register_and_boot_its_release() {
-    let mut world = world().with(|infra_env| infra_env.spec.cluster_ref = Some(ClusterRef::default()));
-    world.cluster = Cluster::Found {
+    let mut snapshot = snapshot().with(|infra_env| infra_env.spec.cluster_ref = Some(ClusterRef::default()));
+    snapshot.cluster = Cluster::Found {
         id: CLUSTER,
         version: "4.18.3".into(),
         installed: false,
     };
-    let wish = created(&world);
-    assert_eq!(wish.cluster_id, Some(CLUSTER));
-    assert_eq!(wish.openshift_version.as_deref(), Some("4.18.3"));
-    let mut both = world.with(|infra_env| infra_env.spec.os_image_version = "4.19".into());
+    let desired = created(&snapshot);
+    assert_eq!(desired.cluster_id, Some(CLUSTER));
+    assert_eq!(desired.openshift_version.as_deref(), Some("4.18.3"));
+    let mut both = snapshot.with(|infra_env| infra_env.spec.os_image_version = "4.19".into());
     assert_eq!(created(&both).openshift_version.as_deref(), Some("4.18.3"));
     both.cluster = Cluster::Found {
         id: CLUSTER,
@@ -349,12 +349,17 @@ fn with_a_cluster_hosts_are_bound_as_they_register_and_boot_its_release() {
 #[test]
 fn a_cluster_that_is_not_there_is_waited_for_without_asking_again() {
     for cluster in [Cluster::Absent, Cluster::NotInHub] {
-        let mut world = world().with(|infra_env| infra_env.spec.cluster_ref = Some(ClusterRef::default()));
-        world.cluster = cluster;
-        assert_eq!(plan(&world).then, Then::Rest);
-        world.is_cluster_watched = false;
-        assert_eq!(plan(&world).then, Then::After(SOON), "nobody tells when it comes");
-        let (status, reason, _) = said(&world);
+        let mut snapshot =
+            snapshot().with(|infra_env| infra_env.spec.cluster_ref = Some(ClusterRef::default()));
+        snapshot.cluster = cluster;
+        assert_eq!(plan(&snapshot).then, Then::Rest);
+        snapshot.is_cluster_watched = false;
+        assert_eq!(
+            plan(&snapshot).then,
+            Then::After(SOON),
+            "nobody tells when it comes"
+        );
+        let (status, reason, _) = said(&snapshot);
         assert_eq!(
             (status.as_str(), reason.as_str()),
             ("Unknown", reason::MISSING_CLUSTER)
@@ -364,55 +369,55 @@ fn a_cluster_that_is_not_there_is_waited_for_without_asking_again() {
 
 #[test]
 fn another_os_image_is_passed_over_before_the_cluster_is_installed_and_the_image_stays() {
-    let mut world = world().with(|infra_env| infra_env.spec.cluster_ref = Some(ClusterRef::default()));
-    world.cluster = Cluster::Found {
+    let mut snapshot = snapshot().with(|infra_env| infra_env.spec.cluster_ref = Some(ClusterRef::default()));
+    snapshot.cluster = Cluster::Found {
         id: CLUSTER,
         version: "4.18".into(),
         installed: false,
     };
-    let mut world = world
+    let mut snapshot = snapshot
         .settled()
         .with(|infra_env| infra_env.spec.os_image_version = "4.19".into());
-    let (_, why, text) = said(&world);
+    let (_, why, text) = said(&snapshot);
     assert_eq!(why, reason::AVAILABLE);
     assert!(text.contains("osImageVersion"), "{text}");
     let keeps = |step: &Step| !matches!(step, Step::Status(patch) if patch.get("isoDownloadURL").is_some());
-    assert!(plan(&world).steps.iter().all(keeps));
-    world.cluster = Cluster::Found {
+    assert!(plan(&snapshot).steps.iter().all(keeps));
+    snapshot.cluster = Cluster::Found {
         id: CLUSTER,
         version: "4.18".into(),
         installed: true,
     };
-    world.told.version = false;
-    assert_eq!(updated(&world).openshift_version.as_deref(), Some("4.19"));
+    snapshot.known.version = false;
+    assert_eq!(updated(&snapshot).openshift_version.as_deref(), Some("4.19"));
 }
 
 #[test]
 fn a_missing_pull_secret_is_told_and_looked_for_again() {
-    let mut world = world();
-    world.pull_secret = None;
-    assert_eq!(plan(&world).then, Then::After(SOON));
-    assert_eq!(said(&world).1, reason::FAILED);
-    world.pull_secret = Some(found("other", "{}"));
-    assert!(said(&world).2.contains(".dockerconfigjson"));
+    let mut snapshot = snapshot();
+    snapshot.pull_secret = None;
+    assert_eq!(plan(&snapshot).then, Then::After(SOON));
+    assert_eq!(said(&snapshot).1, reason::FAILED);
+    snapshot.pull_secret = Some(found("other", "{}"));
+    assert!(said(&snapshot).2.contains(".dockerconfigjson"));
 }
 
 #[test]
 fn a_used_secret_is_labelled_first() {
-    let mut world = world();
+    let mut snapshot = snapshot();
     let labels: BTreeMap<_, _> = [(keys::label::WATCH.to_owned(), "true".to_owned())].into();
-    world.pull_secret.as_mut().unwrap().missing_labels = labels.clone();
-    let plan = plan(&world);
+    snapshot.pull_secret.as_mut().unwrap().missing_labels = labels.clone();
+    let plan = plan(&snapshot);
     assert_eq!(plan.steps[0], Step::LabelSecret(Key::new("pool", "pull"), labels));
     assert!(matches!(plan.steps[1], Step::Create(_)));
 }
 
 #[test]
 fn a_pull_secret_that_changed_is_all_that_is_sent() {
-    let mut world = world().settled();
-    world.told.pull_secret = false;
-    world.pull_secret = Some(found(keys::data::PULL_SECRET, r#"{"new":1}"#));
-    let update = updated(&world);
+    let mut snapshot = snapshot().settled();
+    snapshot.known.pull_secret = false;
+    snapshot.pull_secret = Some(found(keys::data::PULL_SECRET, r#"{"new":1}"#));
+    let update = updated(&snapshot);
     assert_eq!(
         update,
         UpdateInfraEnv {
@@ -424,22 +429,22 @@ fn a_pull_secret_that_changed_is_all_that_is_sent() {
 
 #[test]
 fn networks_are_chosen_by_labels_within_the_namespace() {
-    let mut world = world().with(|infra_env| {
+    let mut snapshot = snapshot().with(|infra_env| {
         infra_env.spec.nm_state_config_label_selector = selector(&[("rack", "a")]);
     });
     let mut elsewhere = network("elsewhere", &[("rack", "a")]);
     Arc::make_mut(&mut elsewhere).metadata.namespace = Some("other".into());
-    world.networks = vec![
+    snapshot.networks = vec![
         network("mine", &[("rack", "a")]),
         network("theirs", &[("rack", "b")]),
         elsewhere,
     ];
-    let networks = created(&world).static_network_config.unwrap();
+    let networks = created(&snapshot).static_network_config.unwrap();
     assert_eq!(networks.len(), 1);
     let map = networks[0].mac_interface_map.as_ref().unwrap();
     assert_eq!(map[0].logical_nic_name.as_deref(), Some("eth0"));
     assert!(networks[0].network_yaml.as_ref().unwrap().contains("interfaces:"));
-    let mut settled = world.settled();
+    let mut settled = snapshot.settled();
     assert_eq!(
         settled.status().debug_info.unwrap().static_network_download_url,
         "http://hub/net"
@@ -455,26 +460,27 @@ fn networks_are_chosen_by_labels_within_the_namespace() {
 
 #[test]
 fn an_empty_selector_chooses_no_network() {
-    let mut world = world().with(|infra_env| infra_env.spec.nm_state_config_label_selector = selector(&[]));
-    world.networks = vec![network("a", &[("rack", "a")])];
-    assert_eq!(created(&world).static_network_config, Some(Vec::new()));
+    let mut snapshot =
+        snapshot().with(|infra_env| infra_env.spec.nm_state_config_label_selector = selector(&[]));
+    snapshot.networks = vec![network("a", &[("rack", "a")])];
+    assert_eq!(created(&snapshot).static_network_config, Some(Vec::new()));
 }
 
 #[test]
 fn a_selector_that_makes_no_sense_is_told() {
-    let mut world = world().with(|infra_env| {
+    let mut snapshot = snapshot().with(|infra_env| {
         let requirement = json!({"matchExpressions": [{"key": "a", "operator": "Near", "values": []}]});
         infra_env.spec.nm_state_config_label_selector = serde_json::from_value(requirement).unwrap();
     });
-    world.networks = vec![network("a", &[("rack", "a")])];
-    let (_, reason, message) = said(&world);
+    snapshot.networks = vec![network("a", &[("rack", "a")])];
+    let (_, reason, message) = said(&snapshot);
     assert_eq!(reason, reason::FAILED);
     assert!(message.starts_with("nmStateConfigLabelSelector"), "{message}");
 }
 
 #[test]
 fn a_password_that_the_hub_does_not_show_is_told_until_it_is_known() {
-    let mut settled = world()
+    let mut settled = snapshot()
         .with(|infra_env| {
             infra_env.spec.proxy = Some(crate::crd::infra_env::Proxy {
                 http_proxy: "http://u:new@p:1".into(),
@@ -485,21 +491,21 @@ fn a_password_that_the_hub_does_not_show_is_told_until_it_is_known() {
     let shown = &mut settled.row.as_mut().unwrap().view.proxy;
     shown.as_mut().unwrap().http_proxy = Some("http://u:***@p:1".into());
     assert_eq!(
-        wish::difference(
+        desired::difference(
             &settled.row.as_ref().unwrap().view,
-            &wish::wish(&settled).unwrap(),
-            settled.told
+            &desired::desired(&settled).unwrap(),
+            settled.known
         ),
         None
     );
-    settled.told.proxy = false;
-    let told = updated(&settled).proxy.unwrap();
-    assert_eq!(told.http_proxy.as_deref(), Some("http://u:new@p:1"));
+    settled.known.proxy = false;
+    let known = updated(&settled).proxy.unwrap();
+    assert_eq!(known.http_proxy.as_deref(), Some("http://u:new@p:1"));
 }
 
 #[test]
 fn what_is_taken_out_of_the_object_is_taken_out_of_the_hub() {
-    let full = world().with(|infra_env| {
+    let full = snapshot().with(|infra_env| {
         infra_env.spec.proxy = Some(crate::crd::infra_env::Proxy {
             http_proxy: "http://p:3128".into(),
             ..Default::default()
@@ -530,19 +536,19 @@ fn what_is_taken_out_of_the_object_is_taken_out_of_the_hub() {
 
 #[test]
 fn a_key_that_was_taken_out_is_taken_from_the_hub() {
-    let keyed = world().with(|infra_env| infra_env.spec.ssh_authorized_key = "ssh-rsa A".into());
+    let keyed = snapshot().with(|infra_env| infra_env.spec.ssh_authorized_key = "ssh-rsa A".into());
     let without = keyed
         .settled()
         .with(|infra_env| infra_env.spec.ssh_authorized_key.clear());
     let clear = Step::Clear(InfraEnvSetting::SshAuthorizedKey);
-    assert_eq!(plan(&without), Plan::of(vec![clear], Then::Look));
+    assert_eq!(plan(&without), Plan::of(vec![clear], Then::Again));
     assert_eq!(plan(&without.settled()), Plan::default());
 }
 
 #[test]
 fn kernel_arguments_and_words_are_passed_on_or_told() {
     let with = |operation: &str| {
-        world().with(|infra_env| {
+        snapshot().with(|infra_env| {
             infra_env.spec.kernel_arguments = vec![crate::crd::infra_env::KernelArgument {
                 operation: operation.into(),
                 value: "console=ttyS0".into(),
@@ -551,19 +557,19 @@ fn kernel_arguments_and_words_are_passed_on_or_told() {
     };
     assert_eq!(created(&with("append")).kernel_arguments.unwrap().len(), 1);
     assert!(said(&with("prepend")).2.starts_with("kernelArguments"));
-    let world = world().with(|infra_env| infra_env.spec.image_type = "tiny".into());
-    assert!(said(&world).2.starts_with("imageType"));
+    let snapshot = snapshot().with(|infra_env| infra_env.spec.image_type = "tiny".into());
+    assert!(said(&snapshot).2.starts_with("imageType"));
 }
 
 #[test]
 fn machines_without_a_minimal_image_get_the_full_one() {
-    let world = world().with(|infra_env| infra_env.spec.cpu_architecture = "s390x".into());
-    assert_eq!(created(&world).image_type, Some(ImageType::FullIso));
+    let snapshot = snapshot().with(|infra_env| infra_env.spec.cpu_architecture = "s390x".into());
+    assert_eq!(created(&snapshot).image_type, Some(ImageType::FullIso));
 }
 
 #[test]
 fn mirrors_become_a_file_and_their_certificate_is_trusted() {
-    let mut world = world().with(|infra_env| {
+    let mut snapshot = snapshot().with(|infra_env| {
         infra_env.spec.mirror_registry_ref = Some(FullRef {
             namespace: "pool".into(),
             name: "mirrors".into(),
@@ -572,8 +578,8 @@ fn mirrors_become_a_file_and_their_certificate_is_trusted() {
         infra_env.spec.ignition_config_override =
             r#"{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/a"}]}}"#.into();
     });
-    assert_eq!(said(&world).1, reason::FAILED, "there is no ConfigMap");
-    world.mirrors = Some(Found {
+    assert_eq!(said(&snapshot).1, reason::FAILED, "there is no ConfigMap");
+    snapshot.mirrors = Some(Found {
         values: [
             ("registries.conf".to_owned(), "x".to_owned()),
             ("ca-bundle.crt".to_owned(), "theirs".to_owned()),
@@ -581,33 +587,33 @@ fn mirrors_become_a_file_and_their_certificate_is_trusted() {
         .into(),
         missing_labels: BTreeMap::new(),
     });
-    let wish = created(&world);
-    let config: Value = serde_json::from_str(&wish.ignition_config_override.unwrap()).unwrap();
+    let desired = created(&snapshot);
+    let config: Value = serde_json::from_str(&desired.ignition_config_override.unwrap()).unwrap();
     assert_eq!(config["ignition"]["version"], "3.2.0");
     assert_eq!(config["storage"]["files"][0]["path"], "/a");
     assert_eq!(
         config["storage"]["files"][1]["path"],
         "/etc/containers/registries.conf"
     );
-    assert_eq!(wish.additional_trust_bundle.as_deref(), Some("own\ntheirs"));
+    assert_eq!(desired.additional_trust_bundle.as_deref(), Some("own\ntheirs"));
 }
 
 #[test]
 fn the_boot_script_is_the_one_that_was_asked_for() {
-    let world = world().with(|infra_env| infra_env.spec.ipxe_script_type = "BootOrderControl".into());
-    let artifacts = world.settled().status().boot_artifacts.unwrap();
+    let snapshot = snapshot().with(|infra_env| infra_env.spec.ipxe_script_type = "BootOrderControl".into());
+    let artifacts = snapshot.settled().status().boot_artifacts.unwrap();
     assert_eq!(artifacts.ipxe_script, "http://hub/ipxe?order");
 }
 
 #[test]
 fn bad_input_clears_the_link_and_is_not_tried_again() {
-    let mut world = world().settled();
-    world.trouble = Some(Trouble::Input("no such version".into()));
-    assert_eq!(plan(&world).then, Then::Rest);
-    let (status, reason, message) = said(&world);
+    let mut snapshot = snapshot().settled();
+    snapshot.failure = Some(Refusal::Input("no such version".into()));
+    assert_eq!(plan(&snapshot).then, Then::Rest);
+    let (status, reason, message) = said(&snapshot);
     assert_eq!((status.as_str(), reason.as_str()), ("False", reason::FAILED));
     assert!(message.contains("no such version"));
-    let patch = plan(&world).steps.into_iter().find_map(|step| match step {
+    let patch = plan(&snapshot).steps.into_iter().find_map(|step| match step {
         Step::Status(patch) => Some(patch),
         _ => None,
     });
@@ -617,59 +623,59 @@ fn bad_input_clears_the_link_and_is_not_tried_again() {
 
 #[test]
 fn a_hub_that_is_away_does_not_take_back_an_image_that_is_there() {
-    let mut world = world().settled();
-    world.trouble = Some(Trouble::Internal("gone".into()));
-    assert_eq!(plan(&world), Plan::of(Vec::new(), Then::After(SOON)));
-    let mut fresh = super::tests::world();
-    fresh.trouble = Some(Trouble::Internal("gone".into()));
+    let mut snapshot = snapshot().settled();
+    snapshot.failure = Some(Refusal::Internal("gone".into()));
+    assert_eq!(plan(&snapshot), Plan::of(Vec::new(), Then::After(SOON)));
+    let mut fresh = super::tests::snapshot();
+    fresh.failure = Some(Refusal::Internal("gone".into()));
     assert_eq!(said(&fresh).1, reason::FAILED);
     assert_eq!(plan(&fresh).then, Then::After(SOON));
 }
 
 #[test]
 fn a_conflict_means_the_image_is_being_prepared() {
-    let mut world = world();
-    world.trouble = Some(Trouble::Conflict("busy".into()));
-    let (status, reason, _) = said(&world);
+    let mut snapshot = snapshot();
+    snapshot.failure = Some(Refusal::Conflict("busy".into()));
+    let (status, reason, _) = said(&snapshot);
     assert_eq!(
         (status.as_str(), reason.as_str()),
         ("True", reason::IN_PREPARATION)
     );
-    assert_eq!(plan(&world).then, Then::After(SOON));
+    assert_eq!(plan(&snapshot).then, Then::After(SOON));
 }
 
 #[test]
 fn people_are_told_once_when_the_image_comes_or_goes() {
-    let news = |world: &World| {
-        let steps = plan(world).steps;
+    let news = |snapshot: &Snapshot| {
+        let steps = plan(snapshot).steps;
         steps
             .into_iter()
             .filter(|step| matches!(step, Step::Tell(_)))
             .count()
     };
-    let mut world = world();
-    world.pull_secret = None;
-    assert_eq!(news(&world), 1);
-    plan(&world)
+    let mut snapshot = snapshot();
+    snapshot.pull_secret = None;
+    assert_eq!(news(&snapshot), 1);
+    plan(&snapshot)
         .steps
         .into_iter()
-        .for_each(|step| world.carry_out(step));
-    assert_eq!(news(&world), 0);
+        .for_each(|step| snapshot.carry_out(step));
+    assert_eq!(news(&snapshot), 0);
 }
 
 #[test]
 fn deletion_empties_the_hub_first_and_then_lets_the_object_go() {
-    let mut world = world().settled().with(|infra_env| {
+    let mut snapshot = snapshot().settled().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
     let host = Uuid::from_u128(1);
-    world.hosts = vec![member(1, "known-unbound")];
-    let first = plan(&world);
+    snapshot.hosts = vec![member(1, "known-unbound")];
+    let first = plan(&snapshot);
     assert_eq!(first.steps, [Step::DeleteHost(host), Step::DeleteInfraEnv]);
-    assert_eq!(first.then, Then::Look);
-    first.steps.into_iter().for_each(|step| world.carry_out(step));
+    assert_eq!(first.then, Then::Again);
+    first.steps.into_iter().for_each(|step| snapshot.carry_out(step));
     assert_eq!(
-        plan(&world).steps,
+        plan(&snapshot).steps,
         [Step::Patch(json!({"metadata": {"finalizers": []}}))]
     );
 }
@@ -684,18 +690,18 @@ fn member(number: u128, status: &str) -> Member {
 
 #[test]
 fn a_host_that_cannot_be_deleted_delays_the_deletion_and_says_so() {
-    let mut world = world().settled().with(|infra_env| {
+    let mut snapshot = snapshot().settled().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
-    world.trouble = Some(Trouble::Conflict("somebody is faster".into()));
-    let first = plan(&world);
+    snapshot.failure = Some(Refusal::Conflict("somebody is faster".into()));
+    let first = plan(&snapshot);
     assert_eq!(first.then, Then::After(LATER));
     assert!(
         matches!(&first.steps[..], [Step::Status(_), Step::Tell(news)] if news.warning && news.note.contains("faster"))
     );
-    first.steps.into_iter().for_each(|step| world.carry_out(step));
+    first.steps.into_iter().for_each(|step| snapshot.carry_out(step));
     assert_eq!(
-        plan(&world),
+        plan(&snapshot),
         Plan::of(Vec::new(), Then::After(LATER)),
         "said once"
     );
@@ -703,44 +709,47 @@ fn a_host_that_cannot_be_deleted_delays_the_deletion_and_says_so() {
 
 #[test]
 fn nothing_is_deleted_while_a_disk_is_written_and_the_condition_names_the_machine() {
-    let mut world = world().settled().with(|infra_env| {
+    let mut snapshot = snapshot().settled().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
-    world.hosts = vec![
+    snapshot.hosts = vec![
         member(1, "installed"),
         member(2, "installing-in-progress"),
         member(3, "known-unbound"),
     ];
-    let first = plan(&world);
+    let first = plan(&snapshot);
     let deletes = |step: &Step| matches!(step, Step::DeleteHost(_) | Step::DeleteInfraEnv);
     assert!(!first.steps.iter().any(deletes), "{first:?}");
-    first.steps.into_iter().for_each(|step| world.carry_out(step));
-    let conditions = world.status().conditions;
+    first.steps.into_iter().for_each(|step| snapshot.carry_out(step));
+    let conditions = snapshot.status().conditions;
     let said = find_service(&conditions, "Cleanup").unwrap();
     assert_eq!((&*said.status, &*said.reason), ("False", "HostsAreInstalling"));
     assert!(said.message.contains("rack-2") && !said.message.contains("rack-1"));
-    world.hosts[1].status = "installed".into();
-    assert_eq!(plan(&world).steps.iter().filter(|step| deletes(step)).count(), 4);
+    snapshot.hosts[1].status = "installed".into();
+    assert_eq!(
+        plan(&snapshot).steps.iter().filter(|step| deletes(step)).count(),
+        4
+    );
 }
 
 #[test]
 fn hosts_that_came_back_meanwhile_are_deleted_too() {
-    let mut world = world().settled().with(|infra_env| {
+    let mut snapshot = snapshot().settled().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
-    world.trouble = Some(Trouble::Input("it still has hosts".into()));
-    world.hosts = vec![member(2, "discovering-unbound")];
-    assert_eq!(plan(&world).steps.len(), 2);
+    snapshot.failure = Some(Refusal::Input("it still has hosts".into()));
+    snapshot.hosts = vec![member(2, "discovering-unbound")];
+    assert_eq!(plan(&snapshot).steps.len(), 2);
 }
 
 #[test]
 fn an_object_that_was_copied_with_its_id_touches_nothing_of_the_other() {
-    let mut world = world();
-    world.rival = Some(Key::new("pool", "original"));
-    let (_, reason, message) = said(&world);
+    let mut snapshot = snapshot();
+    snapshot.rival = Some(Key::new("pool", "original"));
+    let (_, reason, message) = said(&snapshot);
     assert_eq!(reason, reason::FAILED);
     assert!(message.contains("pool/original"));
-    let copy = world.settled().with(|infra_env| {
+    let copy = snapshot.settled().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
     assert!(
@@ -751,28 +760,28 @@ fn an_object_that_was_copied_with_its_id_touches_nothing_of_the_other() {
 
 #[test]
 fn a_new_image_is_left_alone_for_a_minute() {
-    let settled = world().settled();
+    let settled = snapshot().settled();
     let at = |second: i64| Timestamp::from_second(NOON + second).unwrap();
     assert_eq!(
         settled.infra_env.cool_down_left(at(20)),
         Some(Duration::from_secs(40))
     );
     assert_eq!(settled.infra_env.cool_down_left(at(90)), Some(Duration::ZERO));
-    assert_eq!(world().infra_env.cool_down_left(at(0)), None);
+    assert_eq!(snapshot().infra_env.cool_down_left(at(0)), None);
 }
 
 #[test]
 fn an_image_that_ironics_agent_is_to_be_in_gets_it_and_loses_it_again() {
-    let mut asked = world();
-    asked.ironic = IronicWish::Known(crate::controller::preprovisioning_image::ironic::Ironic {
+    let mut asked = snapshot();
+    asked.ironic = DesiredIronic::Known(crate::controller::preprovisioning_image::ironic::Ironic {
         url: "https://ironic:6385".into(),
         inspector: None,
         image: "registry/ipa:1".into(),
     });
     let has = |plan: &Plan| {
         let wished = plan.steps.iter().find_map(|step| match step {
-            Step::Create(wish) => wish.ignition_config_override.clone(),
-            Step::Update(wish) => wish.ignition_config_override.clone(),
+            Step::Create(desired) => desired.ignition_config_override.clone(),
+            Step::Update(desired) => desired.ignition_config_override.clone(),
             _ => None,
         });
         wished.map(|text| crate::controller::preprovisioning_image::ironic::is_in(&text))
@@ -780,12 +789,12 @@ fn an_image_that_ironics_agent_is_to_be_in_gets_it_and_loses_it_again() {
     assert_eq!(has(&plan(&asked)), Some(true));
     let mut settled = asked.settled();
     assert_eq!(has(&plan(&settled)), None, "nothing is to be done");
-    settled.ironic = IronicWish::Unknown;
+    settled.ironic = DesiredIronic::Unknown;
     assert_eq!(
         has(&plan(&settled)),
         None,
         "it stays while nobody knows where Ironic is"
     );
-    settled.ironic = IronicWish::NotWanted;
+    settled.ironic = DesiredIronic::NotWanted;
     assert_eq!(has(&plan(&settled)), Some(false));
 }

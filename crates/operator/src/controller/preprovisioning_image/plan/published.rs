@@ -1,6 +1,6 @@
 //! The image as the bare metal operator is to boot it, and who is rebooted for it.
 
-use super::{ERROR, Plan, READY, Step, World, hold, no_image, tell};
+use super::{ERROR, Plan, READY, Snapshot, Step, hold, no_image, tell};
 use crate::controller::bare_metal_host::plan::anew;
 use crate::crd::condition::{Finding, Truth, find_service};
 use crate::crd::infra_env::{BootArtifacts, IMAGE_CREATED, InfraEnvStatus, reason};
@@ -8,8 +8,8 @@ use crate::crd::keys::annotation;
 use crate::crd::metal3::{PreprovisioningImageStatus, state};
 use crate::crd::{Agent, BareMetalHost, InfraEnv};
 use crate::key::Key;
-use crate::runtime::looks::Then;
 use crate::runtime::merge;
+use crate::runtime::reconciler::Then;
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -22,48 +22,48 @@ pub const FORMATS: [&str; 2] = [ISO, INITRD];
 /// The machine is switched off and on, whatever it does.
 const AT_ONCE: &str = r#"{"force": true}"#;
 
-pub fn plan(world: &World, infra_env: &InfraEnv) -> Plan {
-    let Some(status) = status(world, infra_env) else {
-        return hold(world, no_image(infra_env));
+pub fn plan(snapshot: &Snapshot, infra_env: &InfraEnv) -> Plan {
+    let Some(status) = status(snapshot, infra_env) else {
+        return hold(snapshot, no_image(infra_env));
     };
-    let before = world.image.status.clone().unwrap_or_default();
-    let mut steps: Vec<Step> = label(world).into_iter().collect();
+    let before = snapshot.image.status.clone().unwrap_or_default();
+    let mut steps: Vec<Step> = label(snapshot).into_iter().collect();
     match merge::diff(&before, &status) {
         Some(patch) => steps.push(Step::Status(patch)),
         // Only when the bare metal operator can see it.
-        None => steps.extend(change(world, &status.image_url)),
+        None => steps.extend(change(snapshot, &status.image_url)),
     }
     let then = match steps.is_empty() {
-        true => rest(world),
-        false => Then::Look,
+        true => rest(snapshot),
+        false => Then::Again,
     };
     Plan::of(steps, then)
 }
 
 /// Until somebody has to ask again, because nobody tells.
-fn rest(world: &World) -> Then {
+fn rest(snapshot: &Snapshot) -> Then {
     let mut then = Then::Rest;
     // A Secret that comes later comes without the label.
-    if is_missing(world) || world.host.as_deref().is_some_and(|host| waits(world, host)) {
-        then = then.or(Then::After(world.later()));
+    if is_missing(snapshot) || snapshot.host.as_deref().is_some_and(|host| waits(snapshot, host)) {
+        then = then.or(Then::After(snapshot.later()));
     }
-    if world.follows_ironic() && !world.whereabouts.is_watched {
-        then = then.or(Then::After(world.much_later()));
+    if snapshot.follows_ironic() && !snapshot.whereabouts.is_watched {
+        then = then.or(Then::After(snapshot.much_later()));
     }
     then
 }
 
 /// The Secret with network settings is named, and is not there.
-fn is_missing(world: &World) -> bool {
-    !world.image.spec.network_data_name.is_empty() && world.network.is_none()
+fn is_missing(snapshot: &Snapshot) -> bool {
+    !snapshot.image.spec.network_data_name.is_empty() && snapshot.network.is_none()
 }
 
 /// `None` while the InfraEnv does not tell where the image is.
-fn status(world: &World, infra_env: &InfraEnv) -> Option<PreprovisioningImageStatus> {
+fn status(snapshot: &Snapshot, infra_env: &InfraEnv) -> Option<PreprovisioningImageStatus> {
     let shown = infra_env.status.as_ref()?;
     let created = find_service(&shown.conditions, IMAGE_CREATED)?;
-    let before = world.image.status.clone().unwrap_or_default();
-    let spec = &world.image.spec;
+    let before = snapshot.image.status.clone().unwrap_or_default();
+    let spec = &snapshot.image.spec;
     let iso = spec.accept_formats.iter().any(|format| format == ISO);
     let mut status = match iso {
         true => of_iso(shown)?,
@@ -74,7 +74,7 @@ fn status(world: &World, infra_env: &InfraEnv) -> Option<PreprovisioningImageSta
         "" => infra_env.spec.cpu_architecture.clone(),
         word => word.to_owned(),
     };
-    status.network_data = world.network.as_ref().map(|network| network.seen.clone());
+    status.network_data = snapshot.network.as_ref().map(|network| network.seen.clone());
     status.conditions = before.conditions;
     status.rest = before.rest;
     let truth = match created.status.as_str() {
@@ -85,17 +85,17 @@ fn status(world: &World, infra_env: &InfraEnv) -> Option<PreprovisioningImageSta
     let message = format!(
         "{}{}{}",
         created.message,
-        of_network(world, infra_env),
-        of_ironic(world)
+        of_network(snapshot, infra_env),
+        of_ironic(snapshot)
     );
     let failed = created.reason == reason::FAILED;
     tell(
-        world,
+        snapshot,
         &mut status,
         Finding::new(READY, truth, &created.reason, &message),
     );
     tell(
-        world,
+        snapshot,
         &mut status,
         Finding::new(ERROR, failed, &created.reason, message),
     );
@@ -132,10 +132,10 @@ fn of_initrd(infra_env: &InfraEnv, files: &BootArtifacts) -> Option<Preprovision
 }
 
 /// What the bare metal operator believes to be in the image, and is not.
-fn of_network(world: &World, infra_env: &InfraEnv) -> String {
-    let name = &world.image.spec.network_data_name;
+fn of_network(snapshot: &Snapshot, infra_env: &InfraEnv) -> String {
+    let name = &snapshot.image.spec.network_data_name;
     let lab = infra_env.name_any();
-    match (name.is_empty(), &world.network) {
+    match (name.is_empty(), &snapshot.network) {
         (true, _) => String::new(),
         (false, Some(_)) => format!(
             " Its network settings are those of the NMStateConfigs of InfraEnv {lab}; what is in Secret {name} is not used."
@@ -145,44 +145,51 @@ fn of_network(world: &World, infra_env: &InfraEnv) -> String {
 }
 
 /// That the image stays as it is when Ironic moves.
-fn of_ironic(world: &World) -> String {
-    let hidden = world.whereabouts.hidden.iter().filter(|_| world.follows_ironic());
+fn of_ironic(snapshot: &Snapshot) -> String {
+    let hidden = snapshot
+        .whereabouts
+        .hidden
+        .iter()
+        .filter(|_| snapshot.follows_ironic());
     hidden
         .map(|what| format!(" It is not noticed when Ironic moves: {what}."))
         .collect()
 }
 
 /// Watched from now on: the bare metal operator wants to know which version was seen.
-fn label(world: &World) -> Option<Step> {
-    let network = world.network.as_ref()?;
-    let key = Key::new(&world.key.namespace, &network.seen.name);
+fn label(snapshot: &Snapshot) -> Option<Step> {
+    let network = snapshot.network.as_ref()?;
+    let key = Key::new(&snapshot.key.namespace, &network.seen.name);
     (!network.missing_labels.is_empty()).then(|| Step::LabelSecret(key, network.missing_labels.clone()))
 }
 
 /// The image that was published last, when it is another.
-fn noted<'a>(world: &'a World, urls: &[&str]) -> Option<&'a str> {
-    let noted = world.image.annotations().get(annotation::PUBLISHED_IMAGE)?;
+fn noted<'a>(snapshot: &'a Snapshot, urls: &[&str]) -> Option<&'a str> {
+    let noted = snapshot.image.annotations().get(annotation::PUBLISHED_IMAGE)?;
     (!noted.is_empty() && urls.iter().all(|url| noted != url)).then_some(noted)
 }
 
 /// The Agent whose host the hub is asked for, because its machine would be booted anew with another image than it runs.
-pub fn question(world: &World) -> Option<&Agent> {
-    let shown = world.infra_env.as_ref()?.status.as_ref()?;
+pub fn question(snapshot: &Snapshot) -> Option<&Agent> {
+    let shown = snapshot.infra_env.as_ref()?.status.as_ref()?;
     let files = shown.boot_artifacts.as_ref();
     let initrd = files.map(|files| files.initrd.as_str()).unwrap_or_default();
-    noted(world, &[&shown.iso_download_url, initrd])?;
-    world.agent.as_deref()
+    noted(snapshot, &[&shown.iso_download_url, initrd])?;
+    snapshot.agent.as_deref()
 }
 
 /// A machine that runs the image before is booted anew, and then the new image is noted: in this order, so that it is
 /// done again and not forgotten when something comes between.
-fn change(world: &World, url: &str) -> Vec<Step> {
-    let is_noted = world.image.annotations().get(annotation::PUBLISHED_IMAGE);
+fn change(snapshot: &Snapshot, url: &str) -> Vec<Step> {
+    let is_noted = snapshot.image.annotations().get(annotation::PUBLISHED_IMAGE);
     if is_noted.is_some_and(|noted| noted == url) {
         return Vec::new();
     }
-    let host = world.host.as_deref().filter(|_| noted(world, &[url]).is_some());
-    let mut steps = match host.map(|host| fate(world, host)) {
+    let host = snapshot
+        .host
+        .as_deref()
+        .filter(|_| noted(snapshot, &[url]).is_some());
+    let mut steps = match host.map(|host| fate(snapshot, host)) {
         Some(Fate::Waits) => return Vec::new(),
         Some(Fate::Reboots) => {
             let now = json!({ "metadata": { "annotations": { annotation::METAL3_REBOOT: AT_ONCE } } });
@@ -206,7 +213,7 @@ enum Fate {
     Waits,
 }
 
-fn fate(world: &World, host: &BareMetalHost) -> Fate {
+fn fate(snapshot: &Snapshot, host: &BareMetalHost) -> Fate {
     let has = |annotation: &str| host.annotations().contains_key(annotation);
     let leaves = host.metadata.deletion_timestamp.is_some();
     if leaves || has(annotation::METAL3_DETACHED) || has(annotation::METAL3_REBOOT) {
@@ -221,19 +228,19 @@ fn fate(world: &World, host: &BareMetalHost) -> Fate {
         state::DEPROVISIONING => return Fate::Waits,
         _ => {}
     }
-    let told = world.told_by_hub.as_deref();
-    match &world.agent {
+    let told = snapshot.told_by_hub.as_deref();
+    match &snapshot.agent {
         Some(agent) if !anew::may_be_booted(agent, told) => Fate::Waits,
         Some(_) | None => Fate::Reboots,
     }
 }
 
 /// Whether a machine is decided about later. Watches tell when; but the hub may be away, and does not.
-fn waits(world: &World, host: &BareMetalHost) -> bool {
-    let published = world
+fn waits(snapshot: &Snapshot, host: &BareMetalHost) -> bool {
+    let published = snapshot
         .image
         .status
         .as_ref()
         .map(|status| status.image_url.as_str());
-    noted(world, &[published.unwrap_or_default()]).is_some() && fate(world, host) == Fate::Waits
+    noted(snapshot, &[published.unwrap_or_default()]).is_some() && fate(snapshot, host) == Fate::Waits
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::controller::infra_env::Row;
 use crate::controller::preprovisioning_image::ironic::Ironic;
-use crate::controller::preprovisioning_image::world::Network;
+use crate::controller::preprovisioning_image::snapshot::Network;
 use crate::crd::agent::AgentStatus;
 use crate::crd::condition::set_service;
 use crate::crd::infra_env::{BootArtifacts, InfraEnvStatus, KernelArgument};
@@ -86,7 +86,7 @@ fn host(state: &str) -> BareMetalHost {
     host
 }
 
-fn world() -> World {
+fn snapshot() -> Snapshot {
     let mut image = PreprovisioningImage::new("rack-1", Default::default());
     image.metadata.namespace = Some("pool".into());
     image.metadata.generation = Some(3);
@@ -97,7 +97,7 @@ fn world() -> World {
         .insert(label::NOT_IN_BACKUP.into(), "true".into());
     image.spec.architecture = "x86_64".into();
     image.spec.accept_formats = vec!["iso".into(), "initrd".into()];
-    World {
+    Snapshot {
         key: Key::new("pool", "rack-1"),
         image: Arc::new(image),
         host: Some(Arc::new(host("available"))),
@@ -114,7 +114,7 @@ fn world() -> World {
     }
 }
 
-impl World {
+impl Snapshot {
     fn image(mut self, change: impl FnOnce(&mut PreprovisioningImage)) -> Self {
         change(Arc::make_mut(&mut self.image));
         self
@@ -137,35 +137,36 @@ impl World {
 }
 
 /// Carries out the steps as the API server would, until there are none.
-fn settled(world: &World) -> World {
-    let mut world = world.clone();
+fn settled(snapshot: &Snapshot) -> Snapshot {
+    let mut snapshot = snapshot.clone();
     for _ in 0..5 {
-        let plan = plan(&world);
-        if plan.then != Then::Look {
+        let plan = plan(&snapshot);
+        if plan.then != Then::Again {
             assert!(plan.steps.is_empty(), "{plan:?}");
-            return world;
+            return snapshot;
         }
         for step in &plan.steps {
             match step {
-                Step::Patch(patch) => world.image = Arc::new(merged(&*world.image, patch)),
+                Step::Patch(patch) => snapshot.image = Arc::new(merged(&*snapshot.image, patch)),
                 Step::Status(status) => {
-                    world.image = Arc::new(merged(&*world.image, &json!({ "status": status })));
+                    snapshot.image = Arc::new(merged(&*snapshot.image, &json!({ "status": status })));
                 }
                 Step::PatchHost(patch) => {
-                    world.host = Some(Arc::new(merged(&**world.host.as_ref().unwrap(), patch)))
+                    snapshot.host = Some(Arc::new(merged(&**snapshot.host.as_ref().unwrap(), patch)))
                 }
                 Step::AnnotateInfraEnv(patch) => {
-                    world.infra_env = Some(Arc::new(merged(&**world.infra_env.as_ref().unwrap(), patch)));
+                    snapshot.infra_env =
+                        Some(Arc::new(merged(&**snapshot.infra_env.as_ref().unwrap(), patch)));
                 }
-                Step::LabelSecret(key, _) if *key == world.whereabouts.secret => {
-                    world.whereabouts.missing_labels.clear();
+                Step::LabelSecret(key, _) if *key == snapshot.whereabouts.secret => {
+                    snapshot.whereabouts.missing_labels.clear();
                 }
-                Step::LabelSecret(..) => world.network.as_mut().unwrap().missing_labels.clear(),
+                Step::LabelSecret(..) => snapshot.network.as_mut().unwrap().missing_labels.clear(),
                 Step::WakeInfraEnv => {}
             }
         }
     }
-    panic!("it does not come to rest: {world:?}");
+    panic!("it does not come to rest: {snapshot:?}");
 }
 
 fn merged<K: serde::Serialize + serde::de::DeserializeOwned>(object: &K, patch: &Value) -> K {
@@ -191,13 +192,13 @@ fn merge(value: &mut Value, patch: &Value) {
     }
 }
 
-fn status(world: &World) -> PreprovisioningImageStatus {
-    world.image.status.clone().unwrap_or_default()
+fn status(snapshot: &Snapshot) -> PreprovisioningImageStatus {
+    snapshot.image.status.clone().unwrap_or_default()
 }
 
 /// Ready, Error and their reason.
-fn says(world: &World) -> (String, String, String) {
-    let status = status(world);
+fn says(snapshot: &Snapshot) -> (String, String, String) {
+    let status = status(snapshot);
     let find = |type_: &str| {
         status
             .conditions
@@ -218,15 +219,15 @@ fn words(ready: &str, error: &str, reason: &str) -> (String, String, String) {
     (ready.into(), error.into(), reason.into())
 }
 
-fn is_rebooted(world: &World) -> bool {
-    let host = world.host.as_deref();
+fn is_rebooted(snapshot: &Snapshot) -> bool {
+    let host = snapshot.host.as_deref();
     let noted = host.and_then(|host| host.annotations().get(annotation::METAL3_REBOOT));
     noted.is_some_and(|noted| noted == r#"{"force": true}"#)
 }
 
 #[test]
 fn an_image_is_kept_out_of_backups_and_published_as_the_bare_metal_operator_wants_it() {
-    let fresh = world().image(|image| {
+    let fresh = snapshot().image(|image| {
         image.metadata.finalizers = None;
         image.labels_mut().remove(label::NOT_IN_BACKUP);
     });
@@ -241,7 +242,7 @@ fn an_image_is_kept_out_of_backups_and_published_as_the_bare_metal_operator_want
 
 #[test]
 fn where_only_a_kernel_can_be_booted_all_its_parts_are_told() {
-    let wants = world()
+    let wants = snapshot()
         .image(|image| image.spec.accept_formats = vec!["initrd".into()])
         .infra_env(|infra_env| {
             let argument = |operation: &str, value: &str| KernelArgument {
@@ -272,7 +273,7 @@ fn the_architecture_is_compared_by_meaning_and_answered_word_by_word() {
         ("aarch64", "x86_64", false),
     ] {
         let done = settled(
-            &world()
+            &snapshot()
                 .image(|image| image.spec.architecture = asked.into())
                 .infra_env(|infra_env| infra_env.spec.cpu_architecture = has.into()),
         );
@@ -288,20 +289,20 @@ fn the_architecture_is_compared_by_meaning_and_answered_word_by_word() {
 
 #[test]
 fn what_is_in_the_way_is_said_and_takes_the_image_back() {
-    let mut gone = world().with_url(URL);
+    let mut gone = snapshot().with_url(URL);
     gone.infra_env = None;
-    let mut unknown = world().with_url(URL);
+    let mut unknown = snapshot().with_url(URL);
     unknown.row = None;
     let cases = [
         (
-            world()
+            snapshot()
                 .with_url(URL)
                 .image(|image| image.spec.accept_formats = vec!["usb".into()]),
             words("False", "True", "UnsupportedImageFormat"),
         ),
         (gone, words("False", "False", "InfraEnvNotAvailable")),
         (
-            world()
+            snapshot()
                 .with_url(URL)
                 .infra_env(|infra_env| infra_env.metadata.deletion_timestamp = Some(clock::time(now()))),
             words("False", "False", "InfraEnvNotAvailable"),
@@ -311,14 +312,14 @@ fn what_is_in_the_way_is_said_and_takes_the_image_back() {
             words("False", "False", "WaitingForInfraEnvImageToBeCreated"),
         ),
         (
-            world()
+            snapshot()
                 .with_url(URL)
                 .infra_env(|infra_env| infra_env.status.as_mut().unwrap().created_time = None),
             words("False", "False", "WaitingForInfraEnvImageToBeCreated"),
         ),
     ];
-    for (world, expected) in cases {
-        let held = settled(&world);
+    for (snapshot, expected) in cases {
+        let held = settled(&snapshot);
         assert_eq!(says(&held), expected);
         let status = status(&held);
         assert!(status.image_url.is_empty() && status.format.is_empty() && status.architecture.is_empty());
@@ -327,7 +328,7 @@ fn what_is_in_the_way_is_said_and_takes_the_image_back() {
 
 #[test]
 fn an_image_without_ironics_agent_is_never_published() {
-    let mut plain = world();
+    let mut plain = snapshot();
     plain.row.as_mut().unwrap().view.ignition_config_override.clear();
     let asked = settled(&plain);
     assert_eq!(
@@ -353,14 +354,14 @@ fn an_image_without_ironics_agent_is_never_published() {
     );
     assert_eq!(plan(&told).then, Then::After(LATER));
     // Somebody has put it in by himself.
-    let mut own = world();
+    let mut own = snapshot();
     own.whereabouts.ironic = Err("There is no Secret.".into());
     assert_eq!(says(&settled(&own)).2, "InfraEnvAvailable");
 }
 
 #[test]
-fn d3_a_new_image_cools_down_is_published_and_machines_that_run_the_old_one_are_rebooted() {
-    let old = world().with_url(URL);
+fn a_new_image_cools_down_is_published_and_machines_that_run_the_old_one_are_rebooted() {
+    let old = snapshot().with_url(URL);
     let fresh = old.infra_env(|infra_env| {
         let status = infra_env.status.as_mut().unwrap();
         status.iso_download_url = NEWER.into();
@@ -384,8 +385,8 @@ fn d3_a_new_image_cools_down_is_published_and_machines_that_run_the_old_one_are_
 }
 
 /// The image before was published, and another one is.
-fn with_newer_image(host: BareMetalHost, agent: Option<Agent>) -> World {
-    let mut running = world().host(host).with_url(URL);
+fn with_newer_image(host: BareMetalHost, agent: Option<Agent>) -> Snapshot {
+    let mut running = snapshot().host(host).with_url(URL);
     running.told_by_hub = agent.as_ref().map(|agent| {
         let shown = agent.status.as_ref().unwrap();
         vec![shown.debug_info.state.clone()]
@@ -396,12 +397,12 @@ fn with_newer_image(host: BareMetalHost, agent: Option<Agent>) -> World {
     done
 }
 
-fn noted(world: &World) -> &str {
-    &world.image.annotations()[annotation::PUBLISHED_IMAGE]
+fn noted(snapshot: &Snapshot) -> &str {
+    &snapshot.image.annotations()[annotation::PUBLISHED_IMAGE]
 }
 
 #[test]
-fn d4_toy_07_a_machine_that_runs_a_cluster_is_not_rebooted_for_an_image() {
+fn a_machine_that_runs_a_cluster_is_not_rebooted_for_an_image() {
     let with = |key: &str| {
         let mut host = host("available");
         host.annotations_mut().insert(key.into(), "".into());
@@ -432,7 +433,7 @@ fn d4_toy_07_a_machine_that_runs_a_cluster_is_not_rebooted_for_an_image() {
 }
 
 #[test]
-fn toy_07_a_machine_that_must_not_be_disturbed_is_rebooted_when_that_is_over() {
+fn a_machine_that_must_not_be_disturbed_is_rebooted_when_that_is_over() {
     for busy in [
         "preparing-for-installation",
         "installing-in-progress",
@@ -476,9 +477,9 @@ fn toy_07_a_machine_that_must_not_be_disturbed_is_rebooted_when_that_is_over() {
 }
 
 #[test]
-fn toy_07_an_agent_that_lags_behind_its_host_reboots_nothing() {
+fn an_agent_that_lags_behind_its_host_reboots_nothing() {
     for told in [Some(vec!["installing".to_owned()]), Some(Vec::new()), None] {
-        let mut running = world().host(host("provisioning")).with_url(URL);
+        let mut running = snapshot().host(host("provisioning")).with_url(URL);
         running.agent = Some(Arc::new(agent("known-unbound")));
         assert!(
             published::question(&running).is_none(),
@@ -494,7 +495,7 @@ fn toy_07_an_agent_that_lags_behind_its_host_reboots_nothing() {
 
 #[test]
 fn an_image_that_is_another_and_then_the_same_again_reboots_nobody() {
-    let running = world().host(host("provisioning")).with_url(URL);
+    let running = snapshot().host(host("provisioning")).with_url(URL);
     let mut cooling = running.infra_env(|infra_env| {
         let status = infra_env.status.as_mut().unwrap();
         status.created_time = Some(clock::time(now() - SignedDuration::from_secs(20)));
@@ -509,7 +510,7 @@ fn an_image_that_is_another_and_then_the_same_again_reboots_nobody() {
 
 #[test]
 fn an_image_that_the_hub_has_changed_already_is_not_published_before_it_has_cooled_down() {
-    let mut ahead = world();
+    let mut ahead = snapshot();
     let links = &mut ahead.row.as_mut().unwrap().links;
     links.image_changed_at = (now() - SignedDuration::from_secs(20)).into();
     assert_eq!(says(&settled(&ahead)).2, "WaitingForInfraEnvImageToCoolDown");
@@ -521,11 +522,12 @@ fn an_image_that_the_hub_has_changed_already_is_not_published_before_it_has_cool
 }
 
 #[test]
-fn toy_23_an_image_stays_until_its_machine_is_clean() {
+fn an_image_stays_until_its_machine_is_clean() {
     let leaving = |host: Option<BareMetalHost>| {
-        let mut world = world().image(|image| image.metadata.deletion_timestamp = Some(clock::time(now())));
-        world.host = host.map(Arc::new);
-        settled_or_gone(&world)
+        let mut snapshot =
+            snapshot().image(|image| image.metadata.deletion_timestamp = Some(clock::time(now())));
+        snapshot.host = host.map(Arc::new);
+        settled_or_gone(&snapshot)
     };
     let deleted = |state: &str| {
         let mut host = host(state);
@@ -549,15 +551,15 @@ fn toy_23_an_image_stays_until_its_machine_is_clean() {
 }
 
 /// Whether the last look lets the image go.
-fn settled_or_gone(world: &World) -> bool {
-    let plan = plan(world);
+fn settled_or_gone(snapshot: &Snapshot) -> bool {
+    let plan = plan(snapshot);
     assert_eq!(plan.then, Then::Rest, "watches tell the rest");
     matches!(&plan.steps[..], [Step::Patch(patch)] if patch["metadata"]["finalizers"] == json!([]))
 }
 
 #[test]
 fn images_of_machines_that_boot_live_images_are_somebody_elses() {
-    let mut live = world().image(|image| image.metadata.finalizers = None);
+    let mut live = snapshot().image(|image| image.metadata.finalizers = None);
     live.boot = MetalBoot::LiveImage;
     assert_eq!(plan(&live), Plan::default());
     let mut preset = host("registering");
@@ -570,7 +572,7 @@ fn images_of_machines_that_boot_live_images_are_somebody_elses() {
 
 #[test]
 fn network_data_is_acknowledged_and_where_the_network_comes_from_is_said() {
-    let mut named = world().image(|image| image.spec.network_data_name = "net".into());
+    let mut named = snapshot().image(|image| image.spec.network_data_name = "net".into());
     let without = settled(&named);
     assert!(status(&without).network_data.is_none());
     assert!(
@@ -600,7 +602,7 @@ fn network_data_is_acknowledged_and_where_the_network_comes_from_is_said() {
 
 #[test]
 fn while_the_hub_is_away_what_is_published_stays() {
-    let mut away = world().with_url(URL);
+    let mut away = snapshot().with_url(URL);
     away.away = true;
     away.row = None;
     assert_eq!(
@@ -610,8 +612,8 @@ fn while_the_hub_is_away_what_is_published_stays() {
 }
 
 /// The image was asked to contain Ironic's agent, and does.
-fn following() -> World {
-    settled(&world().infra_env(|infra_env| {
+fn following() -> Snapshot {
+    settled(&snapshot().infra_env(|infra_env| {
         let noted = (annotation::ENABLE_IRONIC_AGENT.to_owned(), "true".to_owned());
         infra_env.annotations_mut().extend([noted]);
     }))
@@ -641,7 +643,7 @@ fn an_image_whose_agent_is_another_or_looks_for_ironic_elsewhere_is_made_anew() 
 }
 
 #[test]
-fn toy_14_where_ironic_is_is_watched_or_asked_for_again() {
+fn where_ironic_is_is_watched_or_asked_for_again() {
     let mut told = following();
     assert_eq!(plan(&told).then, Then::Rest, "the Secret is watched");
     let watch: BTreeMap<_, _> = [(label::WATCH.to_owned(), "true".to_owned())].into();

@@ -78,10 +78,10 @@ fn left_blue() -> Agent {
     agent
 }
 
-fn back(agent: Agent, row: HostDetail, spoke: Option<Result<Spoke, NoSpoke>>) -> World {
-    let mut world = world(Some(agent), Some(row));
-    world.spoke = spoke;
-    world
+fn back(agent: Agent, row: HostDetail, spoke: Option<Result<Spoke, NoSpoke>>) -> Snapshot {
+    let mut snapshot = snapshot(Some(agent), Some(row));
+    snapshot.spoke = spoke;
+    snapshot
 }
 
 #[test]
@@ -98,16 +98,16 @@ fn the_node_of_a_host_is_removed_when_the_host_is_back_and_not_before() {
         "reclaiming",
         "reclaiming-rebooting",
     ] {
-        let world = back(left_blue(), row(status), None);
+        let snapshot = back(left_blue(), row(status), None);
         assert_eq!(
-            (ask::question(&world), deeds(&plan(&world)).len()),
+            (ask::question(&snapshot), deeds(&plan(&snapshot)).len()),
             (None, 0),
             "{status}"
         );
     }
-    let world = back(left_blue(), row("discovering-unbound"), spoke());
-    assert!(ask::question(&world).is_some_and(|question| question.machine));
-    let plan = plan(&world);
+    let snapshot = back(left_blue(), row("discovering-unbound"), spoke());
+    assert!(ask::question(&snapshot).is_some_and(|question| question.machine));
+    let plan = plan(&snapshot);
     assert_eq!(deeds(&plan), [&Deed::DeleteNode("worker-1".into())]);
     assert_eq!(status_of(&plan)["deprovision_info"], Value::Null);
 }
@@ -139,10 +139,10 @@ fn a_cluster_that_is_gone_or_to_be_spared_needs_no_cleaning_and_one_that_fails_i
     spared
         .annotations_mut()
         .insert(annotation::SKIP_SPOKE_CLEANUP.into(), String::new());
-    let world = back(spared.clone(), row("known-unbound"), None);
-    assert_eq!(ask::question(&world), None);
+    let snapshot = back(spared.clone(), row("known-unbound"), None);
+    assert_eq!(ask::question(&snapshot), None);
     assert_eq!(
-        after(&spared, &plan(&world)).status.unwrap().deprovision_info,
+        after(&spared, &plan(&snapshot)).status.unwrap().deprovision_info,
         None
     );
     let failing = plan(&back(
@@ -174,15 +174,18 @@ fn let_go(plan: &Plan) -> bool {
 #[test]
 fn an_agent_that_goes_is_not_chosen_any_more_then_leaves_the_hub_then_goes() {
     let agent = leaving(settled(agent(), row("known-unbound")));
-    let hidden = plan(&world(Some(agent.clone()), Some(row("known-unbound"))));
+    let hidden = plan(&snapshot(Some(agent.clone()), Some(row("known-unbound"))));
     assert_eq!(condition(&hidden, "Connected"), says("Unknown", "NotAvailable"));
     assert_eq!(condition(&hidden, "Validated"), says("Unknown", "NotAvailable"));
-    assert_eq!((calls(&hidden).len(), hidden.then), (0, Then::Look));
-    let plan = plan(&world(Some(after(&agent, &hidden)), Some(row("known-unbound"))));
+    assert_eq!((calls(&hidden).len(), hidden.then), (0, Then::Again));
+    let plan = plan(&snapshot(
+        Some(after(&agent, &hidden)),
+        Some(row("known-unbound")),
+    ));
     assert_eq!(plan.steps[0], Step::Hub(Call::Delete(POOL)));
     assert!(let_go(&plan));
     assert_eq!(
-        super::plan(&world(Some(leaving(Agent::default())), None)),
+        super::plan(&snapshot(Some(leaving(Agent::default())), None)),
         Plan::default(),
         "others hold it"
     );
@@ -190,9 +193,9 @@ fn an_agent_that_goes_is_not_chosen_any_more_then_leaves_the_hub_then_goes() {
 
 #[test]
 fn an_agent_whose_host_the_hub_keeps_says_why_it_cannot_go() {
-    let mut world = world(Some(leaving(agent())), Some(lent("installing-in-progress", BLUE)));
-    world.trouble = Some(Failure::Hub(Trouble::Conflict("it is being installed".into())));
-    let plan = plan(&world);
+    let mut snapshot = snapshot(Some(leaving(agent())), Some(lent("installing-in-progress", BLUE)));
+    snapshot.failure = Some(Failure::Hub(Refusal::Conflict("it is being installed".into())));
+    let plan = plan(&snapshot);
     assert_eq!(condition(&plan, "Cleanup"), says("False", "CleanupFailed"));
     assert!(!let_go(&plan));
     assert_eq!(plan.then, Then::After(Duration::from_secs(10)));
@@ -202,10 +205,10 @@ fn an_agent_whose_host_the_hub_keeps_says_why_it_cannot_go() {
 fn the_node_of_a_deleted_agent_is_removed_as_long_as_cluster_and_infra_env_live() {
     let done = || at_stage(lent("installed", BLUE), "Done");
     let alive = || {
-        let mut world = world(Some(leaving(wanting("blue"))), Some(done()));
-        world.deployment = Some(Arc::new(ClusterDeployment::default()));
-        world.install = Some(Arc::new(AgentClusterInstall::default()));
-        world
+        let mut snapshot = snapshot(Some(leaving(wanting("blue"))), Some(done()));
+        snapshot.deployment = Some(Arc::new(ClusterDeployment::default()));
+        snapshot.install = Some(Arc::new(AgentClusterInstall::default()));
+        snapshot
     };
     assert!(ask::question(&alive()).is_some_and(|question| question.machine));
     let mut cleaned = alive();
@@ -243,24 +246,24 @@ fn the_node_of_a_deleted_agent_is_removed_as_long_as_cluster_and_infra_env_live(
     of_new_cluster.row = Some(lent("installing", BLUE));
     let mut without_metal = in_the_middle;
     without_metal.agent = Some(Arc::new(leaving(wanting("blue"))));
-    for world in [
+    for snapshot in [
         without_infra_env,
         with_dying,
         never_installed,
         of_new_cluster,
         without_metal,
     ] {
-        assert_eq!(ask::question(&world), None);
-        assert!(let_go(&next(&world)));
+        assert_eq!(ask::question(&snapshot), None);
+        assert!(let_go(&next(&snapshot)));
     }
 }
 
 /// The plan after the one that hides the Agent.
-fn next(world: &World) -> Plan {
-    let hidden = plan(world);
-    let agent = after(world.agent.as_ref().unwrap(), &hidden);
-    plan(&World {
+fn next(snapshot: &Snapshot) -> Plan {
+    let hidden = plan(snapshot);
+    let agent = after(snapshot.agent.as_ref().unwrap(), &hidden);
+    plan(&Snapshot {
         agent: Some(Arc::new(agent)),
-        ..world.clone()
+        ..snapshot.clone()
     })
 }

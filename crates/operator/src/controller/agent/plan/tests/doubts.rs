@@ -34,7 +34,7 @@ fn sent_away_from(cluster: &str, mut agent: Agent) -> Agent {
 fn is_bound(agent: &Agent, row: &HostDetail) -> bool {
     let mut agent = agent.clone();
     for _ in 0..4 {
-        let plan = plan(&world(Some(agent.clone()), Some(row.clone())));
+        let plan = plan(&snapshot(Some(agent.clone()), Some(row.clone())));
         if calls(&plan).iter().any(|call| matches!(call, Call::Bind(_))) {
             return true;
         }
@@ -50,7 +50,7 @@ fn an_installed_host_that_the_hub_forgot_is_not_installed_again_by_itself() {
             let mut forgotten = row(now);
             (forgotten.followed, forgotten.approved) = (false, false);
             let agent = remembered(noted, Some("blue"));
-            let first = plan(&world(Some(agent.clone()), Some(forgotten.clone())));
+            let first = plan(&snapshot(Some(agent.clone()), Some(forgotten.clone())));
             assert_eq!(
                 (synced(&first), calls(&first).len(), first.then),
                 (says("False", "InputError"), 0, Then::Rest)
@@ -59,7 +59,7 @@ fn an_installed_host_that_the_hub_forgot_is_not_installed_again_by_itself() {
             assert_eq!(first.steps.iter().filter(warned).count(), 1);
             let agent = after(&agent, &first);
             assert_eq!(state(&agent), noted, "what is remembered stays");
-            let second = plan(&world(Some(agent), Some(forgotten)));
+            let second = plan(&snapshot(Some(agent), Some(forgotten)));
             assert_eq!(second.steps, [], "and people are told once");
         }
     }
@@ -82,9 +82,9 @@ fn who_clears_the_reference_confirms_that_the_host_may_be_used_again() {
 fn while_the_cluster_is_missing_too_nothing_is_forgotten() {
     for missing in [Target::Absent, Target::NotInHub] {
         let agent = remembered("installed", Some("blue"));
-        let mut world = world(Some(agent.clone()), Some(row("known-unbound")));
-        world.target = missing;
-        let plan = plan(&world);
+        let mut snapshot = snapshot(Some(agent.clone()), Some(row("known-unbound")));
+        snapshot.target = missing;
+        let plan = plan(&snapshot);
         assert_eq!(calls(&plan).len(), 0);
         assert_eq!(state(&after(&agent, &plan)), "installed");
     }

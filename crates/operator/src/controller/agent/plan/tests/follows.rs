@@ -10,11 +10,11 @@ use k8s_openapi::api::certificates::v1::{
 use k8s_openapi::api::core::v1::Node;
 use muster_contract::v2::install::HostStage;
 
-fn joining(stage: &'static str, spoke: Result<Spoke, NoSpoke>) -> World {
+fn joining(stage: &'static str, spoke: Result<Spoke, NoSpoke>) -> Snapshot {
     let row = day_two(at_stage(lent("installing-in-progress", BLUE), stage));
-    let mut world = world(Some(wanting("blue")), Some(row));
-    world.spoke = Some(spoke);
-    world
+    let mut snapshot = snapshot(Some(wanting("blue")), Some(row));
+    snapshot.spoke = Some(spoke);
+    snapshot
 }
 
 fn spoke(node: Option<Node>, csrs: Vec<CertificateSigningRequest>) -> Result<Spoke, NoSpoke> {
@@ -64,7 +64,7 @@ fn what_somebody_refused_stays_refused() {
 fn first_the_client_then_with_the_node_the_server_then_the_host_is_done() {
     let first = plan(&joining("Rebooting", spoke(None, vec![client(), serving()])));
     assert_eq!(deeds(&first), [&Deed::ApproveCsr("csr-client-auth".into())]);
-    assert_eq!(first.then, Then::Look);
+    assert_eq!(first.then, Then::Again);
     assert_eq!(tracked(&after(&wanting("blue"), &first)), [] as [String; 0]);
 
     let seen = plan(&joining(
@@ -101,7 +101,7 @@ fn first_the_client_then_with_the_node_the_server_then_the_host_is_done() {
 fn what_was_not_approved_is_not_noted_and_is_approved_later() {
     let open = || joining("Rebooting", spoke(None, vec![client()]));
     let mut failed = open();
-    failed.trouble = Some(Failure::Spoke("forbidden".into()));
+    failed.failure = Some(Failure::Spoke("forbidden".into()));
     let told = plan(&failed);
     let agent = after(&wanting("blue"), &told);
     assert_eq!(
@@ -136,14 +136,14 @@ fn a_node_without_certificates_is_not_done() {
 }
 
 /// A node whose host has a power controller.
-fn joining_metal(stage: &'static str, csrs: Vec<CertificateSigningRequest>) -> World {
-    let mut world = joining(stage, spoke(Some(node(true)), csrs));
+fn joining_metal(stage: &'static str, csrs: Vec<CertificateSigningRequest>) -> Snapshot {
+    let mut snapshot = joining(stage, spoke(Some(node(true)), csrs));
     let mut agent = wanting("blue");
     agent
         .labels_mut()
         .insert(label::BARE_METAL_HOST.into(), "metal-1".into());
-    world.agent = Some(Arc::new(agent));
-    world
+    snapshot.agent = Some(Arc::new(agent));
+    snapshot
 }
 
 #[test]
@@ -198,16 +198,16 @@ fn clusters_that_know_no_machines_have_all_certificates_approved() {
 
 #[test]
 fn a_ready_node_gets_its_labels() {
-    let mut world = joining("Joined", spoke(Some(node(true)), Vec::new()));
+    let mut snapshot = joining("Joined", spoke(Some(node(true)), Vec::new()));
     let mut agent = wanting("blue");
     agent.spec.node_labels.insert("zone".into(), "north".into());
-    world.agent = Some(Arc::new(agent));
-    let mut row = world.row.clone().unwrap();
+    snapshot.agent = Some(Arc::new(agent));
+    let mut row = snapshot.row.clone().unwrap();
     row.host.node_labels = "{\"zone\":\"north\"}".into();
-    world.row = Some(row);
+    snapshot.row = Some(row);
     let labels = BTreeMap::from([("zone".to_owned(), "north".to_owned())]);
     assert_eq!(
-        deeds(&plan(&world)),
+        deeds(&plan(&snapshot)),
         [&Deed::LabelNode("worker-1".into(), labels)]
     );
 }
@@ -228,9 +228,9 @@ fn a_cluster_that_does_not_answer_shows_and_is_asked_again() {
 fn a_node_that_is_watched_is_hardly_looked_at_by_itself_and_one_that_may_not_be_is_and_that_is_told() {
     use crate::runtime::joining::Heard;
     let looks_after = |heard: Heard| {
-        let mut world = joining("Rebooting", spoke(None, Vec::new()));
-        world.heard = heard;
-        plan(&world)
+        let mut snapshot = joining("Rebooting", spoke(None, Vec::new()));
+        snapshot.heard = heard;
+        plan(&snapshot)
     };
     let minutes = |count: u64| Then::After(Duration::from_secs(60 * count));
     assert_eq!(looks_after(Heard::Not).then, minutes(1));
@@ -245,13 +245,13 @@ fn a_node_that_is_watched_is_hardly_looked_at_by_itself_and_one_that_may_not_be_
 }
 
 /// A node whose host failed because the stage took too long, or for another reason.
-fn late(stage: &'static str, timed_out: bool, ready: bool) -> World {
+fn late(stage: &'static str, timed_out: bool, ready: bool) -> Snapshot {
     let csrs = vec![approved(client()), approved(serving())];
-    let mut world = joining(stage, spoke(Some(node(ready)), csrs));
-    let row = world.row.as_mut().unwrap();
+    let mut snapshot = joining(stage, spoke(Some(node(ready)), csrs));
+    let row = snapshot.row.as_mut().unwrap();
     row.host.status = "error".into();
     row.host.progress.as_mut().unwrap().stage_timed_out = timed_out;
-    world
+    snapshot
 }
 
 #[test]

@@ -4,9 +4,9 @@ use super::*;
 
 /// What is written of the checks, after so many seconds.
 fn validated_after(agent: &Agent, row: &HostDetail, seconds: i64) -> (Agent, (String, String), Then) {
-    let mut world = world(Some(agent.clone()), Some(row.clone()));
-    world.now = now() + SignedDuration::from_secs(seconds);
-    let plan = plan(&world);
+    let mut snapshot = snapshot(Some(agent.clone()), Some(row.clone()));
+    snapshot.now = now() + SignedDuration::from_secs(seconds);
+    let plan = plan(&snapshot);
     let agent = after(agent, &plan);
     let all = agent.status.iter().flat_map(|status| &status.conditions);
     let found = all.into_iter().find(|one| one.type_ == "Validated").unwrap();
@@ -65,7 +65,7 @@ fn a_host_in_discovery_after_its_return_is_held_back_through_all_its_states() {
 
 #[test]
 fn a_host_that_was_never_anybodys_is_offered_at_once() {
-    let fresh = plan(&world(Some(agent()), Some(row("known-unbound"))));
+    let fresh = plan(&snapshot(Some(agent()), Some(row("known-unbound"))));
     assert_eq!(condition(&fresh, "Validated"), says("True", "ValidationsPassing"));
 }
 
@@ -78,12 +78,12 @@ fn reserved(mut agent: Agent) -> Agent {
 }
 
 /// A free host with this object, whose cluster is not there yet.
-fn held(agent: &Agent, row: HostDetail) -> World {
-    let mut world = world(Some(agent.clone()), Some(row));
-    if world.target != Target::NotWanted {
-        world.target = Target::NotInHub;
+fn held(agent: &Agent, row: HostDetail) -> Snapshot {
+    let mut snapshot = snapshot(Some(agent.clone()), Some(row));
+    if snapshot.target != Target::NotWanted {
+        snapshot.target = Target::NotInHub;
     }
-    world
+    snapshot
 }
 
 fn message(plan: &Plan) -> String {
@@ -162,20 +162,20 @@ fn a_claimed_host_that_is_bound_says_what_its_checks_say() {
 #[test]
 fn while_the_hub_is_away_an_agent_that_is_claimed_is_offered_no_more() {
     let free = settled(agent(), row("known-unbound"));
-    let mut world = world(Some(reserved(free.clone())), None);
-    world.away = Some("no answer".into());
-    let claim = plan(&world);
+    let mut snapshot = snapshot(Some(reserved(free.clone())), None);
+    snapshot.hub_error = Some("no answer".into());
+    let claim = plan(&snapshot);
     assert_eq!(
         condition(&claim, "Validated"),
         says("Unknown", "ValidationsUnknown")
     );
     let taken = after(&reserved(free.clone()), &claim);
-    world.agent = Some(Arc::new(taken.clone()));
-    assert_eq!(plan(&world).steps, [], "it is said once");
+    snapshot.agent = Some(Arc::new(taken.clone()));
+    assert_eq!(plan(&snapshot).steps, [], "it is said once");
     let mut let_go = taken;
     let_go.labels_mut().remove(label::AGENT_MACHINE);
-    world.agent = Some(Arc::new(let_go.clone()));
-    assert_eq!(plan(&world).steps, [], "nobody knows how the host is");
+    snapshot.agent = Some(Arc::new(let_go.clone()));
+    assert_eq!(plan(&snapshot).steps, [], "nobody knows how the host is");
     let (_, said, then) = validated_after(&let_go, &row("known-unbound"), 100);
     assert_ne!(said.0, "True");
     assert_eq!(then, Then::After(Duration::from_secs(7)));

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::controller::agent::plan::keepsake::Keepsake;
-use crate::controller::agent::world::Claim;
+use crate::controller::agent::snapshot::Claim;
 use crate::crd::AgentMachine;
 use crate::crd::agent_machine::AgentMachineStatus;
 
-fn made(world: &World) -> Agent {
-    match &plan(world).steps[..] {
+fn made(snapshot: &Snapshot) -> Agent {
+    match &plan(snapshot).steps[..] {
         [Step::Create(agent)] => (**agent).clone(),
         steps => panic!("{steps:?}"),
     }
@@ -25,9 +25,9 @@ fn an_agent_is_made_with_all_its_labels_and_annotations_so_that_nothing_is_left_
         row("known-unbound"),
         lent("installed", BLUE),
     ] {
-        let mut world = world(None, Some(row.clone()));
-        world.infra_env = Some(Arc::new(pool.clone()));
-        let agent = made(&world);
+        let mut snapshot = snapshot(None, Some(row.clone()));
+        snapshot.infra_env = Some(Arc::new(pool.clone()));
+        let agent = made(&snapshot);
         assert_eq!(
             agent.annotations()[annotation::AGENT_STATE],
             row.host.status.as_str()
@@ -35,7 +35,7 @@ fn an_agent_is_made_with_all_its_labels_and_annotations_so_that_nothing_is_left_
         assert_eq!(agent.annotations()[annotation::AGENT_INVENTORY], INVENTORY);
         assert_eq!(agent.labels()[label::CPU_ARCHITECTURE], "x86_64");
         assert_eq!(
-            metadata::patch(&world, &agent, &row),
+            metadata::patch(&snapshot, &agent, &row),
             None,
             "nothing is left to be added"
         );
@@ -46,8 +46,8 @@ fn an_agent_is_made_with_all_its_labels_and_annotations_so_that_nothing_is_left_
 fn a_host_that_the_hub_knows_as_approved_gets_an_agent_that_is() {
     let mut known = row("known-unbound");
     known.approved = true;
-    assert!(made(&world(None, Some(known))).spec.approved);
-    assert!(!made(&world(None, Some(row("known-unbound")))).spec.approved);
+    assert!(made(&snapshot(None, Some(known))).spec.approved);
+    assert!(!made(&snapshot(None, Some(row("known-unbound")))).spec.approved);
 }
 
 /// That has the Agent, and its status says so.
@@ -78,11 +78,11 @@ fn leaving() -> Agent {
 
 /// The patch by which a machine keeps what is to be kept.
 fn keeps(agent: &Agent, machine: AgentMachine) -> Option<Value> {
-    let mut world = world(Some(agent.clone()), Some(lent("known", BLUE)));
-    world.machines = vec![Arc::new(machine)];
-    let hidden = after(agent, &plan(&world));
-    world.agent = Some(Arc::new(hidden));
-    let steps = plan(&world).steps;
+    let mut snapshot = snapshot(Some(agent.clone()), Some(lent("known", BLUE)));
+    snapshot.machines = vec![Arc::new(machine)];
+    let hidden = after(agent, &plan(&snapshot));
+    snapshot.agent = Some(Arc::new(hidden));
+    let steps = plan(&snapshot).steps;
     let place = steps.iter().position(|step| matches!(step, Step::Keep(..)))?;
     let rest: Vec<_> = steps[place + 1..].iter().collect();
     assert!(
@@ -110,7 +110,7 @@ fn an_agent_that_is_deleted_and_comes_back_to_its_machine_is_approved_and_labell
     let patch = keeps(&leaving(), machine()).expect("a machine has it");
     let keeper = with(machine(), &patch);
     assert_eq!(keeps(&leaving(), keeper.clone()), None, "it is written once");
-    let mut anew = world(None, Some(row("discovering-unbound")));
+    let mut anew = snapshot(None, Some(row("discovering-unbound")));
     anew.claim = Some(Claim {
         machine: Key::new("hcp", "m1"),
         cluster: wanting("blue").spec.cluster_deployment_name.unwrap(),

@@ -4,19 +4,19 @@ use super::*;
 
 pub(super) fn decided(agent: Agent, row: HostDetail) -> Plan {
     // Metadata first, so that what is left is about lending.
-    let labelled = after(&agent, &plan(&world(Some(agent.clone()), Some(row.clone()))));
+    let labelled = after(&agent, &plan(&snapshot(Some(agent.clone()), Some(row.clone()))));
     let agent = Agent {
         status: agent.status,
         ..labelled
     };
-    plan(&world(Some(agent), Some(row)))
+    plan(&snapshot(Some(agent), Some(row)))
 }
 
 #[test]
 fn a_free_host_that_is_ready_is_bound() {
     let plan = decided(wanting("blue"), row("known-unbound"));
     assert_eq!(calls(&plan), [&Call::Bind(BLUE)]);
-    assert_eq!(plan.then, Then::Look);
+    assert_eq!(plan.then, Then::Again);
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn a_host_that_waits_gets_what_it_may_be_waiting_for() {
 #[test]
 fn clusters_that_are_missing_are_waited_for() {
     for missing in [Target::Absent, Target::NotInHub] {
-        let mut world = world(Some(wanting("blue")), Some(row("known-unbound")));
-        world.target = missing;
-        let plan = plan(&world);
+        let mut snapshot = snapshot(Some(wanting("blue")), Some(row("known-unbound")));
+        snapshot.target = missing;
+        let plan = plan(&snapshot);
         assert_eq!(synced(&plan), says("False", "BackendError"));
         assert_eq!(calls(&plan).len(), 0);
     }
@@ -69,13 +69,13 @@ fn a_cluster_of_another_architecture_or_in_the_middle_of_its_installation_refuse
         ("error", "multi"),
     ];
     for (status, architecture) in refusals {
-        let mut world = world(Some(wanting("blue")), Some(row("known-unbound")));
-        world.target = Target::Found {
+        let mut snapshot = snapshot(Some(wanting("blue")), Some(row("known-unbound")));
+        snapshot.target = Target::Found {
             id: BLUE,
             status: status.into(),
             architecture: architecture.into(),
         };
-        let plan = plan(&world);
+        let plan = plan(&snapshot);
         assert_eq!(
             synced(&plan),
             says("False", "InputError"),
@@ -88,22 +88,22 @@ fn a_cluster_of_another_architecture_or_in_the_middle_of_its_installation_refuse
 #[test]
 fn what_the_hub_refuses_is_told_and_only_what_goes_by_is_tried_again() {
     let cases = [
-        (Trouble::Input("no".into()), "InputError", Then::Rest),
+        (Refusal::Input("no".into()), "InputError", Then::Rest),
         (
-            Trouble::Conflict("not now".into()),
+            Refusal::Conflict("not now".into()),
             "BackendError",
             Then::After(Duration::from_secs(10)),
         ),
         (
-            Trouble::Internal("ill".into()),
+            Refusal::Internal("ill".into()),
             "BackendError",
             Then::After(Duration::from_secs(10)),
         ),
     ];
-    for (trouble, reason, then) in cases {
-        let mut world = world(Some(wanting("blue")), Some(row("known-unbound")));
-        world.trouble = Some(Failure::Hub(trouble));
-        let plan = plan(&world);
+    for (failure, reason, then) in cases {
+        let mut snapshot = snapshot(Some(wanting("blue")), Some(row("known-unbound")));
+        snapshot.failure = Some(Failure::Hub(failure));
+        let plan = plan(&snapshot);
         assert_eq!((synced(&plan), plan.then), (says("False", reason), then));
         assert_eq!(calls(&plan).len(), 0);
     }
@@ -138,7 +138,7 @@ fn hosts_of_new_clusters_stay_while_they_are_installed_and_nothing_is_written_ab
         ("False", "InputError")
     );
     assert_eq!(status.deprovision_info, None);
-    let second = plan(&world(Some(agent), Some(lent("installing-in-progress", BLUE))));
+    let second = plan(&snapshot(Some(agent), Some(lent("installing-in-progress", BLUE))));
     assert_eq!(second, Plan::default());
 }
 
@@ -165,11 +165,11 @@ fn a_machine_that_its_cluster_may_know_is_noted_for_removal_before_it_has_done_a
 
 #[test]
 fn hosts_of_an_infra_env_with_a_cluster_stay_in_it() {
-    let mut world = world(Some(agent()), Some(lent("known", BLUE)));
+    let mut snapshot = snapshot(Some(agent()), Some(lent("known", BLUE)));
     let mut bound = infra_env("shared");
     bound.spec.cluster_ref = wanting("blue").spec.cluster_deployment_name;
-    world.infra_env = Some(Arc::new(bound));
-    let plan = plan(&world);
+    snapshot.infra_env = Some(Arc::new(bound));
+    let plan = plan(&snapshot);
     assert_eq!(
         (synced(&plan), calls(&plan).len()),
         (says("False", "InputError"), 0)
@@ -240,7 +240,7 @@ fn what_the_object_asks_for_reaches_the_host_before_it_is_bound() {
     };
     assert_eq!(update.host_role.as_ref().map(|role| role.word()), Some("worker"));
     assert_eq!(change.clear, [muster_contract::v1::host::HostSetting::Fencing]);
-    assert_eq!(first.then, Then::Look);
+    assert_eq!(first.then, Then::Again);
     refused.host.role = "worker".into();
     refused.host.fencing_credentials.clear();
     assert_eq!(calls(&decided(agent, refused)), [&Call::Bind(BLUE)]);
@@ -257,9 +257,9 @@ fn mistaken() -> Agent {
 fn a_mistake_keeps_nobody_from_being_bound_and_is_told_when_the_hub_refuses() {
     let plan_of = decided(mistaken(), row("known-unbound"));
     assert_eq!(calls(&plan_of), [&Call::Bind(BLUE)]);
-    let mut world = world(Some(mistaken()), Some(row("known-unbound")));
-    world.trouble = Some(Failure::Hub(Trouble::Conflict("not now".into())));
-    let told = plan(&world);
+    let mut snapshot = snapshot(Some(mistaken()), Some(row("known-unbound")));
+    snapshot.failure = Some(Failure::Hub(Refusal::Conflict("not now".into())));
+    let told = plan(&snapshot);
     assert!(status_of(&told).to_string().contains("/dev/none"), "{told:?}");
     assert_eq!(
         (synced(&told), told.then),
@@ -275,18 +275,18 @@ fn what_is_wrong_with_the_settings_of_a_host_that_waits_is_told() {
         (says("False", "InputError"), Then::Rest)
     );
     let cases = [
-        (Trouble::Input("no such role".into()), "InputError", Then::Rest),
+        (Refusal::Input("no such role".into()), "InputError", Then::Rest),
         (
-            Trouble::Internal("ill".into()),
+            Refusal::Internal("ill".into()),
             "BackendError",
             Then::After(Duration::from_secs(10)),
         ),
     ];
-    for (trouble, reason, then) in cases {
-        let text = trouble.text().to_owned();
-        let mut world = world(Some(wanting("blue")), Some(row("insufficient-unbound")));
-        world.trouble = Some(Failure::Hub(trouble));
-        let told = plan(&world);
+    for (failure, reason, then) in cases {
+        let text = failure.text().to_owned();
+        let mut snapshot = snapshot(Some(wanting("blue")), Some(row("insufficient-unbound")));
+        snapshot.failure = Some(Failure::Hub(failure));
+        let told = plan(&snapshot);
         assert_eq!((synced(&told), told.then), (says("False", reason), then));
         assert!(status_of(&told).to_string().contains(&text), "{told:?}");
     }

@@ -125,7 +125,7 @@ fn a_ready_host_waits_to_be_approved() {
 fn without_checks_nothing_is_said_about_them() {
     let mut row = row("known-unbound");
     row.host.validations_info = String::new();
-    let plan = plan(&world(Some(agent()), Some(row)));
+    let plan = plan(&snapshot(Some(agent()), Some(row)));
     assert_eq!(
         condition(&plan, "Validated"),
         says("Unknown", "ValidationsUnknown")
@@ -168,7 +168,7 @@ fn conditions_come_in_the_usual_order_each_with_a_reason() {
 #[test]
 fn a_host_that_the_hub_does_not_know_keeps_its_object_and_says_nothing_of_itself() {
     let known = settled(agent(), row("known-unbound"));
-    let lost = plan(&world(Some(known.clone()), None));
+    let lost = plan(&snapshot(Some(known.clone()), None));
     for type_ in ["Connected", "RequirementsMet", "Validated", "Installed", "Bound"] {
         assert_eq!(
             condition(&lost, type_),
@@ -187,15 +187,15 @@ fn a_host_that_the_hub_does_not_know_keeps_its_object_and_says_nothing_of_itself
         ),
         ("", "worker-1")
     );
-    assert_eq!(plan(&world(Some(shown), None)).steps, []);
+    assert_eq!(plan(&snapshot(Some(shown), None)).steps, []);
 }
 
 #[test]
 fn while_the_hub_is_away_nothing_is_said() {
-    let mut world = world(Some(agent()), None);
-    world.away = Some("no answer".into());
+    let mut snapshot = snapshot(Some(agent()), None);
+    snapshot.hub_error = Some("no answer".into());
     assert_eq!(
-        plan(&world),
+        plan(&snapshot),
         Plan::of(Vec::new(), Then::After(Duration::from_secs(10)))
     );
 }
@@ -204,14 +204,14 @@ fn while_the_hub_is_away_nothing_is_said() {
 fn while_the_hub_is_away_an_agent_that_goes_is_offered_no_more() {
     let mut leaving = settled(agent(), row("known-unbound"));
     leaving.metadata.deletion_timestamp = Some(crate::runtime::clock::time(now()));
-    let mut world = world(Some(leaving.clone()), None);
-    world.away = Some("no answer".into());
-    let hidden = plan(&world);
+    let mut snapshot = snapshot(Some(leaving.clone()), None);
+    snapshot.hub_error = Some("no answer".into());
+    let hidden = plan(&snapshot);
     for type_ in ["Connected", "Validated"] {
         assert_eq!(condition(&hidden, type_), says("Unknown", "NotAvailable"));
     }
     let waits = Then::After(Duration::from_secs(10));
     assert_eq!(hidden.then, waits);
-    world.agent = Some(Arc::new(after(&leaving, &hidden)));
-    assert_eq!(plan(&world), Plan::of(Vec::new(), waits), "it is said once");
+    snapshot.agent = Some(Arc::new(after(&leaving, &hidden)));
+    assert_eq!(plan(&snapshot), Plan::of(Vec::new(), waits), "it is said once");
 }

@@ -1,4 +1,4 @@
-//! Plans over worlds that are written down.
+//! Plans over snapshots that are written down.
 
 mod certificates;
 mod clean;
@@ -13,7 +13,7 @@ mod shown;
 mod specs;
 
 use super::*;
-use crate::controller::agent::world::Target;
+use crate::controller::agent::snapshot::Target;
 use crate::crd::InfraEnv;
 use crate::crd::keys::{annotation, finalizer, label};
 use crate::crd::reference::ClusterRef;
@@ -133,7 +133,7 @@ fn target(id: Uuid) -> Target {
     }
 }
 
-fn world(agent: Option<Agent>, row: Option<HostDetail>) -> World {
+fn snapshot(agent: Option<Agent>, row: Option<HostDetail>) -> Snapshot {
     let tenant = row.as_ref().and_then(|row| row.host.cluster_id);
     let names = [(BLUE, "blue"), (GREEN, "green")];
     let tenant = names
@@ -149,7 +149,7 @@ fn world(agent: Option<Agent>, row: Option<HostDetail>) -> World {
             .find(|(_, name)| *name == wanted.name)
             .map(|(id, _)| *id)
     });
-    World {
+    Snapshot {
         key: Key::new("pool", HOST),
         agent: agent.map(Arc::new),
         infra_env: Some(Arc::new(infra_env("shared"))),
@@ -172,8 +172,8 @@ fn world(agent: Option<Agent>, row: Option<HostDetail>) -> World {
         heard: Default::default(),
         reclaim_image: None,
         trust: Default::default(),
-        away: None,
-        trouble: None,
+        hub_error: None,
+        failure: None,
         retry: Duration::from_secs(10),
         now: now(),
     }
@@ -246,8 +246,8 @@ fn after(agent: &Agent, plan: &Plan) -> Agent {
 fn settled(agent: Agent, row: HostDetail) -> Agent {
     let mut agent = agent;
     for _ in 0..5 {
-        let world = world(Some(agent.clone()), Some(row.clone()));
-        let next = after(&agent, &plan(&world));
+        let snapshot = snapshot(Some(agent.clone()), Some(row.clone()));
+        let next = after(&agent, &plan(&snapshot));
         if next == agent {
             return agent;
         }

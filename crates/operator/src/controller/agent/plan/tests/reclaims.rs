@@ -7,11 +7,11 @@ use crate::runtime::spoke::NoSpoke;
 use k8s_openapi::api::core::v1::Node;
 use muster_contract::v1::trust::TrustView;
 
-fn reclaimable(spoke: Result<Spoke, NoSpoke>) -> World {
-    let mut world = world(Some(agent()), Some(at_stage(lent("installed", BLUE), "Done")));
-    world.reclaim_image = Some("registry.example.com/muster:1".into());
-    world.spoke = Some(spoke);
-    world
+fn reclaimable(spoke: Result<Spoke, NoSpoke>) -> Snapshot {
+    let mut snapshot = snapshot(Some(agent()), Some(at_stage(lent("installed", BLUE), "Done")));
+    snapshot.reclaim_image = Some("registry.example.com/muster:1".into());
+    snapshot.spoke = Some(spoke);
+    snapshot
 }
 
 fn with_node() -> Spoke {
@@ -78,37 +78,37 @@ fn a_host_whose_cluster_cannot_help_is_waited_for() {
         reclaimable(Err(NoSpoke::NoKubeconfig)),
         reclaimable(Err(NoSpoke::Failed("no answer".into()))),
         reclaimable(Ok(Spoke::default())),
-        World {
-            trouble: Some(Failure::Spoke("forbidden".into())),
+        Snapshot {
+            failure: Some(Failure::Spoke("forbidden".into())),
             ..reclaimable(Ok(with_node()))
         },
     ];
-    for world in failures {
-        assert_eq!(calls(&plan(&world)), [&Call::Unbind], "{:?}", world.spoke);
+    for snapshot in failures {
+        assert_eq!(calls(&plan(&snapshot)), [&Call::Unbind], "{:?}", snapshot.spoke);
     }
 }
 
 #[test]
 fn a_host_with_a_power_controller_is_not_fetched_from_the_inside() {
-    let mut world = reclaimable(Ok(with_node()));
+    let mut snapshot = reclaimable(Ok(with_node()));
     let mut agent = agent();
     agent
         .labels_mut()
         .insert(label::BARE_METAL_HOST.into(), "metal-1".into());
-    world.agent = Some(Arc::new(agent));
-    world.has_metal = true;
-    assert_eq!(calls(&plan(&world)), [&Call::Unbind]);
-    world.has_metal = false;
+    snapshot.agent = Some(Arc::new(agent));
+    snapshot.has_metal = true;
+    assert_eq!(calls(&plan(&snapshot)), [&Call::Unbind]);
+    snapshot.has_metal = false;
     assert_eq!(
-        calls(&plan(&world)),
+        calls(&plan(&snapshot)),
         [&Call::Reclaim],
         "its power controller is gone"
     );
 }
 
 /// What is put into the cluster, by kind.
-fn applied(world: &World) -> BTreeMap<String, Value> {
-    let plan = plan(world);
+fn applied(snapshot: &Snapshot) -> BTreeMap<String, Value> {
+    let plan = plan(snapshot);
     let object = |deed: &Deed| match deed {
         Deed::Apply(object) => (**object).clone(),
         other => panic!("{other:?}"),
@@ -121,17 +121,17 @@ fn applied(world: &World) -> BTreeMap<String, Value> {
 
 #[test]
 fn the_agent_on_the_node_trusts_the_hub_like_one_of_a_discovery_image() {
-    let mut world = reclaimable(Ok(with_node()));
-    let pod = |world: &World| applied(world)["DaemonSet"]["spec"]["template"]["spec"].clone();
-    let plain = pod(&world);
-    world.trust = TrustView {
+    let mut snapshot = reclaimable(Ok(with_node()));
+    let pod = |snapshot: &Snapshot| applied(snapshot)["DaemonSet"]["spec"]["template"]["spec"].clone();
+    let plain = pod(&snapshot);
+    snapshot.trust = TrustView {
         service_ca: "CA OF THE HUB".into(),
         insecure: false,
     };
-    let map = applied(&world)["ConfigMap"].clone();
+    let map = applied(&snapshot)["ConfigMap"].clone();
     assert_eq!(map["metadata"]["name"], "reclaim-config");
     assert_eq!(map["data"]["service-ca-cert.crt"], "CA OF THE HUB");
-    let trusting = pod(&world);
+    let trusting = pod(&snapshot);
     let words = trusting["containers"][0]["args"].to_string();
     assert!(
         words.contains("--cacert=/etc/assisted-service/service-ca-cert.crt"),
@@ -142,18 +142,18 @@ fn the_agent_on_the_node_trusts_the_hub_like_one_of_a_discovery_image() {
     assert_eq!(mount["mountPath"], "/etc/assisted-service");
     assert_eq!(trusting["volumes"][1]["name"], mount["name"]);
     assert_eq!(trusting["volumes"][1]["configMap"]["name"], "reclaim-config");
-    world.trust = TrustView {
+    snapshot.trust = TrustView {
         service_ca: String::new(),
         insecure: true,
     };
-    let careless = pod(&world);
+    let careless = pod(&snapshot);
     assert!(
         careless["containers"][0]["args"]
             .to_string()
             .contains("--insecure=true")
     );
     assert_eq!(careless["volumes"], plain["volumes"]);
-    assert!(!applied(&world).contains_key("ConfigMap"));
+    assert!(!applied(&snapshot).contains_key("ConfigMap"));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_long_name_of_a_node_makes_no_object_that_would_be_refused() {
 
 #[test]
 fn the_cluster_of_a_host_is_asked_only_when_there_is_something_to_learn() {
-    let quiet = world(Some(wanting("blue")), Some(lent("known", BLUE)));
+    let quiet = snapshot(Some(wanting("blue")), Some(lent("known", BLUE)));
     assert_eq!(ask::question(&quiet), None);
     let returning = reclaimable(Err(NoSpoke::NoKubeconfig));
     assert_eq!(
@@ -179,6 +179,6 @@ fn the_cluster_of_a_host_is_asked_only_when_there_is_something_to_learn() {
         Key::new("clusters", "blue")
     );
     let joining = day_two(at_stage(lent("installing-in-progress", BLUE), "Rebooting"));
-    let question = ask::question(&world(Some(wanting("blue")), Some(joining))).unwrap();
+    let question = ask::question(&snapshot(Some(wanting("blue")), Some(joining))).unwrap();
     assert!(question.csrs && !question.machine);
 }

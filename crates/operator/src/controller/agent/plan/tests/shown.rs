@@ -2,16 +2,16 @@
 
 use super::*;
 use crate::controller::agent::plan::metadata;
-use crate::controller::agent::world::Claim;
+use crate::controller::agent::snapshot::Claim;
 
 #[test]
 fn a_new_host_gets_an_agent_with_everything_it_must_never_be_without() {
-    let mut world = world(None, Some(row("discovering-unbound")));
+    let mut snapshot = snapshot(None, Some(row("discovering-unbound")));
     let mut pool = infra_env("shared");
     pool.spec.agent_labels.insert("zone".into(), "north".into());
     pool.spec.agent_approval = Some(crate::crd::infra_env::AgentApproval { auto_approve: true });
-    world.infra_env = Some(Arc::new(pool));
-    let plan = plan(&world);
+    snapshot.infra_env = Some(Arc::new(pool));
+    let plan = plan(&snapshot);
     let [Step::Create(agent)] = &plan.steps[..] else {
         panic!("{plan:?}")
     };
@@ -39,7 +39,7 @@ fn a_new_host_gets_an_agent_with_everything_it_must_never_be_without() {
 
 #[test]
 fn an_agent_made_anew_knows_the_cluster_its_host_is_in() {
-    let plan_of = plan(&world(None, Some(lent("known", BLUE))));
+    let plan_of = plan(&snapshot(None, Some(lent("known", BLUE))));
     let [Step::Create(agent)] = &plan_of.steps[..] else {
         panic!("{plan_of:?}")
     };
@@ -48,7 +48,7 @@ fn an_agent_made_anew_knows_the_cluster_its_host_is_in() {
         wanting("blue").spec.cluster_deployment_name
     );
     assert_eq!(agent.labels()[label::CLUSTER_DEPLOYMENT_NAMESPACE], "clusters");
-    let mut foreign = world(None, Some(lent("known", BLUE)));
+    let mut foreign = snapshot(None, Some(lent("known", BLUE)));
     foreign.tenant = None;
     assert_eq!(
         plan(&foreign).steps,
@@ -59,17 +59,17 @@ fn an_agent_made_anew_knows_the_cluster_its_host_is_in() {
 
 #[test]
 fn an_agent_made_anew_is_still_that_of_its_machine() {
-    let mut world = world(None, Some(row("discovering-unbound")));
-    world.claim = Some(Claim {
+    let mut snapshot = snapshot(None, Some(row("discovering-unbound")));
+    snapshot.claim = Some(Claim {
         machine: Key::new("hcp", "m1"),
         cluster: wanting("blue").spec.cluster_deployment_name.unwrap(),
         keepsake: None,
     });
-    let made = |world: &World| match &plan(world).steps[..] {
+    let made = |snapshot: &Snapshot| match &plan(snapshot).steps[..] {
         [Step::Create(agent)] => (**agent).clone(),
         steps => panic!("{steps:?}"),
     };
-    let agent = made(&world);
+    let agent = made(&snapshot);
     assert_eq!(
         agent.spec.cluster_deployment_name,
         wanting("blue").spec.cluster_deployment_name
@@ -77,9 +77,9 @@ fn an_agent_made_anew_is_still_that_of_its_machine() {
     assert_eq!(agent.labels()[label::AGENT_MACHINE], "m1");
     assert_eq!(agent.annotations()[annotation::AGENT_MACHINE_NAMESPACE], "hcp");
     // Somebody else has lent the host meanwhile.
-    world.row = Some(lent("known", GREEN));
-    world.tenant = Some(Key::new("clusters", "green"));
-    let agent = made(&world);
+    snapshot.row = Some(lent("known", GREEN));
+    snapshot.tenant = Some(Key::new("clusters", "green"));
+    let agent = made(&snapshot);
     assert!(!agent.labels().contains_key(label::AGENT_MACHINE));
     assert_eq!(agent.spec.cluster_deployment_name.unwrap().name, "green");
 }
@@ -89,7 +89,7 @@ fn a_host_that_has_not_told_its_hardware_passes_no_checks() {
     let mut fresh = row("discovering-unbound");
     fresh.host.inventory.clear();
     assert!(!fresh.host.validations_info.is_empty());
-    let plan = plan(&world(Some(agent()), Some(fresh)));
+    let plan = plan(&snapshot(Some(agent()), Some(fresh)));
     assert_eq!(
         condition(&plan, "Validated"),
         says("Unknown", "ValidationsUnknown")
@@ -101,7 +101,7 @@ fn a_host_that_nobody_has_named_passes_no_checks() {
     let mut nameless = row("known-unbound");
     nameless.host.inventory = nameless.host.inventory.replace("worker-1", "");
     let validated = |agent: Agent, row: &HostDetail| {
-        let plan = plan(&world(Some(agent), Some(row.clone())));
+        let plan = plan(&snapshot(Some(agent), Some(row.clone())));
         condition(&plan, "Validated")
     };
     assert_eq!(
@@ -116,11 +116,11 @@ fn a_host_that_nobody_has_named_passes_no_checks() {
 
 #[test]
 fn nothing_is_made_for_an_infra_env_that_goes() {
-    let mut world = world(None, Some(row("known-unbound")));
+    let mut snapshot = snapshot(None, Some(row("known-unbound")));
     let mut pool = infra_env("shared");
     pool.metadata.deletion_timestamp = Some(crate::runtime::clock::time(now()));
-    world.infra_env = Some(Arc::new(pool));
-    assert_eq!(plan(&world), Plan::default());
+    snapshot.infra_env = Some(Arc::new(pool));
+    assert_eq!(plan(&snapshot), Plan::default());
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn the_object_shows_the_host_and_a_second_look_changes_nothing() {
         ("true", "true")
     );
     assert_eq!(
-        plan(&world(Some(agent), Some(row("known-unbound")))),
+        plan(&snapshot(Some(agent), Some(row("known-unbound")))),
         Plan::default()
     );
 }
@@ -198,7 +198,7 @@ fn while_a_host_is_handed_over_what_was_known_of_it_stays() {
 
 #[test]
 fn the_namespace_of_the_cluster_is_on_the_object_as_soon_as_the_cluster_is() {
-    let plan = plan(&world(Some(wanting("blue")), Some(row("discovering-unbound"))));
+    let plan = plan(&snapshot(Some(wanting("blue")), Some(row("discovering-unbound"))));
     let Step::Patch(patch) = &plan.steps[0] else {
         panic!("{plan:?}")
     };
@@ -216,17 +216,17 @@ fn the_namespace_of_the_cluster_is_on_the_object_as_soon_as_the_cluster_is() {
 
 #[test]
 fn an_infra_env_that_approves_approves_later_too() {
-    let mut world = world(Some(agent()), Some(row("known-unbound")));
+    let mut snapshot = snapshot(Some(agent()), Some(row("known-unbound")));
     let mut pool = infra_env("shared");
     pool.spec.agent_approval = Some(crate::crd::infra_env::AgentApproval { auto_approve: true });
-    world.infra_env = Some(Arc::new(pool));
-    let plan = plan(&world);
+    snapshot.infra_env = Some(Arc::new(pool));
+    let plan = plan(&snapshot);
     let Some(Step::Patch(patch)) = plan.steps.last() else {
         panic!("{plan:?}")
     };
     assert_eq!(
         (&patch["spec"]["approved"], plan.then),
-        (&json!(true), Then::Look)
+        (&json!(true), Then::Again)
     );
 }
 
@@ -267,9 +267,9 @@ fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 /// After looks with this InfraEnv; the host has what the object asks for.
 fn in_pool(pool: &InfraEnv, agent: Agent) -> Agent {
-    let mut world = world(Some(agent.clone()), Some(row("known-unbound")));
-    world.infra_env = Some(Arc::new(pool.clone()));
-    after(&agent, &plan(&world))
+    let mut snapshot = snapshot(Some(agent.clone()), Some(row("known-unbound")));
+    snapshot.infra_env = Some(Arc::new(pool.clone()));
+    after(&agent, &plan(&snapshot))
 }
 
 #[test]
@@ -325,16 +325,16 @@ fn in_the_same_infra_env_everything_people_wrote_stays_and_in_another_nothing_do
     let same = settled(agent.clone(), row("discovering-unbound"));
     assert_eq!(same.spec, agent.spec);
     assert_eq!(same.labels()["mine"], "yes");
-    let mut world = world(Some(agent.clone()), Some(row("discovering-unbound")));
-    world.infra_env = Some(Arc::new(infra_env("other")));
+    let mut snapshot = snapshot(Some(agent.clone()), Some(row("discovering-unbound")));
+    snapshot.infra_env = Some(Arc::new(infra_env("other")));
     let mut old = row("disconnected-unbound");
     old.host.infra_env_id = Uuid::from_u128(99);
-    world.stale = vec![old];
-    let state_first = plan(&world);
-    assert_eq!((calls(&state_first).len(), state_first.then), (0, Then::Look));
+    snapshot.stale = vec![old];
+    let state_first = plan(&snapshot);
+    assert_eq!((calls(&state_first).len(), state_first.then), (0, Then::Again));
     let agent = after(&agent, &state_first);
-    world.agent = Some(Arc::new(agent.clone()));
-    let plan = plan(&world);
+    snapshot.agent = Some(Arc::new(agent.clone()));
+    let plan = plan(&snapshot);
     assert_eq!(calls(&plan), [&Call::Delete(Uuid::from_u128(99))]);
     let anew = after(&agent, &plan);
     assert_eq!(anew.spec, crate::crd::agent::AgentSpec::default());
@@ -362,9 +362,9 @@ fn a_label_that_somebody_overwrote_is_put_right_and_nothing_else_is_lost() {
     let mended = settled(agent.clone(), lent("known", BLUE));
     assert_eq!((&mended.spec, &*mended.labels()["mine"]), (&spec, "yes"));
     assert_eq!(mended.labels()[label::INFRA_ENV], "shared");
-    let mut world = world(Some(agent.clone()), Some(lent("known", BLUE)));
-    world.stale = vec![lent("installing", BLUE)];
-    let kept = after(&agent, &plan(&world));
+    let mut snapshot = snapshot(Some(agent.clone()), Some(lent("known", BLUE)));
+    snapshot.stale = vec![lent("installing", BLUE)];
+    let kept = after(&agent, &plan(&snapshot));
     assert_eq!(
         kept.spec, spec,
         "it has moved before, and the disk there is still written"
@@ -377,11 +377,11 @@ fn a_label_that_somebody_overwrote_is_put_right_and_nothing_else_is_lost() {
 #[test]
 fn a_host_that_went_to_another_infra_env_without_a_trace_in_the_hub_is_known_by_the_owner() {
     let agent = written("shared");
-    let mut world = world(Some(agent.clone()), Some(row("discovering-unbound")));
-    world.infra_env = Some(Arc::new(infra_env("other")));
-    let agent = after(&agent, &plan(&world));
-    world.agent = Some(Arc::new(agent.clone()));
-    let anew = after(&agent, &plan(&world));
+    let mut snapshot = snapshot(Some(agent.clone()), Some(row("discovering-unbound")));
+    snapshot.infra_env = Some(Arc::new(infra_env("other")));
+    let agent = after(&agent, &plan(&snapshot));
+    snapshot.agent = Some(Arc::new(agent.clone()));
+    let anew = after(&agent, &plan(&snapshot));
     assert_eq!(anew.spec, crate::crd::agent::AgentSpec::default());
     assert_eq!(anew.owner_references()[0].uid, "uid-of-other");
 }
@@ -394,7 +394,7 @@ fn a_host_of_a_machine_that_booted_another_image_is_still_the_machines() {
         .insert(label::AGENT_MACHINE.into(), "m1".into());
     let note = (annotation::AGENT_MACHINE_NAMESPACE.to_owned(), "hcp".to_owned());
     agent.annotations_mut().extend([note]);
-    let mut moved = world(Some(agent.clone()), Some(row("discovering-unbound")));
+    let mut moved = snapshot(Some(agent.clone()), Some(row("discovering-unbound")));
     assert!(!is_rehomed(&moved));
     moved.infra_env = Some(Arc::new(infra_env("other")));
     assert!(is_rehomed(&moved));
@@ -444,9 +444,9 @@ fn between_infra_envs_of_one_cluster_what_people_wrote_stays() {
     old.host.infra_env_id = Uuid::from_u128(99);
     let mut early = infra_env("other");
     early.spec.cluster_ref = agent.spec.cluster_deployment_name.clone();
-    let mut world = world(Some(agent.clone()), Some(lent("discovering", BLUE)));
-    (world.infra_env, world.stale) = (Some(Arc::new(early)), vec![old]);
-    let plan_of = plan(&world);
+    let mut snapshot = snapshot(Some(agent.clone()), Some(lent("discovering", BLUE)));
+    (snapshot.infra_env, snapshot.stale) = (Some(Arc::new(early)), vec![old]);
+    let plan_of = plan(&snapshot);
     assert_eq!(calls(&plan_of), [&Call::Delete(Uuid::from_u128(99))]);
     let spec = agent.spec.clone();
     agent = after(&agent, &plan_of);
@@ -454,9 +454,9 @@ fn between_infra_envs_of_one_cluster_what_people_wrote_stays() {
     assert_eq!(agent.labels()[label::INFRA_ENV], "other");
     let owners: Vec<_> = agent.owner_references().iter().map(|owner| &*owner.uid).collect();
     assert_eq!(owners, ["uid-of-other"]);
-    (world.agent, world.stale) = (Some(Arc::new(agent.clone())), Vec::new());
+    (snapshot.agent, snapshot.stale) = (Some(Arc::new(agent.clone())), Vec::new());
     assert_eq!(
-        after(&agent, &plan(&world)).spec,
+        after(&agent, &plan(&snapshot)).spec,
         spec,
         "nor does the next look take it"
     );
@@ -487,9 +487,9 @@ fn people_are_told_when_a_host_changes_hands_and_not_when_nothing_happens() {
         news.collect()
     };
     let agent = settled(wanting("blue"), lent("binding", BLUE));
-    let bound = plan(&world(Some(agent.clone()), Some(lent("known", BLUE))));
+    let bound = plan(&snapshot(Some(agent.clone()), Some(lent("known", BLUE))));
     assert_eq!(told(&bound), ["Bound"]);
     let agent = settled(agent, lent("known", BLUE));
-    let unchanged = plan(&world(Some(agent), Some(lent("known", BLUE))));
+    let unchanged = plan(&snapshot(Some(agent), Some(lent("known", BLUE))));
     assert_eq!(told(&unchanged), [] as [String; 0]);
 }

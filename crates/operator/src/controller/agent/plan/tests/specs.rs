@@ -7,12 +7,12 @@ use muster_contract::v1::host::HostSetting;
 use muster_contract::v2::host::HostRoleChoice;
 
 fn told(agent: &Agent, row: HostDetail) -> Result<Vec<Call>, Sync> {
-    told_in(&world(Some(agent.clone()), Some(row)))
+    told_in(&snapshot(Some(agent.clone()), Some(row)))
 }
 
-fn told_in(world: &World) -> Result<Vec<Call>, Sync> {
-    let (agent, row) = (world.agent.as_ref().unwrap(), world.row.as_ref().unwrap());
-    let calls = settings::settings(world, agent, row).calls?;
+fn told_in(snapshot: &Snapshot) -> Result<Vec<Call>, Sync> {
+    let (agent, row) = (snapshot.agent.as_ref().unwrap(), snapshot.row.as_ref().unwrap());
+    let calls = settings::settings(snapshot, agent, row).calls?;
     let calls = calls.into_iter().filter_map(|step| match step {
         Step::Hub(call) => Some(call),
         _ => None,
@@ -154,14 +154,14 @@ fn mistakes_are_the_objects() {
         change(&mut agent.spec);
         told(&agent, row("known-unbound"))
     };
-    let flaws = [
+    let mistakes = [
         change(|spec| spec.installer_args = "--not-json".into()),
         change(|spec| spec.role = "king".into()),
         change(|spec| spec.installation_disk_path = "/dev/not-found-by-hints".into()),
         change(|spec| spec.installation_disk_id = "/dev/disk/by-id/wwn-2".into()),
     ];
-    for flaw in flaws {
-        assert!(matches!(flaw, Err(Sync::Input(_))), "{flaw:?}");
+    for mistake in mistakes {
+        assert!(matches!(mistake, Err(Sync::Input(_))), "{mistake:?}");
     }
     let Err(Sync::Input(text)) = change(|spec| spec.installer_args = "\"--append-karg=s3cr3t\"".into())
     else {
@@ -173,7 +173,7 @@ fn mistakes_are_the_objects() {
     );
     let mut broken = agent();
     broken.spec.role = "king".into();
-    let plan = plan(&world(Some(broken), Some(row("known-unbound"))));
+    let plan = plan(&snapshot(Some(broken), Some(row("known-unbound"))));
     assert_eq!(
         (synced(&plan), plan.then),
         (says("False", "InputError"), Then::Rest)
@@ -212,9 +212,9 @@ fn a_token_is_told_once_and_again_after_it_was_changed_or_lost() {
         name: "token".into(),
     });
     let at = |row: HostDetail, known: bool, token: Option<Found>| {
-        let mut world = world(Some(agent.clone()), Some(row));
-        (world.token, world.token_is_known) = (token, known);
-        world
+        let mut snapshot = snapshot(Some(agent.clone()), Some(row));
+        (snapshot.token, snapshot.token_is_known) = (token, known);
+        snapshot
     };
     let token = || Some(secret(&[("ignition-token", "t0ken")], true));
     let mut has = lent("known", BLUE);
@@ -228,10 +228,10 @@ fn a_token_is_told_once_and_again_after_it_was_changed_or_lost() {
         assert_eq!(update.ignition_endpoint_token.as_ref().unwrap().0, "t0ken");
     }
     for missing in [None, Some(secret(&[("other", "x")], true))] {
-        let flaw = told_in(&at(has.clone(), false, missing));
+        let mistake = told_in(&at(has.clone(), false, missing));
         assert!(
-            matches!(&flaw, Err(Sync::Backend(text)) if !text.contains("t0ken")),
-            "{flaw:?}"
+            matches!(&mistake, Err(Sync::Backend(text)) if !text.contains("t0ken")),
+            "{mistake:?}"
         );
     }
 }
@@ -243,10 +243,10 @@ fn fencing_credentials_are_told_once_and_again_after_they_were_changed_or_lost()
     let at = |shown: &str, known: bool| {
         let mut row = row("known-unbound");
         row.host.fencing_credentials = shown.into();
-        let mut world = world(Some(agent.clone()), Some(row));
+        let mut snapshot = snapshot(Some(agent.clone()), Some(row));
         let parts = [("address", "redfish://bmc"), ("username", "u"), ("password", "p")];
-        (world.fencing, world.fencing_is_known) = (Some(secret(&parts, true)), known);
-        told_in(&world).unwrap()
+        (snapshot.fencing, snapshot.fencing_is_known) = (Some(secret(&parts, true)), known);
+        told_in(&snapshot).unwrap()
     };
     let shown = r#"{"address":"redfish://bmc","username":"u","password":"***"}"#;
     assert_eq!(at(shown, true), Vec::new());
@@ -263,10 +263,10 @@ fn fencing_credentials_are_told_once_and_again_after_they_were_changed_or_lost()
 fn a_secret_that_is_used_for_the_first_time_is_watched_from_then_on() {
     let mut agent = agent();
     agent.spec.fencing_credentials_secret_ref = "bmc".into();
-    let mut world = world(Some(agent), Some(row("known-unbound")));
+    let mut snapshot = snapshot(Some(agent), Some(row("known-unbound")));
     let parts = [("address", "redfish://bmc"), ("username", "u"), ("password", "p")];
-    world.fencing = Some(secret(&parts, false));
-    let steps = plan(&world).steps;
+    snapshot.fencing = Some(secret(&parts, false));
+    let steps = plan(&snapshot).steps;
     let labelled = |step: &Step| matches!(step, Step::LabelSecret(key, _) if *key == Key::new("pool", "bmc"));
     let label = steps.iter().position(labelled).unwrap();
     let Some(Step::Hub(Call::Update(update))) = steps.get(label + 1) else {
@@ -299,10 +299,10 @@ fn a_secret_that_is_not_good_is_watched_all_the_same() {
                 namespace: "clusters".into(),
                 name: "token".into(),
             });
-            let mut world = world(Some(agent), Some(row(status)));
-            world.token = Some(secret(&[("ignition-token", "t0ken")], false));
-            world.fencing = Some(secret(parts, false));
-            let plan = plan(&world);
+            let mut snapshot = snapshot(Some(agent), Some(row(status)));
+            snapshot.token = Some(secret(&[("ignition-token", "t0ken")], false));
+            snapshot.fencing = Some(secret(parts, false));
+            let plan = plan(&snapshot);
             let labelled: Vec<_> = plan
                 .steps
                 .iter()
@@ -328,7 +328,7 @@ fn a_secret_that_is_not_good_is_watched_all_the_same() {
 fn a_secret_that_is_missing_is_looked_for_whatever_else_is_wrong() {
     let mut agent = agent();
     agent.spec.fencing_credentials_secret_ref = "bmc".into();
-    let plan_of = |agent: Agent, status: &'static str| plan(&world(Some(agent), Some(row(status))));
+    let plan_of = |agent: Agent, status: &'static str| plan(&snapshot(Some(agent), Some(row(status))));
     let later = Then::After(Duration::from_secs(10));
     assert_eq!(plan_of(agent.clone(), "known-unbound").then, later);
     agent.spec.role = "king".into();
@@ -353,7 +353,7 @@ fn a_secret_that_went_is_not_looked_for_when_nobody_reads_it_any_more() {
         namespace: "clusters".into(),
         name: "token".into(),
     });
-    let then = |status| plan(&world(Some(agent.clone()), Some(lent(status, BLUE)))).then;
+    let then = |status| plan(&snapshot(Some(agent.clone()), Some(lent(status, BLUE)))).then;
     assert_eq!(then("known"), Then::After(Duration::from_secs(10)));
     for status in ["installing", "installed", "added-to-existing-cluster", "error"] {
         assert_eq!(then(status), Then::Rest, "{status}");
@@ -372,12 +372,12 @@ fn a_disk_that_nobody_asks_for_any_more_is_left_to_the_hub_and_one_it_chose_itse
     let mut found = chosen.clone();
     found.disk_chosen = false;
     assert_eq!(told(&agent(), found), Ok(Vec::new()));
-    for wish in [
+    for desired in [
         |spec: &mut crate::crd::agent::AgentSpec| spec.installation_disk_path = "/dev/sda".into(),
         |spec: &mut crate::crd::agent::AgentSpec| spec.installation_disk_id = "/dev/disk/by-id/wwn-1".into(),
     ] {
         let mut agent = agent();
-        wish(&mut agent.spec);
+        desired(&mut agent.spec);
         assert_eq!(
             told(&agent, chosen.clone()),
             Ok(Vec::new()),

@@ -37,27 +37,27 @@ fn ignition() -> Value {
     }] } } })
 }
 
-fn with(secret: Arc<Secret>, token: Option<Arc<Secret>>) -> World {
-    World {
+fn with(secret: Arc<Secret>, token: Option<Arc<Secret>>) -> Snapshot {
+    Snapshot {
         data: Data::Found { secret, token },
-        ..world(vec![agent("a", 16)])
+        ..snapshot(vec![agent("a", 16)])
     }
 }
 
 #[test]
 fn the_token_is_kept_before_anything_is_claimed_and_goes_with_its_source() {
     let plan = plan(&with(user_data(&ignition()), None));
-    let [Step::CreateToken(wish)] = &plan.steps[..] else {
+    let [Step::CreateToken(desired)] = &plan.steps[..] else {
         panic!("{plan:?}")
     };
-    assert_eq!(wish.key, Key::new("hcp", "agent-user-data"));
-    assert_eq!(wish.owner.uid, "uid-of-data");
-    assert_eq!(wish.token.0, "hunter2");
+    assert_eq!(desired.key, Key::new("hcp", "agent-user-data"));
+    assert_eq!(desired.owner.uid, "uid-of-data");
+    assert_eq!(desired.token.0, "hunter2");
     assert!(!format!("{plan:?}").contains("hunter2"));
 }
 
 #[test]
-fn toy_15_the_last_part_of_the_address_is_the_pool_and_other_headers_are_passed_on() {
+fn the_last_part_of_the_address_is_the_pool_and_other_headers_are_passed_on() {
     let done = settled(with(user_data(&ignition()), Some(token("hunter2"))));
     let spec = &done.agent.as_ref().unwrap().spec;
     assert_eq!(spec.machine_config_pool, "ignition");
@@ -142,7 +142,7 @@ fn user_data_that_cannot_be_read_keeps_the_machine_waiting_and_is_not_quoted() {
 
 #[test]
 fn data_that_is_not_there_yet_is_looked_for_again() {
-    let mut waits = world(vec![agent("a", 1)]);
+    let mut waits = snapshot(vec![agent("a", 1)]);
     waits.data = Data::Absent(Key::new("hcp", "user-data"));
     let plan = plan(&waits);
     assert_eq!(plan.then, Then::After(waits.retry));
@@ -163,7 +163,7 @@ fn a_machine_that_is_ready_does_not_look_for_data_that_went() {
 
 #[test]
 fn nothing_is_claimed_before_the_bootstrap_provider_has_named_the_data() {
-    let mut early = world(vec![agent("a", 1)]);
+    let mut early = snapshot(vec![agent("a", 1)]);
     early.data = Data::Promised;
     let waits = settled(early);
     assert_eq!(waits.agent, None);
@@ -181,6 +181,6 @@ fn nothing_is_claimed_before_the_bootstrap_provider_has_named_the_data() {
 fn without_named_data_what_people_wrote_stays() {
     let mut own = agent("a", 1);
     own.spec.machine_config_pool = "mine".into();
-    let done = settled(world(vec![own]));
+    let done = settled(snapshot(vec![own]));
     assert_eq!(done.agent.unwrap().spec.machine_config_pool, "mine");
 }

@@ -14,8 +14,8 @@ fn the_smallest_that_fits_is_taken_and_why_is_said() {
     let agents = vec![agent("big", 64), special, master, agent("small", 16), raw];
     let mut reversed = agents.clone();
     reversed.reverse();
-    let one = settled(world(agents));
-    let other = settled(world(reversed));
+    let one = settled(snapshot(agents));
+    let other = settled(snapshot(reversed));
     let status = one.machine.status.clone().unwrap();
     assert_eq!(status.agent_ref.as_ref().unwrap().name, "small");
     assert_eq!(
@@ -37,7 +37,7 @@ fn the_smallest_that_fits_is_taken_and_why_is_said() {
 
 #[test]
 fn equal_ones_are_taken_by_name() {
-    let done = settled(world(vec![agent("c", 16), agent("a", 16), agent("b", 16)]));
+    let done = settled(snapshot(vec![agent("c", 16), agent("a", 16), agent("b", 16)]));
     assert_eq!(done.machine.spec.provider_id.as_deref(), Some("agent://a"));
     assert!(
         found(&done, "AgentReserved")
@@ -55,13 +55,13 @@ fn one_that_is_not_ready_comes_last() {
         "False",
         of_agent::NOT_READY,
     );
-    let done = settled(world(vec![small, agent("large", 512)]));
+    let done = settled(snapshot(vec![small, agent("large", 512)]));
     assert_eq!(done.machine.spec.provider_id.as_deref(), Some("agent://large"));
 }
 
 #[test]
-fn c4_without_an_agent_both_conditions_say_so_and_nothing_is_polled() {
-    let none = settled(world(Vec::new()));
+fn without_an_agent_both_conditions_say_so_and_nothing_is_polled() {
+    let none = settled(snapshot(Vec::new()));
     for type_ in ["AgentReserved", "Ready"] {
         assert_eq!(says(&none, type_), word("False", "NoSuitableAgents"));
     }
@@ -79,9 +79,9 @@ fn why_none_fits_is_said_in_the_condition_and_in_an_event() {
     reserved
         .labels_mut()
         .insert(label::AGENT_MACHINE.into(), "other".into());
-    let mut world = world(vec![bound, gone, reserved]);
-    world.source = Source::Namespace("pool".into());
-    let plan = plan(&world);
+    let mut snapshot = snapshot(vec![bound, gone, reserved]);
+    snapshot.source = Source::Namespace("pool".into());
+    let plan = plan(&snapshot);
     let [Step::Status(_), Step::Tell(news)] = &plan.steps[..] else {
         panic!("{plan:?}")
     };
@@ -95,12 +95,12 @@ fn why_none_fits_is_said_in_the_condition_and_in_an_event() {
     ] {
         assert!(news.note.contains(part), "{part}: {}", news.note);
     }
-    let (_, _, text) = found(&settled(world), "Ready");
+    let (_, _, text) = found(&settled(snapshot), "Ready");
     assert_eq!(text, news.note);
 }
 
 #[test]
-fn toy_03_hosts_on_the_way_to_or_from_a_cluster_are_not_free() {
+fn hosts_on_the_way_to_or_from_a_cluster_are_not_free() {
     for reason in [
         of_agent::BINDING,
         of_agent::UNBINDING,
@@ -108,7 +108,7 @@ fn toy_03_hosts_on_the_way_to_or_from_a_cluster_are_not_free() {
     ] {
         let mut moving = agent("a", 1);
         say(&mut moving, condition::BOUND, "False", reason);
-        let waits = settled(world(vec![moving]));
+        let waits = settled(snapshot(vec![moving]));
         assert_eq!(
             says(&waits, "Ready"),
             word("False", "NoSuitableAgents"),
@@ -128,7 +128,7 @@ fn what_somebody_wants_elsewhere_or_deletes_is_not_stolen() {
     leaving.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
     let mut fresh = agent("c", 1);
     fresh.status = None;
-    let waits = settled(world(vec![wanted, leaving, fresh]));
+    let waits = settled(snapshot(vec![wanted, leaving, fresh]));
     assert_eq!(says(&waits, "Ready"), word("False", "NoSuitableAgents"));
     let (_, _, text) = found(&waits, "AgentReserved");
     assert!(text.contains("not looked at yet (c)"), "{text}");
@@ -136,19 +136,19 @@ fn what_somebody_wants_elsewhere_or_deletes_is_not_stolen() {
 
 #[test]
 fn a_selector_that_cannot_be_read_is_said() {
-    let world = world(vec![agent("a", 1)]).change(|machine| {
+    let snapshot = snapshot(vec![agent("a", 1)]).change(|machine| {
         machine.spec.agent_label_selector = Some(parse(json!({
             "matchExpressions": [{ "key": "zone", "operator": "Near" }],
         })));
     });
-    let (status, reason, text) = found(&settled(world), "AgentReserved");
+    let (status, reason, text) = found(&settled(snapshot), "AgentReserved");
     assert_eq!((status.as_str(), reason.as_str()), ("False", "AgentNotYetFound"));
     assert!(text.contains("agentLabelSelector"), "{text}");
 }
 
 #[test]
 fn as_long_as_nobody_says_where_agents_are_taken_from_none_is_taken() {
-    let mut blind = world(vec![agent("a", 1)]);
+    let mut blind = snapshot(vec![agent("a", 1)]);
     blind.source = Source::Unknown("HostedControlPlane blue".into());
     let (status, reason, text) = found(&settled(blind), "AgentReserved");
     assert_eq!((status.as_str(), reason.as_str()), ("False", "AgentNotYetFound"));
@@ -157,8 +157,8 @@ fn as_long_as_nobody_says_where_agents_are_taken_from_none_is_taken() {
 
 #[test]
 fn agents_are_taken_only_from_the_namespaces_this_operator_takes_from() {
-    let mut limited = world(vec![agent("a", 1)]);
-    limited.pools = vec!["pool".into(), "lab".into()];
+    let mut limited = snapshot(vec![agent("a", 1)]);
+    limited.agent_namespaces = vec!["pool".into(), "lab".into()];
     assert_eq!(
         settled(limited.clone()).machine.spec.provider_id.as_deref(),
         Some("agent://a")
@@ -180,7 +180,7 @@ fn agents_are_taken_only_from_the_namespaces_this_operator_takes_from() {
 #[test]
 fn an_agent_out_of_bounds_is_not_taken_for_being_named_but_one_that_was_taken_is_kept() {
     let mut named = claimed();
-    named.pools = vec!["lab".into()];
+    named.agent_namespaces = vec!["lab".into()];
     assert_eq!(plan(&named), Plan::default(), "it was taken before");
     // Whoever may write the status could name any.
     named.agent = Some(Arc::new(agent("a", 16)));
@@ -191,7 +191,7 @@ fn an_agent_out_of_bounds_is_not_taken_for_being_named_but_one_that_was_taken_is
 
 #[test]
 fn a_claim_is_one_guarded_write_and_comes_first() {
-    let plan = plan(&world(vec![agent("a", 16)]));
+    let plan = plan(&snapshot(vec![agent("a", 16)]));
     let [
         Step::Claim(seen, patch),
         Step::Patch(own),
@@ -217,11 +217,11 @@ fn a_claim_is_one_guarded_write_and_comes_first() {
 
 #[test]
 fn a_claim_that_was_cut_off_is_found_again() {
-    let first = plan(&world(vec![agent("a", 16)]));
+    let first = plan(&snapshot(vec![agent("a", 16)]));
     let Step::Claim(seen, patch) = &first.steps[0] else {
         panic!("{first:?}")
     };
-    let mut again = world(Vec::new());
+    let mut again = snapshot(Vec::new());
     let labelled = patched(&**seen, patch);
     assert!(claim::is_mine(&again, &labelled));
     again.agent = Some(Arc::new(labelled.clone()));
@@ -242,7 +242,7 @@ fn a_claim_that_was_cut_off_is_found_again() {
 
 #[test]
 fn a_machine_of_the_same_name_elsewhere_is_another() {
-    let world = world(Vec::new());
+    let snapshot = snapshot(Vec::new());
     let mut theirs = agent("a", 1);
     theirs
         .labels_mut()
@@ -250,16 +250,19 @@ fn a_machine_of_the_same_name_elsewhere_is_another() {
     theirs
         .annotations_mut()
         .insert(annotation::AGENT_MACHINE_NAMESPACE.into(), "hcp-2".into());
-    assert!(!claim::is_mine(&world, &theirs));
+    assert!(!claim::is_mine(&snapshot, &theirs));
     theirs.annotations_mut().clear();
-    assert!(!claim::is_mine(&world, &theirs), "and not of this cluster");
-    theirs.spec.cluster_deployment_name = world.lineage.deployment().cloned();
-    assert!(claim::is_mine(&world, &theirs), "the cluster tells whose it is");
+    assert!(!claim::is_mine(&snapshot, &theirs), "and not of this cluster");
+    theirs.spec.cluster_deployment_name = snapshot.lineage.deployment().cloned();
+    assert!(
+        claim::is_mine(&snapshot, &theirs),
+        "the cluster tells whose it is"
+    );
 }
 
 #[test]
 fn what_comes_before_an_agent_is_waited_for() {
-    let mut early = world(vec![agent("a", 1)]);
+    let mut early = snapshot(vec![agent("a", 1)]);
     let whole = early.lineage.clone();
     early.lineage.agent_cluster = None;
     let (_, reason, text) = found(&settled(early.clone()), "AgentReserved");
@@ -274,7 +277,7 @@ fn what_comes_before_an_agent_is_waited_for() {
 
 #[test]
 fn a_fresh_machine_is_marked_before_anything_is_taken() {
-    let mut fresh = world(vec![agent("a", 1)]).change(|machine| {
+    let mut fresh = snapshot(vec![agent("a", 1)]).change(|machine| {
         machine.metadata.finalizers = None;
         machine.metadata.labels = None;
     });
@@ -294,23 +297,23 @@ fn a_fresh_machine_is_marked_before_anything_is_taken() {
 
 #[test]
 fn paused_machines_and_those_of_others_are_left_alone() {
-    assert_eq!(plan(&world(vec![agent("a", 1)]).paused()), Plan::default());
-    let mut held = world(vec![agent("a", 1)]);
+    assert_eq!(plan(&snapshot(vec![agent("a", 1)]).paused()), Plan::default());
+    let mut held = snapshot(vec![agent("a", 1)]);
     Arc::make_mut(held.lineage.cluster.as_mut().unwrap()).spec.paused = Some(true);
     assert_eq!(plan(&held), Plan::default());
-    let mut foreign = world(vec![agent("a", 1)]);
+    let mut foreign = snapshot(vec![agent("a", 1)]);
     foreign.elsewhere = true;
     assert_eq!(plan(&foreign).steps, []);
 }
 
 #[test]
 fn of_several_agents_that_carry_its_name_the_machine_keeps_one() {
-    let kept = |world: &World, agents: &[Arc<Agent>]| {
-        let kept = claim::kept(world, agents).map(|agent| agent.name_any());
-        let strays = claim::strays(world, agents).len();
+    let kept = |snapshot: &Snapshot, agents: &[Arc<Agent>]| {
+        let kept = claim::kept(snapshot, agents).map(|agent| agent.name_any());
+        let strays = claim::strays(snapshot, agents).len();
         (kept, strays)
     };
-    let fresh = world(Vec::new());
+    let fresh = snapshot(Vec::new());
     let mine = [labelled(&fresh, "a"), labelled(&fresh, "b")];
     assert_eq!(kept(&fresh, &mine), (Some("a".into()), 1));
     assert_eq!(kept(&told("b"), &mine), (Some("b".into()), 1));
@@ -328,8 +331,8 @@ fn of_several_agents_that_carry_its_name_the_machine_keeps_one() {
 }
 
 /// Restored without its status: all it knows is its id.
-fn told(name: &str) -> World {
-    world(Vec::new()).change(|machine| machine.spec.provider_id = Some(format!("agent://{name}")))
+fn told(name: &str) -> Snapshot {
+    snapshot(Vec::new()).change(|machine| machine.spec.provider_id = Some(format!("agent://{name}")))
 }
 
 #[test]
@@ -358,9 +361,9 @@ fn a_machine_that_knows_its_id_waits_for_its_agent_and_takes_no_other() {
 
 #[test]
 fn an_id_alone_makes_no_agent_the_machines_that_it_could_not_have_chosen() {
-    let kept = |world: &World, agents: &[&Agent]| {
+    let kept = |snapshot: &Snapshot, agents: &[&Agent]| {
         let agents: Vec<_> = agents.iter().map(|agent| Arc::new((*agent).clone())).collect();
-        claim::kept(world, &agents).map(|agent| agent.namespace().unwrap())
+        claim::kept(snapshot, &agents).map(|agent| agent.namespace().unwrap())
     };
     let at = |namespace: &str| {
         let mut agent = agent("a", 16);
@@ -375,7 +378,7 @@ fn an_id_alone_makes_no_agent_the_machines_that_it_could_not_have_chosen() {
         "as one that was made anew"
     );
     let mut limited = open.clone();
-    limited.pools = vec!["lab".into()];
+    limited.agent_namespaces = vec!["lab".into()];
     assert_eq!(kept(&limited, &[&pool]), None);
     let mut hosted = open.clone();
     hosted.source = Source::Namespace("lab".into());
@@ -440,12 +443,12 @@ fn one_that_is_in_a_cluster_is_left_there_and_told_of() {
 fn an_agent_without_a_name_is_not_taken_because_nobody_would_find_its_node() {
     let mut nameless = agent("a", 16);
     nameless.status.as_mut().unwrap().inventory.hostname.clear();
-    let waits = settled(world(vec![nameless.clone()]));
+    let waits = settled(snapshot(vec![nameless.clone()]));
     let (_, reason, text) = found(&waits, "AgentReserved");
     assert_eq!(reason, "NoSuitableAgents");
     assert!(text.contains("1 without a name (a)"), "{text}");
     nameless.spec.hostname = "given".into();
-    assert!(settled(world(vec![nameless])).agent.is_some());
+    assert!(settled(snapshot(vec![nameless])).agent.is_some());
 }
 
 #[test]
@@ -457,7 +460,7 @@ fn one_agent_more_or_less_of_a_sort_is_no_news_to_machines_that_wait() {
             _ => say(agent, condition::CONNECTED, "False", "AgentIsDisconnected"),
         }
     }
-    let waits = settled(world(agents.clone()));
+    let waits = settled(snapshot(agents.clone()));
     assert_eq!(says(&waits, "Ready"), word("False", "NoSuitableAgents"));
     let text = found(&waits, "Ready").2;
     assert!(text.contains("some not approved; some not connected"), "{text}");
@@ -470,7 +473,7 @@ fn one_agent_more_or_less_of_a_sort_is_no_news_to_machines_that_wait() {
         "AgentIsDisconnected",
     );
     agents.pop();
-    let same = World {
+    let same = Snapshot {
         candidates: agents.iter().cloned().map(Arc::new).collect(),
         ..waits.clone()
     };
@@ -483,7 +486,7 @@ fn one_agent_more_or_less_of_a_sort_is_no_news_to_machines_that_wait() {
         "False",
         "ValidationsFailing",
     );
-    let other = World {
+    let other = Snapshot {
         candidates: agents.into_iter().map(Arc::new).collect(),
         ..waits
     };

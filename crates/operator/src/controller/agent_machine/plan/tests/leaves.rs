@@ -7,9 +7,9 @@ fn waiting_for_hook() -> Value {
     json!({ "conditions": [{ "type": "Deleting", "status": "True", "reason": "WaitingForPreTerminateHook" }] })
 }
 
-fn with_agent(mut world: World, change: impl FnOnce(&mut Agent)) -> World {
-    change(Arc::make_mut(world.agent.as_mut().unwrap()));
-    world
+fn with_agent(mut snapshot: Snapshot, change: impl FnOnce(&mut Agent)) -> Snapshot {
+    change(Arc::make_mut(snapshot.agent.as_mut().unwrap()));
+    snapshot
 }
 
 type Change = Box<dyn Fn(&mut Agent)>;
@@ -23,14 +23,14 @@ fn claim_off(agent: &mut Agent) {
     agent.spec.cluster_deployment_name = None;
 }
 
-fn is_released(world: &World) -> bool {
-    let machine = world.lineage.machine.as_ref().unwrap();
+fn is_released(snapshot: &Snapshot) -> bool {
+    let machine = snapshot.lineage.machine.as_ref().unwrap();
     !machine.annotations().contains_key(annotation::CAPI_DELETE_HOOK)
-        && !keys::has_finalizer(&*world.machine, finalizer::AGENT_MACHINE)
+        && !keys::has_finalizer(&*snapshot.machine, finalizer::AGENT_MACHINE)
 }
 
 #[test]
-fn c2_the_agent_is_unbound_when_the_hook_is_reached_in_either_version() {
+fn the_agent_is_unbound_when_the_hook_is_reached_in_either_version() {
     let older = json!({ "conditions": [{ "type": "PreTerminateDeleteHookSucceeded", "status": "False" }] });
     let kept = json!({ "deprecated": { "v1beta1": older.clone() } });
     for status in [waiting_for_hook(), older, kept] {
@@ -60,7 +60,7 @@ fn before_the_hook_is_reached_the_agent_stays() {
 }
 
 #[test]
-fn toy_17_the_hook_holds_until_the_host_has_left() {
+fn the_hook_holds_until_the_host_has_left() {
     let leaving =
         settled(with_agent(claimed(), |agent| state(agent, "installed")).machine_leaves(waiting_for_hook()));
     assert_eq!(leaving.agent.as_ref().unwrap().spec.cluster_deployment_name, None);
@@ -78,15 +78,15 @@ fn toy_17_the_hook_holds_until_the_host_has_left() {
         "added-to-existing-cluster",
         "",
     ] {
-        let world = with_agent(leaving.clone(), |agent| state(agent, held));
-        let told = plan(&world);
+        let snapshot = with_agent(leaving.clone(), |agent| state(agent, held));
+        let told = plan(&snapshot);
         assert!(
             !told.steps.iter().any(|step| matches!(step, Step::Tell(_))),
             "once is enough: {told:?}"
         );
-        let world = settled(world);
-        assert!(!is_released(&world), "{held}");
-        let (_, _, text) = found(&world, "Ready");
+        let snapshot = settled(snapshot);
+        assert!(!is_released(&snapshot), "{held}");
+        let (_, _, text) = found(&snapshot, "Ready");
         assert!(text.contains("pool/a") && text.contains(held), "{text}");
     }
     for free in [
@@ -97,15 +97,15 @@ fn toy_17_the_hook_holds_until_the_host_has_left() {
         "insufficient-unbound",
         "disabled-unbound",
     ] {
-        let world = settled(with_agent(leaving.clone(), |agent| state(agent, free)));
-        assert!(is_released(&world), "{free}");
+        let snapshot = settled(with_agent(leaving.clone(), |agent| state(agent, free)));
+        assert!(is_released(&snapshot), "{free}");
     }
 }
 
 #[test]
 fn the_hook_of_a_machine_without_status_holds_until_its_host_has_left() {
     for id in [None, Some("agent://a")] {
-        let restored = world(Vec::new()).change(|machine| machine.spec.provider_id = id.map(Into::into));
+        let restored = snapshot(Vec::new()).change(|machine| machine.spec.provider_id = id.map(Into::into));
         let mut running = labelled(&restored, "a");
         state(Arc::make_mut(&mut running), "installed");
         let leaving = read(restored, vec![running]).machine_leaves(waiting_for_hook());
@@ -166,7 +166,7 @@ fn the_claim_of_the_next_machine_is_not_undone() {
 }
 
 #[test]
-fn c3_paused_and_deleted_it_goes_and_the_agent_stays_bound() {
+fn paused_and_deleted_it_goes_and_the_agent_stays_bound() {
     let before = claimed().leaves().paused();
     let done = settled(before.clone());
     assert!(is_released(&done));
@@ -184,7 +184,7 @@ fn a_paused_machine_whose_owner_goes_is_left_alone() {
 
 #[test]
 fn one_without_an_agent_goes_at_once_and_claims_nothing() {
-    let leaving = world(vec![agent("a", 1)]).leaves();
+    let leaving = snapshot(vec![agent("a", 1)]).leaves();
     let done = settled(leaving);
     assert_eq!(done.agent, None);
     assert!(is_released(&done));

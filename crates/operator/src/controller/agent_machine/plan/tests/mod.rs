@@ -4,7 +4,7 @@ mod leaves;
 mod shown;
 
 use super::*;
-use crate::controller::agent_machine::world::{Data, Source};
+use crate::controller::agent_machine::snapshot::{Data, Source};
 use crate::crd::AgentMachine;
 use crate::crd::agent::condition;
 use crate::runtime::lineage::Lineage;
@@ -60,8 +60,8 @@ fn state(agent: &mut Agent, state: &str) {
 }
 
 /// A machine with all that comes before an Agent, and these Agents to choose from.
-fn world(candidates: Vec<Agent>) -> World {
-    World {
+fn snapshot(candidates: Vec<Agent>) -> Snapshot {
+    Snapshot {
         key: Key::new("hcp", "m1"),
         machine: Arc::new(parse(json!({
             "apiVersion": "capi-provider.agent-install.openshift.io/v1beta1", "kind": "AgentMachine",
@@ -94,14 +94,14 @@ fn world(candidates: Vec<Agent>) -> World {
         strays: Vec::new(),
         candidates: candidates.into_iter().map(Arc::new).collect(),
         source: Source::Anywhere,
-        pools: Vec::new(),
+        agent_namespaces: Vec::new(),
         elsewhere: false,
         retry: Duration::from_secs(10),
         now: Timestamp::from_second(1000).unwrap(),
     }
 }
 
-impl World {
+impl Snapshot {
     fn change(mut self, change: impl FnOnce(&mut AgentMachine)) -> Self {
         change(Arc::make_mut(&mut self.machine));
         self
@@ -153,40 +153,40 @@ fn patched<T: serde::Serialize + serde::de::DeserializeOwned>(object: &T, patch:
     parse(value)
 }
 
-/// The world as it would be read, if these were all the Agents.
-fn read(mut world: World, agents: Vec<Arc<Agent>>) -> World {
-    world.agent = claim::kept(&world, &agents);
-    world.strays = claim::strays(&world, &agents);
-    let known: Vec<_> = world.agent.iter().chain(&world.strays).cloned().collect();
-    world.candidates = agents
+/// The snapshot as it would be read, if these were all the Agents.
+fn read(mut snapshot: Snapshot, agents: Vec<Arc<Agent>>) -> Snapshot {
+    snapshot.agent = claim::kept(&snapshot, &agents);
+    snapshot.strays = claim::strays(&snapshot, &agents);
+    let known: Vec<_> = snapshot.agent.iter().chain(&snapshot.strays).cloned().collect();
+    snapshot.candidates = agents
         .into_iter()
         .filter(|agent| !known.contains(agent))
         .collect();
-    world
+    snapshot
 }
 
-fn agents(world: &World) -> Vec<Arc<Agent>> {
-    let known = world.agent.iter().chain(&world.strays);
-    known.chain(&world.candidates).cloned().collect()
+fn agents(snapshot: &Snapshot) -> Vec<Arc<Agent>> {
+    let known = snapshot.agent.iter().chain(&snapshot.strays);
+    known.chain(&snapshot.candidates).cloned().collect()
 }
 
-/// The world after the plan was carried out, as it would be read.
-fn carried_out(mut world: World, plan: &Plan) -> World {
-    let mut agents = agents(&world);
+/// The snapshot after the plan was carried out, as it would be read.
+fn carried_out(mut snapshot: Snapshot, plan: &Plan) -> Snapshot {
+    let mut agents = agents(&snapshot);
     for step in &plan.steps {
         match step {
-            Step::Patch(patch) => world.machine = Arc::new(patched(&*world.machine, patch)),
+            Step::Patch(patch) => snapshot.machine = Arc::new(patched(&*snapshot.machine, patch)),
             Step::Status(status) => {
-                world.machine = Arc::new(patched(&*world.machine, &json!({ "status": status })));
+                snapshot.machine = Arc::new(patched(&*snapshot.machine, &json!({ "status": status })));
             }
             Step::PatchMachine(patch) => {
-                let machine = world.lineage.machine.take().unwrap();
-                world.lineage.machine = Some(Arc::new(patched(&*machine, patch)));
+                let machine = snapshot.lineage.machine.take().unwrap();
+                snapshot.lineage.machine = Some(Arc::new(patched(&*machine, patch)));
             }
             Step::Claim(agent, patch) | Step::PatchAgent(agent, patch) => {
                 let changed = Arc::new(patched(&**agent, patch));
-                if world.strays.contains(agent) {
-                    assert!(!claim::is_mine(&world, &changed), "it is still claimed");
+                if snapshot.strays.contains(agent) {
+                    assert!(!claim::is_mine(&snapshot, &changed), "it is still claimed");
                     assert_eq!(changed.spec.cluster_deployment_name, None);
                 }
                 let known = agents.iter_mut().find(|known| *known == agent);
@@ -195,36 +195,36 @@ fn carried_out(mut world: World, plan: &Plan) -> World {
             Step::Tell(_) | Step::LabelSecret(..) | Step::CreateToken(_) | Step::ChangeToken(..) => {}
         }
     }
-    read(world, agents)
+    read(snapshot, agents)
 }
 
-fn settled(mut world: World) -> World {
+fn settled(mut snapshot: Snapshot) -> Snapshot {
     for _ in 0..10 {
-        let plan = plan(&world);
+        let plan = plan(&snapshot);
         if plan.steps.is_empty() {
-            return world;
+            return snapshot;
         }
-        world = carried_out(world, &plan);
+        snapshot = carried_out(snapshot, &plan);
     }
-    panic!("it does not come to rest: {world:?}");
+    panic!("it does not come to rest: {snapshot:?}");
 }
 
 /// An Agent that carries the machine's name.
-fn labelled(world: &World, name: &str) -> Arc<Agent> {
+fn labelled(snapshot: &Snapshot, name: &str) -> Arc<Agent> {
     let mut agent = agent(name, 16);
-    let cluster = world.lineage.deployment().unwrap();
-    let claim = claim::patch(world, &agent, cluster, None).unwrap();
+    let cluster = snapshot.lineage.deployment().unwrap();
+    let claim = claim::patch(snapshot, &agent, cluster, None).unwrap();
     agent = patched(&agent, &claim);
     Arc::new(agent)
 }
 
 /// With its Agent.
-fn claimed() -> World {
-    settled(world(vec![agent("a", 16)]))
+fn claimed() -> Snapshot {
+    settled(snapshot(vec![agent("a", 16)]))
 }
 
-fn found(world: &World, type_: &str) -> (String, String, String) {
-    let status = world.machine.status.clone().unwrap_or_default();
+fn found(snapshot: &Snapshot, type_: &str) -> (String, String, String) {
+    let status = snapshot.machine.status.clone().unwrap_or_default();
     let found = status
         .conditions
         .iter()
@@ -234,8 +234,8 @@ fn found(world: &World, type_: &str) -> (String, String, String) {
     (found.status, found.reason, found.message)
 }
 
-fn says(world: &World, type_: &str) -> (String, String) {
-    let (status, reason, _) = found(world, type_);
+fn says(snapshot: &Snapshot, type_: &str) -> (String, String) {
+    let (status, reason, _) = found(snapshot, type_);
     (status, reason)
 }
 

@@ -2,15 +2,15 @@
 
 use super::*;
 
-fn addresses(world: &World) -> Vec<(String, String)> {
-    let status = world.machine.status.clone().unwrap();
+fn addresses(snapshot: &Snapshot) -> Vec<(String, String)> {
+    let status = snapshot.machine.status.clone().unwrap();
     let pair = |one: &agent_machine::MachineAddress| (one.type_.clone(), one.address.clone());
     status.addresses.iter().map(pair).collect()
 }
 
-fn with_agent(mut world: World, change: impl FnOnce(&mut Agent)) -> World {
-    change(Arc::make_mut(world.agent.as_mut().unwrap()));
-    settled(world)
+fn with_agent(mut snapshot: Snapshot, change: impl FnOnce(&mut Agent)) -> Snapshot {
+    change(Arc::make_mut(snapshot.agent.as_mut().unwrap()));
+    settled(snapshot)
 }
 
 fn install(agent: &mut Agent) {
@@ -74,12 +74,18 @@ fn a_restored_machine_gets_the_addresses_that_come_later() {
 
 #[test]
 fn conditions_are_those_of_the_agent_and_the_first_that_fails_decides() {
-    let mut world = claimed();
-    assert_eq!(says(&world, "AgentReserved"), word("True", "AgentReserved"));
-    assert_eq!(says(&world, "AgentValidated"), word("True", "AgentConditionTrue"));
-    assert_eq!(says(&world, "Installed"), word("False", "InstallationNotStarted"));
-    assert_eq!(says(&world, "Ready"), word("False", "InstallationNotStarted"));
-    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    let mut snapshot = claimed();
+    assert_eq!(says(&snapshot, "AgentReserved"), word("True", "AgentReserved"));
+    assert_eq!(
+        says(&snapshot, "AgentValidated"),
+        word("True", "AgentConditionTrue")
+    );
+    assert_eq!(
+        says(&snapshot, "Installed"),
+        word("False", "InstallationNotStarted")
+    );
+    assert_eq!(says(&snapshot, "Ready"), word("False", "InstallationNotStarted"));
+    let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     say(agent, condition::VALIDATED, "Unknown", "");
     agent
         .status
@@ -87,13 +93,13 @@ fn conditions_are_those_of_the_agent_and_the_first_that_fails_decides() {
         .unwrap()
         .conditions
         .retain(|known| known.type_ != condition::SPEC_SYNCED);
-    let world = settled(world);
+    let snapshot = settled(snapshot);
     assert_eq!(
-        says(&world, "AgentSpecSynced"),
+        says(&snapshot, "AgentSpecSynced"),
         word("False", "ConditionNotFound")
     );
-    assert_eq!(says(&world, "Ready"), word("False", "ConditionNotFound"));
-    let conditions = world.machine.status.clone().unwrap().conditions;
+    assert_eq!(says(&snapshot, "Ready"), word("False", "ConditionNotFound"));
+    let conditions = snapshot.machine.status.clone().unwrap().conditions;
     assert!(
         conditions.iter().all(|one| !one.reason.is_empty()),
         "an empty reason is refused"
@@ -102,58 +108,61 @@ fn conditions_are_those_of_the_agent_and_the_first_that_fails_decides() {
 
 #[test]
 fn ready_is_never_taken_back() {
-    let mut world = claimed();
-    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    let mut snapshot = claimed();
+    let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     say(agent, condition::INSTALLED, "True", "InstallationCompleted");
-    let mut world = settled(world);
-    assert!(world.machine.status.as_ref().unwrap().ready);
-    assert_eq!(says(&world, "Ready"), word("True", "Ready"));
-    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    let mut snapshot = settled(snapshot);
+    assert!(snapshot.machine.status.as_ref().unwrap().ready);
+    assert_eq!(says(&snapshot, "Ready"), word("True", "Ready"));
+    let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     say(agent, condition::INSTALLED, "False", "InstallationFailed");
-    let world = settled(world);
-    assert!(world.machine.status.as_ref().unwrap().ready);
+    let snapshot = settled(snapshot);
+    assert!(snapshot.machine.status.as_ref().unwrap().ready);
 }
 
 #[test]
 fn why_it_was_this_one_is_still_said_later() {
-    let mut world = claimed();
-    let (_, _, before) = found(&world, "AgentReserved");
+    let mut snapshot = claimed();
+    let (_, _, before) = found(&snapshot, "AgentReserved");
     assert!(before.contains("no other Agent fits"), "{before}");
-    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     say(agent, condition::INSTALLED, "False", "InstallationInProgress");
-    assert_eq!(found(&settled(world), "AgentReserved").2, before);
+    assert_eq!(found(&settled(snapshot), "AgentReserved").2, before);
 }
 
 #[test]
 fn marks_that_got_lost_are_put_back() {
-    let mut world = claimed();
-    let whole = world.agent.clone();
-    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    let mut snapshot = claimed();
+    let whole = snapshot.agent.clone();
+    let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     agent.metadata.annotations = None;
-    let annotated = settled(world.clone());
+    let annotated = settled(snapshot.clone());
     assert_eq!(
         annotated.agent.unwrap().annotations(),
         whole.as_ref().unwrap().annotations()
     );
-    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     agent.metadata.labels = None;
-    let repaired = settled(world);
+    let repaired = settled(snapshot);
     assert_eq!(repaired.agent.unwrap().labels(), whole.unwrap().labels());
 }
 
 #[test]
 fn a_binding_that_was_taken_away_is_not_put_back() {
-    let mut world = claimed();
-    let agent = Arc::make_mut(world.agent.as_mut().unwrap());
+    let mut snapshot = claimed();
+    let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     agent.spec.cluster_deployment_name = None;
-    assert_eq!(settled(world).agent.unwrap().spec.cluster_deployment_name, None);
+    assert_eq!(
+        settled(snapshot).agent.unwrap().spec.cluster_deployment_name,
+        None
+    );
 }
 
 #[test]
 fn a_new_agent_of_the_same_name_is_claimed_again() {
-    let mut world = claimed();
-    world.agent = Some(Arc::new(agent("a", 16)));
-    let again = settled(world).agent.unwrap();
+    let mut snapshot = claimed();
+    snapshot.agent = Some(Arc::new(agent("a", 16)));
+    let again = settled(snapshot).agent.unwrap();
     assert_eq!(again.labels()[label::AGENT_MACHINE], "m1");
     assert!(again.spec.cluster_deployment_name.is_some());
 }

@@ -11,8 +11,8 @@ fn free() -> Agent {
 }
 
 fn given(annotations: &[(&str, &str)], agent: Agent) -> Agent {
-    let world = live(annotated(booted_live("provisioned"), annotations), Some(agent));
-    (**settled(&world).agent.as_ref().unwrap()).clone()
+    let snapshot = live(annotated(booted_live("provisioned"), annotations), Some(agent));
+    (**settled(&snapshot).agent.as_ref().unwrap()).clone()
 }
 
 #[test]
@@ -61,9 +61,9 @@ fn a_label_that_cannot_be_one_is_complained_about_and_the_rest_is_done() {
             (annotation::BMAC_ROLE, "worker"),
         ],
     );
-    let world = live(host, Some(free()));
-    assert_eq!(flaws(&plan(&world)).len(), 1);
-    assert_eq!(settled(&world).agent.as_ref().unwrap().spec.role, "worker");
+    let snapshot = live(host, Some(free()));
+    assert_eq!(mistakes(&plan(&snapshot)).len(), 1);
+    assert_eq!(settled(&snapshot).agent.as_ref().unwrap().spec.role, "worker");
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn hints(value: Value) -> BareMetalHost {
 }
 
 fn chosen(hint: Value, agent: Agent) -> String {
-    let world = settled(&live(hints(hint), Some(agent)));
-    world.agent.as_ref().unwrap().spec.installation_disk_id.clone()
+    let snapshot = settled(&live(hints(hint), Some(agent)));
+    snapshot.agent.as_ref().unwrap().spec.installation_disk_id.clone()
 }
 
 fn with_disks() -> Agent {
@@ -161,7 +161,7 @@ fn each_hint_finds_its_disk() {
 }
 
 #[test]
-fn toy_13_hints_that_fit_no_disk_never_choose_another() {
+fn hints_that_fit_no_disk_never_choose_another() {
     let cases = [
         json!({ "deviceName": "/dev/sda" }),
         json!({ "deviceName": "/dev/sdz" }),
@@ -197,8 +197,8 @@ fn without_hints_the_choice_is_left_to_others_and_with_hints_a_path_gives_way() 
     agent.spec.installation_disk_path = "/dev/sdb".into();
     assert_eq!(given(&[], agent.clone()).spec, agent.spec);
     assert_eq!(chosen(json!({}), agent.clone()), "");
-    let world = settled(&live(hints(json!({ "wwn": "0x3" })), Some(agent)));
-    let spec = &world.agent.as_ref().unwrap().spec;
+    let snapshot = settled(&live(hints(json!({ "wwn": "0x3" })), Some(agent)));
+    let spec = &snapshot.agent.as_ref().unwrap().spec;
     assert_eq!(
         (
             spec.installation_disk_id.as_str(),
@@ -208,24 +208,30 @@ fn without_hints_the_choice_is_left_to_others_and_with_hints_a_path_gives_way() 
     );
 }
 
-fn naming(cluster: &str, agent: Agent) -> World {
+fn naming(cluster: &str, agent: Agent) -> Snapshot {
     let host = annotated(
         booted_live("provisioned"),
         &[(annotation::BMAC_CLUSTER_REFERENCE, cluster)],
     );
-    let mut world = live(host, Some(agent));
+    let mut snapshot = live(host, Some(agent));
     let mut deployment = ClusterDeployment::new("blue", Default::default());
     deployment.spec.cluster_install_ref = serde_json::from_value(json!({
         "group": "extensions.hive.openshift.io", "version": "v1beta1", "kind": "AgentClusterInstall", "name": "blue",
     }))
     .unwrap();
-    world.deployment = Some(Arc::new(deployment));
-    world.install = Some(Arc::new(AgentClusterInstall::default()));
-    world
+    snapshot.deployment = Some(Arc::new(deployment));
+    snapshot.install = Some(Arc::new(AgentClusterInstall::default()));
+    snapshot
 }
 
-fn reference(world: &World) -> Option<ClusterRef> {
-    world.agent.as_ref().unwrap().spec.cluster_deployment_name.clone()
+fn reference(snapshot: &Snapshot) -> Option<ClusterRef> {
+    snapshot
+        .agent
+        .as_ref()
+        .unwrap()
+        .spec
+        .cluster_deployment_name
+        .clone()
 }
 
 fn blue() -> Option<ClusterRef> {
@@ -252,15 +258,15 @@ fn a_cluster_that_is_named_gets_the_host_and_an_empty_name_takes_it_back() {
 #[test]
 fn a_name_that_cannot_be_one_is_complained_about() {
     for wrong in ["blue", "clusters/", "/blue", "a/b/c"] {
-        let world = naming(wrong, free());
-        assert_eq!(flaws(&plan(&world)).len(), 1, "{wrong}");
-        assert_eq!(reference(&settled(&world)), None);
+        let snapshot = naming(wrong, free());
+        assert_eq!(mistakes(&plan(&snapshot)).len(), 1, "{wrong}");
+        assert_eq!(reference(&settled(&snapshot)), None);
     }
     let mut early = naming("clusters/blue", free());
     let mut infra_env = infra_env(SignedDuration::from_hours(1));
     infra_env.spec.cluster_ref = blue();
     early.infra_env = Some(Arc::new(infra_env));
-    assert_eq!(flaws(&plan(&early)).len(), 1);
+    assert_eq!(mistakes(&plan(&early)).len(), 1);
     assert_eq!(reference(&settled(&early)), None);
 }
 
@@ -278,9 +284,9 @@ fn a_cluster_that_goes_or_is_not_there_is_not_given_the_host_again() {
     let mut install = AgentClusterInstall::default();
     install.metadata.deletion_timestamp = Some(clock::time(now()));
     install_leaves.install = Some(Arc::new(install));
-    for world in [gone, leaving, without_install, install_leaves] {
-        assert_eq!(reference(&settled(&world)), None);
-        assert!(matches!(plan(&settled(&world)).then, Then::After(_)));
+    for snapshot in [gone, leaving, without_install, install_leaves] {
+        assert_eq!(reference(&settled(&snapshot)), None);
+        assert!(matches!(plan(&settled(&snapshot)).then, Then::After(_)));
     }
 }
 
@@ -292,7 +298,7 @@ fn while_it_is_installed_a_host_stays_where_it_is() {
     assert_eq!(reference(&settled(&naming("", day_two))), None);
 }
 
-fn fenced(annotations: &[(&str, &str)]) -> World {
+fn fenced(annotations: &[(&str, &str)]) -> Snapshot {
     let mut host = annotated(booted_live("provisioned"), annotations);
     host.spec.bmc = Some(Bmc {
         address: "redfish://10.0.0.9".into(),
@@ -329,7 +335,7 @@ fn a_secret_for_fencing_is_named_or_made_of_the_credentials() {
         "mine"
     );
     let mut made = fenced(&[(annotation::BMAC_CREATE_FENCING_SECRET, "true")]);
-    assert_eq!(flaws(&plan(&made)).len(), 1, "there are no credentials");
+    assert_eq!(mistakes(&plan(&made)).len(), 1, "there are no credentials");
     made.credentials = found(&[("username", "root"), ("password", "hunter2")]);
     let first = plan(&made);
     let [Step::PutSecret(secret), Step::PatchAgent(_)] = &first.steps[..] else {
@@ -359,7 +365,7 @@ fn credentials_that_are_incomplete_are_watched_and_asked_for_again() {
     let wanted = [(annotation::BMAC_CREATE_FENCING_SECRET, "true")];
     let again = Then::After(std::time::Duration::from_secs(60));
     let absent = settled(&fenced(&wanted));
-    assert_eq!((flaws(&plan(&absent)).len(), plan(&absent).then), (1, again));
+    assert_eq!((mistakes(&plan(&absent)).len(), plan(&absent).then), (1, again));
 
     let mut half = absent.clone();
     half.credentials = found(&[("username", "root")]);
@@ -368,9 +374,9 @@ fn credentials_that_are_incomplete_are_watched_and_asked_for_again() {
     let first = plan(&half);
     let credentials = Key::new("pool", "rack-1-bmc");
     assert_eq!(first.steps[0], Step::LabelSecret(credentials, labels));
-    assert_eq!((flaws(&first).len(), first.then), (1, Then::Look));
+    assert_eq!((mistakes(&first).len(), first.then), (1, Then::Again));
     let half = settled(&half);
-    assert_eq!((flaws(&plan(&half)).len(), plan(&half).then), (1, again));
+    assert_eq!((mistakes(&plan(&half)).len(), plan(&half).then), (1, again));
     let agent = &half.agent.as_ref().unwrap().spec;
     assert_eq!(agent.fencing_credentials_secret_ref, "");
 }

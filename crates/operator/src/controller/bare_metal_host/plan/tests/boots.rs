@@ -23,7 +23,7 @@ fn what_people_chose_about_inspection_and_backups_stays() {
 }
 
 #[test]
-fn toy_07_a_fresh_image_cools_down_for_a_minute_before_any_machine_is_touched() {
+fn a_fresh_image_cools_down_for_a_minute_before_any_machine_is_touched() {
     for old in [host("available"), booted_live("provisioned")] {
         let mut old = settled(&live(old, None));
         let mut fresh = infra_env(SignedDuration::from_secs(20));
@@ -49,15 +49,15 @@ fn toy_07_a_fresh_image_cools_down_for_a_minute_before_any_machine_is_touched() 
 const NEWER: &str = "http://hub.example.com/newer.iso";
 
 /// The image of the InfraEnv became another an hour ago.
-fn with_newer_image(mut world: World) -> World {
+fn with_newer_image(mut snapshot: Snapshot) -> Snapshot {
     let mut newer = infra_env(SignedDuration::from_hours(1));
     newer.status.as_mut().unwrap().iso_download_url = NEWER.into();
-    world.infra_env = Some(Arc::new(newer));
-    world
+    snapshot.infra_env = Some(Arc::new(newer));
+    snapshot
 }
 
 #[test]
-fn toy_07_another_image_reboots_machines_that_are_offered_and_none_that_is_needed() {
+fn another_image_reboots_machines_that_are_offered_and_none_that_is_needed() {
     let offered = [
         "discovering",
         "known",
@@ -102,12 +102,12 @@ fn toy_07_another_image_reboots_machines_that_are_offered_and_none_that_is_neede
 }
 
 #[test]
-fn toy_07_an_agent_that_lags_behind_its_host_reboots_nothing() {
+fn an_agent_that_lags_behind_its_host_reboots_nothing() {
     let free = agent("known-unbound", "");
     let frozen = |told: Option<Vec<String>>| {
-        let mut world = with_newer_image(settled(&live(booted_live("provisioned"), Some(free.clone()))));
-        world.told_by_hub = told;
-        let after = settled(&world);
+        let mut snapshot = with_newer_image(settled(&live(booted_live("provisioned"), Some(free.clone()))));
+        snapshot.told_by_hub = told;
+        let after = settled(&snapshot);
         assert_eq!(image_url(&after), Some(URL));
         plan(&after).then
     };
@@ -124,7 +124,7 @@ fn toy_07_an_agent_that_lags_behind_its_host_reboots_nothing() {
 }
 
 #[test]
-fn d2_toy_06_the_deploy_step_waits_for_an_image_of_the_infra_env() {
+fn the_deploy_step_waits_for_an_image_of_the_infra_env() {
     let cases = [
         (None, None),
         (Some(image("False", "InfraEnvAvailable")), None),
@@ -132,16 +132,16 @@ fn d2_toy_06_the_deploy_step_waits_for_an_image_of_the_infra_env() {
         (Some(image("True", "InfraEnvAvailable")), Some(START)),
     ];
     for (image, expected) in cases {
-        let mut world = converged(host("available"), None);
-        world.image = image.map(Arc::new);
-        assert_eq!(method(&settled(&world)), expected);
+        let mut snapshot = converged(host("available"), None);
+        snapshot.image = image.map(Arc::new);
+        assert_eq!(method(&settled(&snapshot)), expected);
     }
     let mut preset = deployed("registering");
     preset.spec.automated_cleaning_mode = Some("metadata".into());
-    let mut world = converged(preset.clone(), None);
-    world.image = None;
+    let mut snapshot = converged(preset.clone(), None);
+    snapshot.image = None;
     assert_eq!(
-        *settled(&world).host,
+        *settled(&snapshot).host,
         preset,
         "what was set before is accepted as it is"
     );
@@ -149,9 +149,9 @@ fn d2_toy_06_the_deploy_step_waits_for_an_image_of_the_infra_env() {
 
 #[test]
 fn without_its_infra_env_a_machine_is_only_kept() {
-    let mut world = live(host("available"), Some(agent("known-unbound", "")));
-    world.infra_env = None;
-    let kept = settled(&world);
+    let mut snapshot = live(host("available"), Some(agent("known-unbound", "")));
+    snapshot.infra_env = None;
+    let kept = settled(&snapshot);
     assert_eq!(image_url(&kept), None);
     assert_eq!(kept.host.finalizers(), [finalizer::BARE_METAL_HOST]);
     assert!(!kept.host.labels().contains_key(label::BACKUP));
@@ -168,48 +168,48 @@ fn a_machine_that_runs_a_cluster_is_detached() {
         "Failed",
     ];
     for stage in stages {
-        let world = settled(&live(booted_live("provisioned"), Some(agent("installed", stage))));
+        let snapshot = settled(&live(booted_live("provisioned"), Some(agent("installed", stage))));
         let expected = matches!(stage, "Rebooting" | "Joined" | "Done" | "Failed").then_some(OURS);
-        assert_eq!(noted(&world, annotation::METAL3_DETACHED), expected, "{stage}");
+        assert_eq!(noted(&snapshot, annotation::METAL3_DETACHED), expected, "{stage}");
     }
     for state in STATES {
-        let world = settled(&converged(deployed(state), Some(agent("installed", "Done"))));
+        let snapshot = settled(&converged(deployed(state), Some(agent("installed", "Done"))));
         let expected = (state == "provisioned").then_some(OURS);
-        assert_eq!(noted(&world, annotation::METAL3_DETACHED), expected, "{state}");
+        assert_eq!(noted(&snapshot, annotation::METAL3_DETACHED), expected, "{state}");
     }
 }
 
 #[test]
 fn the_way_of_being_detached_follows_what_is_to_happen_on_deletion() {
     let remove = [(annotation::BMAC_REMOVE_ON_DELETE, "true")];
-    let world = settled(&converged(annotated(deployed("provisioned"), &remove), None));
+    let snapshot = settled(&converged(annotated(deployed("provisioned"), &remove), None));
     let delayed = Some(r#"{"deleteAction":"delay"}"#);
-    assert_eq!(noted(&world, annotation::METAL3_DETACHED), delayed);
-    let mut changed = (*world.host).clone();
+    assert_eq!(noted(&snapshot, annotation::METAL3_DETACHED), delayed);
+    let mut changed = (*snapshot.host).clone();
     changed
         .annotations_mut()
         .remove(annotation::BMAC_REMOVE_ON_DELETE);
-    let world = settled(&converged(changed, None));
-    assert_eq!(noted(&world, annotation::METAL3_DETACHED), Some(OURS));
+    let snapshot = settled(&converged(changed, None));
+    assert_eq!(noted(&snapshot, annotation::METAL3_DETACHED), Some(OURS));
     let theirs = annotated(deployed("provisioned"), &[(annotation::METAL3_DETACHED, "by me")]);
-    let world = settled(&converged(theirs, None));
-    assert_eq!(noted(&world, annotation::METAL3_DETACHED), Some("by me"));
+    let snapshot = settled(&converged(theirs, None));
+    assert_eq!(noted(&snapshot, annotation::METAL3_DETACHED), Some("by me"));
 }
 
 #[test]
-fn toy_05_22_a_machine_is_paused_when_it_is_let_go_and_its_whole_status_is_saved() {
+fn a_machine_is_paused_when_it_is_let_go_and_its_whole_status_is_saved() {
     let detached = annotated(deployed("provisioned"), &[(annotation::METAL3_DETACHED, OURS)]);
-    let world = settled(&converged(detached.clone(), None));
-    assert_eq!(noted(&world, annotation::METAL3_PAUSED), None, "not yet");
-    assert_eq!(noted(&world, annotation::METAL3_STATUS), None);
+    let snapshot = settled(&converged(detached.clone(), None));
+    assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), None, "not yet");
+    assert_eq!(noted(&snapshot, annotation::METAL3_STATUS), None);
     let mut let_go = detached;
     let_go.status = Some(status("provisioned", "detached"));
-    let world = settled(&converged(let_go.clone(), None));
-    assert_eq!(noted(&world, annotation::METAL3_PAUSED), Some(OURS));
-    let saved: Value = serde_json::from_str(noted(&world, annotation::METAL3_STATUS).unwrap()).unwrap();
+    let snapshot = settled(&converged(let_go.clone(), None));
+    assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), Some(OURS));
+    let saved: Value = serde_json::from_str(noted(&snapshot, annotation::METAL3_STATUS).unwrap()).unwrap();
     assert_eq!(saved, let_go.status.unwrap().0, "with what nobody knows here");
-    let mut stale = world.clone();
-    let mut newer = (*world.host).clone();
+    let mut stale = snapshot.clone();
+    let mut newer = (*snapshot.host).clone();
     newer.status.as_mut().unwrap().0["poweredOn"] = json!(false);
     stale.host = Arc::new(newer);
     let refreshed = settled(&stale);
@@ -221,7 +221,7 @@ fn toy_05_22_a_machine_is_paused_when_it_is_let_go_and_its_whole_status_is_saved
 }
 
 #[test]
-fn toy_24_a_pause_without_a_saved_status_is_somebody_elses() {
+fn a_pause_without_a_saved_status_is_somebody_elses() {
     let theirs = [
         (annotation::METAL3_DETACHED, OURS),
         (annotation::METAL3_PAUSED, "by me"),
@@ -233,15 +233,15 @@ fn toy_24_a_pause_without_a_saved_status_is_somebody_elses() {
                 paused.status = Some(status(state, "detached"));
             }
             for agent in [agent("installed", "Done"), waiting()] {
-                let world = super::world(boot, paused.clone(), Some(agent));
-                assert_eq!(world.way(), boot);
-                let world = settled(&world);
+                let snapshot = super::snapshot(boot, paused.clone(), Some(agent));
+                assert_eq!(snapshot.way(), boot);
+                let snapshot = settled(&snapshot);
                 assert_eq!(
-                    noted(&world, annotation::METAL3_PAUSED),
+                    noted(&snapshot, annotation::METAL3_PAUSED),
                     Some("by me"),
                     "{boot:?}"
                 );
-                assert_eq!(noted(&world, annotation::METAL3_STATUS), None, "{boot:?}");
+                assert_eq!(noted(&snapshot, annotation::METAL3_STATUS), None, "{boot:?}");
             }
         }
     }
@@ -251,34 +251,34 @@ fn toy_24_a_pause_without_a_saved_status_is_somebody_elses() {
 fn a_host_from_a_backup_is_let_go_so_that_its_status_is_restored_and_then_paused_again() {
     let mut restored = given_away(deployed("provisioned"));
     let before = restored.status.take();
-    let world = settled(&converged(restored, None));
-    assert_eq!(noted(&world, annotation::METAL3_PAUSED), None);
+    let snapshot = settled(&converged(restored, None));
+    assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), None);
     assert!(
-        noted(&world, annotation::METAL3_STATUS).is_some(),
+        noted(&snapshot, annotation::METAL3_STATUS).is_some(),
         "it is restored from there"
     );
     // The bare metal operator restores the status and takes the annotation away.
-    let mut host = (*world.host).clone();
+    let mut host = (*snapshot.host).clone();
     host.status = before;
     host.annotations_mut().remove(annotation::METAL3_STATUS);
-    let world = settled(&converged(host, None));
-    assert_eq!(noted(&world, annotation::METAL3_PAUSED), Some(OURS));
+    let snapshot = settled(&converged(host, None));
+    assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), Some(OURS));
 }
 
 #[test]
 fn people_may_keep_the_bare_metal_operator_in_charge() {
     let manage = [(annotation::BMAC_HOST_MANAGEMENT, "")];
     let managed = annotated(given_away(deployed("provisioned")), &manage);
-    let world = settled(&converged(managed.clone(), None));
-    assert_eq!(noted(&world, annotation::METAL3_DETACHED), None);
-    assert_eq!(noted(&world, annotation::METAL3_PAUSED), None);
+    let snapshot = settled(&converged(managed.clone(), None));
+    assert_eq!(noted(&snapshot, annotation::METAL3_DETACHED), None);
+    assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), None);
     let both = annotated(managed, &[(annotation::BMAC_REMOVE_ON_DELETE, "true")]);
     let live_too = annotated(given_away(booted_live("provisioned")), &manage);
     for refused in [
         converged(both, None),
         live(live_too, Some(agent("installed", "Done"))),
     ] {
-        assert_eq!(flaws(&plan(&refused)).len(), 1);
+        assert_eq!(mistakes(&plan(&refused)).len(), 1);
         assert!(noted(&settled(&refused), annotation::METAL3_DETACHED).is_some());
     }
 }
@@ -309,13 +309,13 @@ fn a_machine_with_the_deploy_step_written_on_it_takes_that_way_where_others_boot
 fn a_deploy_step_beside_a_live_image_is_a_mistake_and_changes_nothing() {
     let mut both = booted_live("provisioned");
     both.spec.custom_deploy = deployed("provisioned").spec.custom_deploy;
-    let world = live(both, Some(agent("known-unbound", "")));
-    let told = flaws(&plan(&world));
+    let snapshot = live(both, Some(agent("known-unbound", "")));
+    let told = mistakes(&plan(&snapshot));
     assert!(
         told[0].contains("customDeploy") && told[0].contains("spec.image"),
         "{told:?}"
     );
-    let kept = settled(&world);
+    let kept = settled(&snapshot);
     assert_eq!((method(&kept), image_url(&kept)), (Some(START), Some(URL)));
     assert_eq!(noted(&kept, annotation::METAL3_DETACHED), None);
 }
@@ -385,9 +385,9 @@ fn a_machine_that_booted_live_before_others_are_deployed_is_kept_and_comes_back_
 fn where_machines_are_not_paused_they_are_detached_only_and_old_pauses_are_kept() {
     let mut let_go = annotated(deployed("provisioned"), &[(annotation::METAL3_DETACHED, OURS)]);
     let_go.status = Some(status("provisioned", "detached"));
-    let mut world = converged(let_go, None);
-    world.pauses = false;
-    let kept = settled(&world);
+    let mut snapshot = converged(let_go, None);
+    snapshot.pauses = false;
+    let kept = settled(&snapshot);
     assert_eq!(noted(&kept, annotation::METAL3_DETACHED), Some(OURS));
     assert_eq!(noted(&kept, annotation::METAL3_PAUSED), None);
     assert_eq!(noted(&kept, annotation::METAL3_STATUS), None);
@@ -397,7 +397,7 @@ fn where_machines_are_not_paused_they_are_detached_only_and_old_pauses_are_kept(
     // From a backup: nobody else would ever undo the pause.
     let mut restored = given_away(deployed("provisioned"));
     restored.status = None;
-    let mut world = converged(restored, None);
-    world.pauses = false;
-    assert_eq!(noted(&settled(&world), annotation::METAL3_PAUSED), None);
+    let mut snapshot = converged(restored, None);
+    snapshot.pauses = false;
+    assert_eq!(noted(&settled(&snapshot), annotation::METAL3_PAUSED), None);
 }

@@ -9,19 +9,19 @@ fn a_host_of_the_cluster_that_is_looked_after_from_here_keeps_its_power_controll
     let uid = "5f0c1f3e-0000-4000-8000-000000000001";
     let mut known = first();
     known.metal = Some(json!({ "metadata": { "name": "rack-1", "uid": uid }, "spec": {} }));
-    let mut world = installing(known);
-    assert_eq!(deeds(&plan(&world)).len(), 2, "another one is changed");
-    let mut host = (*world.host).clone();
+    let mut snapshot = installing(known);
+    assert_eq!(deeds(&plan(&snapshot)).len(), 2, "another one is changed");
+    let mut host = (*snapshot.host).clone();
     host.metadata.uid = Some(uid.into());
-    world.host = Arc::new(host);
-    let plan = plan(&world);
+    snapshot.host = Arc::new(host);
+    let plan = plan(&snapshot);
     assert!(deeds(&plan).is_empty(), "{plan:?}");
     let told = reports(&plan);
     assert!(told.len() == 1 && told[0].contains("this very one"), "{told:?}");
 }
 
 /// The cluster has the copy of this machine, but for what is changed.
-fn beside(change: impl FnOnce(&mut Value)) -> World {
+fn beside(change: impl FnOnce(&mut Value)) -> Snapshot {
     let made = deeds(&plan(&installing(first())));
     let mut metal = created(&made[0]).clone();
     change(&mut metal["spec"]);
@@ -32,10 +32,10 @@ fn beside(change: impl FnOnce(&mut Value)) -> World {
     installing(known)
 }
 
-fn refusal(world: &World) -> Option<String> {
-    let plan = plan(world);
+fn refusal(snapshot: &Snapshot) -> Option<String> {
+    let plan = plan(snapshot);
     let told = reports(&plan);
-    let noted = after(world, &plan);
+    let noted = after(snapshot, &plan);
     let is_noted = super::noted(&noted, annotation::BMAC_SPOKE_CREATED).is_some();
     assert_eq!(
         (deeds(&plan).is_empty(), is_noted),

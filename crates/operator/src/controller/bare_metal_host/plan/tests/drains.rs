@@ -2,7 +2,7 @@
 
 use super::super::drain::{Deed, Drained, question};
 use super::*;
-use crate::controller::bare_metal_host::world::Tenant;
+use crate::controller::bare_metal_host::snapshot::Tenant;
 use crate::crd::ClusterDeployment;
 use crate::runtime::spoke::NoSpoke;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -11,7 +11,7 @@ use std::time::Duration;
 const WAIT: Then = Then::After(Duration::from_secs(20));
 
 /// Deleted an hour ago, lent, and its Agent is to go with it.
-fn leaving(extra: &[(&str, &str)], node: Result<Drained, NoSpoke>) -> World {
+fn leaving(extra: &[(&str, &str)], node: Result<Drained, NoSpoke>) -> Snapshot {
     let remove = [(annotation::BMAC_REMOVE_ON_DELETE, "true")];
     let mut host = annotated(annotated(given_away(deployed("provisioned")), &remove), extra);
     host.metadata.deletion_timestamp = Some(clock::time(now() - SignedDuration::from_hours(1)));
@@ -21,9 +21,9 @@ fn leaving(extra: &[(&str, &str)], node: Result<Drained, NoSpoke>) -> World {
         name: "blue".into(),
         namespace: "clusters".into(),
     });
-    let mut world = converged(host, Some(agent));
-    world.node = Some(node);
-    world
+    let mut snapshot = converged(host, Some(agent));
+    snapshot.node = Some(node);
+    snapshot
 }
 
 fn node(cordoned: bool, ready: &str) -> Option<Node> {
@@ -60,8 +60,8 @@ fn deeds(plan: &Plan) -> Vec<Deed> {
 }
 
 /// What the host would be after the plan, which wipes nothing as long as the drain goes on.
-fn status_after(world: &World) -> (String, bool) {
-    let next = after(world, &plan(world));
+fn status_after(snapshot: &Snapshot) -> (String, bool) {
+    let next = after(snapshot, &plan(snapshot));
     let waits = noted(&next, annotation::METAL3_DETACHED).is_some();
     let status = noted(&next, annotation::BMAC_DRAIN_STATUS).unwrap_or_default();
     (status.to_owned(), waits)
@@ -130,16 +130,16 @@ fn a_limit_ends_the_drain_and_without_one_it_takes_as_long_as_it_takes() {
         ("5m", ("draining in progress", true)),
         ("2m30s", ("drain timed out", false)),
     ] {
-        let world = leaving(&[began, (annotation::BMAC_DRAIN_TIMEOUT, limit)], busy());
+        let snapshot = leaving(&[began, (annotation::BMAC_DRAIN_TIMEOUT, limit)], busy());
         assert_eq!(
-            status_after(&world),
+            status_after(&snapshot),
             (expected.0.to_owned(), expected.1),
             "{limit}"
         );
     }
-    let world = leaving(&[(annotation::BMAC_DRAIN_TIMEOUT, "soon")], busy());
-    assert!(flaws(&plan(&world))[0].contains("drain-timeout"));
-    let (status, waits) = status_after(&world);
+    let snapshot = leaving(&[(annotation::BMAC_DRAIN_TIMEOUT, "soon")], busy());
+    assert!(mistakes(&plan(&snapshot))[0].contains("drain-timeout"));
+    let (status, waits) = status_after(&snapshot);
     assert!(status.contains("soon") && waits, "{status}");
 }
 
@@ -151,14 +151,14 @@ fn pods_of_a_node_that_does_not_answer_are_not_waited_for_for_ever() {
         ("True", 6, "draining in progress"),
     ] {
         let pods = vec![asked("web", SignedDuration::from_mins(minutes))];
-        let world = leaving(
+        let snapshot = leaving(
             &[],
             Ok(Drained {
                 node: node(true, ready),
                 pods,
             }),
         );
-        assert_eq!(status_after(&world).0, expected, "{ready} {minutes}");
+        assert_eq!(status_after(&snapshot).0, expected, "{ready} {minutes}");
     }
 }
 
@@ -170,7 +170,7 @@ fn what_keeps_a_node_from_being_drained_is_said() {
         ("not drained yet: it does not answer".into(), true)
     );
     let mut refused = leaving(&[], busy());
-    refused.trouble = Some("forbidden".into());
+    refused.failure = Some("forbidden".into());
     assert_eq!(
         status_after(&refused),
         ("not drained yet: forbidden".into(), true)
@@ -232,9 +232,9 @@ fn a_running_cluster_whose_kubeconfig_was_lost_is_waited_for_until_the_limit() {
 }
 
 /// The look after one that could not carry out its plan.
-fn refused(world: &World, why: &str) -> World {
-    let mut next = after(world, &plan(world));
-    next.trouble = Some(why.into());
+fn refused(snapshot: &Snapshot, why: &str) -> Snapshot {
+    let mut next = after(snapshot, &plan(snapshot));
+    next.failure = Some(why.into());
     next
 }
 
@@ -247,7 +247,7 @@ fn a_refused_eviction_is_noted_once_and_tried_again_without_a_word() {
     assert_eq!(status_after(&told).0, "not drained yet: two budgets");
 
     let mut again = after(&told, &plan(&told));
-    again.trouble = None;
+    again.failure = None;
     let tries = plan(&again);
     assert_eq!(
         (tries.steps.as_slice(), tries.then),
@@ -272,7 +272,7 @@ fn a_node_that_cannot_be_closed_is_noted_once_too() {
     });
     let told = refused(&leaving(&[], open), "forbidden");
     let mut again = after(&told, &plan(&told));
-    again.trouble = None;
+    again.failure = None;
     assert_eq!(plan(&again).steps, [Step::Drain(Deed::Cordon("rack-one".into()))]);
     assert_eq!(plan(&refused(&again, "forbidden")).steps, []);
 }
@@ -291,14 +291,14 @@ fn notes_from_before_the_deletion_tell_of_another_drain() {
             (annotation::BMAC_DRAIN_TIMEOUT, "5m"),
         ];
         for notes in [&old[..], &old[1..]] {
-            let world = leaving(notes, busy());
-            assert!(question(&world).is_some(), "{status}");
+            let snapshot = leaving(notes, busy());
+            assert!(question(&snapshot).is_some(), "{status}");
             assert_eq!(
-                status_after(&world),
+                status_after(&snapshot),
                 ("draining in progress".into(), true),
                 "{status}"
             );
-            let begun = after(&world, &plan(&world));
+            let begun = after(&snapshot, &plan(&snapshot));
             assert_eq!(
                 noted(&begun, annotation::BMAC_DRAIN_STARTED_AT),
                 Some(now().to_string().as_str())

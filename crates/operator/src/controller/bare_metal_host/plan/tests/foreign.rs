@@ -29,9 +29,9 @@ fn a_machine_that_runs_somebody_elses_system_is_left_as_it_is_and_that_is_said()
     ];
     for boot in [MetalBoot::LiveImage, MetalBoot::Converged] {
         for (host, expected) in &hosts {
-            let kept = settled(&world(boot, host.clone(), None));
+            let kept = settled(&snapshot(boot, host.clone(), None));
             assert_eq!(*kept.host, settled_metadata(host.clone()), "{boot:?}");
-            let told = flaws(&plan(&kept));
+            let told = mistakes(&plan(&kept));
             assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
         }
     }
@@ -55,14 +55,14 @@ fn a_machine_with_an_agent_comes_back_whoever_consumes_it() {
     let lent = given_away(consumed(deployed("provisioned")));
     let begun = settled(&converged(lent, Some(waiting())));
     assert_eq!(method(&begun), None);
-    assert!(flaws(&plan(&begun)).is_empty());
+    assert!(mistakes(&plan(&begun)).is_empty());
 }
 
 #[test]
 fn what_manifests_say_beforehand_is_nobody_elses() {
     let preset = settled(&live(deployed("available"), None));
     assert_eq!(method(&preset), Some(START));
-    assert!(flaws(&plan(&preset)).is_empty());
+    assert!(mistakes(&plan(&preset)).is_empty());
     let empty = Image::default();
     let mut blank = host("available");
     blank.spec.image = Some(empty);

@@ -38,15 +38,15 @@ fn known() -> Agent {
     agent
 }
 
-fn told(world: &World) -> Option<Value> {
-    let text = noted(world, annotation::METAL3_HARDWARE_DETAILS)?;
+fn told(snapshot: &Snapshot) -> Option<Value> {
+    let text = noted(snapshot, annotation::METAL3_HARDWARE_DETAILS)?;
     Some(serde_json::from_str(text).unwrap())
 }
 
 #[test]
 fn the_inventory_is_told_in_the_words_of_the_bare_metal_operator() {
-    let world = settled(&live(booted_live("provisioned"), Some(known())));
-    let details = told(&world).unwrap();
+    let snapshot = settled(&live(booted_live("provisioned"), Some(known())));
+    let details = told(&snapshot).unwrap();
     assert_eq!(details["hostname"], "found");
     assert_eq!(details["ramMebibytes"], 8192);
     assert_eq!(details["systemVendor"]["manufacturer"], "ACME");
@@ -145,8 +145,8 @@ fn nothing_is_told_that_a_strict_reader_does_not_know_however_deep_it_stands() {
             *text = "told".into();
         }
     }
-    let world = settled(&live(booted_live("provisioned"), Some(full)));
-    let found = fields("", &told(&world).unwrap());
+    let snapshot = settled(&live(booted_live("provisioned"), Some(full)));
+    let found = fields("", &told(&snapshot).unwrap());
     for (place, name) in &found {
         let known = FIELDS.iter().find(|(known, _)| known == place);
         let known = known.is_some_and(|(_, names)| names.contains(&name.as_str()));
@@ -161,15 +161,15 @@ fn nothing_is_told_that_a_strict_reader_does_not_know_however_deep_it_stands() {
 fn the_name_that_was_asked_for_counts() {
     let mut named = known();
     named.spec.hostname = "wanted".into();
-    let world = settled(&live(booted_live("provisioned"), Some(named)));
-    assert_eq!(told(&world).unwrap()["hostname"], "wanted");
+    let snapshot = settled(&live(booted_live("provisioned"), Some(named)));
+    assert_eq!(told(&snapshot).unwrap()["hostname"], "wanted");
     let written = [(annotation::BMAC_HOSTNAME, "written")];
-    let world = settled(&live(
+    let snapshot = settled(&live(
         annotated(booted_live("provisioned"), &written),
         Some(known()),
     ));
     assert_eq!(
-        told(&world).unwrap()["hostname"],
+        told(&snapshot).unwrap()["hostname"],
         "written",
         "also when it is written only now"
     );
@@ -190,7 +190,7 @@ fn nothing_is_told_twice_or_too_early_or_to_who_inspects_for_himself() {
         live(booted_live("provisioned"), None),
         converged(deployed("provisioning"), Some(known())),
     ];
-    for world in quiet {
-        assert_eq!(told(&settled(&world)), None);
+    for snapshot in quiet {
+        assert_eq!(told(&settled(&snapshot)), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::{authority, machine};
 use super::*;
-use crate::controller::bare_metal_host::world::Tenant;
+use crate::controller::bare_metal_host::snapshot::Tenant;
 use crate::crd::agent_cluster_install::AgentClusterInstall;
 use crate::crd::cluster_deployment::ClusterDeployment;
 use crate::crd::reference::ClusterRef;
@@ -26,7 +26,7 @@ fn cluster() -> Tenant {
 }
 
 /// A host of a running cluster, in a state of the hub.
-fn joining(state: &str) -> World {
+fn joining(state: &str) -> Snapshot {
     let mut agent = agent(state, "");
     agent.spec.cluster_deployment_name = Some(ClusterRef {
         name: "blue".into(),
@@ -35,9 +35,9 @@ fn joining(state: &str) -> World {
     let status = agent.status.as_mut().unwrap();
     status.role = "worker".into();
     status.inventory.hostname = "rack-one".into();
-    let mut world = converged(deployed("provisioning"), Some(agent));
-    world.tenant = Some(cluster());
-    world
+    let mut snapshot = converged(deployed("provisioning"), Some(agent));
+    snapshot.tenant = Some(cluster());
+    snapshot
 }
 
 fn found(bundle: &str) -> Option<Result<Option<authority::Found>, NoSpoke>> {
@@ -47,22 +47,22 @@ fn found(bundle: &str) -> Option<Result<Option<authority::Found>, NoSpoke>> {
     })))
 }
 
-fn waiting_with(bundle: &str, overrides: Option<&str>) -> World {
-    let mut world = joining("known");
-    world.authority = found(bundle);
+fn waiting_with(bundle: &str, overrides: Option<&str>) -> Snapshot {
+    let mut snapshot = joining("known");
+    snapshot.authority = found(bundle);
     if let Some(text) = overrides {
         let host = annotated(
-            (*world.host).clone(),
+            (*snapshot.host).clone(),
             &[(annotation::BMAC_IGNITION_OVERRIDES, text)],
         );
-        world.host = Arc::new(host);
+        snapshot.host = Arc::new(host);
     }
-    world
+    snapshot
 }
 
-fn overrides(world: &World) -> Value {
-    let text = noted(world, annotation::BMAC_IGNITION_OVERRIDES).unwrap();
-    let agent = world.agent.as_ref().unwrap();
+fn overrides(snapshot: &Snapshot) -> Value {
+    let text = noted(snapshot, annotation::BMAC_IGNITION_OVERRIDES).unwrap();
+    let agent = snapshot.agent.as_ref().unwrap();
     assert_eq!(agent.spec.ignition_config_overrides, text, "the Agent gets it");
     serde_json::from_str(text).unwrap()
 }
@@ -100,16 +100,16 @@ fn a_host_that_joins_trusts_the_authority_of_its_cluster() {
 
 #[test]
 fn an_agent_trusts_it_no_later_than_it_belongs_to_the_cluster() {
-    let mut world = joining("known-unbound");
-    let mut agent = (**world.agent.as_ref().unwrap()).clone();
+    let mut snapshot = joining("known-unbound");
+    let mut agent = (**snapshot.agent.as_ref().unwrap()).clone();
     agent.spec.cluster_deployment_name = None;
-    world.agent = Some(Arc::new(agent));
+    snapshot.agent = Some(Arc::new(agent));
     let lent = [(annotation::BMAC_CLUSTER_REFERENCE, "clusters/blue")];
-    world.host = Arc::new(annotated((*world.host).clone(), &lent));
-    world.deployment = world.tenant.take().map(|tenant| tenant.deployment);
-    assert_eq!(authority::question(&world), Some(Key::new("clusters", "blue")));
-    world.authority = found(CERTIFICATE);
-    let steps = plan(&world).steps;
+    snapshot.host = Arc::new(annotated((*snapshot.host).clone(), &lent));
+    snapshot.deployment = snapshot.tenant.take().map(|tenant| tenant.deployment);
+    assert_eq!(authority::question(&snapshot), Some(Key::new("clusters", "blue")));
+    snapshot.authority = found(CERTIFICATE);
+    let steps = plan(&snapshot).steps;
     let patches: Vec<&Value> = steps
         .iter()
         .filter_map(|step| match step {
@@ -144,11 +144,11 @@ fn what_people_wrote_stays_beside_it() {
 #[test]
 fn overrides_that_people_wrote_on_the_agent_stay_too() {
     let own = r#"{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/etc/mine"}]}}"#;
-    let mut world = waiting_with(CERTIFICATE, None);
-    let mut agent = (**world.agent.as_ref().unwrap()).clone();
+    let mut snapshot = waiting_with(CERTIFICATE, None);
+    let mut agent = (**snapshot.agent.as_ref().unwrap()).clone();
     agent.spec.ignition_config_overrides = own.into();
-    world.agent = Some(Arc::new(agent));
-    let config = overrides(&settled(&world));
+    snapshot.agent = Some(Arc::new(agent));
+    let config = overrides(&settled(&snapshot));
     assert_eq!(config["storage"]["files"][0]["path"], "/etc/mine");
     assert_eq!(sources(&config).len(), 1);
 }
@@ -161,13 +161,13 @@ fn overrides_that_nothing_can_be_added_to_are_a_complaint() {
         r#"{"ignition":{"version":"2.2.0"}}"#,
         r#"{"ignition":{"version":"3.1.0","security":{"tls":{"certificateAuthorities":{}}}}}"#,
     ] {
-        let world = settled(&waiting_with(CERTIFICATE, Some(text)));
-        let told = flaws(&plan(&world));
+        let snapshot = settled(&waiting_with(CERTIFICATE, Some(text)));
+        let told = mistakes(&plan(&snapshot));
         assert!(
             told.len() == 1 && told[0].contains("ignition-config-overrides"),
             "{told:?}"
         );
-        assert_eq!(noted(&world, annotation::BMAC_IGNITION_OVERRIDES), Some(text));
+        assert_eq!(noted(&snapshot, annotation::BMAC_IGNITION_OVERRIDES), Some(text));
     }
 }
 
@@ -183,14 +183,14 @@ fn a_cluster_that_tells_no_authority_is_told_of_and_asked_again() {
         (found("no certificate").unwrap(), "kube-system/root-ca"),
     ];
     for (answer, expected) in answers {
-        let mut world = joining("known");
-        world.authority = Some(answer);
-        let world = settled(&world);
-        let plan = plan(&world);
+        let mut snapshot = joining("known");
+        snapshot.authority = Some(answer);
+        let snapshot = settled(&snapshot);
+        let plan = plan(&snapshot);
         let told = reports(&plan);
         assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
         assert_eq!(plan.then, AGAIN);
-        assert_eq!(noted(&world, annotation::BMAC_IGNITION_OVERRIDES), None);
+        assert_eq!(noted(&snapshot, annotation::BMAC_IGNITION_OVERRIDES), None);
     }
 }
 
@@ -230,13 +230,13 @@ fn only_clusters_that_run_are_asked_and_only_until_the_host_is_installed() {
 fn a_host_that_is_back_trusts_its_last_cluster_no_longer() {
     let own = r#"{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/etc/mine"}]}}"#;
     for before in [None, Some(own)] {
-        let mut world = settled(&waiting_with(CERTIFICATE, before));
-        let mut free = (**world.agent.as_ref().unwrap()).clone();
+        let mut snapshot = settled(&waiting_with(CERTIFICATE, before));
+        let mut free = (**snapshot.agent.as_ref().unwrap()).clone();
         free.spec.cluster_deployment_name = None;
         free.status.as_mut().unwrap().debug_info.state = "known-unbound".into();
-        world.agent = Some(Arc::new(free));
-        (world.tenant, world.authority) = (None, None);
-        let back = settled(&world);
+        snapshot.agent = Some(Arc::new(free));
+        (snapshot.tenant, snapshot.authority) = (None, None);
+        let back = settled(&snapshot);
         let left = noted(&back, annotation::BMAC_IGNITION_OVERRIDES);
         let left = left.map(|text| serde_json::from_str::<Value>(text).unwrap());
         assert_eq!(left, before.map(|text| serde_json::from_str(text).unwrap()));
@@ -249,10 +249,10 @@ fn a_host_that_is_back_trusts_its_last_cluster_no_longer() {
 
 #[test]
 fn another_authority_takes_the_place_of_the_one_before() {
-    let mut world = settled(&waiting_with(CERTIFICATE, None));
-    let before = sources(&overrides(&world));
-    world.authority = found(&format!("{CERTIFICATE}{CERTIFICATE}"));
-    let after = sources(&overrides(&settled(&world)));
+    let mut snapshot = settled(&waiting_with(CERTIFICATE, None));
+    let before = sources(&overrides(&snapshot));
+    snapshot.authority = found(&format!("{CERTIFICATE}{CERTIFICATE}"));
+    let after = sources(&overrides(&settled(&snapshot)));
     assert_eq!(after.len(), 1);
     assert_ne!(after, before);
 }
@@ -261,16 +261,16 @@ fn master() -> Value {
     json!({ "spec": { "providerSpec": { "value": { "image": { "checksum": "sum", "url": "http://image" } } } } })
 }
 
-pub(super) fn installing(known: machine::Known) -> World {
-    let mut world = joining("installing-in-progress");
-    world.machines = Some(Ok(known));
-    let mut host = (*world.host).clone();
+pub(super) fn installing(known: machine::Known) -> Snapshot {
+    let mut snapshot = joining("installing-in-progress");
+    snapshot.machines = Some(Ok(known));
+    let mut host = (*snapshot.host).clone();
     host.spec.bmc =
         serde_json::from_value(json!({ "address": "redfish://10.0.0.9/1", "credentialsName": "secret-1" }))
             .unwrap();
     host.spec.rest.insert("bootMode".into(), json!("UEFI"));
-    world.host = Arc::new(host);
-    world
+    snapshot.host = Arc::new(host);
+    snapshot
 }
 
 pub(super) fn first() -> machine::Known {
@@ -297,8 +297,8 @@ pub(super) fn created(deed: &machine::Deed) -> &Value {
 
 #[test]
 fn a_cluster_is_told_of_its_new_machine_and_then_it_is_noted() {
-    let world = installing(first());
-    let plan = plan(&world);
+    let snapshot = installing(first());
+    let plan = plan(&snapshot);
     let [metal, machine] = &deeds(&plan)[..] else {
         panic!("{plan:?}");
     };
@@ -358,7 +358,7 @@ fn a_cluster_is_told_of_its_new_machine_and_then_it_is_noted() {
             "image": { "checksum": "sum", "url": "http://image" },
         } } })
     );
-    let after = after(&world, &plan);
+    let after = after(&snapshot, &plan);
     assert!(noted(&after, annotation::BMAC_SPOKE_CREATED).is_some());
     assert_eq!(machine::question(&after), None, "once");
 }
@@ -415,22 +415,25 @@ fn a_cluster_that_cannot_be_told_is_told_of_and_tried_again() {
     let mut unreachable = installing(first());
     unreachable.machines = Some(Err(NoSpoke::Failed("it has no Machines".into())));
     let mut refused = installing(first());
-    refused.trouble = Some("BareMetalHost openshift-machine-api/rack-1: forbidden".into());
+    refused.failure = Some("BareMetalHost openshift-machine-api/rack-1: forbidden".into());
     let mut image = first();
     image.master = Some(json!({ "spec": { "providerSpec": { "value": {} } } }));
-    for (world, expected) in [
+    for (snapshot, expected) in [
         (unreachable, "no Machines"),
         (refused, "forbidden"),
         (installing(image), "image"),
     ] {
-        let plan = plan(&world);
+        let plan = plan(&snapshot);
         let told = reports(&plan);
         assert!(
             told.len() == 1 && told[0].contains(expected) && told[0].contains("clusters/blue"),
             "{told:?}"
         );
         assert_eq!((plan.then, deeds(&plan).len()), (AGAIN, 0));
-        assert_eq!(noted(&after(&world, &plan), annotation::BMAC_SPOKE_CREATED), None);
+        assert_eq!(
+            noted(&after(&snapshot, &plan), annotation::BMAC_SPOKE_CREATED),
+            None
+        );
     }
 }
 
@@ -454,12 +457,12 @@ fn clusters_without_machines_and_hosts_that_are_not_being_installed_are_passed_o
         assert_eq!(machine::question(&joining(state)), None, "{state}");
     }
     let with = |change: fn(&mut AgentClusterInstall)| {
-        let mut world = joining("installing");
-        let tenant = world.tenant.as_mut().unwrap();
+        let mut snapshot = joining("installing");
+        let tenant = snapshot.tenant.as_mut().unwrap();
         let mut install = (**tenant.install.as_ref().unwrap()).clone();
         change(&mut install);
         tenant.install = Some(Arc::new(install));
-        machine::question(&world)
+        machine::question(&snapshot)
     };
     assert!(with(|_| ()).is_some());
     assert_eq!(with(|install| install.spec.platform_type = "None".into()), None);
@@ -477,14 +480,14 @@ fn clusters_without_machines_and_hosts_that_are_not_being_installed_are_passed_o
         )
     };
     for (more, expected) in [(r#""baremetal""#, false), (r#""baremetal","MachineAPI""#, true)] {
-        let mut world = joining("installing");
-        let tenant = world.tenant.as_mut().unwrap();
+        let mut snapshot = joining("installing");
+        let tenant = snapshot.tenant.as_mut().unwrap();
         let mut install = (**tenant.install.as_ref().unwrap()).clone();
         install
             .annotations_mut()
             .insert(annotation::INSTALL_CONFIG_OVERRIDES.into(), capabilities(more));
         tenant.install = Some(Arc::new(install));
-        assert_eq!(machine::question(&world).is_some(), expected, "{more}");
+        assert_eq!(machine::question(&snapshot).is_some(), expected, "{more}");
     }
     let mut gone = joining("installing");
     gone.tenant.as_mut().unwrap().install = None;
@@ -496,13 +499,13 @@ fn clusters_without_machines_and_hosts_that_are_not_being_installed_are_passed_o
 
 #[test]
 fn whatever_way_a_host_came_back_its_next_cluster_is_told_anew() {
-    let mut world = joining("known-unbound");
+    let mut snapshot = joining("known-unbound");
     let host = annotated(
-        (*world.host).clone(),
+        (*snapshot.host).clone(),
         &[(annotation::BMAC_SPOKE_CREATED, "today")],
     );
-    world.host = Arc::new(host);
-    assert_eq!(noted(&settled(&world), annotation::BMAC_SPOKE_CREATED), None);
+    snapshot.host = Arc::new(host);
+    assert_eq!(noted(&settled(&snapshot), annotation::BMAC_SPOKE_CREATED), None);
     let mut installed = joining("added-to-existing-cluster");
     let host = annotated(
         (*installed.host).clone(),

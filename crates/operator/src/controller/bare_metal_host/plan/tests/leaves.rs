@@ -36,67 +36,67 @@ fn a_deleted_host_is_let_go_and_its_agent_stays() {
     for (boot, machine) in ways() {
         for agent in [None, Some(lent())] {
             let paused = deleted(given_away(machine("provisioned")));
-            let world = super::world(boot, paused, agent.clone());
-            assert_eq!(world.way(), boot);
-            let world = settled(&world);
-            assert!(world.host.finalizers().is_empty(), "{boot:?}");
+            let snapshot = super::snapshot(boot, paused, agent.clone());
+            assert_eq!(snapshot.way(), boot);
+            let snapshot = settled(&snapshot);
+            assert!(snapshot.host.finalizers().is_empty(), "{boot:?}");
             assert_eq!(
-                noted(&world, annotation::METAL3_PAUSED),
+                noted(&snapshot, annotation::METAL3_PAUSED),
                 None,
                 "{boot:?}: it would never go"
             );
             assert_eq!(
-                noted(&world, annotation::METAL3_DETACHED),
+                noted(&snapshot, annotation::METAL3_DETACHED),
                 Some(OURS),
                 "{boot:?}: nor be wiped"
             );
-            assert_eq!(world.agent.is_some(), agent.is_some());
+            assert_eq!(snapshot.agent.is_some(), agent.is_some());
         }
     }
 }
 
 #[test]
 fn an_agent_that_is_to_go_too_goes_when_the_machine_is_wiped() {
-    let world = settled(&converged(
+    let snapshot = settled(&converged(
         deleted(with_agent(given_away(deployed("provisioned")))),
         Some(lent()),
     ));
-    assert_eq!(world.host.finalizers(), [finalizer::BARE_METAL_HOST]);
+    assert_eq!(snapshot.host.finalizers(), [finalizer::BARE_METAL_HOST]);
     assert_eq!(
-        world.host.spec.automated_cleaning_mode.as_deref(),
+        snapshot.host.spec.automated_cleaning_mode.as_deref(),
         Some("metadata")
     );
-    assert_eq!(noted(&world, annotation::METAL3_DETACHED), None);
-    assert_eq!(noted(&world, annotation::METAL3_PAUSED), None);
-    assert!(world.agent.is_some());
-    let wiped = settled(&in_state(&world, "deleting"));
+    assert_eq!(noted(&snapshot, annotation::METAL3_DETACHED), None);
+    assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), None);
+    assert!(snapshot.agent.is_some());
+    let wiped = settled(&in_state(&snapshot, "deleting"));
     assert!(wiped.agent.is_none() && wiped.host.finalizers().is_empty());
 }
 
 #[test]
 fn a_free_agent_goes_at_once_and_before_its_host() {
-    let world = converged(
+    let snapshot = converged(
         deleted(with_agent(deployed("available"))),
         Some(agent("known-unbound", "")),
     );
-    let plan = plan(&world);
+    let plan = plan(&snapshot);
     assert_eq!(plan.steps[0], Step::DeleteAgent);
-    assert!(after(&world, &plan).host.finalizers().is_empty());
+    assert!(after(&snapshot, &plan).host.finalizers().is_empty());
 }
 
 #[test]
 fn with_live_images_an_agent_is_never_taken_along() {
-    let world = live(deleted(with_agent(booted_live("provisioned"))), Some(lent()));
-    assert!(!plan(&world).steps.contains(&Step::DeleteAgent));
-    assert!(settled(&world).host.finalizers().is_empty());
+    let snapshot = live(deleted(with_agent(booted_live("provisioned"))), Some(lent()));
+    assert!(!plan(&snapshot).steps.contains(&Step::DeleteAgent));
+    assert!(settled(&snapshot).host.finalizers().is_empty());
 }
 
 #[test]
 fn a_host_that_we_have_let_go_of_is_still_unpaused() {
     let mut gone = deleted(with_agent(given_away(deployed("provisioned"))));
     gone.metadata.finalizers = None;
-    let world = settled(&converged(gone, Some(lent())));
-    assert_eq!(noted(&world, annotation::METAL3_PAUSED), None);
-    assert_eq!(noted(&world, annotation::METAL3_DETACHED), None);
-    assert!(world.agent.is_some());
+    let snapshot = settled(&converged(gone, Some(lent())));
+    assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), None);
+    assert_eq!(noted(&snapshot, annotation::METAL3_DETACHED), None);
+    assert!(snapshot.agent.is_some());
 }

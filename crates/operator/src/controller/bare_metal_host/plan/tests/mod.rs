@@ -205,8 +205,8 @@ fn waiting() -> Agent {
     agent("unbinding-pending-user-action", "Done")
 }
 
-fn world(boot: MetalBoot, host: BareMetalHost, agent: Option<Agent>) -> World {
-    World {
+fn snapshot(boot: MetalBoot, host: BareMetalHost, agent: Option<Agent>) -> Snapshot {
+    Snapshot {
         key: Key::new("pool", "rack-1"),
         host: Arc::new(host),
         // The hub says the same as the Agent.
@@ -222,7 +222,7 @@ fn world(boot: MetalBoot, host: BareMetalHost, agent: Option<Agent>) -> World {
         node: Some(Err(crate::runtime::spoke::NoSpoke::NoKubeconfig)),
         authority: None,
         machines: None,
-        trouble: None,
+        failure: None,
         boot,
         pauses: true,
         retry: std::time::Duration::from_secs(10),
@@ -230,22 +230,22 @@ fn world(boot: MetalBoot, host: BareMetalHost, agent: Option<Agent>) -> World {
     }
 }
 
-fn live(host: BareMetalHost, agent: Option<Agent>) -> World {
-    world(MetalBoot::LiveImage, host, agent)
+fn live(host: BareMetalHost, agent: Option<Agent>) -> Snapshot {
+    snapshot(MetalBoot::LiveImage, host, agent)
 }
 
-fn converged(host: BareMetalHost, agent: Option<Agent>) -> World {
-    world(MetalBoot::Converged, host, agent)
+fn converged(host: BareMetalHost, agent: Option<Agent>) -> Snapshot {
+    snapshot(MetalBoot::Converged, host, agent)
 }
 
 /// Carries out what a plan does to the objects, as the API server would.
-fn after(world: &World, plan: &Plan) -> World {
-    let mut next = world.clone();
+fn after(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
+    let mut next = snapshot.clone();
     for step in &plan.steps {
         match step {
-            Step::PatchHost(patch) => next.host = Arc::new(merged(&*world.host, patch)),
+            Step::PatchHost(patch) => next.host = Arc::new(merged(&*snapshot.host, patch)),
             Step::PatchAgent(patch) => {
-                next.agent = Some(Arc::new(merged(&**world.agent.as_ref().unwrap(), patch)));
+                next.agent = Some(Arc::new(merged(&**snapshot.agent.as_ref().unwrap(), patch)));
             }
             Step::DeleteAgent => next.agent = None,
             Step::LabelSecret(..) => {
@@ -282,49 +282,49 @@ fn merge(value: &mut Value, patch: &Value) {
 }
 
 /// Looks until nothing is left to do; the bare metal operator does nothing meanwhile.
-fn settled(world: &World) -> World {
-    let mut world = world.clone();
+fn settled(snapshot: &Snapshot) -> Snapshot {
+    let mut snapshot = snapshot.clone();
     for _ in 0..4 {
-        let plan = plan(&world);
-        if plan.then != Then::Look {
+        let plan = plan(&snapshot);
+        if plan.then != Then::Again {
             assert!(
                 plan.steps
                     .iter()
                     .all(|step| matches!(step, Step::Complain(_) | Step::Report(_))),
                 "{plan:?}"
             );
-            return world;
+            return snapshot;
         }
-        world = after(&world, &plan);
+        snapshot = after(&snapshot, &plan);
     }
-    panic!("it does not come to rest: {world:?}");
+    panic!("it does not come to rest: {snapshot:?}");
 }
 
 /// The bare metal operator has brought the machine into another state.
-fn in_state(world: &World, state: &str) -> World {
-    let mut next = world.clone();
-    let mut host = (*world.host).clone();
+fn in_state(snapshot: &Snapshot, state: &str) -> Snapshot {
+    let mut next = snapshot.clone();
+    let mut host = (*snapshot.host).clone();
     host.status = Some(status(state, "OK"));
     next.host = Arc::new(host);
     next
 }
 
-fn noted<'a>(world: &'a World, annotation: &str) -> Option<&'a str> {
-    world.host.annotations().get(annotation).map(String::as_str)
+fn noted<'a>(snapshot: &'a Snapshot, annotation: &str) -> Option<&'a str> {
+    snapshot.host.annotations().get(annotation).map(String::as_str)
 }
 
-fn image_url(world: &World) -> Option<&str> {
-    world.host.spec.image.as_ref().map(|image| image.url.as_str())
+fn image_url(snapshot: &Snapshot) -> Option<&str> {
+    snapshot.host.spec.image.as_ref().map(|image| image.url.as_str())
 }
 
-fn method(world: &World) -> Option<&str> {
-    let deploy = world.host.spec.custom_deploy.as_ref();
+fn method(snapshot: &Snapshot) -> Option<&str> {
+    let deploy = snapshot.host.spec.custom_deploy.as_ref();
     deploy.map(|deploy| deploy.method.as_str())
 }
 
-fn flaws(plan: &Plan) -> Vec<String> {
+fn mistakes(plan: &Plan) -> Vec<String> {
     let found = plan.steps.iter().filter_map(|step| match step {
-        Step::Complain(flaws) => Some(flaws.clone()),
+        Step::Complain(mistakes) => Some(mistakes.clone()),
         _ => None,
     });
     found.flatten().collect()
@@ -350,7 +350,7 @@ fn whatever_the_world_is_like_it_comes_to_rest() {
         for state in STATES {
             for kind in kinds {
                 for agent in &agents {
-                    settled(&world(boot, kind(state), agent.clone()));
+                    settled(&snapshot(boot, kind(state), agent.clone()));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn r4_a_live_image_is_taken_away_once_and_given_again_when_the_machine_is_available() {
+fn a_live_image_is_taken_away_once_and_given_again_when_the_machine_is_available() {
     let lent = given_away(annotated(
         booted_live("provisioned"),
         &[
@@ -37,7 +37,7 @@ fn r4_a_live_image_is_taken_away_once_and_given_again_when_the_machine_is_availa
 }
 
 #[test]
-fn r4_a_deploy_step_is_taken_away_and_given_again_when_the_machine_is_available() {
+fn a_deploy_step_is_taken_away_and_given_again_when_the_machine_is_available() {
     let lent = given_away(deployed("provisioned"));
     let begun = settled(&converged(lent, Some(waiting())));
     assert_eq!(method(&begun), None);
@@ -52,7 +52,7 @@ fn r4_a_deploy_step_is_taken_away_and_given_again_when_the_machine_is_available(
 }
 
 #[test]
-fn r4_a_host_that_was_never_detached_comes_back_too() {
+fn a_host_that_was_never_detached_comes_back_too() {
     // Its installation was cancelled, or failed early.
     let begun = settled(&live(booted_live("provisioned"), Some(waiting())));
     assert_eq!(image_url(&begun), None);
@@ -67,7 +67,7 @@ fn r4_a_host_that_was_never_detached_comes_back_too() {
 }
 
 #[test]
-fn r4_the_second_return_is_as_good_as_the_first() {
+fn the_second_return_is_as_good_as_the_first() {
     let first = settled(&live(booted_live("provisioned"), Some(waiting())));
     let available = settled(&in_state(&first, "available"));
     let mut lent = in_state(&available, "provisioned");
@@ -88,7 +88,7 @@ fn a_machine_that_was_switched_off_while_its_host_came_back_by_itself_is_not_lef
 }
 
 #[test]
-fn toy_04_a_detached_machine_keeps_its_image_and_one_that_comes_back_is_not_detached_again() {
+fn a_detached_machine_keeps_its_image_and_one_that_comes_back_is_not_detached_again() {
     let mut lent = live(
         given_away(booted_live("provisioned")),
         Some(agent("installed", "Done")),
@@ -100,15 +100,15 @@ fn toy_04_a_detached_machine_keeps_its_image_and_one_that_comes_back_is_not_deta
     let mut held = deployed("provisioned");
     held.spec.custom_deploy = None;
     let held = annotated(held, &[(annotation::METAL3_DETACHED, OURS)]);
-    let world = settled(&converged(held, Some(agent("installed", "Done"))));
-    assert_eq!(method(&world), None);
+    let snapshot = settled(&converged(held, Some(agent("installed", "Done"))));
+    assert_eq!(method(&snapshot), None);
     for (boot, machine) in ways() {
         for state in STATES {
-            let world = super::world(boot, machine(state), Some(waiting()));
-            assert_eq!(world.way(), boot);
-            let world = settled(&world);
+            let snapshot = super::snapshot(boot, machine(state), Some(waiting()));
+            assert_eq!(snapshot.way(), boot);
+            let snapshot = settled(&snapshot);
             assert_eq!(
-                noted(&world, annotation::METAL3_DETACHED),
+                noted(&snapshot, annotation::METAL3_DETACHED),
                 None,
                 "{boot:?} {state}"
             );

@@ -1,12 +1,12 @@
 //! From adoption to a running cluster.
 
 use super::*;
-use crate::controller::cluster_deployment::world::Login;
+use crate::controller::cluster_deployment::snapshot::Login;
 use kube::ResourceExt;
 use muster_contract::time::DateMs;
 
-fn steps(world: &World) -> Vec<Step> {
-    super::super::plan(world).steps
+fn steps(snapshot: &Snapshot) -> Vec<Step> {
+    super::super::plan(snapshot).steps
 }
 
 #[test]
@@ -14,11 +14,11 @@ fn objects_carry_the_id_and_finalizers_before_the_hub_hears_of_the_cluster() {
     let mut fresh = deployment();
     fresh.metadata.annotations = None;
     fresh.metadata.finalizers = Some(vec!["theirs".into()]);
-    let mut world = World {
+    let mut snapshot = Snapshot {
         deployment: Some(Arc::new(fresh)),
-        ..world(json!({}))
+        ..snapshot(json!({}))
     };
-    let patched = steps(&world);
+    let patched = steps(&snapshot);
     let [Step::PatchDeployment(patch)] = patched.as_slice() else {
         panic!("{patched:?}")
     };
@@ -30,11 +30,11 @@ fn objects_carry_the_id_and_finalizers_before_the_hub_hears_of_the_cluster() {
         patch["metadata"]["finalizers"],
         json!(["theirs", finalizer::CLUSTER_DEPLOYMENT])
     );
-    world.deployment = Some(Arc::new(deployment()));
+    snapshot.deployment = Some(Arc::new(deployment()));
     let mut bare = install(json!({}));
     bare.metadata.owner_references = None;
-    world.install = Some(Arc::new(bare));
-    let patched = steps(&world);
+    snapshot.install = Some(Arc::new(bare));
+    let patched = steps(&snapshot);
     let [Step::PatchInstall(patch)] = patched.as_slice() else {
         panic!("{patched:?}")
     };
@@ -47,12 +47,12 @@ fn objects_carry_the_id_and_finalizers_before_the_hub_hears_of_the_cluster() {
 
 #[test]
 fn a_cluster_of_another_object_is_not_touched() {
-    let world = World {
+    let snapshot = Snapshot {
         rival: Some(Key::new("clusters", "older")),
         ..with_row(json!({}), "insufficient")
     };
-    let plan = super::super::plan(&world);
-    let install = shown(&world, &plan);
+    let plan = super::super::plan(&snapshot);
+    let install = shown(&snapshot, &plan);
     says(&install, type_::SPEC_SYNCED, Truth::False, "InputError");
     assert!(
         plan.steps
@@ -65,49 +65,49 @@ fn a_cluster_of_another_object_is_not_touched() {
 #[test]
 fn the_installation_starts_when_exactly_the_wanted_hosts_are_known_and_approved() {
     assert_eq!(steps(&manned(with_row(json!({}), "ready"))), [Step::Install]);
-    let starts = |change: &dyn Fn(&mut World)| {
-        let mut world = manned(with_row(json!({}), "ready"));
-        change(&mut world);
-        steps(&world).contains(&Step::Install)
+    let starts = |change: &dyn Fn(&mut Snapshot)| {
+        let mut snapshot = manned(with_row(json!({}), "ready"));
+        change(&mut snapshot);
+        steps(&snapshot).contains(&Step::Install)
     };
     assert!(!starts(
-        &|world| world.row.as_mut().unwrap().view.status = "insufficient".into()
+        &|snapshot| snapshot.row.as_mut().unwrap().view.status = "insufficient".into()
     ));
     assert!(
-        !starts(&|world| drop(world.row.as_mut().unwrap().hosts.pop())),
+        !starts(&|snapshot| drop(snapshot.row.as_mut().unwrap().hosts.pop())),
         "one too few"
     );
     assert!(
-        !starts(&|world| enlist(world, &agent(200), "worker", "known")),
-        "toy 19: one too many"
+        !starts(&|snapshot| enlist(snapshot, &agent(200), "worker", "known")),
+        "one too many"
     );
-    assert!(!starts(&|world| world.row.as_mut().unwrap().hosts[1]
+    assert!(!starts(&|snapshot| snapshot.row.as_mut().unwrap().hosts[1]
         .host
         .status = "disconnected".into()));
-    assert!(!starts(&|world| {
+    assert!(!starts(&|snapshot| {
         let mut agent = agent(101);
         agent.spec.approved = false;
-        world.row.as_mut().unwrap().hosts[1].agent = Some(Arc::new(agent));
+        snapshot.row.as_mut().unwrap().hosts[1].agent = Some(Arc::new(agent));
     }));
-    assert!(!starts(&|world| {
+    assert!(!starts(&|snapshot| {
         let mut agent = agent(101);
         say(&mut agent, "SpecSynced", false);
-        world.agents[1].0 = Arc::new(agent);
+        snapshot.agents[1].0 = Arc::new(agent);
     }));
     assert!(
-        !starts(&|world| world.row.as_mut().unwrap().hosts[1].agent = None),
+        !starts(&|snapshot| snapshot.row.as_mut().unwrap().hosts[1].agent = None),
         "nobody approved it"
     );
 }
 
 #[test]
 fn an_approval_that_the_agent_does_not_show_yet_is_waited_for() {
-    let mut world = manned(with_row(json!({}), "ready"));
+    let mut snapshot = manned(with_row(json!({}), "ready"));
     let mut fresh = agent(101);
     say(&mut fresh, "RequirementsMet", false);
-    world.row.as_mut().unwrap().hosts[1].agent = Some(Arc::new(fresh));
+    snapshot.row.as_mut().unwrap().hosts[1].agent = Some(Arc::new(fresh));
     assert!(
-        !steps(&world).contains(&Step::Install),
+        !steps(&snapshot).contains(&Step::Install),
         "its disk or name may not have reached the hub"
     );
 }
@@ -117,40 +117,40 @@ fn an_installation_that_is_held_by_either_object_does_not_start() {
     let held = manned(with_row(json!({ "holdInstallation": true }), "ready"));
     assert!(!steps(&held).contains(&Step::Install));
     for (text, holds) in [("true", true), ("1", true), ("false", false), ("perhaps", false)] {
-        let mut world = manned(with_row(json!({}), "ready"));
+        let mut snapshot = manned(with_row(json!({}), "ready"));
         let mut paused = deployment();
         paused
             .annotations_mut()
             .insert(annotation::HIVE_PAUSE.into(), text.into());
-        world.deployment = Some(Arc::new(paused));
-        assert_eq!(!steps(&world).contains(&Step::Install), holds, "{text}");
+        snapshot.deployment = Some(Arc::new(paused));
+        assert_eq!(!steps(&snapshot).contains(&Step::Install), holds, "{text}");
     }
 }
 
 #[test]
 fn a_preparation_that_failed_is_not_begun_again_at_once() {
-    let mut world = manned(with_row(json!({}), "ready"));
-    let view = &mut world.row.as_mut().unwrap().view;
+    let mut snapshot = manned(with_row(json!({}), "ready"));
+    let view = &mut snapshot.row.as_mut().unwrap().view;
     view.last_installation_preparation.status = "failed".into();
     view.status_updated_at = DateMs(Some(now() - jiff::SignedDuration::from_secs(15)));
-    let plan = super::super::plan(&world);
+    let plan = super::super::plan(&snapshot);
     assert_eq!(plan.then, Then::After(Duration::from_secs(45)));
     assert!(!plan.steps.contains(&Step::Install));
-    rests(world.clone(), &plan);
-    world.now = now() + jiff::SignedDuration::from_secs(45);
-    assert_eq!(steps(&world), [Step::Install]);
+    rests(snapshot.clone(), &plan);
+    snapshot.now = now() + jiff::SignedDuration::from_secs(45);
+    assert_eq!(steps(&snapshot), [Step::Install]);
 }
 
 #[test]
 fn a_kubeconfig_is_kept_as_soon_as_there_is_one() {
-    let mut world = with_row(json!({}), "installing");
+    let mut snapshot = with_row(json!({}), "installing");
     assert!(
-        !steps(&world)
+        !steps(&snapshot)
             .iter()
             .any(|step| matches!(step, Step::PutSecret(_) | Step::PatchInstall(_)))
     );
-    world.row.as_mut().unwrap().credentials.kubeconfig = Some("hunter2".into());
-    let all = steps(&world);
+    snapshot.row.as_mut().unwrap().credentials.kubeconfig = Some("hunter2".into());
+    let all = steps(&snapshot);
     let [Step::PutSecret(secret), Step::PatchInstall(patch)] = all.as_slice() else {
         panic!("{all:?}")
     };
@@ -186,16 +186,17 @@ fn metadata(password: bool) -> Value {
 
 #[test]
 fn an_installed_cluster_leaves_credentials_then_its_flag_then_takes_more_hosts() {
-    let mut world = with_row(metadata(false), "installed");
-    world.row.as_mut().unwrap().credentials = crate::controller::cluster_deployment::world::Credentials {
-        kubeconfig: Some("whole".into()),
-        login: Some(Login {
-            username: "kubeadmin".into(),
-            password: "horse".into(),
-        }),
-    };
-    world.kept.kubeconfig = Some(found(&[("kubeconfig", "early")]));
-    let all = steps(&world);
+    let mut snapshot = with_row(metadata(false), "installed");
+    snapshot.row.as_mut().unwrap().credentials =
+        crate::controller::cluster_deployment::snapshot::Credentials {
+            kubeconfig: Some("whole".into()),
+            login: Some(Login {
+                username: "kubeadmin".into(),
+                password: "horse".into(),
+            }),
+        };
+    snapshot.kept.kubeconfig = Some(found(&[("kubeconfig", "early")]));
+    let all = steps(&snapshot);
     let [
         Step::PutSecret(kubeconfig),
         Step::PutSecret(password),
@@ -211,10 +212,10 @@ fn an_installed_cluster_leaves_credentials_then_its_flag_then_takes_more_hosts()
         "blue-admin-password"
     );
 
-    world.install = Some(Arc::new(install(metadata(true))));
-    world.kept.kubeconfig = Some(found(&[("kubeconfig", "whole")]));
-    world.kept.password = Some(found(&[("username", "kubeadmin"), ("password", "horse")]));
-    let all = steps(&world);
+    snapshot.install = Some(Arc::new(install(metadata(true))));
+    snapshot.kept.kubeconfig = Some(found(&[("kubeconfig", "whole")]));
+    snapshot.kept.password = Some(found(&[("username", "kubeadmin"), ("password", "horse")]));
+    let all = steps(&snapshot);
     let [Step::PatchDeployment(patch)] = all.as_slice() else {
         panic!("{all:?}")
     };
@@ -223,13 +224,13 @@ fn an_installed_cluster_leaves_credentials_then_its_flag_then_takes_more_hosts()
 
     let mut flagged = deployment();
     flagged.spec.installed = true;
-    world.deployment = Some(Arc::new(flagged));
-    assert_eq!(steps(&world), [Step::AddHosts]);
+    snapshot.deployment = Some(Arc::new(flagged));
+    assert_eq!(steps(&snapshot), [Step::AddHosts]);
 }
 
 #[test]
 fn where_hive_is_it_says_itself_that_the_cluster_is_installed() {
-    let mut world = with_row(metadata(true), "installed");
+    let mut snapshot = with_row(metadata(true), "installed");
     let mut hives = deployment();
     hives
         .metadata
@@ -237,97 +238,101 @@ fn where_hive_is_it_says_itself_that_the_cluster_is_installed() {
         .as_mut()
         .unwrap()
         .push("hive.openshift.io/deprovision".into());
-    world.deployment = Some(Arc::new(hives));
-    assert_eq!(steps(&world), [Step::AddHosts], "and nobody waits for its flag");
+    snapshot.deployment = Some(Arc::new(hives));
+    assert_eq!(
+        steps(&snapshot),
+        [Step::AddHosts],
+        "and nobody waits for its flag"
+    );
 }
 
 #[test]
 fn hosts_that_join_a_running_cluster_are_installed_one_by_one() {
-    let mut world = with_row(json!({ "holdInstallation": true }), "adding-hosts");
-    enlist(&mut world, &agent(100), "worker", "known");
+    let mut snapshot = with_row(json!({ "holdInstallation": true }), "adding-hosts");
+    enlist(&mut snapshot, &agent(100), "worker", "known");
     let mut unapproved = agent(101);
     unapproved.spec.approved = false;
-    enlist(&mut world, &unapproved, "worker", "known");
-    enlist(&mut world, &agent(102), "worker", "added-to-existing-cluster");
+    enlist(&mut snapshot, &unapproved, "worker", "known");
+    enlist(&mut snapshot, &agent(102), "worker", "added-to-existing-cluster");
     let install = Step::InstallHost {
         infra_env: POOL,
         host: Uuid::from_u128(100),
     };
-    assert_eq!(steps(&world), [install]);
+    assert_eq!(steps(&snapshot), [install]);
 }
 
 #[test]
 fn a_hub_that_is_away_does_not_make_a_good_cluster_look_bad() {
-    let mut world = with_row(json!({}), "insufficient");
-    let plan = super::super::plan(&world);
-    world.install = Some(Arc::new(shown(&world, &plan)));
-    world.row = None;
-    world.blind = Some("connection refused".into());
+    let mut snapshot = with_row(json!({}), "insufficient");
+    let plan = super::super::plan(&snapshot);
+    snapshot.install = Some(Arc::new(shown(&snapshot, &plan)));
+    snapshot.row = None;
+    snapshot.hub_error = Some("connection refused".into());
     assert_eq!(
-        super::super::plan(&world),
+        super::super::plan(&snapshot),
         Plan::of(Vec::new(), Then::After(SOON))
     );
-    world.install = Some(Arc::new(install(json!({}))));
-    let plan = super::super::plan(&world);
-    let install = shown(&world, &plan);
+    snapshot.install = Some(Arc::new(install(json!({}))));
+    let plan = super::super::plan(&snapshot);
+    let install = shown(&snapshot, &plan);
     says(&install, type_::SPEC_SYNCED, Truth::False, "BackendError");
     says(&install, type_::COMPLETED, Truth::Unknown, "NotAvailable");
-    rests(world, &plan);
+    rests(snapshot, &plan);
 }
 
 #[test]
 fn what_the_hub_refuses_is_shown_by_its_class_and_a_bad_moment_is_not() {
-    let show = |setback: Setback| {
-        let world = World {
-            setback: Some(setback),
+    let show = |failure: Failure| {
+        let snapshot = Snapshot {
+            failure: Some(failure),
             ..with_row(json!({}), "insufficient")
         };
-        let plan = super::super::plan(&world);
-        (said(&shown(&world, &plan), type_::SPEC_SYNCED).1, plan.then)
+        let plan = super::super::plan(&snapshot);
+        (said(&shown(&snapshot, &plan), type_::SPEC_SYNCED).1, plan.then)
     };
     let text = || "because".to_owned();
     assert_eq!(
-        show(Setback::Hub(Trouble::Input(text()))),
+        show(Failure::Hub(Refusal::Input(text()))),
         ("InputError".into(), Then::Rest)
     );
     assert_eq!(
-        show(Setback::Hub(Trouble::Internal(text()))),
+        show(Failure::Hub(Refusal::Internal(text()))),
         ("BackendError".into(), Then::After(SOON))
     );
     assert_eq!(
-        show(Setback::Manifests(Trouble::Input(text()))),
+        show(Failure::Manifests(Refusal::Input(text()))),
         ("InputError".into(), Then::After(LATER))
     );
     assert_eq!(
-        show(Setback::NotNow(text())),
+        show(Failure::NotNow(text())),
         ("SyncOK".into(), Then::After(SOON))
     );
 }
 
 #[test]
 fn used_secrets_and_config_maps_are_labelled_once() {
-    let mut world = with_row(
+    let mut snapshot = with_row(
         json!({ "manifestsConfigMapRef": { "name": "one" } }),
         "installing",
     );
     let labels: BTreeMap<_, _> = [("agent-install.openshift.io/watch".to_owned(), "true".to_owned())].into();
-    world.pull_secret.as_mut().unwrap().missing_labels = labels.clone();
+    snapshot.pull_secret.as_mut().unwrap().missing_labels = labels.clone();
     let map = Found {
         missing_labels: labels.clone(),
         ..Found::default()
     };
-    world.config_maps.insert("one".into(), map);
+    snapshot.config_maps.insert("one".into(), map);
     let labelled = [
         Step::LabelSecret(Key::new("clusters", "pull"), labels.clone()),
         Step::LabelConfigMap(Key::new("clusters", "one"), labels),
     ];
-    assert_eq!(steps(&world), labelled);
+    assert_eq!(steps(&snapshot), labelled);
 }
 
 #[test]
 fn progress_failure_and_completion_are_told_once() {
-    let told = |world: &World| -> Vec<String> {
-        let steps = steps(world).into_iter();
+    let told = |snapshot: &Snapshot| -> Vec<String> {
+        let steps = steps(snapshot).into_iter();
         steps
             .filter_map(|step| {
                 if let Step::Tell(news) = step {
@@ -338,11 +343,11 @@ fn progress_failure_and_completion_are_told_once() {
             })
             .collect()
     };
-    let mut world = with_row(json!({}), "installing");
-    assert_eq!(told(&world), ["InstallationInProgress"]);
-    let plan = super::super::plan(&world);
-    world.install = Some(Arc::new(shown(&world, &plan)));
-    assert_eq!(told(&world), [] as [String; 0]);
-    world.row = Some(row("error"));
-    assert_eq!(told(&world), ["InstallationFailed"]);
+    let mut snapshot = with_row(json!({}), "installing");
+    assert_eq!(told(&snapshot), ["InstallationInProgress"]);
+    let plan = super::super::plan(&snapshot);
+    snapshot.install = Some(Arc::new(shown(&snapshot, &plan)));
+    assert_eq!(told(&snapshot), [] as [String; 0]);
+    snapshot.row = Some(row("error"));
+    assert_eq!(told(&snapshot), ["InstallationFailed"]);
 }

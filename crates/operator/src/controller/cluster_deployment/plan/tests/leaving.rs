@@ -4,26 +4,28 @@ use super::*;
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-fn leaving(status: &str) -> World {
-    let mut world = with_row(json!({}), status);
+fn leaving(status: &str) -> Snapshot {
+    let mut snapshot = with_row(json!({}), status);
     let mut install = install(json!({}));
     install.metadata.deletion_timestamp = Some(Time(now()));
-    world.install = Some(Arc::new(install));
-    world
+    snapshot.install = Some(Arc::new(install));
+    snapshot
 }
 
-fn plan(world: &World) -> Plan {
-    super::super::plan(world)
+fn plan(snapshot: &Snapshot) -> Plan {
+    super::super::plan(snapshot)
 }
 
-fn lend(world: &mut World, agent: &Agent, pool: Option<InfraEnv>) {
-    world
+fn lend(snapshot: &mut Snapshot, agent: &Agent, pool: Option<InfraEnv>) {
+    snapshot
         .row
         .as_mut()
         .unwrap()
         .hosts
         .push(member(agent, "worker", "installed"));
-    world.agents.push((Arc::new(agent.clone()), pool.map(Arc::new)));
+    snapshot
+        .agents
+        .push((Arc::new(agent.clone()), pool.map(Arc::new)));
 }
 
 /// Nothing is done but to say who is waited for.
@@ -49,24 +51,24 @@ fn told(plan: &Plan) -> &News {
 }
 
 /// The hub has its host here, and its Agent says something else.
-fn stray(world: &mut World, agent: &Agent, cluster: Option<&str>, pool: Option<InfraEnv>) -> Agent {
+fn stray(snapshot: &mut Snapshot, agent: &Agent, cluster: Option<&str>, pool: Option<InfraEnv>) -> Agent {
     let mut agent = agent.clone();
     agent.spec.cluster_deployment_name = cluster.map(|name| ClusterRef {
         name: name.into(),
         namespace: "clusters".into(),
     });
     let mut member = member(&agent, "worker", "installed");
-    member.pool = pool.map(Arc::new);
-    world.row.as_mut().unwrap().hosts.push(member);
+    member.infra_env = pool.map(Arc::new);
+    snapshot.row.as_mut().unwrap().hosts.push(member);
     agent
 }
 
 #[test]
 fn an_early_bound_agent_goes_with_the_cluster_whatever_it_says() {
     for wanted in [None, Some("red")] {
-        let mut world = leaving("installed");
-        let agent = stray(&mut world, &agent(1), wanted, Some(pool(Some("blue"))));
-        let plan = plan(&world);
+        let mut snapshot = leaving("installed");
+        let agent = stray(&mut snapshot, &agent(1), wanted, Some(pool(Some("blue"))));
+        let plan = plan(&snapshot);
         assert_eq!(plan.steps, [Step::DeleteAgent(Key::of(&agent))], "{wanted:?}");
     }
 }
@@ -74,13 +76,13 @@ fn an_early_bound_agent_goes_with_the_cluster_whatever_it_says() {
 #[test]
 fn an_agent_that_leaves_by_itself_is_only_waited_for() {
     for wanted in [None, Some("red")] {
-        let mut world = leaving("installed");
+        let mut snapshot = leaving("installed");
         let mut preserved = deployment();
         preserved.spec.preserve_on_delete = true;
-        world.deployment = Some(Arc::new(preserved));
-        world.now = now() + SignedDuration::from_hours(1);
-        let agent = stray(&mut world, &agent(1), wanted, Some(pool(None)));
-        waits_for(&plan(&world), &agent);
+        snapshot.deployment = Some(Arc::new(preserved));
+        snapshot.now = now() + SignedDuration::from_hours(1);
+        let agent = stray(&mut snapshot, &agent(1), wanted, Some(pool(None)));
+        waits_for(&plan(&snapshot), &agent);
     }
 }
 
@@ -88,21 +90,21 @@ fn an_agent_that_leaves_by_itself_is_only_waited_for() {
 fn an_agent_that_cannot_get_to_another_cluster_is_freed_after_a_minute() {
     let mut refused = agent(1);
     say(&mut refused, "SpecSynced", false);
-    let mut world = leaving("installed");
-    let agent = stray(&mut world, &refused, Some("red"), Some(pool(None)));
-    let early = plan(&world);
+    let mut snapshot = leaving("installed");
+    let agent = stray(&mut snapshot, &refused, Some("red"), Some(pool(None)));
+    let early = plan(&snapshot);
     waits_for(&early, &agent);
     let news = told(&early);
     assert!(news.note.contains("clusters/red"), "{}", news.note);
-    world.now = now() + SignedDuration::from_mins(1);
-    assert_eq!(plan(&world).steps, [Step::UnbindAgent(Key::of(&agent))]);
+    snapshot.now = now() + SignedDuration::from_mins(1);
+    assert_eq!(plan(&snapshot).steps, [Step::UnbindAgent(Key::of(&agent))]);
 }
 
 /// The image that the host booted belongs to another cluster: by the object, or as the hub has it.
-fn tied(world: &mut World, agent: &Agent, wanted: Option<&str>, by_object: bool) -> Agent {
+fn tied(snapshot: &mut Snapshot, agent: &Agent, wanted: Option<&str>, by_object: bool) -> Agent {
     let pool = pool(by_object.then_some("red"));
-    let agent = stray(world, agent, wanted, Some(pool));
-    let member = world.row.as_mut().unwrap().hosts.last_mut().unwrap();
+    let agent = stray(snapshot, agent, wanted, Some(pool));
+    let member = snapshot.row.as_mut().unwrap().hosts.last_mut().unwrap();
     member.is_tied = !by_object;
     agent
 }
@@ -117,55 +119,55 @@ fn an_agent_that_the_image_of_another_cluster_keeps_is_deleted_after_a_minute() 
     ] {
         let mut refused = agent(1);
         say(&mut refused, "SpecSynced", false);
-        let mut world = leaving("installed");
-        let agent = tied(&mut world, &refused, wanted, by_object);
-        waits_for(&plan(&world), &agent);
-        world.now = now() + SignedDuration::from_mins(1);
+        let mut snapshot = leaving("installed");
+        let agent = tied(&mut snapshot, &refused, wanted, by_object);
+        waits_for(&plan(&snapshot), &agent);
+        snapshot.now = now() + SignedDuration::from_mins(1);
         assert_eq!(
-            plan(&world).steps,
+            plan(&snapshot).steps,
             [Step::DeleteAgent(Key::of(&agent))],
             "{wanted:?} {by_object}"
         );
-        let going = Arc::make_mut(world.row.as_mut().unwrap().hosts[0].agent.as_mut().unwrap());
+        let going = Arc::make_mut(snapshot.row.as_mut().unwrap().hosts[0].agent.as_mut().unwrap());
         going.metadata.deletion_timestamp = Some(Time(now()));
-        waits_for(&plan(&world), &agent);
+        waits_for(&plan(&snapshot), &agent);
     }
-    let mut world = leaving("installed");
-    world.now = now() + SignedDuration::from_hours(1);
-    let agent = tied(&mut world, &agent(1), None, true);
-    waits_for(&plan(&world), &agent);
+    let mut snapshot = leaving("installed");
+    snapshot.now = now() + SignedDuration::from_hours(1);
+    let agent = tied(&mut snapshot, &agent(1), None, true);
+    waits_for(&plan(&snapshot), &agent);
 }
 
 #[test]
-fn r2_a_late_bound_agent_that_does_not_get_out_is_never_deleted() {
+fn a_late_bound_agent_that_does_not_get_out_is_never_deleted() {
     let mut refused = agent(1);
     say(&mut refused, "SpecSynced", false);
-    let mut world = leaving("installed");
-    world.now = now() + SignedDuration::from_hours(1);
-    let agent = stray(&mut world, &refused, None, Some(pool(None)));
-    waits_for(&plan(&world), &agent);
+    let mut snapshot = leaving("installed");
+    snapshot.now = now() + SignedDuration::from_hours(1);
+    let agent = stray(&mut snapshot, &refused, None, Some(pool(None)));
+    waits_for(&plan(&snapshot), &agent);
 }
 
 #[test]
 fn an_install_that_its_deployment_does_not_name_says_so_and_goes_without_touching_the_cluster() {
-    let mut world = World {
+    let mut snapshot = Snapshot {
         deployment: None,
         is_stray: true,
         id: None,
-        ..world(json!({}))
+        ..snapshot(json!({}))
     };
-    let said = plan(&world);
+    let said = plan(&snapshot);
     assert_eq!(said.then, Then::Rest, "both objects are watched");
-    let mut stray = shown(&world, &said);
+    let mut stray = shown(&snapshot, &said);
     says(&stray, type_::SPEC_SYNCED, Truth::False, "InputError");
     says(&stray, type_::COMPLETED, Truth::Unknown, "NotAvailable");
     let conditions = &stray.status.as_ref().unwrap().conditions;
     let message = &find_install(conditions, type_::SPEC_SYNCED).unwrap().message;
     assert!(message.contains("spec.clusterInstallRef"), "{message}");
-    rests(world.clone(), &said);
+    rests(snapshot.clone(), &said);
     stray.metadata.deletion_timestamp = Some(Time(now()));
-    world.install = Some(Arc::new(stray));
-    let last = plan(&world).steps;
+    snapshot.install = Some(Arc::new(stray));
+    let last = plan(&snapshot).steps;
     let [Step::PatchInstall(patch)] = last.as_slice() else {
         panic!("{last:?}")
     };
@@ -173,20 +175,23 @@ fn an_install_that_its_deployment_does_not_name_says_so_and_goes_without_touchin
 }
 
 #[test]
-fn toy_20_the_cluster_deployment_stays_until_the_install_is_really_gone() {
-    let mut world = with_row(json!({}), "installed");
+fn the_cluster_deployment_stays_until_the_install_is_really_gone() {
+    let mut snapshot = with_row(json!({}), "installed");
     let mut going = deployment();
     going.metadata.deletion_timestamp = Some(Time(now()));
-    world.deployment = Some(Arc::new(going));
-    assert_eq!(plan(&world), Plan::of(vec![Step::DeleteInstall], Then::Rest));
-    let mut gone = AgentClusterInstall::clone(world.install.as_ref().unwrap());
+    snapshot.deployment = Some(Arc::new(going));
+    assert_eq!(plan(&snapshot), Plan::of(vec![Step::DeleteInstall], Then::Rest));
+    let mut gone = AgentClusterInstall::clone(snapshot.install.as_ref().unwrap());
     gone.metadata.deletion_timestamp = Some(Time(now()));
-    world.install = Some(Arc::new(gone));
-    assert_eq!(plan(&world).steps, [Step::DeleteCluster]);
-    world.row = None;
-    assert!(matches!(plan(&world).steps.as_slice(), [Step::PatchInstall(_)]));
-    world.install = None;
-    let last = plan(&world).steps;
+    snapshot.install = Some(Arc::new(gone));
+    assert_eq!(plan(&snapshot).steps, [Step::DeleteCluster]);
+    snapshot.row = None;
+    assert!(matches!(
+        plan(&snapshot).steps.as_slice(),
+        [Step::PatchInstall(_)]
+    ));
+    snapshot.install = None;
+    let last = plan(&snapshot).steps;
     let [Step::PatchDeployment(patch)] = last.as_slice() else {
         panic!("{last:?}")
     };
@@ -194,7 +199,7 @@ fn toy_20_the_cluster_deployment_stays_until_the_install_is_really_gone() {
 }
 
 #[test]
-fn r7_an_installation_is_cancelled_before_anything_else() {
+fn an_installation_is_cancelled_before_anything_else() {
     for busy in [
         "preparing-for-installation",
         "installing",
@@ -202,38 +207,42 @@ fn r7_an_installation_is_cancelled_before_anything_else() {
         "finalizing",
         "error",
     ] {
-        let mut world = leaving(busy);
-        lend(&mut world, &agent(100), Some(pool(None)));
-        assert_eq!(plan(&world), Plan::of(vec![Step::Cancel], Then::Look), "{busy}");
+        let mut snapshot = leaving(busy);
+        lend(&mut snapshot, &agent(100), Some(pool(None)));
+        assert_eq!(
+            plan(&snapshot),
+            Plan::of(vec![Step::Cancel], Then::Again),
+            "{busy}"
+        );
     }
 }
 
 #[test]
 fn early_bound_agents_go_with_the_cluster_and_late_bound_ones_return() {
     let key = |number| Key::new("pool", Uuid::from_u128(number).to_string());
-    let mut world = leaving("installed");
-    lend(&mut world, &agent(1), Some(pool(Some("blue"))));
-    lend(&mut world, &agent(2), Some(pool(None)));
-    lend(&mut world, &agent(3), Some(pool(Some("red"))));
-    lend(&mut world, &agent(4), None);
+    let mut snapshot = leaving("installed");
+    lend(&mut snapshot, &agent(1), Some(pool(Some("blue"))));
+    lend(&mut snapshot, &agent(2), Some(pool(None)));
+    lend(&mut snapshot, &agent(3), Some(pool(Some("red"))));
+    lend(&mut snapshot, &agent(4), None);
     let steps = [
         Step::DeleteAgent(key(1)),
         Step::UnbindAgent(key(2)),
         Step::UnbindAgent(key(3)),
         Step::UnbindAgent(key(4)),
     ];
-    assert_eq!(plan(&world).steps, steps);
+    assert_eq!(plan(&snapshot).steps, steps);
 }
 
 #[test]
-fn toy_02_hosts_of_a_preserved_cluster_never_return_to_the_pool() {
-    let mut world = leaving("adding-hosts");
+fn hosts_of_a_preserved_cluster_never_return_to_the_pool() {
+    let mut snapshot = leaving("adding-hosts");
     let mut preserved = deployment();
     preserved.spec.preserve_on_delete = true;
-    world.deployment = Some(Arc::new(preserved));
-    lend(&mut world, &agent(1), Some(pool(None)));
+    snapshot.deployment = Some(Arc::new(preserved));
+    lend(&mut snapshot, &agent(1), Some(pool(None)));
     assert_eq!(
-        plan(&world).steps,
+        plan(&snapshot).steps,
         [Step::DeleteAgent(Key::new(
             "pool",
             Uuid::from_u128(1).to_string()
@@ -243,15 +252,15 @@ fn toy_02_hosts_of_a_preserved_cluster_never_return_to_the_pool() {
 
 #[test]
 fn an_agent_that_still_shows_the_installation_is_waited_for_because_the_api_would_refuse() {
-    let mut world = leaving("cancelled");
+    let mut snapshot = leaving("cancelled");
     let mut busy = agent(1);
     busy.status.as_mut().unwrap().debug_info.state = "installing-in-progress".into();
-    lend(&mut world, &busy, Some(pool(None)));
-    waits_for(&plan(&world), &busy);
+    lend(&mut snapshot, &busy, Some(pool(None)));
+    waits_for(&plan(&snapshot), &busy);
     busy.status.as_mut().unwrap().kind = "AddToExistingClusterHost".into();
-    world.agents[0].0 = Arc::new(busy);
+    snapshot.agents[0].0 = Arc::new(busy);
     assert_eq!(
-        plan(&world).steps.len(),
+        plan(&snapshot).steps.len(),
         1,
         "hosts that join a running cluster may go at any time"
     );
@@ -259,17 +268,17 @@ fn an_agent_that_still_shows_the_installation_is_waited_for_because_the_api_woul
 
 #[test]
 fn the_cluster_goes_only_after_the_last_agent_took_its_host_back() {
-    let mut world = leaving("installed");
-    world
+    let mut snapshot = leaving("installed");
+    snapshot
         .row
         .as_mut()
         .unwrap()
         .hosts
         .push(member(&agent(1), "worker", "installed"));
-    waits_for(&plan(&world), &agent(1));
-    world.row.as_mut().unwrap().hosts[0].agent = None;
+    waits_for(&plan(&snapshot), &agent(1));
+    snapshot.row.as_mut().unwrap().hosts[0].agent = None;
     assert_eq!(
-        plan(&world).steps,
+        plan(&snapshot).steps,
         [Step::DeleteCluster],
         "a host without an Agent is the hub's own business"
     );
@@ -277,17 +286,17 @@ fn the_cluster_goes_only_after_the_last_agent_took_its_host_back() {
 
 #[test]
 fn a_hub_that_is_away_or_refuses_delays_the_deletion_and_loses_nothing() {
-    let blind = World {
+    let blind = Snapshot {
         row: None,
-        blind: Some("gone fishing".into()),
+        hub_error: Some("gone fishing".into()),
         ..leaving("installed")
     };
-    let refused = World {
-        setback: Some(Setback::NotNow("installing".into())),
+    let refused = Snapshot {
+        failure: Some(Failure::NotNow("installing".into())),
         ..leaving("installed")
     };
-    for world in [blind, refused] {
-        let plan = plan(&world);
+    for snapshot in [blind, refused] {
+        let plan = plan(&snapshot);
         assert_eq!(plan.then, Then::After(SOON));
         assert!(told(&plan).warning, "{plan:?}");
     }
@@ -295,19 +304,22 @@ fn a_hub_that_is_away_or_refuses_delays_the_deletion_and_loses_nothing() {
 
 #[test]
 fn a_copy_that_never_had_a_cluster_takes_none_with_it() {
-    let mut world = leaving("installed");
-    world.rival = Some(Key::new("clusters", "older"));
-    assert!(matches!(plan(&world).steps.as_slice(), [Step::PatchInstall(_)]));
+    let mut snapshot = leaving("installed");
+    snapshot.rival = Some(Key::new("clusters", "older"));
+    assert!(matches!(
+        plan(&snapshot).steps.as_slice(),
+        [Step::PatchInstall(_)]
+    ));
 }
 
 #[test]
 fn an_install_without_its_cluster_deployment_says_so_and_can_go() {
-    let mut world = World {
+    let mut snapshot = Snapshot {
         deployment: None,
-        ..world(json!({}))
+        ..snapshot(json!({}))
     };
-    let said = plan(&world);
-    let install = shown(&world, &said);
+    let said = plan(&snapshot);
+    let install = shown(&snapshot, &said);
     says(&install, type_::SPEC_SYNCED, Truth::False, "InputError");
     for type_ in [
         type_::VALIDATED,
@@ -318,31 +330,34 @@ fn an_install_without_its_cluster_deployment_says_so_and_can_go() {
     ] {
         says(&install, type_, Truth::Unknown, "NotAvailable");
     }
-    rests(world.clone(), &said);
+    rests(snapshot.clone(), &said);
     let mut going = install;
     going.metadata.deletion_timestamp = Some(Time(now()));
-    world.install = Some(Arc::new(going));
-    world.row = Some(row("installed"));
+    snapshot.install = Some(Arc::new(going));
+    snapshot.row = Some(row("installed"));
     assert_eq!(
-        plan(&world).steps,
+        plan(&snapshot).steps,
         [Step::DeleteCluster],
         "the cluster of a ClusterDeployment that was removed by force"
     );
-    world.row = None;
-    assert!(matches!(plan(&world).steps.as_slice(), [Step::PatchInstall(_)]));
+    snapshot.row = None;
+    assert!(matches!(
+        plan(&snapshot).steps.as_slice(),
+        [Step::PatchInstall(_)]
+    ));
 }
 
 #[test]
 fn a_cluster_deployment_of_somebody_else_is_left_alone() {
     let mut foreign = deployment();
     foreign.metadata.finalizers = None;
-    let mut world = World {
+    let mut snapshot = Snapshot {
         install: None,
-        ..world(json!({}))
+        ..snapshot(json!({}))
     };
-    world.deployment = Some(Arc::new(foreign.clone()));
-    assert_eq!(plan(&world), Plan::default());
+    snapshot.deployment = Some(Arc::new(foreign.clone()));
+    assert_eq!(plan(&snapshot), Plan::default());
     foreign.metadata.deletion_timestamp = Some(Time(now()));
-    world.deployment = Some(Arc::new(foreign));
-    assert_eq!(plan(&world), Plan::default());
+    snapshot.deployment = Some(Arc::new(foreign));
+    assert_eq!(plan(&snapshot), Plan::default());
 }

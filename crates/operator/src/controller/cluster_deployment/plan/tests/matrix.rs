@@ -1,4 +1,4 @@
-//! Chapter 1.5.1 of the facts: every state of the cluster, every condition.
+//! Every state of the cluster, every condition.
 
 use super::*;
 
@@ -12,13 +12,13 @@ const TYPES: [&str; 5] = [
 
 /// RequirementsMet, Validated, Completed, Failed, Stopped.
 fn conditions(status: &str, spec: Value) -> Vec<(String, String)> {
-    let world = manned(with_row(spec, status));
+    let snapshot = manned(with_row(spec, status));
     let synced = Finding::new(type_::SPEC_SYNCED, true, reason::SYNC_OK, reason::SYNC_OK);
     let plan = Plan::of(
-        status::of_cluster(&world, world.install.as_ref().unwrap(), synced),
+        status::of_cluster(&snapshot, snapshot.install.as_ref().unwrap(), synced),
         Then::Rest,
     );
-    let install = shown(&world, &plan);
+    let install = shown(&snapshot, &plan);
     TYPES.iter().map(|type_| said(&install, type_)).collect()
 }
 
@@ -31,7 +31,7 @@ fn expect(status: &str, expected: [(&str, &str); 5]) {
 }
 
 #[test]
-fn toy_12_conditions_follow_the_matrix_of_the_cluster_and_not_that_of_agents() {
+fn conditions_follow_the_matrix_of_the_cluster_and_not_that_of_agents() {
     let (no, not_failed, not_stopped) = (
         ("False", "InstallationNotStarted"),
         ("False", "InstallationNotFailed"),
@@ -120,12 +120,16 @@ fn toy_12_conditions_follow_the_matrix_of_the_cluster_and_not_that_of_agents() {
 #[test]
 fn without_findings_nothing_is_known_about_the_checks_unless_hosts_are_added() {
     let validated = |status: &str| {
-        let mut world = with_row(json!({}), status);
-        world.row.as_mut().unwrap().view.validations_info = String::new();
+        let mut snapshot = with_row(json!({}), status);
+        snapshot.row.as_mut().unwrap().view.validations_info = String::new();
         said(
             &shown(
-                &world,
-                &flawed(&world, world.install.as_ref().unwrap(), &Flaw::Input("x".into())),
+                &snapshot,
+                &flawed(
+                    &snapshot,
+                    snapshot.install.as_ref().unwrap(),
+                    &InvalidSpec::Input("x".into()),
+                ),
             ),
             type_::VALIDATED,
         )
@@ -155,9 +159,9 @@ fn a_ready_cluster_that_is_held_says_so_and_no_other_does() {
 
 #[test]
 fn failing_checks_are_told_in_their_own_words_and_pending_ones_too() {
-    let world = with_row(json!({}), "insufficient");
-    let plan = super::super::plan(&world);
-    let install = shown(&world, &plan);
+    let snapshot = with_row(json!({}), "insufficient");
+    let plan = super::super::plan(&snapshot);
+    let install = shown(&snapshot, &plan);
     let validated = find_install(&install.status.as_ref().unwrap().conditions, type_::VALIDATED).unwrap();
     assert!(
         validated
@@ -166,36 +170,36 @@ fn failing_checks_are_told_in_their_own_words_and_pending_ones_too() {
         "{}",
         validated.message
     );
-    rests(world, &plan);
+    rests(snapshot, &plan);
 }
 
 #[test]
 fn agents_are_too_few_then_unsynced_then_unapproved_then_enough() {
-    let requirements = |world: &World| {
-        let row = world.row.as_ref().unwrap();
-        let install = world.install.as_ref().unwrap();
-        let findings = condition::findings(world, row, &install.spec.provision_requirements);
+    let requirements = |snapshot: &Snapshot| {
+        let row = snapshot.row.as_ref().unwrap();
+        let install = snapshot.install.as_ref().unwrap();
+        let findings = condition::findings(snapshot, row, &install.spec.provision_requirements);
         findings[0].reason.clone()
     };
-    let mut world = with_row(json!({}), "ready");
+    let mut snapshot = with_row(json!({}), "ready");
     let mut unapproved = agent(100);
     unapproved.spec.approved = false;
     say(&mut unapproved, "SpecSynced", false);
-    enlist(&mut world, &unapproved, "master", "known");
-    assert_eq!(requirements(&world), "InsufficientAgents");
+    enlist(&mut snapshot, &unapproved, "master", "known");
+    assert_eq!(requirements(&snapshot), "InsufficientAgents");
     for (number, role) in (101..).zip(["master", "master", "worker", "worker"]) {
-        enlist(&mut world, &agent(number), role, "known");
+        enlist(&mut snapshot, &agent(number), role, "known");
     }
-    assert_eq!(requirements(&world), "UnsyncedAgents");
+    assert_eq!(requirements(&snapshot), "UnsyncedAgents");
     say(&mut unapproved, "SpecSynced", true);
-    world.agents[0].0 = Arc::new(unapproved.clone());
-    world.row.as_mut().unwrap().hosts[0].agent = Some(Arc::new(unapproved));
-    assert_eq!(requirements(&world), "UnapprovedAgents");
-    world.row.as_mut().unwrap().hosts[0].agent = Some(Arc::new(agent(100)));
-    assert_eq!(requirements(&world), "ClusterIsReady");
-    enlist(&mut world, &agent(105), "worker", "known");
+    snapshot.agents[0].0 = Arc::new(unapproved.clone());
+    snapshot.row.as_mut().unwrap().hosts[0].agent = Some(Arc::new(unapproved));
+    assert_eq!(requirements(&snapshot), "UnapprovedAgents");
+    snapshot.row.as_mut().unwrap().hosts[0].agent = Some(Arc::new(agent(100)));
+    assert_eq!(requirements(&snapshot), "ClusterIsReady");
+    enlist(&mut snapshot, &agent(105), "worker", "known");
     assert_eq!(
-        requirements(&world),
+        requirements(&snapshot),
         "InsufficientAgents",
         "one too many is not exactly what is wanted"
     );
@@ -204,11 +208,11 @@ fn agents_are_too_few_then_unsynced_then_unapproved_then_enough() {
 #[test]
 fn the_last_preparation_is_told_in_sentences() {
     let told = |status: &str| {
-        let mut world = with_row(json!({}), "insufficient");
-        let last = &mut world.row.as_mut().unwrap().view.last_installation_preparation;
+        let mut snapshot = with_row(json!({}), "insufficient");
+        let last = &mut snapshot.row.as_mut().unwrap().view.last_installation_preparation;
         (last.status, last.reason) = (status.to_owned().into(), "no files".into());
-        let plan = super::super::plan(&world);
-        said(&shown(&world, &plan), type_::LAST_PREPARATION_FAILED)
+        let plan = super::super::plan(&snapshot);
+        said(&shown(&snapshot, &plan), type_::LAST_PREPARATION_FAILED)
     };
     let said = |status: &str, reason: &str| (status.to_owned(), reason.to_owned());
     assert_eq!(
@@ -237,14 +241,14 @@ fn the_last_preparation_is_told_in_sentences() {
 
 #[test]
 fn the_status_shows_what_the_hub_knows_and_counts_hosts() {
-    let mut world = manned(with_row(json!({ "holdInstallation": true }), "ready"));
-    let row = world.row.as_mut().unwrap();
+    let mut snapshot = manned(with_row(json!({ "holdInstallation": true }), "ready"));
+    let row = snapshot.row.as_mut().unwrap();
     row.hosts[0].host.status = "insufficient".into();
     row.hosts[4].host.logs_collected_at = muster_contract::time::DateMs(Some(now()));
     row.view.machine_networks = serde_json::from_value(json!([{ "cidr": "192.0.2.0/24" }])).unwrap();
     row.view.api_vips = serde_json::from_value(json!([{ "ip": "192.0.2.5" }])).unwrap();
-    let plan = super::super::plan(&world);
-    let install = shown(&world, &plan);
+    let plan = super::super::plan(&snapshot);
+    let install = shown(&snapshot, &plan);
     let status = install.status.as_ref().unwrap();
     let counts = (
         status.control_plane_agents_discovered,
@@ -277,16 +281,16 @@ fn the_status_shows_what_the_hub_knows_and_counts_hosts() {
     says(&install, type_::SPEC_SYNCED, Truth::True, "SyncOK");
     let synced = find_install(&status.conditions, type_::SPEC_SYNCED).unwrap();
     assert_eq!(synced.message, "SyncOK");
-    rests(world, &plan);
+    rests(snapshot, &plan);
 }
 
 #[test]
 fn hosts_that_passed_their_checks_count_as_ready_until_they_fail() {
     let ready = |status: &'static str| {
-        let mut world = with_row(json!({}), "installing");
-        enlist(&mut world, &agent(100), "master", status);
-        let plan = super::super::plan(&world);
-        let status = shown(&world, &plan).status.unwrap();
+        let mut snapshot = with_row(json!({}), "installing");
+        enlist(&mut snapshot, &agent(100), "master", status);
+        let plan = super::super::plan(&snapshot);
+        let status = shown(&snapshot, &plan).status.unwrap();
         assert_eq!(status.control_plane_agents_discovered, Some(1));
         status.control_plane_agents_ready == Some(1)
     };

@@ -8,7 +8,7 @@ fn unwatched(mut found: Found) -> Found {
 }
 
 /// Worlds in which something that is named is not as it should be, with the step that has it watched from then on.
-fn flawed_worlds() -> Vec<(&'static str, World, Option<Step>)> {
+fn flawed_worlds() -> Vec<(&'static str, Snapshot, Option<Step>)> {
     let labels = unwatched(Found::default()).missing_labels;
     let here = |name: &str| Key::new("clusters", name);
     let secret = |name: &str| Some(Step::LabelSecret(here(name), labels.clone()));
@@ -16,7 +16,7 @@ fn flawed_worlds() -> Vec<(&'static str, World, Option<Step>)> {
     let endpoint = json!({ "ignitionEndpoint": { "url": "https://hub/x",
         "caCertificateReference": { "name": "ca", "namespace": "clusters" } } });
     let mirrored = json!({ "mirrorRegistryRef": { "name": "mirrors", "namespace": "clusters" } });
-    let mirrors = |content: Option<Found>| World {
+    let mirrors = |content: Option<Found>| Snapshot {
         mirrors: content,
         ..with_row(mirrored.clone(), "ready")
     };
@@ -29,17 +29,17 @@ fn flawed_worlds() -> Vec<(&'static str, World, Option<Step>)> {
     vec![
         (
             "a pull secret without its key",
-            World {
+            Snapshot {
                 pull_secret: Some(unwatched(found(&[("other", "{}")]))),
-                ..world(json!({}))
+                ..snapshot(json!({}))
             },
             secret("pull"),
         ),
         (
             "an authority without its certificate",
-            World {
+            Snapshot {
                 ignition_ca: Some(unwatched(found(&[("other", "pem")]))),
-                ..world(endpoint)
+                ..snapshot(endpoint)
             },
             secret("ca"),
         ),
@@ -56,7 +56,7 @@ fn flawed_worlds() -> Vec<(&'static str, World, Option<Step>)> {
         ),
         (
             "one manifest in two ConfigMaps",
-            World {
+            Snapshot {
                 config_maps: twice.into(),
                 ..with_row(manifests, "ready")
             },
@@ -67,20 +67,24 @@ fn flawed_worlds() -> Vec<(&'static str, World, Option<Step>)> {
 
 #[test]
 fn what_is_wrong_with_something_named_is_an_input_error_and_looked_at_again() {
-    for (what, mut world, watched) in flawed_worlds() {
-        let plan = super::super::plan(&world);
+    for (what, mut snapshot, watched) in flawed_worlds() {
+        let plan = super::super::plan(&snapshot);
         assert_eq!(plan.then, Then::After(SOON), "{what}");
         assert_eq!(
-            said(&shown(&world, &plan), type_::SPEC_SYNCED),
+            said(&shown(&snapshot, &plan), type_::SPEC_SYNCED),
             ("False".to_owned(), "InputError".to_owned()),
             "{what}"
         );
         let label = |step: &&Step| matches!(step, Step::LabelSecret(..) | Step::LabelConfigMap(..));
         let labelled: Vec<&Step> = plan.steps.iter().filter(label).collect();
         assert_eq!(labelled, Vec::from_iter(&watched), "{what}");
-        let all = [&mut world.pull_secret, &mut world.ignition_ca, &mut world.mirrors];
-        let found = all.into_iter().flatten().chain(world.config_maps.values_mut());
+        let all = [
+            &mut snapshot.pull_secret,
+            &mut snapshot.ignition_ca,
+            &mut snapshot.mirrors,
+        ];
+        let found = all.into_iter().flatten().chain(snapshot.config_maps.values_mut());
         found.for_each(|found| found.missing_labels.clear());
-        rests(world, &plan);
+        rests(snapshot, &plan);
     }
 }

@@ -4,49 +4,53 @@ use super::*;
 
 const OLD: Uuid = Uuid::from_u128(9);
 
-fn described_again() -> World {
-    let mut world = world().with(|infra_env| infra_env.spec.cluster_ref = Some(ClusterRef::default()));
-    world.cluster = Cluster::Found {
+fn described_again() -> Snapshot {
+    let mut snapshot = snapshot().with(|infra_env| infra_env.spec.cluster_ref = Some(ClusterRef::default()));
+    snapshot.cluster = Cluster::Found {
         id: CLUSTER,
         version: "4.18.3".into(),
         installed: false,
     };
-    let mut world = world.settled();
-    world.row.as_mut().unwrap().view.cluster_id = Some(OLD);
-    world
+    let mut snapshot = snapshot.settled();
+    snapshot.row.as_mut().unwrap().view.cluster_id = Some(OLD);
+    snapshot
 }
 
 #[test]
 fn hosts_belong_to_the_new_cluster_of_a_deployment_that_was_made_again() {
-    let world = described_again();
-    assert_eq!(plan(&world), Plan::of(vec![Step::Join(CLUSTER)], Then::Look));
-    let settled = world.settled();
+    let snapshot = described_again();
+    assert_eq!(plan(&snapshot), Plan::of(vec![Step::Join(CLUSTER)], Then::Again));
+    let settled = snapshot.settled();
     assert_eq!(settled.row.as_ref().unwrap().view.cluster_id, Some(CLUSTER));
     assert_eq!(said(&settled).1, reason::AVAILABLE);
 }
 
 #[test]
 fn as_long_as_the_old_cluster_is_there_the_image_is_not_offered_and_the_reason_is_told() {
-    let mut world = described_again();
-    world.held_by = Some(OLD);
-    assert_eq!(plan(&world).then, Then::After(SOON), "nobody tells when it goes");
-    let (status, reason, message) = said(&world);
+    let mut snapshot = described_again();
+    snapshot.held_by = Some(OLD);
+    assert_eq!(
+        plan(&snapshot).then,
+        Then::After(SOON),
+        "nobody tells when it goes"
+    );
+    let (status, reason, message) = said(&snapshot);
     assert_eq!(
         (status.as_str(), reason.as_str()),
         ("Unknown", reason::MISSING_CLUSTER)
     );
     assert!(message.contains(&OLD.to_string()), "{message}");
-    plan(&world)
+    plan(&snapshot)
         .steps
         .into_iter()
-        .for_each(|step| world.carry_out(step));
-    assert_eq!(world.status().iso_download_url, "");
-    assert_eq!(plan(&world).steps, [], "said once");
+        .for_each(|step| snapshot.carry_out(step));
+    assert_eq!(snapshot.status().iso_download_url, "");
+    assert_eq!(plan(&snapshot).steps, [], "said once");
 }
 
 #[test]
 fn one_that_names_no_time_source_has_that_of_the_site_and_is_left_alone() {
-    let mut fresh = world();
+    let mut fresh = snapshot();
     fresh.default_ntp = "ntp.site".into();
     assert_eq!(
         created(&fresh).additional_ntp_sources.as_deref(),
@@ -65,13 +69,13 @@ fn one_that_names_no_time_source_has_that_of_the_site_and_is_left_alone() {
 
 #[test]
 fn own_time_sources_win_and_leave_room_for_the_sites_when_they_go() {
-    let mut own = world().with(|infra_env| infra_env.spec.ntp_sources = vec!["mine".into()]);
+    let mut own = snapshot().with(|infra_env| infra_env.spec.ntp_sources = vec!["mine".into()]);
     own.default_ntp = "ntp.site".into();
-    let wish = created(&own);
+    let desired = created(&own);
     assert_eq!(
         (
-            wish.additional_ntp_sources.as_deref(),
-            wish.ntp_sources.as_deref()
+            desired.additional_ntp_sources.as_deref(),
+            desired.ntp_sources.as_deref()
         ),
         (Some(""), Some("mine"))
     );
