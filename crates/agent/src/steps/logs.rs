@@ -8,11 +8,9 @@ use flate2::write::GzEncoder;
 use muster_contract::v2::agent::args::LogsGatherArgs;
 use muster_contract::v2::install::LogsState;
 use std::fs::OpenOptions;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use uuid::Uuid;
-
-const TAR_BLOCK: usize = 512;
 
 pub fn step(context: &Context, args: &LogsGatherArgs) -> anyhow::Result<String> {
     gather(context, args.cluster_id).map(|()| String::new())
@@ -66,34 +64,17 @@ fn kernel_log() -> Vec<u8> {
 
 /// A tar.gz with these files in one folder.
 pub fn archive(folder: &str, files: &[(&str, &[u8])]) -> io::Result<Vec<u8>> {
-    let mut out = GzEncoder::new(Vec::new(), Compression::default());
+    let mut out = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
     for (name, content) in files {
-        out.write_all(&header(&format!("{folder}/{name}"), content.len()))?;
-        out.write_all(content)?;
-        let rest = content.len() % TAR_BLOCK;
-        if rest > 0 {
-            out.write_all(&vec![0; TAR_BLOCK - rest])?;
-        }
+        let mut header = tar::Header::new_ustar();
+        header.set_entry_type(tar::EntryType::Regular);
+        header.set_mode(0o644);
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_size(content.len() as u64);
+        out.append_data(&mut header, format!("{folder}/{name}"), *content)?;
     }
-    out.write_all(&[0; 2 * TAR_BLOCK])?;
-    out.finish()
-}
-
-fn header(name: &str, length: usize) -> [u8; TAR_BLOCK] {
-    let mut header = [0; TAR_BLOCK];
-    let mut put = |at: usize, text: &[u8]| header[at..at + text.len()].copy_from_slice(text);
-    put(0, name.as_bytes());
-    put(100, b"0000644\0");
-    put(108, b"0000000\0");
-    put(116, b"0000000\0");
-    put(124, format!("{length:011o}\0").as_bytes());
-    put(136, b"00000000000\0");
-    put(148, b"        ");
-    put(156, b"0");
-    put(257, b"ustar\x0000");
-    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
-    header
+    out.into_inner()?.finish()
 }
 
 #[cfg(test)]

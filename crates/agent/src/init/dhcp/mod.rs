@@ -48,33 +48,26 @@ impl Link {
         self.start.elapsed()
     }
 
-    /// Waits for an answer or until something is due, sends what there is to send, and returns the rest.
-    fn step(&self, client: &mut Client, most: Duration) -> anyhow::Result<Vec<Order>> {
+    /// Waits for an answer or until something is due, and says what is to be done, in this order.
+    fn step(&self, client: &mut Client, most: Duration) -> io::Result<Vec<Order>> {
         let now = self.now();
         let due = client.due().unwrap_or(now + LONGEST_WAIT);
         let wait = due.saturating_sub(now).min(most);
-        let orders = if wait.is_zero() {
-            client.wake(now, chance())
-        } else {
-            match self.receive(wait)? {
-                Some(answer) => client.hear(self.now(), answer, chance()),
-                None => Vec::new(),
-            }
-        };
-        let mut rest = Vec::new();
-        for order in orders {
-            match order {
-                Order::Send(question) => {
-                    let packet = question.packet(self.mac)?;
-                    // A cable may be out for a while; it is asked again.
-                    let _ = self
-                        .socket
-                        .send_to(&packet, (question.to(), dhcproto::v4::SERVER_PORT));
-                }
-                Order::Use(_) | Order::Drop => rest.push(order),
-            }
+        if wait.is_zero() {
+            return Ok(client.wake(now, chance()));
         }
-        Ok(rest)
+        Ok(match self.receive(wait)? {
+            Some(answer) => client.hear(self.now(), answer, chance()),
+            None => Vec::new(),
+        })
+    }
+
+    /// A cable may be out for a while; it is asked again.
+    fn send(&self, question: &message::Question) -> anyhow::Result<()> {
+        let packet = question.packet(self.mac)?;
+        let to = (question.to(), dhcproto::v4::SERVER_PORT);
+        let _ = self.socket.send_to(&packet, to);
+        Ok(())
     }
 
     fn receive(&self, wait: Duration) -> io::Result<Option<message::Answer>> {
@@ -108,8 +101,9 @@ pub fn obtain(interface: &str, mac: Mac) -> anyhow::Result<Lease> {
         anyhow::ensure!(!left.is_zero(), "no DHCP server answers on {interface}");
         for order in link.step(&mut client, left)? {
             match order {
+                Order::Send(question) => link.send(&question)?,
                 Order::Use(lease) => return Ok(*lease),
-                Order::Drop | Order::Send(_) => {}
+                Order::Drop => {}
             }
         }
     }
@@ -143,7 +137,7 @@ pub fn serve(
                     has_address();
                 }
                 Order::Drop => target.clear(),
-                Order::Send(_) => {}
+                Order::Send(question) => link.send(&question)?,
             }
         }
     }

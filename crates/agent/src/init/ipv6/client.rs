@@ -414,7 +414,7 @@ mod tests {
         Offer(u8),
         Give(u8),
         Refuse(u8),
-        Stray(Said),
+        Stray(Box<Said>),
     }
     use Step::{At, Dns, Give, Offer, Refuse, Router, Stray};
 
@@ -453,7 +453,7 @@ mod tests {
                 Refuse(server) => hear(&mut client, reply(*server, None)),
                 Stray(said) => {
                     let id = client.id.wrapping_add(1);
-                    let said = said.clone();
+                    let said = (**said).clone();
                     client.hear_server(now, Answer { id, said }, CHANCE)
                 }
             };
@@ -593,7 +593,7 @@ mod tests {
             (At(0), &["routers"]),
             (Router(false, true), &["inform"]),
             (At(1), &["inform"]),
-            (Stray(reply(SERVER, None)), &[]),
+            (Stray(Box::new(reply(SERVER, None))), &[]),
             (Refuse(SERVER), &["told"]),
             (At(5000), &[]),
             (At(5001), &["inform"]),
