@@ -171,7 +171,7 @@ impl Store {
         let mut tx = self.inner.readers.snapshot().await?;
         let counts = severity_counts(&mut tx, query).await?;
         let wanted = if query.severities.is_empty() {
-            &Severity::ALL[..]
+            Severity::ALL
         } else {
             &query.severities
         };

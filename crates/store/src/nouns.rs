@@ -99,7 +99,7 @@ macro_rules! nouns {
 
         /// A row of any noun.
         #[derive(Debug, Clone, PartialEq)]
-        #[expect(
+        #[allow(
             clippy::large_enum_variant,
             reason = "a commit holds one or a few, nearly all of them of the large nouns"
         )]
