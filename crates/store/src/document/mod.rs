@@ -67,7 +67,7 @@ fn left<S>(version: i64, steps: &'static [S]) -> Result<&'static [S], String> {
             "its document is of version {version}, and this program knows versions up to {newest}: a newer program wrote it"
         ));
     }
-    let done = usize::try_from(version - FIRST)
+    let done = usize::try_from(version.saturating_sub(FIRST))
         .map_err(|_| format!("its document claims to be of version {version}, which never was"))?;
     Ok(steps.get(done..).unwrap_or_default())
 }
