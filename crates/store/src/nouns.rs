@@ -241,6 +241,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0002_files.sql"),
     include_str!("../migrations/0003_without_due_times.sql"),
     include_str!("../migrations/0004_document_versions.sql"),
+    include_str!("../migrations/0005_changes_of_any_noun.sql"),
 ];
 
 impl RowKey {
