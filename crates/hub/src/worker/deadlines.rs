@@ -75,6 +75,10 @@ async fn turn(hub: &Hub, key: HostKey) -> Result<bool, Error> {
         hub.resting.hosts.worked(&key);
         return Ok(false);
     };
+    // Whatever else woke it: when it has rested is on the agenda.
+    if hub.resting.hosts.is_resting(&key, hub.now()) {
+        return Ok(false);
+    }
     slot.live.queued_micros.store(i64::MAX, Ordering::Relaxed);
     let done = due(hub, &slot, key).await;
     match &done {

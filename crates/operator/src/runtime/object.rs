@@ -48,10 +48,9 @@ impl<'de> Deserialize<'de> for RawObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = Box::<RawValue>::deserialize(deserializer)?;
         let Head { metadata } = serde_json::from_str(json.get()).map_err(D::Error::custom)?;
-        let shorter = match metadata.managed_fields {
-            Some(fields) => Some(without(json.get(), fields.get())),
-            None => None,
-        };
+        let shorter = metadata
+            .managed_fields
+            .map(|fields| without(json.get(), fields.get()));
         let Metadata {
             name,
             namespace,

@@ -71,6 +71,7 @@ pub fn entry(message: &str) -> Entry {
 }
 
 /// A row to write.
+#[expect(clippy::large_enum_variant, reason = "tests write a few rows")]
 pub enum Write {
     Put(Record, Vec<(Report, Option<String>)>),
     Delete(Delete),
