@@ -159,7 +159,7 @@ mod added {
         group: Group::Service,
         workers: 1,
         register,
-        reconcile: |ctx, key| Box::pin(reconcile(ctx, key)),
+        reconcile: |ctx, key| Box::pin(async move { reconcile(ctx, key) }),
     };
 
     /// The objects it was called for, and whether they were there.
@@ -173,7 +173,7 @@ mod added {
         ctx.queue(&CONTROLLER).wake(change.key.clone());
     }
 
-    async fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
+    fn reconcile(ctx: &Context, key: &Key) -> Result<Next, Error> {
         let is_there = ctx.cache::<NMStateConfig>().get(key).is_some();
         CALLS.lock().unwrap().push((key.clone(), is_there));
         Ok(Next::Rest)
