@@ -192,7 +192,8 @@ async fn inventory(hub: &Hub, key: HostKey, slot: &Slot, output: &str, ask: &Ask
             // The agent only logs the refusal: people are told by the checks.
             hub.change_host(key, Need::Reports, ask, |snapshot| {
                 let mut decision = snapshot.unchanged();
-                decision.host.inventory_broken = true;
+                // Where an earlier one is on record, the checks go on with that.
+                decision.host.inventory_broken |= !snapshot.stored.contains_key(&Report::Inventory);
                 snapshot.measured(decision, Stored::new())
             })
             .await?;
