@@ -147,7 +147,7 @@ pub struct Disk {
     /// Model.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
-    /// Snapshot Wide Name.
+    /// World Wide Name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub wwn: String,
     /// Serial number.
