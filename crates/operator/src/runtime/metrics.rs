@@ -4,6 +4,7 @@
 
 use super::work::Next;
 use super::{Context, listener};
+use crate::controller;
 use crate::error::Error;
 use axum::Router;
 use axum::extract::State;
@@ -215,8 +216,11 @@ pub async fn serve(ctx: Arc<Context>, listener: TcpListener) {
 }
 
 async fn metrics(State(ctx): State<Arc<Context>>) -> String {
-    let lengths = ctx.queues.all().map(|(name, queue)| (name, queue.len()));
-    ctx.metrics.text(lengths, ctx.joining.len())
+    // For those that are switched off nothing waits, and their line stays: alerts must not miss a series.
+    let all = controller::ALL.iter().map(|controller| (controller.name, 0));
+    let mut lengths: BTreeMap<_, _> = all.collect();
+    lengths.extend(ctx.queues.all().map(|(name, queue)| (name, queue.len())));
+    ctx.metrics.text(lengths.into_iter(), ctx.joining.len())
 }
 
 /// Which objects are being reconciled, and which wait for what: where to look first when nothing happens.
