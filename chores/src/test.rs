@@ -30,7 +30,7 @@ use supplies::Supplies;
   cargo xtask test                             everything, as CI does
   cargo xtask test --list                      what there is
   cargo xtask test --only fmt --only clippy    some of it
-  cargo xtask test --only kube --named toy_16  some tests of one suite")]
+  cargo xtask test --only kube --named capi    some tests of one suite")]
 pub struct Test {
     /// Run only this suite (may be repeated)
     #[arg(long, value_name = "NAME")]
