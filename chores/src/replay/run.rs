@@ -21,7 +21,7 @@ use crate::wait;
 /// Longer than the hub takes to look at a few clusters and to make their files on a busy machine.
 const REST_WITHIN: Duration = Duration::from_secs(20);
 /// What the hub's metrics say while it has something to do.
-const WAITING: &[&str] = &["muster_cluster_files_waiting ", "muster_cluster_looks_waiting "];
+const WAITING: &[&str] = &["muster_cluster_files_waiting ", "muster_clusters_to_reconcile "];
 /// A limit that passes a little later than recorded is still the same limit.
 const SLACK: Duration = Duration::from_secs(8);
 

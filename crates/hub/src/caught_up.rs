@@ -1,8 +1,8 @@
-//! Whoever changed something reads what follows from it: a cluster that is behind its changes is looked at before it is
+//! Whoever changed something reads what follows from it: a cluster that is to be reconciled is reconciled before it is
 //! shown, decided about, or planned with.
 
 use crate::Hub;
-use crate::worker::{feed, looks};
+use crate::worker::{feed, reconcile};
 use axum::extract::{Request, State};
 use axum::http::{Method, Uri};
 use axum::middleware::Next;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 /// Then the answer is given as it is: a reader is not kept from what is known.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// A look that moves a phase is followed by another. A cluster that changes all the time is not waited for.
+/// A run that moves a phase is followed by another. Nobody waits for a cluster that changes all the time.
 const ROUNDS: usize = 4;
 
 /// What a request is about.
@@ -42,31 +42,31 @@ impl Hub {
         }
     }
 
-    /// Whether anything was behind; `None` wants all clusters.
+    /// Whether anything was stale; `None` wants all clusters.
     async fn catch_up(&self, wanted: Option<ClusterId>) -> bool {
-        if self.behind.of(wanted, self.now()).is_empty() {
+        if self.stale_clusters.of(wanted, self.now()).is_empty() {
             return false;
         }
-        // In a task of its own: a look that began goes on when its reader does not wait any longer.
+        // In a task of its own: a run that began goes on when its reader does not wait any longer.
         let hub = self.clone();
-        let looking = tokio::spawn(async move { look(&hub, wanted).await });
-        drop(tokio::time::timeout(LONGEST_WAIT, looking).await);
+        let running = tokio::spawn(async move { refresh(&hub, wanted).await });
+        drop(tokio::time::timeout(LONGEST_WAIT, running).await);
         true
     }
 }
 
-async fn look(hub: &Hub, wanted: Option<ClusterId>) {
+async fn refresh(hub: &Hub, wanted: Option<ClusterId>) {
     for _ in 0..ROUNDS {
-        let behind = hub.behind.of(wanted, hub.now());
-        if behind.is_empty() {
+        let stale = hub.stale_clusters.of(wanted, hub.now());
+        if stale.is_empty() {
             return;
         }
-        for id in behind {
-            if let Some(breath) = hub.behind.breath(id) {
-                tokio::time::sleep(breath).await;
+        for id in stale {
+            if let Some(pause) = hub.stale_clusters.pause(id) {
+                tokio::time::sleep(pause).await;
             }
-            if let Err(error) = looks::catch_up(hub, id).await {
-                tracing::warn!(cluster = %id, %error, "a cluster is shown as it was: the look at it failed");
+            if let Err(error) = reconcile::catch_up(hub, id).await {
+                tracing::warn!(cluster = %id, %error, "reconciling a cluster failed; it is shown without what follows from its newest changes");
             }
         }
     }
@@ -79,7 +79,7 @@ pub async fn first(State(hub): State<Hub>, request: Request, next: Next) -> Resp
             // What another hub was told a moment ago.
             let followed = tokio::time::timeout(LONGEST_WAIT, feed::catch_up(&hub)).await;
             if let Ok(Err(error)) = followed {
-                tracing::warn!(%error, "what other hubs did is not known yet");
+                tracing::warn!(%error, "cannot follow the changes of other hubs");
             }
         }
         match about {

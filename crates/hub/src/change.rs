@@ -20,14 +20,14 @@ pub const ATTEMPTS: usize = 16;
 
 /// Who asks, and under which request; carried through every use case.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct OpContext {
     pub caller: Caller,
     pub request_id: Option<Uuid>,
     /// Reconciling the cluster made this change, so it need not be reconciled again for it.
     pub from_reconcile: bool,
 }
 
-impl Ask {
+impl OpContext {
     /// The hub itself: a deadline, a worker.
     pub fn hub() -> Self {
         Self {
@@ -144,7 +144,7 @@ impl Hub {
     pub async fn change<S: Scope>(
         &self,
         scope: &S,
-        ask: &Ask,
+        opctx: &OpContext,
         decide: impl Fn(&S::Snapshot) -> Result<Decision, Error>,
     ) -> Result<Changed<S::Snapshot>, Error> {
         let mut attempt = 0;
@@ -164,7 +164,7 @@ impl Hub {
                 return Ok(Changed { snapshot, rows });
             }
             attempt += 1;
-            match self.commit(commit(decision, ask, now), ask).await {
+            match self.commit(commit(decision, opctx, now), opctx).await {
                 Err(Error::Store(StoreError::Stale(key))) if attempt < ATTEMPTS => self.reload(key).await?,
                 done => {
                     return done.map(|rows| Changed { snapshot, rows });
@@ -179,23 +179,23 @@ impl Hub {
     }
 
     /// History alone.
-    pub async fn tell(&self, entry: Entry, ask: &Ask) -> Result<(), Error> {
+    pub async fn tell(&self, entry: Entry, opctx: &OpContext) -> Result<(), Error> {
         let told = |(): &()| {
             Ok(Decision {
                 journal: vec![entry.clone()],
                 ..Decision::because("people are told")
             })
         };
-        self.change(&Nothing, ask, told).await.map(drop)
+        self.change(&Nothing, opctx, told).await.map(drop)
     }
 
     /// Writes, and lets everything follow that follows from a change: memory, agendas, clusters that must be reconciled,
     /// workers, and the feed. Gives the rows that were put, in their order.
-    pub(crate) async fn commit(&self, commit: Commit, ask: &Ask) -> Result<Vec<AnyRow>, Error> {
+    pub(crate) async fn commit(&self, commit: Commit, opctx: &OpContext) -> Result<Vec<AnyRow>, Error> {
         let has_effects = !commit.effects.is_empty();
         let deleted: Vec<RowKey> = commit.deletes.iter().map(|delete| delete.key).collect();
         let committed = self.store.commit(commit).await?;
-        let concerns = !ask.from_reconcile;
+        let concerns = !opctx.from_reconcile;
         let puts = committed.puts.into_iter();
         let rows = puts.map(|record| self.keep(record, concerns)).collect();
         deleted.into_iter().for_each(|key| self.forget(key, concerns));
@@ -225,7 +225,7 @@ impl Hub {
         let concerned = self.index.remove(key, self.now());
         if let RowKey::Cluster(id) = key {
             self.shared_facts.drop_of(id);
-            self.behind.forget(id);
+            self.stale_clusters.forget(id);
         } else if let Some(id) = concerned.filter(|_| concerns) {
             self.mark_dirty(id);
         }
@@ -250,7 +250,7 @@ impl Hub {
     }
 }
 
-fn commit(decision: Decision, ask: &Ask, now: Timestamp) -> Commit {
+fn commit(decision: Decision, opctx: &OpContext, now: Timestamp) -> Commit {
     let Decision {
         puts,
         deletes,
@@ -262,7 +262,7 @@ fn commit(decision: Decision, ask: &Ask, now: Timestamp) -> Commit {
     } = decision;
     tracing::trace!(why, "a change is written");
     Commit {
-        request_id: ask.request_id,
+        request_id: opctx.request_id,
         puts,
         deletes,
         reports,
@@ -351,7 +351,7 @@ mod tests {
     #[tokio::test]
     async fn who_always_comes_too_late_is_told_so_after_some_tries() {
         let (hub, scope) = (hub().await, Counted::default());
-        let lost = hub.change(&scope, &Ask::hub(), |_| Ok(of_nowhere())).await;
+        let lost = hub.change(&scope, &OpContext::hub(), |_| Ok(of_nowhere())).await;
         assert!(lost.unwrap_err().is_stale());
         assert_eq!(scope.reads.into_inner(), ATTEMPTS);
         assert_eq!(
@@ -363,29 +363,29 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_in_time_at_last_is_done_and_other_failures_are_told_at_once() {
-        let (hub, scope, ask) = (hub().await, Counted::default(), Ask::hub());
-        let won = hub.change(&scope, &ask, |read| {
+        let (hub, scope, opctx) = (hub().await, Counted::default(), OpContext::hub());
+        let won = hub.change(&scope, &opctx, |read| {
             Ok(if *read < 3 { of_nowhere() } else { told() })
         });
         assert_eq!(won.await.unwrap().snapshot, 3);
-        let failed = hub.change(&scope, &ask, |_| Err(Error::missing("host", "1")));
+        let failed = hub.change(&scope, &opctx, |_| Err(Error::missing("host", "1")));
         assert!(matches!(failed.await, Err(Error::Missing { .. })));
         assert_eq!(scope.reads.into_inner(), 4);
     }
 
     #[tokio::test]
     async fn what_changes_nothing_writes_nothing() {
-        let (hub, ask) = (hub().await, Ask::hub());
+        let (hub, opctx) = (hub().await, OpContext::hub());
         let told = async || {
             let all = muster_store::EventQuery::default();
             hub.store.events_list(&all).await.unwrap().total
         };
-        hub.change(&Nothing, &ask, |()| Ok(Decision::because("nothing to do")))
+        hub.change(&Nothing, &opctx, |()| Ok(Decision::because("nothing to do")))
             .await
             .unwrap();
         assert_eq!(told().await, 0);
         let entry = Entry::new("test", Severity::Info, "told");
-        hub.tell(entry, &ask).await.unwrap();
+        hub.tell(entry, &opctx).await.unwrap();
         assert_eq!(told().await, 1);
     }
 }

@@ -1,7 +1,7 @@
 //! What a decision about a cluster looks at: the cluster alone, with files, or with all its hosts.
 
 use crate::Hub;
-use crate::change::{Ask, Decision, Scope};
+use crate::change::{Decision, OpContext, Scope};
 use crate::error::Error;
 use crate::host_change::HostChange;
 use jiff::Timestamp;
@@ -149,10 +149,10 @@ impl Hub {
     pub async fn change_cluster(
         &self,
         id: ClusterId,
-        ask: &Ask,
+        opctx: &OpContext,
         decide: impl Fn(&Cluster) -> Result<(cluster::Decision, Vec<FileWrite>), Error>,
     ) -> Result<Arc<Cluster>, Error> {
-        self.change_clusters(&OneCluster::new(id), ask, |snapshot| {
+        self.change_clusters(&OneCluster::new(id), opctx, |snapshot| {
             let (decision, files) = decide(&snapshot.cluster)?;
             Ok(snapshot.changed(decision, files))
         })
@@ -164,10 +164,10 @@ impl Hub {
         &self,
         id: ClusterId,
         below: &str,
-        ask: &Ask,
+        opctx: &OpContext,
         decide: impl Fn(&Cluster, &[FileStat]) -> Result<(cluster::Decision, Vec<FileWrite>), Error>,
     ) -> Result<Arc<Cluster>, Error> {
-        self.change_clusters(&OneCluster::new(id).files_below(below), ask, |snapshot| {
+        self.change_clusters(&OneCluster::new(id).files_below(below), opctx, |snapshot| {
             let (decision, files) = decide(&snapshot.cluster, &snapshot.files)?;
             Ok(snapshot.changed(decision, files))
         })
@@ -178,10 +178,10 @@ impl Hub {
     pub async fn change_clusters(
         &self,
         scope: &OneCluster<'_>,
-        ask: &Ask,
+        opctx: &OpContext,
         decide: impl Fn(&ClusterSnapshot) -> Result<Decision, Error>,
     ) -> Result<Arc<Cluster>, Error> {
-        let done = self.change(scope, ask, decide).await?;
+        let done = self.change(scope, opctx, decide).await?;
         Ok(done.row().unwrap_or(done.snapshot.cluster))
     }
 
@@ -190,10 +190,10 @@ impl Hub {
         &self,
         cluster: Cluster,
         entry: Entry,
-        ask: &Ask,
+        opctx: &OpContext,
     ) -> Result<Arc<Cluster>, Error> {
         let scope = crate::change::New(RowKey::Cluster(cluster.id));
-        let done = self.change(&scope, ask, |()| {
+        let done = self.change(&scope, opctx, |()| {
             let mut new = Decision::because("a person wants it");
             new.put(cluster.clone());
             new.journal.push(entry.clone());

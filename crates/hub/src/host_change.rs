@@ -1,6 +1,6 @@
 //! What a decision about one host looks at, and what it leaves: the decision, then the checks over it.
 
-use crate::change::{Ask, Decision as Written, Scope};
+use crate::change::{Decision as Written, OpContext, Scope};
 use crate::error::Error;
 use crate::shared_facts::SharedFacts;
 use crate::{Hub, measure};
@@ -253,20 +253,21 @@ impl Hub {
         &self,
         key: HostKey,
         need: Need,
-        ask: &Ask,
+        opctx: &OpContext,
         decide: impl Fn(&HostSnapshot) -> Result<HostChange, Error>,
     ) -> Result<Arc<Host>, Error> {
-        self.change_one_host(&OneHost::new(key, need), ask, decide).await
+        self.change_one_host(&OneHost::new(key, need), opctx, decide)
+            .await
     }
 
     /// Changes one host that may go to another cluster.
     pub async fn change_one_host(
         &self,
         scope: &OneHost,
-        ask: &Ask,
+        opctx: &OpContext,
         decide: impl Fn(&HostSnapshot) -> Result<HostChange, Error>,
     ) -> Result<Arc<Host>, Error> {
-        let done = self.change(scope, ask, |snapshot| {
+        let done = self.change(scope, opctx, |snapshot| {
             Ok(decide(snapshot)?.decision_over(&snapshot.host))
         });
         let done = done.await?;

@@ -3,7 +3,6 @@
 pub mod agenda;
 pub mod archive;
 pub mod aside;
-pub mod behind;
 pub mod carry;
 pub mod caught_up;
 pub mod change;
@@ -23,6 +22,7 @@ pub mod replica;
 pub mod serve;
 pub mod shared_facts;
 pub mod site;
+pub mod stale_clusters;
 pub mod steps;
 pub mod threads;
 pub mod usecase;
@@ -61,7 +61,7 @@ pub struct Inner {
     pub metrics: http::metrics::Metrics,
     pub started_at: Timestamp,
     /// Clusters whose newest changes are not reflected in their findings yet.
-    pub behind: behind::Behind,
+    pub stale_clusters: stale_clusters::StaleClusters,
     /// For looks at clusters.
     pub look_threads: threads::Threads,
     /// For what images are made of. Nobody's settings keep looks waiting.
@@ -130,7 +130,7 @@ impl Hub {
             cluster_agenda: agenda::Agenda::default(),
             workers: worker::Board::default(),
             metrics: http::metrics::Metrics::default(),
-            behind: behind::Behind::default(),
+            stale_clusters: stale_clusters::StaleClusters::default(),
             look_threads: threads::Threads::default(),
             image_threads: threads::Threads::default(),
             resting: worker::Resting::default(),
@@ -222,13 +222,13 @@ impl Hub {
         }
     }
 
-    /// Something about a cluster or its hosts changed: its findings are looked at again, soon and once.
+    /// Something about a cluster or its hosts changed: it is reconciled, soon and once.
     pub fn mark_dirty(&self, cluster: ClusterId) {
-        self.behind.mark(cluster);
+        self.stale_clusters.mark(cluster);
     }
 
     /// Clusters whose newest changes are not reflected in their findings yet.
-    pub fn looks_waiting(&self) -> usize {
-        self.behind.count()
+    pub fn clusters_to_reconcile(&self) -> usize {
+        self.stale_clusters.count()
     }
 }

@@ -1,13 +1,13 @@
-//! What may be done with a host in which part of its life, for everything that does not move its phase.
+//! What may be done with a host in which state, for everything that does not move its phase.
 
 use super::{Host, Phase, Role, Route};
 use crate::checks::Installation;
 use crate::cluster::{self, Cluster};
 use crate::refusal::Refused;
 
-/// The phases in the few parts that most rules ask for.
+/// The phases in the few groups that most rules ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum PhaseGroup {
     Discovery,
     Binding,
     /// On its way back to the pool.
@@ -20,17 +20,17 @@ pub enum Part {
     Stopped,
 }
 
-pub fn part(phase: Phase) -> Part {
+pub fn group(phase: Phase) -> PhaseGroup {
     match phase {
-        Phase::Discovery => Part::Discovery,
-        Phase::Binding => Part::Binding,
+        Phase::Discovery => PhaseGroup::Discovery,
+        Phase::Binding => PhaseGroup::Binding,
         Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => {
-            Part::Returning
+            PhaseGroup::Returning
         }
-        Phase::Preparing | Phase::Prepared | Phase::PrepareFailed => Part::Preparing,
-        Phase::Installing | Phase::InProgress => Part::Writing,
-        Phase::BootFix | Phase::Installed | Phase::Added => Part::Installed,
-        Phase::Failed | Phase::Cancelled | Phase::Resetting | Phase::ResetPending => Part::Stopped,
+        Phase::Preparing | Phase::Prepared | Phase::PrepareFailed => PhaseGroup::Preparing,
+        Phase::Installing | Phase::InProgress => PhaseGroup::Writing,
+        Phase::BootFix | Phase::Installed | Phase::Added => PhaseGroup::Installed,
+        Phase::Failed | Phase::Cancelled | Phase::Resetting | Phase::ResetPending => PhaseGroup::Stopped,
     }
 }
 
@@ -64,7 +64,7 @@ pub fn goes_with_pool(host: &Host) -> Result<(), Refused> {
 
 /// It has left its cluster and not registered since, wherever it got lost meanwhile. Who had it may not know yet.
 pub fn is_coming_back(host: &Host) -> bool {
-    part(host.phase) == Part::Returning || (host.is_free() && host.returning.is_some())
+    group(host.phase) == PhaseGroup::Returning || (host.is_free() && host.returning.is_some())
 }
 
 /// Settings are fixed once the installation uses them, and while the host is on its way back. Every way to change one asks
@@ -81,60 +81,62 @@ pub fn editable(host: &Host) -> Result<(), Refused> {
             "Change them when it has registered again.",
         ));
     }
-    match part(host.phase) {
-        Part::Discovery | Part::Binding => Ok(()),
-        Part::Returning | Part::Preparing | Part::Writing | Part::Installed | Part::Stopped => {
-            Err(Refused::conflict(
-                "host-not-editable",
-                format!(
-                    "{} is {}: its settings cannot be changed now.",
-                    host.name(),
-                    host.status().word()
-                ),
-                "Change them while the host is being discovered or ready.",
-            ))
-        }
+    match group(host.phase) {
+        PhaseGroup::Discovery | PhaseGroup::Binding => Ok(()),
+        PhaseGroup::Returning
+        | PhaseGroup::Preparing
+        | PhaseGroup::Writing
+        | PhaseGroup::Installed
+        | PhaseGroup::Stopped => Err(Refused::conflict(
+            "host-not-editable",
+            format!(
+                "{} is {}: its settings cannot be changed now.",
+                host.name(),
+                host.status().word()
+            ),
+            "Change them while the host is being discovered or ready.",
+        )),
     }
 }
 
 /// Whether there is something to stop when its cluster's installation is cancelled or reset. Hosts to whose disks
 /// nothing was done, and is not about to be, stay as they are instead of keeping the others from being stopped.
 pub fn takes_part(host: &Host) -> bool {
-    match part(host.phase) {
-        Part::Discovery | Part::Binding | Part::Returning => false,
-        Part::Preparing | Part::Writing | Part::Installed => true,
-        Part::Stopped => host.phase != Phase::ResetPending,
+    match group(host.phase) {
+        PhaseGroup::Discovery | PhaseGroup::Binding | PhaseGroup::Returning => false,
+        PhaseGroup::Preparing | PhaseGroup::Writing | PhaseGroup::Installed => true,
+        PhaseGroup::Stopped => host.phase != Phase::ResetPending,
     }
 }
 
 /// There is an installation to stop: its last tests run, its disk is being written, or a person must fix its boot order.
 pub fn is_being_installed(host: &Host) -> bool {
-    matches!(part(host.phase), Part::Preparing | Part::Writing) || host.phase == Phase::BootFix
+    matches!(group(host.phase), PhaseGroup::Preparing | PhaseGroup::Writing) || host.phase == Phase::BootFix
 }
 
 /// A machine whose disk is being written must not be forgotten half-way: its installation is cancelled first, with its
 /// cluster. One that joins a cluster that runs is stopped as it goes: there is nothing else that could be cancelled.
 pub fn deletable(host: &Host, cluster: Option<&Cluster>) -> Result<(), Refused> {
     let stops_with_cluster = cluster.is_some_and(|cluster| cluster.phase.can_be_cancelled());
-    match part(host.phase) {
-        Part::Writing if !stops_with_cluster => Ok(()),
-        Part::Writing => Err(Refused::conflict(
+    match group(host.phase) {
+        PhaseGroup::Writing if !stops_with_cluster => Ok(()),
+        PhaseGroup::Writing => Err(Refused::conflict(
             "host-is-installing",
             format!("{} is being installed ({}).", host.name(), host.status().word()),
             "Cancel the installation of its cluster first.",
         )),
-        Part::Discovery
-        | Part::Binding
-        | Part::Returning
-        | Part::Preparing
-        | Part::Installed
-        | Part::Stopped => Ok(()),
+        PhaseGroup::Discovery
+        | PhaseGroup::Binding
+        | PhaseGroup::Returning
+        | PhaseGroup::Preparing
+        | PhaseGroup::Installed
+        | PhaseGroup::Stopped => Ok(()),
     }
 }
 
 /// Its installer runs beside an agent that could still be told to stop it.
 pub fn is_writing(host: &Host) -> bool {
-    part(host.phase) == Part::Writing && host.installer_may_run && !host.agent_is_gone()
+    group(host.phase) == PhaseGroup::Writing && host.installer_may_run && !host.agent_is_gone()
 }
 
 /// A late inventory of a host that is told to register again says nothing about what it registers as; one that
@@ -146,9 +148,13 @@ pub fn takes_inventory(host: &Host) -> bool {
 /// Other reports are kept as long as the host belongs to whom they were made for. One that got lost on its way back may
 /// still answer what the last borrower's agent was asked.
 pub fn takes_reports(host: &Host) -> bool {
-    let has_registered = match part(host.phase) {
-        Part::Binding | Part::Returning => false,
-        Part::Discovery | Part::Preparing | Part::Writing | Part::Installed | Part::Stopped => true,
+    let has_registered = match group(host.phase) {
+        PhaseGroup::Binding | PhaseGroup::Returning => false,
+        PhaseGroup::Discovery
+        | PhaseGroup::Preparing
+        | PhaseGroup::Writing
+        | PhaseGroup::Installed
+        | PhaseGroup::Stopped => true,
     };
     has_registered && !is_coming_back(host)
 }
@@ -178,7 +184,7 @@ pub fn has_booted(host: &Host) -> bool {
 
 /// A host that is told to register again has nothing to be measured by until it does.
 pub fn is_measured(host: &Host) -> bool {
-    part(host.phase) != Part::Binding
+    group(host.phase) != PhaseGroup::Binding
 }
 
 /// Of a host that was installed with its cluster the findings stay as they were, though its reports still tell of the

@@ -220,10 +220,10 @@ fn pools(text: &mut String, hub: &Hub) {
     let about = "Clusters whose newest changes are not reflected in their findings yet.";
     single(
         text,
-        "muster_cluster_looks_waiting",
+        "muster_clusters_to_reconcile",
         "gauge",
         about,
-        hub.looks_waiting(),
+        hub.clusters_to_reconcile(),
     );
     let newest = *hub.newest_change.borrow();
     single(

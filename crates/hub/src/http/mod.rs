@@ -1,9 +1,9 @@
 //! The door: parse, hand over to a use case, reply. No decisions here.
 
-pub mod ask;
 pub mod body;
 pub mod crowd;
 pub mod docs;
+pub mod extract;
 pub mod guard;
 pub mod health;
 pub mod heavy;

@@ -1,7 +1,7 @@
 //! A new cluster: what was asked for, and sensible answers to everything that was not.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::usecase::cluster_update::{Given, apply};
 use muster_contract::v2::cluster_request::{CreateCluster, UpdateCluster};
@@ -24,8 +24,12 @@ const PODS_V6: (&str, i64) = ("fd01::/48", 64);
 const SERVICES_V4: &str = "172.30.0.0/16";
 const SERVICES_V6: &str = "fd02::/112";
 
-pub async fn cluster_create(hub: &Hub, wish: &CreateCluster, ask: &Ask) -> Result<Arc<Cluster>, Error> {
-    cluster_create_as(hub, ClusterId(Uuid::new_v4()), wish, ask).await
+pub async fn cluster_create(
+    hub: &Hub,
+    wish: &CreateCluster,
+    opctx: &OpContext,
+) -> Result<Arc<Cluster>, Error> {
+    cluster_create_as(hub, ClusterId(Uuid::new_v4()), wish, opctx).await
 }
 
 /// Under an id that the caller chose; stale if it is taken.
@@ -33,16 +37,16 @@ pub async fn cluster_create_as(
     hub: &Hub,
     id: ClusterId,
     wish: &CreateCluster,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Cluster>, Error> {
-    let mut cluster = new_cluster(hub, wish, ask)?;
+    let mut cluster = new_cluster(hub, wish, opctx)?;
     cluster.id = id;
     let text = format!("Cluster {} was created.", cluster.name);
     let entry = cluster.entry("cluster_registration_succeeded", Severity::Info, text);
-    hub.add_cluster(cluster, entry, ask).await
+    hub.add_cluster(cluster, entry, opctx).await
 }
 
-fn new_cluster(hub: &Hub, wish: &CreateCluster, ask: &Ask) -> Result<Cluster, Error> {
+fn new_cluster(hub: &Hub, wish: &CreateCluster, opctx: &OpContext) -> Result<Cluster, Error> {
     // The length is a matter of form and judged before anything that needs thought.
     schema::length(
         "name",
@@ -55,7 +59,7 @@ fn new_cluster(hub: &Hub, wish: &CreateCluster, ask: &Ask) -> Result<Cluster, Er
     let release = release(hub, wish, &architecture)?;
     let mode = wish.high_availability_mode.map(HighAvailabilityMode::word);
     let count = control_plane::control_plane(wish.control_plane_count, mode, &release.version)?;
-    let mut cluster = blank(hub, ask);
+    let mut cluster = blank(hub, opctx);
     cluster.openshift_version.clone_from(&release.version);
     cluster.ocp_release_image = wish
         .ocp_release_image
@@ -96,7 +100,7 @@ fn release(hub: &Hub, wish: &CreateCluster, architecture: &str) -> Result<Releas
 }
 
 /// A cluster of which nothing is known yet.
-pub fn blank(hub: &Hub, ask: &Ask) -> Cluster {
+pub fn blank(hub: &Hub, opctx: &OpContext) -> Cluster {
     let now = hub.now();
     let mut cluster = Cluster {
         id: ClusterId(Uuid::new_v4()),
@@ -164,9 +168,9 @@ pub fn blank(hub: &Hub, ask: &Ask) -> Cluster {
         ignition_source: IgnitionSource::default(),
         install_started_at: None,
         install_completed_at: None,
-        user: ask.caller.user.clone(),
-        org: ask.caller.org.clone(),
-        email_domain: ask.caller.email_domain.clone(),
+        user: opctx.caller.user.clone(),
+        org: opctx.caller.org.clone(),
+        email_domain: opctx.caller.email_domain.clone(),
     };
     cluster.status_info = lifecycle::standing_text(cluster.status()).into();
     cluster

@@ -1,7 +1,7 @@
 //! A cluster is deleted: its own hosts go with it, borrowed ones return to their pools, all in one commit.
 
 use crate::Hub;
-use crate::change::{Ask, Decision};
+use crate::change::{Decision, OpContext};
 use crate::cluster_change::{ClusterSnapshot, OneCluster};
 use crate::error::Error;
 use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
@@ -16,11 +16,11 @@ pub enum Fate {
     Returned(Box<HostChange>),
 }
 
-pub async fn cluster_delete(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<(), Error> {
+pub async fn cluster_delete(hub: &Hub, id: ClusterId, opctx: &OpContext) -> Result<(), Error> {
     let before = hub.index.cluster(id);
     let scope = OneCluster::new(id).with_hosts();
     let done = hub
-        .change(&scope, ask, |snapshot| decide_delete(hub, snapshot))
+        .change(&scope, opctx, |snapshot| decide_delete(hub, snapshot))
         .await;
     match (done, before) {
         (Ok(done), _) => {
@@ -28,7 +28,7 @@ pub async fn cluster_delete(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<(), E
             Ok(())
         }
         (Err(Error::Refused(refused)), Some(cluster)) => {
-            tell_failure(hub, &cluster, &refused, ask).await?;
+            tell_failure(hub, &cluster, &refused, opctx).await?;
             Err(refused.into())
         }
         (Err(error), _) => Err(error),
@@ -44,9 +44,9 @@ async fn end_moves(hub: &Hub, cluster: &Cluster) {
             "",
         ),
     };
-    let ask = Ask::hub();
+    let opctx = OpContext::hub();
     for key in hub.index.hosts_moving_to(cluster.id) {
-        let ended = hub.change_host(key, Need::Row, &ask, |snapshot| {
+        let ended = hub.change_host(key, Need::Row, &opctx, |snapshot| {
             let decision = if snapshot.host.moving_to == Some(cluster.id) {
                 snapshot.next(&event)?
             } else {
@@ -61,10 +61,15 @@ async fn end_moves(hub: &Hub, cluster: &Cluster) {
 }
 
 /// A refusal is history too: people look there when automation did not do what they expected.
-async fn tell_failure(hub: &Hub, cluster: &Cluster, refused: &Refused, ask: &Ask) -> Result<(), Error> {
+async fn tell_failure(
+    hub: &Hub,
+    cluster: &Cluster,
+    refused: &Refused,
+    opctx: &OpContext,
+) -> Result<(), Error> {
     let text = format!("Cluster {} was not deleted: {refused}", cluster.name);
     let entry = cluster.entry("cluster_deregister_failed", Severity::Error, text);
-    hub.tell(entry, ask).await
+    hub.tell(entry, opctx).await
 }
 
 /// Decides for every host; the same code answers a plan.

@@ -1,7 +1,7 @@
 //! Files of an installation: made when it starts, given to those who install, gone with a reset.
 
 use crate::Hub;
-use crate::change::{Ask, Decision};
+use crate::change::{Decision, OpContext};
 use crate::cluster_change::OneCluster;
 use crate::error::Error;
 use crate::ignition::{GENERATED, generated, make_files, openshift_cluster_id};
@@ -81,8 +81,8 @@ pub async fn files_make(hub: &Hub, id: ClusterId, attempt: u32) -> Result<(), Er
         Err(why) => (Err(why), Vec::new()),
     };
     let event = Event::FilesMade { attempt, outcome };
-    let ask = Ask::hub();
-    let done = hub.change_cluster(id, &ask, |cluster| {
+    let opctx = OpContext::hub();
+    let done = hub.change_cluster(id, &opctx, |cluster| {
         let mut decision = lifecycle::next(cluster, &event, hub.cluster_around())?;
         // Nobody waits for a result that changes nothing: the attempt is over, or another one is under way.
         if decision.cluster == *cluster {
@@ -102,8 +102,8 @@ pub async fn files_make(hub: &Hub, id: ClusterId, attempt: u32) -> Result<(), Er
 /// What was made for an installation goes; what people gave, and logs, stay.
 pub async fn files_drop(hub: &Hub, id: ClusterId) -> Result<(), Error> {
     hub.readable_cluster(id)?;
-    let (scope, ask) = (OneCluster::new(id), Ask::hub());
-    let done = hub.change_clusters(&scope, &ask, |snapshot| {
+    let (scope, opctx) = (OneCluster::new(id), OpContext::hub());
+    let done = hub.change_clusters(&scope, &opctx, |snapshot| {
         let mut dropped = Decision::because("the installation was reset");
         // A new attempt may have made its own files before this came to pass.
         if snapshot.cluster.install.preparation.status != PreparationStatus::Success {

@@ -1,7 +1,7 @@
 //! A cluster installed elsewhere is made known, so that hosts can be added to it.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::usecase::cluster_create::blank;
 use muster_contract::v2::cluster_request::ImportCluster;
@@ -11,8 +11,12 @@ use muster_domain::{ClusterId, Severity};
 use std::sync::Arc;
 use uuid::Uuid;
 
-pub async fn cluster_import(hub: &Hub, wish: &ImportCluster, ask: &Ask) -> Result<Arc<Cluster>, Error> {
-    cluster_import_as(hub, ClusterId(Uuid::new_v4()), wish, ask).await
+pub async fn cluster_import(
+    hub: &Hub,
+    wish: &ImportCluster,
+    opctx: &OpContext,
+) -> Result<Arc<Cluster>, Error> {
+    cluster_import_as(hub, ClusterId(Uuid::new_v4()), wish, opctx).await
 }
 
 /// Under an id that the caller chose; stale if it is taken.
@@ -20,20 +24,20 @@ pub async fn cluster_import_as(
     hub: &Hub,
     id: ClusterId,
     wish: &ImportCluster,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Cluster>, Error> {
-    let mut cluster = imported(hub, wish, ask)?;
+    let mut cluster = imported(hub, wish, opctx)?;
     cluster.id = id;
     let text = format!("Cluster {} was imported; hosts can be added to it.", cluster.name);
     let entry = cluster.entry("cluster_registration_succeeded", Severity::Info, text);
-    hub.add_cluster(cluster, entry, ask).await
+    hub.add_cluster(cluster, entry, opctx).await
 }
 
-fn imported(hub: &Hub, wish: &ImportCluster, ask: &Ask) -> Result<Cluster, Error> {
+fn imported(hub: &Hub, wish: &ImportCluster, opctx: &OpContext) -> Result<Cluster, Error> {
     name::api_vip_dnsname("api_vip_dnsname", &wish.api_vip_dnsname)?;
     let (own_name, domain) = name_and_domain(&wish.api_vip_dnsname).unwrap_or((&wish.name, ""));
     name::cluster_name(own_name, true)?;
-    let mut cluster = blank(hub, ask);
+    let mut cluster = blank(hub, opctx);
     cluster.kind = Kind::AddHostsCluster;
     cluster.phase = Phase::AddingHosts;
     cluster.imported = true;

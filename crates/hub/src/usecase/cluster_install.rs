@@ -1,7 +1,7 @@
 //! A cluster's installation starts: roles, bootstrap host and the order for its files, in one commit.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::cluster_change::{ClusterChange, OneCluster};
 use crate::error::Error;
 use crate::ignition::UPLOADED;
@@ -11,9 +11,9 @@ use muster_domain::host::Host;
 use muster_domain::{ClusterId, Entry, Severity};
 use std::sync::Arc;
 
-pub async fn cluster_install(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+pub async fn cluster_install(hub: &Hub, id: ClusterId, opctx: &OpContext) -> Result<Arc<Cluster>, Error> {
     let scope = OneCluster::new(id).with_hosts().files_below(UPLOADED);
-    hub.change_clusters(&scope, ask, |snapshot| {
+    hub.change_clusters(&scope, opctx, |snapshot| {
         let uploaded = roles_of(&snapshot.files);
         let change = start(hub, &snapshot.cluster, &snapshot.hosts, &uploaded)?;
         Ok(snapshot.changed_with_hosts(change))

@@ -2,7 +2,7 @@
 
 use crate::Hub;
 use crate::archive::Part;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::host_change::{HostChange, Need};
 use crate::ignition::LOGS;
@@ -56,7 +56,7 @@ pub async fn logs_keep(
     id: ClusterId,
     whose: Whose,
     upload: &mut Upload,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
     let now = hub.now();
     let file = upload.file(id, &whose.path(), now).await?;
@@ -68,7 +68,7 @@ pub async fn logs_keep(
                 .ok_or_else(|| Error::missing("host", key.host))?;
             let text = format!("Host {}: its logs were uploaded.", host.name());
             let entry = host.entry("host_logs_uploaded", Severity::Info, text);
-            hub.change_host(key, Need::Row, ask, |snapshot| {
+            hub.change_host(key, Need::Row, opctx, |snapshot| {
                 let mut host = snapshot.host.clone();
                 host.logs.collected_at = Some(now);
                 let decision = host::Decision {
@@ -86,7 +86,7 @@ pub async fn logs_keep(
             .await?;
         }
         Whose::Controller => {
-            hub.change_cluster(id, ask, |cluster| {
+            hub.change_cluster(id, opctx, |cluster| {
                 let decision = lifecycle::next(cluster, &Event::LogsUploaded, hub.cluster_around())?;
                 Ok((decision, vec![file.clone()]))
             })

@@ -1,7 +1,7 @@
 //! Reconciles a cluster as a whole: networks, groups, roles, every host's findings, then the cluster's own, and counts
 //! how far its hosts are. Installations move by this: hosts follow the cluster, and the cluster follows its hosts.
 
-use crate::change::{Ask, Decision, Scope};
+use crate::change::{Decision, OpContext, Scope};
 use crate::cluster_change::OneCluster;
 use crate::error::Error;
 use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
@@ -27,12 +27,12 @@ const TOGETHER: usize = 64;
 
 /// Gives the cluster as it is afterwards; `None` when it is gone.
 pub async fn cluster_reconcile(hub: &Hub, id: ClusterId) -> Result<Option<Arc<Cluster>>, Error> {
-    let ask = Ask {
+    let opctx = OpContext {
         from_reconcile: true,
-        ..Ask::hub()
+        ..OpContext::hub()
     };
-    let scope = MeasuredCluster { id, ask: &ask };
-    let done = match hub.change(&scope, &ask, |measured| decide(hub, measured)).await {
+    let scope = MeasuredCluster { id, opctx: &opctx };
+    let done = match hub.change(&scope, &opctx, |measured| decide(hub, measured)).await {
         Err(Error::Missing { kind: "cluster", .. }) => return Ok(None),
         done => done?,
     };
@@ -48,7 +48,7 @@ pub async fn cluster_reconcile(hub: &Hub, id: ClusterId) -> Result<Option<Arc<Cl
 /// A cluster with the newest findings about all its hosts, each of which is brought up to date in a change of its own.
 struct MeasuredCluster<'a> {
     id: ClusterId,
-    ask: &'a Ask,
+    opctx: &'a OpContext,
 }
 
 /// What the hosts taken together make of their cluster.
@@ -86,9 +86,9 @@ impl Scope for MeasuredCluster<'_> {
             return Ok(Measured::unknown(cluster, now));
         }
         if cluster.phase.is_checked() {
-            measured(hub, cluster, now, self.ask).await
+            measured(hub, cluster, now, self.opctx).await
         } else {
-            followed(hub, cluster, now, self.ask).await
+            followed(hub, cluster, now, self.opctx).await
         }
     }
 }
@@ -134,7 +134,12 @@ impl Member {
     }
 }
 
-async fn measured(hub: &Hub, cluster: Arc<Cluster>, now: Timestamp, ask: &Ask) -> Result<Measured, Error> {
+async fn measured(
+    hub: &Hub,
+    cluster: Arc<Cluster>,
+    now: Timestamp,
+    opctx: &OpContext,
+) -> Result<Measured, Error> {
     let rows = rows(hub, cluster.id).await?;
     // Read after the row, whose revision every change of files raises: an old answer is not committed.
     let has_manifests = !hub.store.file_list(cluster.id, MANIFESTS).await?.is_empty();
@@ -153,7 +158,7 @@ async fn measured(hub: &Hub, cluster: Arc<Cluster>, now: Timestamp, ask: &Ask) -
             .await
             .into_iter()
             .map(async |(member, judged)| {
-                let host = reconcile_host(hub, &member, judged?, &shared, ask).await?;
+                let host = reconcile_host(hub, &member, judged?, &shared, opctx).await?;
                 Ok::<_, Error>((member, host))
             });
         for changed in join_all(changes).await {
@@ -182,11 +187,16 @@ async fn measured(hub: &Hub, cluster: Arc<Cluster>, now: Timestamp, ask: &Ask) -
 
 /// Once hosts are being written their findings are frozen: what is left is to let hosts follow the cluster, and to
 /// count them. That needs no report, however many there are.
-async fn followed(hub: &Hub, cluster: Arc<Cluster>, now: Timestamp, ask: &Ask) -> Result<Measured, Error> {
+async fn followed(
+    hub: &Hub,
+    cluster: Arc<Cluster>,
+    now: Timestamp,
+    opctx: &OpContext,
+) -> Result<Measured, Error> {
     let mut hosts = Vec::new();
     for slot in hub.index.hosts_of_cluster(cluster.id) {
         let key = slot.row().key();
-        let follows = hub.change_host(key, Need::Row, ask, decide_follow).await;
+        let follows = hub.change_host(key, Need::Row, opctx, decide_follow).await;
         match follows {
             Ok(after) => hosts.push(Host::clone(&after)),
             Err(Error::Missing { .. }) => {}
@@ -204,7 +214,7 @@ async fn followed(hub: &Hub, cluster: Arc<Cluster>, now: Timestamp, ask: &Ask) -
 
 /// The findings as they are, under the cluster as it is now.
 fn decide_follow(snapshot: &HostSnapshot) -> Result<HostChange, Error> {
-    if rules::part(snapshot.host.phase) == rules::Part::Discovery {
+    if rules::group(snapshot.host.phase) == rules::PhaseGroup::Discovery {
         return Ok(snapshot.plain(snapshot.unchanged()));
     }
     let event = muster_domain::host::Event::Measured {
@@ -354,7 +364,7 @@ async fn reconcile_host(
     member: &Member,
     judged: Judged,
     shared: &SharedFacts,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Host, Error> {
     if let Judged::Same(host) = judged {
         return Ok(*host);
@@ -365,7 +375,7 @@ async fn reconcile_host(
     let id = member.host.cluster;
     let key = member.host.key();
     let done = hub
-        .change_host(key, Need::Reports, ask, |snapshot| {
+        .change_host(key, Need::Reports, opctx, |snapshot| {
             if snapshot.host.cluster != id {
                 // It left in the meantime; whoever took it away has looked at it.
                 return Ok(snapshot.plain(snapshot.next(&muster_domain::host::Event::CheckedIn)?));

@@ -1,7 +1,7 @@
 //! An installation is stopped: cancelled where it is, or reset to the start, cluster and hosts in one commit.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::cluster_change::{ClusterChange, OneCluster};
 use crate::error::Error;
 use muster_domain::cluster::{self, Cluster, lifecycle};
@@ -40,15 +40,20 @@ impl Stop {
     }
 }
 
-pub async fn cluster_stop(hub: &Hub, id: ClusterId, how: Stop, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+pub async fn cluster_stop(
+    hub: &Hub,
+    id: ClusterId,
+    how: Stop,
+    opctx: &OpContext,
+) -> Result<Arc<Cluster>, Error> {
     let done = hub
-        .change_clusters(&OneCluster::new(id).with_hosts(), ask, |snapshot| {
+        .change_clusters(&OneCluster::new(id).with_hosts(), opctx, |snapshot| {
             let change = stop(hub, &snapshot.cluster, &snapshot.hosts, how)?;
             Ok(snapshot.changed_with_hosts(change))
         })
         .await;
     if let Err(Error::Refused(refused)) = &done {
-        tell_failure(hub, id, how, refused, ask).await?;
+        tell_failure(hub, id, how, refused, opctx).await?;
     }
     done
 }
@@ -59,13 +64,13 @@ async fn tell_failure(
     id: ClusterId,
     how: Stop,
     refused: &Refused,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
     let Some(cluster) = hub.index.cluster(id) else {
         return Ok(());
     };
     let text = format!("Cluster {}: {refused}", cluster.name);
-    hub.tell(cluster.entry(how.failed(), Severity::Error, text), ask)
+    hub.tell(cluster.entry(how.failed(), Severity::Error, text), opctx)
         .await
 }
 

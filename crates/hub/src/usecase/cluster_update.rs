@@ -1,7 +1,7 @@
 //! Changes a cluster: every setting is judged here, for new clusters too.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use muster_contract::v2::cluster_request::UpdateCluster;
 use muster_contract::v2::cluster_setting as wire;
@@ -34,9 +34,9 @@ pub async fn cluster_update(
     hub: &Hub,
     id: ClusterId,
     wish: &UpdateCluster,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Cluster>, Error> {
-    let changed = cluster_change(hub, id, ask, |cluster| {
+    let changed = cluster_change(hub, id, opctx, |cluster| {
         lifecycle::next(cluster, &Event::Update, hub.now())?;
         let proxy = cluster.proxy.clone();
         apply(cluster, wish, Given::Later)?;
@@ -59,8 +59,8 @@ fn proxy_news(cluster: &Cluster, before: &Proxy) -> Option<Entry> {
 }
 
 /// An installed cluster begins to take on more hosts.
-pub async fn cluster_add_hosts(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<Arc<Cluster>, Error> {
-    let changed = cluster_change(hub, id, ask, |cluster| {
+pub async fn cluster_add_hosts(hub: &Hub, id: ClusterId, opctx: &OpContext) -> Result<Arc<Cluster>, Error> {
+    let changed = cluster_change(hub, id, opctx, |cluster| {
         let decision = lifecycle::next(cluster, &Event::AddHosts, hub.now())?;
         *cluster = decision.cluster;
         if cluster.api_vip_dns_name.is_empty() {
@@ -78,12 +78,12 @@ pub async fn vips_verified(
     hub: &Hub,
     id: ClusterId,
     verified: &[VipVerification],
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
     if hub.index.cluster(id).is_none() {
         return Ok(());
     }
-    cluster_change(hub, id, ask, |cluster| {
+    cluster_change(hub, id, opctx, |cluster| {
         for found in verified {
             let put = |vips: &mut Vec<Vip>| {
                 vips.iter_mut()
@@ -106,10 +106,10 @@ pub async fn vips_verified(
 pub async fn cluster_change(
     hub: &Hub,
     id: ClusterId,
-    ask: &Ask,
+    opctx: &OpContext,
     apply: impl Fn(&mut Cluster) -> Result<Vec<Entry>, Error>,
 ) -> Result<Arc<Cluster>, Error> {
-    hub.change_cluster(id, ask, |before| {
+    hub.change_cluster(id, opctx, |before| {
         let mut cluster = before.clone();
         let journal = apply(&mut cluster)?;
         let decision = Decision {
@@ -480,9 +480,9 @@ pub async fn cluster_ignore(
     id: ClusterId,
     cluster_checks: Option<String>,
     host_checks: Option<String>,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Cluster>, Error> {
-    let changed = cluster_change(hub, id, ask, |cluster| {
+    let changed = cluster_change(hub, id, opctx, |cluster| {
         let before = (
             cluster.ignored_cluster_validations.clone(),
             cluster.ignored_host_validations.clone(),
@@ -511,13 +511,13 @@ pub async fn cluster_install_config(
     hub: &Hub,
     id: ClusterId,
     overrides: &str,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
     hub.index
         .cluster(id)
         .ok_or_else(|| Error::missing("cluster", id))?;
     muster_domain::input::install_config::install_config_overrides(overrides)?;
-    cluster_change(hub, id, ask, |cluster| {
+    cluster_change(hub, id, opctx, |cluster| {
         lifecycle::next(cluster, &Event::Update, hub.now())?;
         cluster.install_config_overrides = overrides.to_owned();
         let text = format!(

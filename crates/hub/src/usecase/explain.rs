@@ -1,7 +1,7 @@
 //! Why something is in the state it is in, until when, and what to do about it.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::host_change::{HostSnapshot, Need};
 use crate::usecase::plan;
@@ -13,7 +13,7 @@ use muster_domain::checks::{self, CheckId};
 use muster_domain::cluster::{self, Cluster, PreparationStatus, checks as cluster_checks, lifecycle};
 use muster_domain::host::deadline::{Patience, patience};
 use muster_domain::host::machine;
-use muster_domain::host::rules::{self, Part};
+use muster_domain::host::rules::{self, PhaseGroup};
 use muster_domain::host::{Host, Media, Phase, Report, Status, words};
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
 use serde::Deserialize;
@@ -25,7 +25,7 @@ pub async fn host(
     hub: &Hub,
     key: HostKey,
     for_cluster: Option<ClusterId>,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<ExplainView, Error> {
     let snapshot = hub.host_snapshot(key, Need::Reports).await?;
     let verdicts = verdicts(hub, &snapshot, for_cluster)?;
@@ -57,7 +57,7 @@ pub async fn host(
         since: Some(host.status_updated_at),
         deadline: hub.due_at(host).map(|at| Deadline { at, then: then(host) }),
         verdicts: verdicts.into_iter().map(told).collect(),
-        verbs: verbs(hub, &snapshot, for_cluster, ask).await?,
+        verbs: verbs(hub, &snapshot, for_cluster, opctx).await?,
         blockers,
         subject,
     })
@@ -115,7 +115,7 @@ async fn verbs(
     hub: &Hub,
     snapshot: &HostSnapshot,
     for_cluster: Option<ClusterId>,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Vec<PlanView>, Error> {
     let host = &snapshot.host;
     let mut wanted = Vec::new();
@@ -130,17 +130,17 @@ async fn verbs(
         .cluster
         .as_ref()
         .is_some_and(|cluster| cluster.adds_hosts());
-    match rules::part(host.phase) {
-        Part::Discovery if adds => wanted.push((Verb::InstallHost, None)),
-        Part::Installed if adds => wanted.extend([(Verb::ResetHost, None), (Verb::ReclaimHost, None)]),
-        Part::Stopped if adds => wanted.push((Verb::ResetHost, None)),
-        Part::Installed => wanted.push((Verb::ReclaimHost, None)),
-        Part::Discovery
-        | Part::Binding
-        | Part::Returning
-        | Part::Preparing
-        | Part::Writing
-        | Part::Stopped => {}
+    match rules::group(host.phase) {
+        PhaseGroup::Discovery if adds => wanted.push((Verb::InstallHost, None)),
+        PhaseGroup::Installed if adds => wanted.extend([(Verb::ResetHost, None), (Verb::ReclaimHost, None)]),
+        PhaseGroup::Stopped if adds => wanted.push((Verb::ResetHost, None)),
+        PhaseGroup::Installed => wanted.push((Verb::ReclaimHost, None)),
+        PhaseGroup::Discovery
+        | PhaseGroup::Binding
+        | PhaseGroup::Returning
+        | PhaseGroup::Preparing
+        | PhaseGroup::Writing
+        | PhaseGroup::Stopped => {}
     }
     wanted.push((Verb::DeleteHost, None));
     let mut plans = Vec::new();
@@ -151,7 +151,7 @@ async fn verbs(
             host_id: Some(host.id.0),
             cluster_id: to.map(|id| id.0),
         };
-        plans.push(plan::plan(hub, &request, ask).await?);
+        plans.push(plan::plan(hub, &request, opctx).await?);
     }
     Ok(plans)
 }
@@ -314,7 +314,7 @@ fn blocker(subject: &str, check: &Stored, remedy: &str) -> Blocker {
     }
 }
 
-pub async fn cluster(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<ExplainView, Error> {
+pub async fn cluster(hub: &Hub, id: ClusterId, opctx: &OpContext) -> Result<ExplainView, Error> {
     let cluster = hub
         .index
         .cluster(id)
@@ -356,7 +356,7 @@ pub async fn cluster(hub: &Hub, id: ClusterId, ask: &Ask) -> Result<ExplainView,
         blockers,
         deadline: cluster_deadline(hub, &cluster),
         verdicts: Vec::new(),
-        verbs: cluster_verbs(hub, &cluster, ask).await?,
+        verbs: cluster_verbs(hub, &cluster, opctx).await?,
     })
 }
 
@@ -383,7 +383,7 @@ fn cluster_deadline(hub: &Hub, cluster: &Cluster) -> Option<Deadline> {
     })
 }
 
-async fn cluster_verbs(hub: &Hub, cluster: &Cluster, ask: &Ask) -> Result<Vec<PlanView>, Error> {
+async fn cluster_verbs(hub: &Hub, cluster: &Cluster, opctx: &OpContext) -> Result<Vec<PlanView>, Error> {
     use cluster::Phase;
     let mut wanted = match cluster.phase {
         Phase::Draft => vec![Verb::InstallCluster],
@@ -402,7 +402,7 @@ async fn cluster_verbs(hub: &Hub, cluster: &Cluster, ask: &Ask) -> Result<Vec<Pl
             host_id: None,
             cluster_id: Some(cluster.id.0),
         };
-        plans.push(plan::plan(hub, &request, ask).await?);
+        plans.push(plan::plan(hub, &request, opctx).await?);
     }
     Ok(plans)
 }

@@ -1,7 +1,7 @@
 //! Lending a host to a cluster, taking it back, and moving it on.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::host_change::{HostChange, HostSnapshot, Need, OneHost, Stored};
 use muster_domain::cluster::{Cluster, joining};
@@ -10,32 +10,42 @@ use muster_domain::refusal::{Class, Refused};
 use muster_domain::{ClusterId, Entry, HostKey, Severity};
 use std::sync::Arc;
 
-pub async fn host_bind(hub: &Hub, key: HostKey, to: ClusterId, ask: &Ask) -> Result<Arc<Host>, Error> {
+pub async fn host_bind(
+    hub: &Hub,
+    key: HostKey,
+    to: ClusterId,
+    opctx: &OpContext,
+) -> Result<Arc<Host>, Error> {
     let scope = OneHost::going_to(key, Need::Row, to);
     let done = hub
-        .change_one_host(&scope, ask, |snapshot| decide_bind(snapshot, to))
+        .change_one_host(&scope, opctx, |snapshot| decide_bind(snapshot, to))
         .await;
     match &done {
         Err(Error::Refused(refused)) => {
-            tell_failure(hub, key, Some(to), "host_bind_failed", refused, ask).await?
+            tell_failure(hub, key, Some(to), "host_bind_failed", refused, opctx).await?
         }
-        Err(Error::Missing { .. }) if hub.index.is_deleted(key) => tell_gone(hub, key, to, ask).await?,
+        Err(Error::Missing { .. }) if hub.index.is_deleted(key) => tell_gone(hub, key, to, opctx).await?,
         Ok(_) | Err(_) => {}
     }
     done
 }
 
-pub async fn host_unbind(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {
-    let done = hub.change_host(key, Need::Row, ask, decide_unbind).await;
+pub async fn host_unbind(hub: &Hub, key: HostKey, opctx: &OpContext) -> Result<Arc<Host>, Error> {
+    let done = hub.change_host(key, Need::Row, opctx, decide_unbind).await;
     if let Err(Error::Refused(refused)) = &done {
-        tell_failure(hub, key, None, "host_unbind_failed", refused, ask).await?;
+        tell_failure(hub, key, None, "host_unbind_failed", refused, opctx).await?;
     }
     done
 }
 
-pub async fn host_move(hub: &Hub, key: HostKey, to: ClusterId, ask: &Ask) -> Result<Arc<Host>, Error> {
+pub async fn host_move(
+    hub: &Hub,
+    key: HostKey,
+    to: ClusterId,
+    opctx: &OpContext,
+) -> Result<Arc<Host>, Error> {
     let scope = OneHost::going_to(key, Need::Row, to);
-    hub.change_one_host(&scope, ask, |snapshot| decide_move(snapshot, to))
+    hub.change_one_host(&scope, opctx, |snapshot| decide_move(snapshot, to))
         .await
 }
 
@@ -47,7 +57,7 @@ pub async fn finish_move(hub: &Hub, key: HostKey, to: ClusterId) -> Result<Arc<H
         // Its refusal is final, so an old copy must not speak for it.
         hub.reload(to.into()).await?;
     }
-    hub.change_host(key, Need::Row, &Ask::hub(), |snapshot| {
+    hub.change_host(key, Need::Row, &OpContext::hub(), |snapshot| {
         decide_finish(snapshot, to)
     })
     .await
@@ -118,12 +128,12 @@ pub fn target(snapshot: &HostSnapshot, to: ClusterId) -> Result<Arc<Cluster>, Er
 }
 
 /// Automation that binds a host somebody has just deleted leaves a trace, too.
-async fn tell_gone(hub: &Hub, key: HostKey, to: ClusterId, ask: &Ask) -> Result<(), Error> {
+async fn tell_gone(hub: &Hub, key: HostKey, to: ClusterId, opctx: &OpContext) -> Result<(), Error> {
     let text = format!("Host {} cannot be bound: it was deleted.", key.host);
     let mut entry = Entry::new("host_bind_failed", Severity::Error, text).of_infra_env(key.infra_env);
     entry.host = Some(key.host);
     entry.cluster = Some(to);
-    hub.tell(entry, ask).await
+    hub.tell(entry, opctx).await
 }
 
 /// A refusal is history too: people look there when automation did not do what they expected.
@@ -133,7 +143,7 @@ async fn tell_failure(
     cluster: Option<ClusterId>,
     name: &str,
     refused: &Refused,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
     let Some(host) = hub.index.host(key) else {
         return Ok(());
@@ -141,5 +151,5 @@ async fn tell_failure(
     let text = format!("Host {}: {refused}", host.name());
     let mut entry: Entry = host.entry(name, Severity::Error, text);
     entry.cluster = cluster.or(entry.cluster);
-    hub.tell(entry, ask).await
+    hub.tell(entry, opctx).await
 }

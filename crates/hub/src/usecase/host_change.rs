@@ -1,7 +1,7 @@
 //! Changes that REST v2 has no words for: approval, following, and taking settings away.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
 use muster_contract::v1::host::{ChangeHost, HostSetting};
@@ -14,9 +14,9 @@ pub async fn host_change(
     hub: &Hub,
     key: HostKey,
     change: &ChangeHost,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Host>, Error> {
-    hub.change_host(key, Need::Reports, ask, |snapshot| decide(snapshot, change))
+    hub.change_host(key, Need::Reports, opctx, |snapshot| decide(snapshot, change))
         .await
 }
 

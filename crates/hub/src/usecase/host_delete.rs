@@ -1,14 +1,14 @@
 //! A host is removed from its pool; its agent, if it runs, is told to register anew.
 
 use crate::Hub;
-use crate::change::{Ask, Decision};
+use crate::change::{Decision, OpContext};
 use crate::error::Error;
 use crate::host_change::{HostSnapshot, Need, OneHost};
 use muster_domain::HostKey;
 use muster_domain::host::{lifecycle, rules};
 
-pub async fn host_delete(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
-    hub.change(&OneHost::new(key, Need::Row), ask, decide_delete)
+pub async fn host_delete(hub: &Hub, key: HostKey, opctx: &OpContext) -> Result<(), Error> {
+    hub.change(&OneHost::new(key, Need::Row), opctx, decide_delete)
         .await
         .map(drop)
 }

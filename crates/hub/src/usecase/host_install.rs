@@ -1,7 +1,7 @@
 //! Single hosts: installed into a running cluster, reset, reclaimed in-band, or tested once more.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
 use crate::usecase::cluster_install::other_system;
@@ -12,8 +12,8 @@ use muster_domain::host::{Event, Host, Report, Role};
 use muster_domain::refusal::{Class, Refused};
 use std::sync::Arc;
 
-pub async fn host_install(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {
-    hub.change_host(key, Need::Row, ask, decide_install).await
+pub async fn host_install(hub: &Hub, key: HostKey, opctx: &OpContext) -> Result<Arc<Host>, Error> {
+    hub.change_host(key, Need::Row, opctx, decide_install).await
 }
 
 pub fn decide_install(snapshot: &HostSnapshot) -> Result<HostChange, Error> {
@@ -31,8 +31,8 @@ pub fn decide_install(snapshot: &HostSnapshot) -> Result<HostChange, Error> {
     Ok(snapshot.plain(decision))
 }
 
-pub async fn host_reset(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {
-    hub.change_host(key, Need::Row, ask, decide_reset).await
+pub async fn host_reset(hub: &Hub, key: HostKey, opctx: &OpContext) -> Result<Arc<Host>, Error> {
+    hub.change_host(key, Need::Row, opctx, decide_reset).await
 }
 
 pub fn decide_reset(snapshot: &HostSnapshot) -> Result<HostChange, Error> {
@@ -55,8 +55,8 @@ pub fn decide_reset(snapshot: &HostSnapshot) -> Result<HostChange, Error> {
 }
 
 /// Takes back a host that runs its installed system: it fetches the discovery image itself and boots it.
-pub async fn host_reclaim(hub: &Hub, key: HostKey, ask: &Ask) -> Result<Arc<Host>, Error> {
-    hub.change_host(key, Need::Row, ask, decide_reclaim).await
+pub async fn host_reclaim(hub: &Hub, key: HostKey, opctx: &OpContext) -> Result<Arc<Host>, Error> {
+    hub.change_host(key, Need::Row, opctx, decide_reclaim).await
 }
 
 pub fn decide_reclaim(snapshot: &HostSnapshot) -> Result<HostChange, Error> {
@@ -66,13 +66,18 @@ pub fn decide_reclaim(snapshot: &HostSnapshot) -> Result<HostChange, Error> {
 }
 
 /// Forgets what a test found, so that it runs again when the cluster is next prepared.
-pub async fn host_retest(hub: &Hub, key: HostKey, check: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
+pub async fn host_retest(
+    hub: &Hub,
+    key: HostKey,
+    check: &str,
+    opctx: &OpContext,
+) -> Result<Arc<Host>, Error> {
     let report = match CheckId::parse(check) {
         Some(CheckId::InstallationDiskSpeed) => Report::DisksInfo,
         Some(CheckId::ContainerImagesAvailable) => Report::ImagesStatus,
         Some(_) | None => return Err(not_retestable(check).into()),
     };
-    hub.change_host(key, Need::Reports, ask, |snapshot| {
+    hub.change_host(key, Need::Reports, opctx, |snapshot| {
         lent(&snapshot.host)?;
         let mut decision = snapshot.next(&Event::CheckedIn)?;
         decision.forget.push(report);

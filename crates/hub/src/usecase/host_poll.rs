@@ -2,7 +2,7 @@
 
 use crate::Hub;
 use crate::carry;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::host_change::{Need, Stored};
 use crate::index::{Slot, skew};
@@ -20,7 +20,7 @@ pub async fn host_poll(
     key: HostKey,
     clock: Option<i64>,
     agent_version: Option<&str>,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<StepsView, Error> {
     hub.readable_host(key)?;
     let Some(slot) = hub.index.slot(key) else {
@@ -38,12 +38,12 @@ pub async fn host_poll(
     let new_skew = row.gates.inventory && was_skew != skew;
     let agent_stays = steps::gives_up_upgrading(hub, &slot, &row);
     if row.connected && !row.connection_timed_out && !new_agent && !new_skew && !agent_stays {
-        return told(hub, steps::of(hub, &slot, &row, now), &slot, ask).await;
+        return told(hub, steps::of(hub, &slot, &row, now), &slot, opctx).await;
     }
-    let (its_hub, its_ask, version) = (hub.clone(), ask.clone(), agent_version.map(str::to_owned));
+    let (its_hub, its_opctx, version) = (hub.clone(), opctx.clone(), agent_version.map(str::to_owned));
     let its_slot = slot.clone();
     let row = carry::through(async move {
-        let row = checked_in(&its_hub, key, version.as_deref(), agent_stays, &its_ask).await;
+        let row = checked_in(&its_hub, key, version.as_deref(), agent_stays, &its_opctx).await;
         if row.is_err() {
             // Its checks did not run: the next poll finds the same reasons for them.
             its_slot.live.skew.store(was_skew, Ordering::Relaxed);
@@ -54,7 +54,7 @@ pub async fn host_poll(
         row
     })
     .await?;
-    told(hub, steps::of(hub, &slot, &row, now), &slot, ask).await
+    told(hub, steps::of(hub, &slot, &row, now), &slot, opctx).await
 }
 
 /// A deleted host's agent, or one that registered after the backup this hub was restored from, is told to register
@@ -68,16 +68,16 @@ fn stranger(hub: &Hub, key: HostKey) -> Result<StepsView, Error> {
 
 /// That an agent is told to replace itself, and by what a host is installed, is worth a line of history. An agent that is
 /// not answered because there is none gets the same steps at its next poll.
-async fn told(hub: &Hub, steps: StepsView, slot: &Slot, ask: &Ask) -> Result<StepsView, Error> {
+async fn told(hub: &Hub, steps: StepsView, slot: &Slot, opctx: &OpContext) -> Result<StepsView, Error> {
     let is_upgrade = steps::is_upgrade(&steps);
     let is_first = steps::is_install(&steps) && slot.row().installer_version != hub.settings.images.installer;
     if is_upgrade || is_first {
-        let (hub, ask, slot) = (hub.clone(), ask.clone(), slot.clone());
+        let (hub, opctx, slot) = (hub.clone(), opctx.clone(), slot.clone());
         return carry::through(async move {
             let key = slot.row().key();
             let noted = match is_upgrade {
-                true => upgrade_started(&hub, key, &ask).await,
-                false => installer_chosen(&hub, key, &ask).await,
+                true => upgrade_started(&hub, key, &opctx).await,
+                false => installer_chosen(&hub, key, &opctx).await,
             };
             if noted.is_err() {
                 steps::take_back(&slot, &steps);
@@ -90,8 +90,8 @@ async fn told(hub: &Hub, steps: StepsView, slot: &Slot, ask: &Ask) -> Result<Ste
 }
 
 /// People can see by which image a host was installed.
-async fn installer_chosen(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
-    hub.change_host(key, Need::Row, ask, |snapshot| {
+async fn installer_chosen(hub: &Hub, key: HostKey, opctx: &OpContext) -> Result<(), Error> {
+    hub.change_host(key, Need::Row, opctx, |snapshot| {
         let mut decision = snapshot.unchanged();
         decision.host.installer_version = hub.settings.images.installer.clone();
         Ok(snapshot.plain(decision))
@@ -105,9 +105,9 @@ async fn checked_in(
     key: HostKey,
     agent_version: Option<&str>,
     agent_stays: bool,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Host>, Error> {
-    hub.change_host(key, Need::Reports, ask, |snapshot| {
+    hub.change_host(key, Need::Reports, opctx, |snapshot| {
         let mut decision = snapshot.next(&Event::CheckedIn)?;
         if let Some(version) = agent_version.filter(|version| !version.is_empty()) {
             decision.host.agent_version = version.into();

@@ -1,7 +1,7 @@
 //! The installer reports how far it is, and what became of the logs.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::host_change::{Need, Stored};
 use muster_domain::HostKey;
@@ -13,13 +13,13 @@ pub async fn host_progress(
     key: HostKey,
     stage: Stage,
     info: &str,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Host>, Error> {
     let event = Event::Progressed {
         stage,
         info: info.into(),
     };
-    hub.change_host(key, Need::Reports, ask, |snapshot| {
+    hub.change_host(key, Need::Reports, opctx, |snapshot| {
         let decision = snapshot.next(&event)?;
         if decision.host == snapshot.host {
             return Ok(snapshot.plain(decision));
@@ -33,9 +33,9 @@ pub async fn host_logs_progress(
     hub: &Hub,
     key: HostKey,
     state: LogsInfo,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Host>, Error> {
-    hub.change_host(key, Need::Row, ask, |snapshot| {
+    hub.change_host(key, Need::Row, opctx, |snapshot| {
         let mut host = snapshot.host.clone();
         host.logs.info = state;
         match state {

@@ -1,7 +1,7 @@
 //! An agent registers its machine: for the first time, or again.
 
 use crate::Hub;
-use crate::change::{Ask, Decision, Scope};
+use crate::change::{Decision, OpContext, Scope};
 use crate::error::Error;
 use crate::host_change::{HostChange, HostSnapshot, Need, OneHost, Stored};
 use jiff::Timestamp;
@@ -13,10 +13,15 @@ use muster_domain::{HostKey, InfraEnvId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub async fn host_register(hub: &Hub, key: HostKey, agent: &str, ask: &Ask) -> Result<Arc<Host>, Error> {
+pub async fn host_register(
+    hub: &Hub,
+    key: HostKey,
+    agent: &str,
+    opctx: &OpContext,
+) -> Result<Arc<Host>, Error> {
     hub.readable_host(key)?;
     let done = hub
-        .change(&Registration(key), ask, |found| decide(found, agent))
+        .change(&Registration(key), opctx, |found| decide(found, agent))
         .await?;
     let host = done.row();
     if let Found::Known(known) = done.snapshot {

@@ -3,7 +3,7 @@
 mod failed;
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
 use crate::index::Slot;
@@ -31,7 +31,12 @@ const MEDIA_LOST: i64 = 256;
 /// A control plane on slower disks is not supported.
 const SLOWEST_DISK_MS: i64 = 10;
 
-pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &Ask) -> Result<(), Error> {
+pub async fn host_report(
+    hub: &Hub,
+    key: HostKey,
+    reply: &PostStepReply,
+    opctx: &OpContext,
+) -> Result<(), Error> {
     let Some(slot) = hub.index.slot(key) else {
         // What a deleted host's agent was told to do last is done; "not found" might freeze it.
         return if hub.index.is_deleted(key) {
@@ -42,7 +47,7 @@ pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &A
     };
     let exit_code = reply.exit_code.unwrap_or_default();
     if exit_code == MEDIA_LOST {
-        return tell(hub, key, &Event::MediaLost, ask).await;
+        return tell(hub, key, &Event::MediaLost, opctx).await;
     }
     let Some(step) = reply.step_type else {
         return Ok(());
@@ -51,10 +56,10 @@ pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &A
         slot.live.outstanding.answered(step);
     }
     if exit_code != 0 {
-        return failed::failed(hub, key, step, reply, ask).await;
+        return failed::failed(hub, key, step, reply, opctx).await;
     }
     if slot.row().media == Media::Disconnected {
-        tell(hub, key, &Event::MediaBack, ask).await?;
+        tell(hub, key, &Event::MediaBack, opctx).await?;
     }
     succeeded(
         hub,
@@ -62,7 +67,7 @@ pub async fn host_report(hub: &Hub, key: HostKey, reply: &PostStepReply, ask: &A
         &slot,
         step,
         reply.output.as_deref().unwrap_or_default(),
-        ask,
+        opctx,
     )
     .await
 }
@@ -73,12 +78,12 @@ async fn succeeded(
     slot: &Slot,
     step: StepType,
     output: &str,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
     let held = slot.row();
     let row: &Host = &held;
     match step {
-        StepType::Inventory => inventory(hub, key, slot, output, ask).await,
+        StepType::Inventory => inventory(hub, key, slot, output, opctx).await,
         StepType::ConnectivityCheck => {
             keep(
                 hub,
@@ -87,7 +92,7 @@ async fn succeeded(
                 Report::Connectivity,
                 output,
                 rewrite::<Connectivity>,
-                ask,
+                opctx,
             )
             .await
         }
@@ -99,11 +104,13 @@ async fn succeeded(
                 Report::FreeAddresses,
                 output,
                 rewrite::<Vec<FreeNetwork>>,
-                ask,
+                opctx,
             )
             .await
         }
-        StepType::NtpSynchronizer => keep(hub, key, row, Report::NtpSources, output, ntp_sources, ask).await,
+        StepType::NtpSynchronizer => {
+            keep(hub, key, row, Report::NtpSources, output, ntp_sources, opctx).await
+        }
         StepType::DomainResolution => {
             keep(
                 hub,
@@ -112,7 +119,7 @@ async fn succeeded(
                 Report::DomainNameResolutions,
                 output,
                 rewrite::<DomainResolutions>,
-                ask,
+                opctx,
             )
             .await
         }
@@ -124,7 +131,7 @@ async fn succeeded(
                 Report::ApiVipConnectivity,
                 output,
                 rewrite::<ApiVipConnectivity>,
-                ask,
+                opctx,
             )
             .await
         }
@@ -136,7 +143,7 @@ async fn succeeded(
                 Report::TangConnectivity,
                 output,
                 rewrite::<TangConnectivity>,
-                ask,
+                opctx,
             )
             .await
         }
@@ -144,18 +151,18 @@ async fn succeeded(
         StepType::InstallationDiskSpeedCheck | StepType::ContainerImageAvailability if output.is_empty() => {
             Ok(())
         }
-        StepType::InstallationDiskSpeedCheck => disk_speed(hub, key, output, 0, ask).await,
-        StepType::ContainerImageAvailability => images(hub, key, output, ask).await,
+        StepType::InstallationDiskSpeedCheck => disk_speed(hub, key, output, 0, opctx).await,
+        StepType::ContainerImageAvailability => images(hub, key, output, opctx).await,
         StepType::VerifyVips => {
             let verified: Vec<VipVerification> = read(output)?;
             match row.cluster {
-                Some(cluster) => cluster_update::vips_verified(hub, cluster, &verified, ask).await,
+                Some(cluster) => cluster_update::vips_verified(hub, cluster, &verified, opctx).await,
                 None => Ok(()),
             }
         }
-        StepType::UpgradeAgent => upgraded(hub, key, output, ask).await,
-        StepType::DownloadBootArtifacts => tell(hub, key, &Event::ReclaimReady, ask).await,
-        StepType::StopInstallation => tell(hub, key, &Event::InstallerStopped, ask).await,
+        StepType::UpgradeAgent => upgraded(hub, key, output, opctx).await,
+        StepType::DownloadBootArtifacts => tell(hub, key, &Event::ReclaimReady, opctx).await,
+        StepType::StopInstallation => tell(hub, key, &Event::InstallerStopped, opctx).await,
         // Their effect shows elsewhere: in progress reports, uploads, or the next registration.
         StepType::Install
         | StepType::LogsGather
@@ -166,8 +173,8 @@ async fn succeeded(
     }
 }
 
-async fn tell(hub: &Hub, key: HostKey, event: &Event, ask: &Ask) -> Result<(), Error> {
-    hub.change_host(key, Need::Reports, ask, |snapshot| {
+async fn tell(hub: &Hub, key: HostKey, event: &Event, opctx: &OpContext) -> Result<(), Error> {
+    hub.change_host(key, Need::Reports, opctx, |snapshot| {
         let decision = snapshot.next(event)?;
         if decision.host == snapshot.host {
             return Ok(snapshot.plain(decision));
@@ -178,7 +185,13 @@ async fn tell(hub: &Hub, key: HostKey, event: &Event, ask: &Ask) -> Result<(), E
     Ok(())
 }
 
-async fn inventory(hub: &Hub, key: HostKey, slot: &Slot, output: &str, ask: &Ask) -> Result<(), Error> {
+async fn inventory(
+    hub: &Hub,
+    key: HostKey,
+    slot: &Slot,
+    output: &str,
+    opctx: &OpContext,
+) -> Result<(), Error> {
     let hash = xxh3_64(output.as_bytes());
     // The common case by far: nothing new, nothing to do.
     let row = slot.row();
@@ -190,7 +203,7 @@ async fn inventory(hub: &Hub, key: HostKey, slot: &Slot, output: &str, ask: &Ask
         Ok(parsed) => parsed,
         Err(error) => {
             // The agent only logs the refusal: people are told by the checks.
-            hub.change_host(key, Need::Reports, ask, |snapshot| {
+            hub.change_host(key, Need::Reports, opctx, |snapshot| {
                 let mut decision = snapshot.unchanged();
                 // Where an earlier one is on record, the checks go on with that.
                 decision.host.inventory_broken |= !snapshot.stored.contains_key(&Report::Inventory);
@@ -200,7 +213,7 @@ async fn inventory(hub: &Hub, key: HostKey, slot: &Slot, output: &str, ask: &Ask
             return Err(error);
         }
     };
-    hub.change_host(key, Need::Reports, ask, |snapshot| {
+    hub.change_host(key, Need::Reports, opctx, |snapshot| {
         if !rules::takes_inventory(&snapshot.host) {
             let mut decision = snapshot.next(&Event::CheckedIn)?;
             decision.host.inventory_broken = false;
@@ -288,13 +301,13 @@ async fn keep(
     report: Report,
     output: &str,
     spell: fn(&str) -> Result<String, Error>,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
     let hash = xxh3_64(output.as_bytes());
     if row.seen.get(&report) == Some(&hash) {
         return Ok(());
     }
-    put(hub, key, report, hash, spell(output)?, ask).await
+    put(hub, key, report, hash, spell(output)?, opctx).await
 }
 
 /// Keeps a report whose text had this hash.
@@ -304,9 +317,9 @@ async fn put(
     report: Report,
     hash: u64,
     body: String,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
-    hub.change_host(key, Need::Reports, ask, |snapshot| {
+    hub.change_host(key, Need::Reports, opctx, |snapshot| {
         let mut decision = snapshot.next(&Event::CheckedIn)?;
         if !rules::takes_reports(&snapshot.host) {
             return Ok(snapshot.plain(decision));
@@ -318,9 +331,15 @@ async fn put(
     Ok(())
 }
 
-async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: &Ask) -> Result<(), Error> {
+async fn disk_speed(
+    hub: &Hub,
+    key: HostKey,
+    output: &str,
+    exit_code: i64,
+    opctx: &OpContext,
+) -> Result<(), Error> {
     let reply: DiskSpeedReply = read(output)?;
-    hub.change_host(key, Need::Reports, ask, |snapshot| {
+    hub.change_host(key, Need::Reports, opctx, |snapshot| {
         let mut decision = snapshot.next(&Event::CheckedIn)?;
         if !rules::takes_tests(&snapshot.host) {
             return Ok(snapshot.plain(decision));
@@ -362,9 +381,9 @@ async fn disk_speed(hub: &Hub, key: HostKey, output: &str, exit_code: i64, ask: 
     Ok(())
 }
 
-async fn images(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<(), Error> {
+async fn images(hub: &Hub, key: HostKey, output: &str, opctx: &OpContext) -> Result<(), Error> {
     let reply: ImagesReply = read(output)?;
-    hub.change_host(key, Need::Reports, ask, |snapshot| {
+    hub.change_host(key, Need::Reports, opctx, |snapshot| {
         let mut decision = snapshot.next(&Event::CheckedIn)?;
         if !rules::takes_tests(&snapshot.host) {
             return Ok(snapshot.plain(decision));
@@ -396,13 +415,13 @@ fn images_of(snapshot: &HostSnapshot) -> BTreeMap<String, ImageStatus> {
         .unwrap_or_default()
 }
 
-async fn upgraded(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<(), Error> {
+async fn upgraded(hub: &Hub, key: HostKey, output: &str, opctx: &OpContext) -> Result<(), Error> {
     if output.is_empty() {
         return Ok(());
     }
     let reply: UpgradeReply = read(output)?;
     if reply.result != "success" {
-        return upgrade_failed(hub, key, &reply.agent_image, ask).await;
+        return upgrade_failed(hub, key, &reply.agent_image, opctx).await;
     }
     let (outcome, about) = ("was replaced by", reply.agent_image.as_str());
     upgrade_news(
@@ -412,12 +431,12 @@ async fn upgraded(hub: &Hub, key: HostKey, output: &str, ask: &Ask) -> Result<()
         Severity::Info,
         outcome,
         about,
-        ask,
+        opctx,
     )
     .await
 }
 
-pub async fn upgrade_started(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
+pub async fn upgrade_started(hub: &Hub, key: HostKey, opctx: &OpContext) -> Result<(), Error> {
     let outcome = "is told to replace itself by";
     let about = &hub.settings.images.agent;
     upgrade_news(
@@ -427,7 +446,7 @@ pub async fn upgrade_started(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), E
         Severity::Info,
         outcome,
         about,
-        ask,
+        opctx,
     )
     .await
 }
@@ -440,7 +459,7 @@ async fn upgrade_news(
     severity: Severity,
     outcome: &str,
     about: &str,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
     let now = hub.now();
     let Some(slot) = hub
@@ -452,10 +471,10 @@ async fn upgrade_news(
     };
     let host = slot.host();
     let text = format!("Host {}: its agent {outcome} {about}", host.name());
-    hub.tell(host.entry(name, severity, text), ask).await
+    hub.tell(host.entry(name, severity, text), opctx).await
 }
 
-async fn upgrade_failed(hub: &Hub, key: HostKey, about: &str, ask: &Ask) -> Result<(), Error> {
+async fn upgrade_failed(hub: &Hub, key: HostKey, about: &str, opctx: &OpContext) -> Result<(), Error> {
     let outcome = "could not be replaced:";
     upgrade_news(
         hub,
@@ -464,7 +483,7 @@ async fn upgrade_failed(hub: &Hub, key: HostKey, about: &str, ask: &Ask) -> Resu
         Severity::Error,
         outcome,
         about,
-        ask,
+        opctx,
     )
     .await
 }

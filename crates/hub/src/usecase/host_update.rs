@@ -1,7 +1,7 @@
 //! A person changes what a host is called, what it becomes, and how it is installed.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::host_change::{HostChange, HostSnapshot, Need, Stored};
 use crate::usecase::host_report::judge_disks;
@@ -18,10 +18,10 @@ pub async fn host_update(
     hub: &Hub,
     key: HostKey,
     change: &UpdateHost,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Host>, Error> {
     check(change)?;
-    hub.change_host(key, Need::Reports, ask, |snapshot| decide(snapshot, change))
+    hub.change_host(key, Need::Reports, opctx, |snapshot| decide(snapshot, change))
         .await
 }
 
@@ -208,12 +208,17 @@ fn choose_disk(host: &mut Host, inventory: &Inventory, wanted: &[&str]) -> Resul
     Ok(())
 }
 
-pub async fn installer_args(hub: &Hub, key: HostKey, args: &[String], ask: &Ask) -> Result<Arc<Host>, Error> {
+pub async fn installer_args(
+    hub: &Hub,
+    key: HostKey,
+    args: &[String],
+    opctx: &OpContext,
+) -> Result<Arc<Host>, Error> {
     input::installer_args::installer_args(args)?;
     setting(
         hub,
         key,
-        ask,
+        opctx,
         "host_installer_args_applied",
         "extra installer arguments",
         |host| {
@@ -227,7 +232,7 @@ pub async fn ignition_overrides(
     hub: &Hub,
     key: HostKey,
     config: &str,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Host>, Error> {
     if !config.is_empty() {
         input::ignition::ignition("config", config)?;
@@ -235,7 +240,7 @@ pub async fn ignition_overrides(
     setting(
         hub,
         key,
-        ask,
+        opctx,
         "host_discovery_ignition_config_applied",
         "its own ignition",
         |host| {
@@ -248,12 +253,12 @@ pub async fn ignition_overrides(
 async fn setting(
     hub: &Hub,
     key: HostKey,
-    ask: &Ask,
+    opctx: &OpContext,
     event: &str,
     what: &str,
     apply: impl Fn(&mut Host),
 ) -> Result<Arc<Host>, Error> {
-    hub.change_host(key, Need::Row, ask, |snapshot| {
+    hub.change_host(key, Need::Row, opctx, |snapshot| {
         let mut host = snapshot.host.clone();
         apply(&mut host);
         if host == snapshot.host {

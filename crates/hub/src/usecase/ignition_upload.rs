@@ -1,7 +1,7 @@
 //! Somebody brings ignition of their own for a role of a cluster.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::ignition::uploaded::path;
 use muster_domain::cluster::{Cluster, Event, lifecycle};
@@ -17,14 +17,14 @@ pub async fn ignition_upload(
     id: ClusterId,
     role: &str,
     config: &[u8],
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<FileStat, Error> {
     judge_role(role)?;
     find(hub, id)?;
     let text = std::str::from_utf8(config)
         .map_err(|_| Invalid::rule("config", "is not UTF-8", "give an Ignition config in JSON"))?;
     rules::ignition("config", text)?;
-    hub.change_cluster(id, ask, |cluster| {
+    hub.change_cluster(id, opctx, |cluster| {
         let mut decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         let text = format!(
             "Cluster {}: ignition for the role {role} was uploaded ({} bytes).",
@@ -47,11 +47,11 @@ pub async fn ignition_uploaded(hub: &Hub, id: ClusterId, role: &str) -> Result<V
     content.ok_or_else(|| missing(role))
 }
 
-pub async fn ignition_remove(hub: &Hub, id: ClusterId, role: &str, ask: &Ask) -> Result<(), Error> {
+pub async fn ignition_remove(hub: &Hub, id: ClusterId, role: &str, opctx: &OpContext) -> Result<(), Error> {
     judge_role(role)?;
     find(hub, id)?;
     let path = path(role);
-    hub.change_cluster_by_files(id, &path, ask, |cluster, files| {
+    hub.change_cluster_by_files(id, &path, opctx, |cluster, files| {
         let mut decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         if files.is_empty() {
             return Err(missing(role));

@@ -1,7 +1,7 @@
 //! A new InfraEnv: the settings of a discovery image, and with them a pool for the hosts booted from it.
 
 use crate::Hub;
-use crate::change::{Ask, Decision, New};
+use crate::change::{Decision, New, OpContext};
 use crate::error::Error;
 use crate::usecase::cluster_update;
 use crate::usecase::infra_env_edition::edition_name;
@@ -21,8 +21,12 @@ use std::io::Write;
 use std::sync::Arc;
 use uuid::Uuid;
 
-pub async fn infra_env_create(hub: &Hub, wish: &CreateInfraEnv, ask: &Ask) -> Result<Arc<InfraEnv>, Error> {
-    infra_env_create_as(hub, InfraEnvId(Uuid::new_v4()), wish, ask).await
+pub async fn infra_env_create(
+    hub: &Hub,
+    wish: &CreateInfraEnv,
+    opctx: &OpContext,
+) -> Result<Arc<InfraEnv>, Error> {
+    infra_env_create_as(hub, InfraEnvId(Uuid::new_v4()), wish, opctx).await
 }
 
 /// Under an id that the caller chose; stale if it is taken.
@@ -30,18 +34,18 @@ pub async fn infra_env_create_as(
     hub: &Hub,
     id: InfraEnvId,
     wish: &CreateInfraEnv,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<InfraEnv>, Error> {
-    let (there, wanted, asked) = (hub.clone(), wish.clone(), ask.clone());
+    let (there, wanted, its_opctx) = (hub.clone(), wish.clone(), opctx.clone());
     let made = hub.image_threads.run(move || {
-        let infra_env = new_infra_env(&there, id, &wanted, &asked)?;
+        let infra_env = new_infra_env(&there, id, &wanted, &its_opctx)?;
         fits_the_image(&there, &infra_env)?;
         Ok::<_, Error>(infra_env)
     });
     let infra_env = match made.await {
         Ok(infra_env) => infra_env,
         Err(error) => {
-            tell_failure(hub, id, wish, &error, ask).await?;
+            tell_failure(hub, id, wish, &error, opctx).await?;
             return Err(error);
         }
     };
@@ -49,7 +53,7 @@ pub async fn infra_env_create_as(
     let entry = Entry::new("infra_env_registered", Severity::Info, text).of_infra_env(infra_env.id);
     let journal = vec![entry, image_news(&infra_env)];
     let scope = New(id.into());
-    let done = hub.change(&scope, ask, |()| {
+    let done = hub.change(&scope, opctx, |()| {
         let mut new = Decision::because("a person wants it");
         new.put(infra_env.clone());
         new.journal.clone_from(&journal);
@@ -65,7 +69,7 @@ async fn tell_failure(
     id: InfraEnvId,
     wish: &CreateInfraEnv,
     error: &Error,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
     // What cannot be read at all is between the caller and the door.
     if matches!(error, Error::Invalid(invalid) if invalid.shape == Shape::Schema) {
@@ -77,7 +81,7 @@ async fn tell_failure(
         .cluster_id
         .map(ClusterId)
         .filter(|id| hub.index.cluster(*id).is_some());
-    hub.tell(entry, ask).await
+    hub.tell(entry, opctx).await
 }
 
 /// Hosts booted from now on get another image.
@@ -91,7 +95,12 @@ pub fn image_news(infra_env: &InfraEnv) -> Entry {
     entry
 }
 
-fn new_infra_env(hub: &Hub, id: InfraEnvId, wish: &CreateInfraEnv, ask: &Ask) -> Result<InfraEnv, Error> {
+fn new_infra_env(
+    hub: &Hub,
+    id: InfraEnvId,
+    wish: &CreateInfraEnv,
+    opctx: &OpContext,
+) -> Result<InfraEnv, Error> {
     name::infra_env_name(&wish.name)?;
     let word = wish.cpu_architecture.map(wire::CpuArchitecture::word);
     let cpu_architecture = image::cpu_architecture(word, &image::IMAGE_ARCHITECTURES)?;
@@ -131,9 +140,9 @@ fn new_infra_env(hub: &Hub, id: InfraEnvId, wish: &CreateInfraEnv, ask: &Ask) ->
         edition: None,
         created_at: now,
         updated_at: now,
-        user: ask.caller.user.clone(),
-        org: ask.caller.org.clone(),
-        email_domain: ask.caller.email_domain.clone(),
+        user: opctx.caller.user.clone(),
+        org: opctx.caller.org.clone(),
+        email_domain: opctx.caller.email_domain.clone(),
     };
     if let Some(wanted) = &wish.proxy {
         put_proxy(&mut infra_env.proxy, wanted)?;

@@ -1,22 +1,22 @@
 //! An empty InfraEnv is removed; one with hosts stays, whoever they are lent to.
 
 use crate::Hub;
-use crate::change::{Ask, Decision};
+use crate::change::{Decision, OpContext};
 use crate::error::Error;
 use crate::infra_env_change::{InfraEnvSnapshot, OneInfraEnv};
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::refusal::{Class, Refused};
 use muster_domain::{Entry, InfraEnvId, Severity};
 
-pub async fn infra_env_delete(hub: &Hub, id: InfraEnvId, ask: &Ask) -> Result<(), Error> {
+pub async fn infra_env_delete(hub: &Hub, id: InfraEnvId, opctx: &OpContext) -> Result<(), Error> {
     let scope = OneInfraEnv { id, hosts: None };
     let done = hub
-        .change(&scope, ask, |snapshot| decide_delete(hub, snapshot))
+        .change(&scope, opctx, |snapshot| decide_delete(hub, snapshot))
         .await;
     if let (Err(Error::Refused(refused)), Some(infra_env)) = (&done, hub.index.infra_env(id)) {
         let text = format!("InfraEnv {} was not deleted: {refused}", infra_env.name);
         let entry = Entry::new("infra_env_deregister_failed", Severity::Error, text);
-        hub.tell(entry.of_infra_env(id), ask).await?;
+        hub.tell(entry.of_infra_env(id), opctx).await?;
     }
     done.map(drop)
 }

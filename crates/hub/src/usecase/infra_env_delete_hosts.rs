@@ -2,7 +2,7 @@
 //! commit is large, and the InfraEnv with the last part. Asking again goes on where it ended.
 
 use crate::Hub;
-use crate::change::{Ask, Decision};
+use crate::change::{Decision, OpContext};
 use crate::error::Error;
 use crate::infra_env_change::{InfraEnvSnapshot, OneInfraEnv};
 use crate::usecase::infra_env_delete::farewell;
@@ -50,14 +50,14 @@ pub async fn infra_env_delete_hosts(
     hub: &Hub,
     id: InfraEnvId,
     most: usize,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Deletion, Error> {
     let most = most.clamp(1, MOST_AT_A_TIME);
     let scope = OneInfraEnv {
         id,
         hosts: Some(most),
     };
-    let done = hub.change(&scope, ask, |snapshot| {
+    let done = hub.change(&scope, opctx, |snapshot| {
         hub.whole_infra_env(&snapshot.infra_env)?;
         decide_delete(snapshot, most, &hub.around(None, snapshot.now))
     });

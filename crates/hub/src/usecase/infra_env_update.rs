@@ -1,7 +1,7 @@
 //! Changes the settings of an InfraEnv; hosts that boot its image from then on get the new ones.
 
 use crate::Hub;
-use crate::change::{Ask, Decision, Scope};
+use crate::change::{Decision, OpContext, Scope};
 use crate::error::Error;
 use crate::host_change::{HostSnapshot, Need, Stored};
 use crate::infra_env_change::OneInfraEnv;
@@ -27,11 +27,11 @@ pub async fn infra_env_update(
     hub: &Hub,
     id: InfraEnvId,
     wish: &UpdateInfraEnv,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<InfraEnv>, Error> {
     let had_time_sources = hub.index.infra_env(id).map(|pool| pool.has_time_sources());
     let wish = wish.clone();
-    let changed = change(hub, id, ask, move |hub, infra_env| {
+    let changed = change(hub, id, opctx, move |hub, infra_env| {
         apply(hub, infra_env, &wish)?;
         agrees(infra_env)?;
         fits_the_image(hub, infra_env)
@@ -59,7 +59,10 @@ async fn judge_free(hub: &Hub, key: HostKey) {
         return;
     }
     let measured = |snapshot: &HostSnapshot| snapshot.measured(snapshot.unchanged(), Stored::new());
-    match hub.change_host(key, Need::Reports, &Ask::hub(), measured).await {
+    match hub
+        .change_host(key, Need::Reports, &OpContext::hub(), measured)
+        .await
+    {
         Ok(_) | Err(Error::Missing { .. }) => {}
         Err(error) => tracing::warn!(host = %key, %error, "a free host is shown as it was judged before"),
     }
@@ -70,7 +73,7 @@ pub async fn infra_env_change(
     hub: &Hub,
     id: InfraEnvId,
     wish: &ChangeInfraEnv,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<InfraEnv>, Error> {
     let wanted = wish.cluster_id.map(ClusterId);
     let now = hub.index.infra_env(id).and_then(|infra_env| infra_env.cluster);
@@ -78,7 +81,7 @@ pub async fn infra_env_change(
         hub.load_if_missing(cluster).await?;
     }
     let clear = wish.clear.clone();
-    change(hub, id, ask, move |hub, infra_env| {
+    change(hub, id, opctx, move |hub, infra_env| {
         for setting in &clear {
             match setting {
                 InfraEnvSetting::SshAuthorizedKey => infra_env.ssh_authorized_key.clear(),
@@ -98,9 +101,9 @@ fn join(hub: &Hub, infra_env: &mut InfraEnv, wanted: ClusterId) -> Result<(), Er
 }
 
 /// Links signed with the old key stop working.
-pub async fn infra_env_new_key(hub: &Hub, id: InfraEnvId, ask: &Ask) -> Result<(), Error> {
+pub async fn infra_env_new_key(hub: &Hub, id: InfraEnvId, opctx: &OpContext) -> Result<(), Error> {
     let key = token_key();
-    change(hub, id, ask, move |_, infra_env| {
+    change(hub, id, opctx, move |_, infra_env| {
         infra_env.image_token_key.clone_from(&key);
         Ok(())
     })
@@ -136,12 +139,12 @@ where
 async fn change(
     hub: &Hub,
     id: InfraEnvId,
-    ask: &Ask,
+    opctx: &OpContext,
     apply: impl Fn(&Hub, &mut InfraEnv) -> Result<(), Error> + Send + Sync + 'static,
 ) -> Result<Arc<InfraEnv>, Error> {
     let apply = Arc::new(apply);
     let scope = Applied { id, apply };
-    let done = hub.change(&scope, ask, |(_, next)| {
+    let done = hub.change(&scope, opctx, |(_, next)| {
         let mut written = Decision::because("its settings were changed");
         if let Some(next) = next.clone()? {
             written.journal.push(image_news(&next));

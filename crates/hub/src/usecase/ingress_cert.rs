@@ -1,7 +1,7 @@
 //! The running cluster sends the certificate of its ingress; with it the kubeconfig is complete.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::ignition::generated;
 use crate::usecase::cluster_files::{find, made};
@@ -14,7 +14,12 @@ use muster_store::FileWrite;
 use std::sync::Arc;
 
 /// May be sent again: the same certificate changes nothing.
-pub async fn ingress_cert(hub: &Hub, id: ClusterId, pem: &str, ask: &Ask) -> Result<Arc<Cluster>, Error> {
+pub async fn ingress_cert(
+    hub: &Hub,
+    id: ClusterId,
+    pem: &str,
+    opctx: &OpContext,
+) -> Result<Arc<Cluster>, Error> {
     let cluster = find(hub, id)?;
     // A wrong moment is told before a wrong certificate.
     lifecycle::next(&cluster, &Event::IngressCert, hub.cluster_around())
@@ -31,7 +36,7 @@ pub async fn ingress_cert(hub: &Hub, id: ClusterId, pem: &str, ask: &Ask) -> Res
     let merged = kubeconfig::with_ingress_ca(&String::from_utf8_lossy(&plain), pem)?;
     let known = made(hub, &cluster, "kubeconfig").await?;
     let is_news = known.is_none_or(|known| known != merged.as_bytes());
-    let done = hub.change_cluster(id, ask, |cluster| {
+    let done = hub.change_cluster(id, opctx, |cluster| {
         let decision = lifecycle::next(cluster, &Event::IngressCert, hub.cluster_around())?;
         let write = FileWrite::put(id, generated("kubeconfig"), merged.as_bytes());
         Ok((decision, if is_news { vec![write] } else { Vec::new() }))

@@ -1,7 +1,7 @@
 //! Somebody adds a manifest, which the installation applies.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::ignition::MANIFESTS;
 use crate::usecase::manifest_list::{self, Manifest, Source};
@@ -22,7 +22,7 @@ pub async fn manifest_create(
     folder: &str,
     file_name: &str,
     content: &str,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Manifest, Error> {
     judge_name("file_name", file_name)?;
     // A wrong id comes before wrong content.
@@ -30,7 +30,7 @@ pub async fn manifest_create(
         .cluster(id)
         .ok_or_else(|| Error::missing("cluster", id))?;
     let content = judge_content(file_name, content)?;
-    hub.change_cluster_by_files(id, MANIFESTS, ask, |cluster, files| {
+    hub.change_cluster_by_files(id, MANIFESTS, opctx, |cluster, files| {
         let decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         only_once(&manifest_list::users(files), folder, file_name)?;
         let write = FileWrite::put(id, manifest_list::path(folder, file_name), content.clone());

@@ -1,7 +1,7 @@
 //! Somebody takes a manifest away again.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::ignition::MANIFESTS;
 use crate::usecase::manifest_list::{self, missing};
@@ -14,10 +14,10 @@ pub async fn manifest_delete(
     id: ClusterId,
     folder: &str,
     file_name: &str,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
     let path = manifest_list::path(folder, file_name);
-    hub.change_cluster_by_files(id, MANIFESTS, ask, |cluster, files| {
+    hub.change_cluster_by_files(id, MANIFESTS, opctx, |cluster, files| {
         let decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         if !files.iter().any(|file| file.path == path) {
             return Err(missing(folder, file_name));

@@ -1,7 +1,7 @@
 //! Somebody changes a manifest: its content, its name, its folder, or all at once.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::ignition::MANIFESTS;
 use crate::usecase::manifest_create::{judge_content, judge_form, judge_name, only_once};
@@ -25,7 +25,7 @@ pub async fn manifest_update(
     folder: &str,
     file_name: &str,
     change: &Change<'_>,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Manifest, Error> {
     judge_name("file_name", file_name)?;
     let to_folder = change.folder.unwrap_or(folder);
@@ -46,7 +46,7 @@ pub async fn manifest_update(
             .await?;
         judge_form(to_name, &kept.ok_or_else(|| missing(folder, file_name))?)?;
     }
-    hub.change_cluster_by_files(id, MANIFESTS, ask, |cluster, files| {
+    hub.change_cluster_by_files(id, MANIFESTS, opctx, |cluster, files| {
         let decision = lifecycle::next(cluster, &Event::Update, hub.cluster_around())?;
         let mut others = manifest_list::users(files);
         let before = others.len();

@@ -1,7 +1,7 @@
 //! The cluster's own controller tells how operators do and how far finalizing is.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use muster_domain::ClusterId;
 use muster_domain::cluster::{Cluster, Event, FinalizingStage, OperatorStatus, lifecycle};
@@ -22,9 +22,9 @@ pub async fn operator_report(
     hub: &Hub,
     id: ClusterId,
     report: &Report<'_>,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Cluster>, Error> {
-    hub.change_cluster(id, ask, |cluster| {
+    hub.change_cluster(id, opctx, |cluster| {
         let known = cluster
             .operators
             .iter()
@@ -48,10 +48,10 @@ pub async fn finalizing_stage(
     hub: &Hub,
     id: ClusterId,
     stage: FinalizingStage,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Cluster>, Error> {
     let event = Event::FinalizingStage { stage };
-    let done = hub.change_cluster(id, ask, |cluster| {
+    let done = hub.change_cluster(id, opctx, |cluster| {
         Ok((
             lifecycle::next(cluster, &event, hub.cluster_around())?,
             Vec::new(),
@@ -65,10 +65,10 @@ pub async fn logs_progress(
     hub: &Hub,
     id: ClusterId,
     state: LogsInfo,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Cluster>, Error> {
     let event = Event::LogsProgress { state };
-    hub.change_cluster(id, ask, |cluster| {
+    hub.change_cluster(id, opctx, |cluster| {
         Ok((
             lifecycle::next(cluster, &event, hub.cluster_around())?,
             Vec::new(),
@@ -83,7 +83,7 @@ pub async fn installation_ended(
     id: ClusterId,
     success: bool,
     report: Option<&str>,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<Arc<Cluster>, Error> {
     let cluster = super::cluster_files::find(hub, id)?;
     let Some(report) = report.filter(|_| !success) else {
@@ -91,7 +91,7 @@ pub async fn installation_ended(
     };
     let text = format!("Cluster {}: what its operators report: {report}", cluster.name);
     let entry = cluster.entry("cluster_operator_report", Severity::Info, text);
-    hub.tell(entry, ask).await?;
+    hub.tell(entry, opctx).await?;
     Ok(cluster)
 }
 

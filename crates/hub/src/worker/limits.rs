@@ -2,7 +2,7 @@
 
 use super::pass::{Failed, Pass};
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::worker::PULSE;
 use muster_domain::ClusterId;
@@ -70,7 +70,7 @@ async fn due(hub: &Hub, id: ClusterId) -> Result<bool, Error> {
         return Ok(false);
     }
     let done = hub
-        .change_cluster(id, &Ask::hub(), |cluster| {
+        .change_cluster(id, &OpContext::hub(), |cluster| {
             let decision = lifecycle::next(cluster, &Event::Due, hub.cluster_around())?;
             Ok((decision, Vec::new()))
         })

@@ -26,7 +26,7 @@ pub async fn everything(hub: &Hub) -> Result<(), Error> {
     }
     deadlines::plan_anew(hub);
     limits::plan_anew(hub);
-    looks::plan_anew(hub);
+    reconcile::plan_anew(hub);
     Ok(())
 }
 

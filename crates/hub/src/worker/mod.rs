@@ -5,9 +5,9 @@ pub mod feed;
 pub mod flush;
 pub mod limits;
 pub mod load;
-pub mod looks;
 pub mod outbox;
 pub mod pass;
+pub mod reconcile;
 
 mod supervise;
 
@@ -99,7 +99,11 @@ pub fn start(hub: &Hub) -> JoinSet<()> {
         |hub| Box::pin(deadlines::run(hub)),
         deadlines::plan_anew,
     );
-    keep("cluster-looks", |hub| Box::pin(looks::run(hub)), looks::plan_anew);
+    keep(
+        "reconcile",
+        |hub| Box::pin(reconcile::run(hub)),
+        reconcile::plan_anew,
+    );
     keep("limits", |hub| Box::pin(limits::run(hub)), limits::plan_anew);
     // These read from the database what is to be done.
     keep("outbox", |hub| Box::pin(outbox::run(hub)), |_| ());
@@ -113,7 +117,7 @@ pub fn start(hub: &Hub) -> JoinSet<()> {
 pub async fn settle(hub: &Hub) -> Result<(), crate::Error> {
     loop {
         let due = deadlines::once(hub).await? + limits::once(hub).await?;
-        let looked = looks::once(hub).await?;
+        let looked = reconcile::once(hub).await?;
         let sent = outbox::once(hub).await?;
         if due + looked + sent == 0 {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use super::pass::{Failed, Pass};
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::usecase::cluster_files::{files_drop, files_make};
 use crate::usecase::host_bind::finish_move;
@@ -159,6 +159,6 @@ async fn settle(hub: &Hub, job: &OutboxItem, result: Result<(), Error>) -> Resul
             }
         }
     };
-    hub.commit(commit, &Ask::hub()).await?;
+    hub.commit(commit, &OpContext::hub()).await?;
     Ok(())
 }

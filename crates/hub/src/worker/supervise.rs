@@ -51,7 +51,7 @@ mod tests {
             if LIVES.fetch_add(1, Ordering::Relaxed) < 2 {
                 panic!("a bad cluster");
             }
-            hub.behind.bell.notify_one();
+            hub.stale_clusters.bell.notify_one();
             std::future::pending().await
         })
     }
@@ -65,7 +65,7 @@ mod tests {
         let worker = tokio::spawn(keep(hub.clone(), "mortal", mortal, |_| {
             PUT_BACK.fetch_add(1, Ordering::Relaxed);
         }));
-        hub.behind.bell.notified().await;
+        hub.stale_clusters.bell.notified().await;
         worker.abort();
         let (_, seen) = hub
             .workers

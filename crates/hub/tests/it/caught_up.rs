@@ -127,12 +127,12 @@ async fn the_answer_to_a_change_of_a_cluster_shows_what_follows_from_it() {
 async fn an_agent_that_asks_for_work_waits_for_no_look() {
     let lent = Lent::new().await;
     lent.change(true).await;
-    assert_eq!(lent.door.hub.looks_waiting(), 1);
+    assert_eq!(lent.door.hub.clusters_to_reconcile(), 1);
     let steps = lent.door.get(&format!("{}/instructions", lent.path())).await;
     assert_eq!(steps.status, StatusCode::OK, "{}", steps.text);
-    assert_eq!(lent.door.hub.looks_waiting(), 1);
+    assert_eq!(lent.door.hub.clusters_to_reconcile(), 1);
     lent.read("cluster").await;
-    assert_eq!(lent.door.hub.looks_waiting(), 0);
+    assert_eq!(lent.door.hub.clusters_to_reconcile(), 0);
 }
 
 #[tokio::test]
@@ -244,11 +244,11 @@ async fn a_change_is_made_though_what_follows_from_it_cannot_be_found_out_and_is
     let wish = json!({ "host-validation-ids": r#"["all"]"# });
     let answer = lent.door.ask(Method::PUT, &path, Some(&wish)).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
-    assert_eq!(lent.door.hub.looks_waiting(), 1);
+    assert_eq!(lent.door.hub.clusters_to_reconcile(), 1);
     rename("away", "host_reports").await;
     lent.door.hub.clock.advance(SignedDuration::from_secs(2));
     lent.door.settle().await;
-    assert_eq!(lent.door.hub.looks_waiting(), 0);
+    assert_eq!(lent.door.hub.clusters_to_reconcile(), 0);
 }
 
 #[tokio::test]

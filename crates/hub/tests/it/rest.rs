@@ -70,7 +70,7 @@ impl Door {
             .unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap().to_vec();
-        worker::looks::once(&self.hub).await.unwrap();
+        worker::reconcile::once(&self.hub).await.unwrap();
         Reply {
             status: parts.status,
             headers: parts.headers,

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use muster_contract::v2::infra_env::UpdateInfraEnv;
 use muster_domain::{ClusterId, InfraEnvId};
 use muster_hub::Hub;
-use muster_hub::change::Ask;
+use muster_hub::change::OpContext;
 use muster_hub::threads::Threads;
 use muster_hub::usecase::cluster_reconcile::cluster_reconcile;
 use muster_hub::usecase::infra_env_update::infra_env_update;
@@ -47,8 +47,8 @@ async fn what_images_are_made_of_is_made_on_threads_of_their_own() {
         let asked = door.ask(Method::GET, file, None).now_or_never();
         assert!(asked.is_none(), "{file}");
     }
-    let (nothing, ask) = (UpdateInfraEnv::default(), Ask::hub());
-    let change = infra_env_update(&door.hub, InfraEnvId(pool), &nothing, &ask);
+    let (nothing, opctx) = (UpdateInfraEnv::default(), OpContext::hub());
+    let change = infra_env_update(&door.hub, InfraEnvId(pool), &nothing, &opctx);
     let mut change = std::pin::pin!(change);
     assert!(change.as_mut().now_or_never().is_none());
     let script = format!("{V2}/infra-envs/{pool}/downloads/files?file_name=ipxe-script");

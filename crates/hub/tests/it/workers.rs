@@ -5,7 +5,7 @@ use crate::place::Place;
 use axum::http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
-use muster_hub::worker::{deadlines, looks};
+use muster_hub::worker::{deadlines, reconcile};
 use muster_hub::{Clock, Hub};
 use std::time::Duration;
 use uuid::Uuid;
@@ -42,24 +42,24 @@ async fn a_cluster_whose_look_fails_keeps_no_other_waiting_and_is_tried_again_la
     door.settle().await;
     break_cluster(hub, clusters[0]);
     clusters.iter().for_each(|id| hub.mark_dirty(*id));
-    let failed = looks::once(hub).await.unwrap_err().to_string();
+    let failed = reconcile::once(hub).await.unwrap_err().to_string();
     assert!(
         failed.contains("cluster-0") && failed.contains(&clusters[0].to_string()),
         "{failed}"
     );
-    assert_eq!(hub.looks_waiting(), 1, "all the others were looked at");
+    assert_eq!(hub.clusters_to_reconcile(), 1, "all the others were looked at");
     for pause in [1, 2, 4] {
-        assert_eq!(looks::once(hub).await.unwrap(), 0, "it rests");
+        assert_eq!(reconcile::once(hub).await.unwrap(), 0, "it rests");
         hub.clock.advance(SignedDuration::from_secs(pause));
-        looks::once(hub).await.unwrap_err();
+        reconcile::once(hub).await.unwrap_err();
     }
     // A read is answered with what there is.
     let path = format!("{V2}/clusters/{}", clusters[0]);
     assert_eq!(door.get(&path).await.status, StatusCode::OK);
     mend_cluster(hub, clusters[0]).await;
     hub.clock.advance(SignedDuration::from_secs(8));
-    assert_eq!(looks::once(hub).await.unwrap(), 1);
-    assert_eq!(hub.looks_waiting(), 0);
+    assert_eq!(reconcile::once(hub).await.unwrap(), 1);
+    assert_eq!(hub.clusters_to_reconcile(), 0);
 }
 
 #[tokio::test]
@@ -69,14 +69,14 @@ async fn a_cluster_whose_reader_failed_to_look_at_it_is_looked_at_by_the_worker(
     let id = ClusterId(door.cluster("alpha").await);
     door.settle().await;
     break_cluster(hub, id);
-    let worker = tokio::spawn(looks::run(hub.clone()));
+    let worker = tokio::spawn(reconcile::run(hub.clone()));
     // Taken before the worker wakes up, which therefore finds nothing to do.
     hub.mark_dirty(id);
-    looks::catch_up(hub, id).await.unwrap_err();
+    reconcile::catch_up(hub, id).await.unwrap_err();
     mend_cluster(hub, id).await;
     hub.clock.advance(SignedDuration::from_secs(2));
     let looked_at = async {
-        while hub.looks_waiting() > 0 {
+        while hub.clusters_to_reconcile() > 0 {
             tokio::task::yield_now().await;
         }
     };
@@ -94,7 +94,7 @@ async fn a_worker_shows_which_cluster_it_fails_at() {
     door.settle().await;
     break_cluster(&door.hub, id);
     door.hub.mark_dirty(id);
-    let worker = tokio::spawn(looks::run(door.hub.clone()));
+    let worker = tokio::spawn(reconcile::run(door.hub.clone()));
     let shown = async {
         loop {
             let status = door.get("/api/muster/v1/status").await;

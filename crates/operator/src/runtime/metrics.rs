@@ -138,11 +138,11 @@ impl Metrics {
             // Writing to a string does not fail.
             let _ = writeln!(text, "{words}");
         };
-        line(format_args!("# TYPE muster_operator_looks_total counter"));
+        line(format_args!("# TYPE muster_operator_reconciles_total counter"));
         let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (name, looks) in &looks {
             line(format_args!(
-                "muster_operator_looks_total{{controller=\"{name}\"}} {}",
+                "muster_operator_reconciles_total{{controller=\"{name}\"}} {}",
                 looks.done
             ));
         }

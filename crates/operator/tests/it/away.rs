@@ -17,7 +17,7 @@ async fn figure(running: &Running, line: &str) -> f64 {
         .unwrap_or_default()
 }
 
-const AGENT_LOOKS: &str = "muster_operator_looks_total{controller=\"agent\"}";
+const AGENT_RECONCILES: &str = "muster_operator_reconciles_total{controller=\"agent\"}";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_have_their_way() {
@@ -32,7 +32,7 @@ async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_
             figure(running, "muster_operator_hub_up").await == 0.0
         })
         .await;
-    let (looks, writes) = (figure(running, AGENT_LOOKS).await, running.requests.writes());
+    let (looks, writes) = (figure(running, AGENT_RECONCILES).await, running.requests.writes());
     let before = world.agent(&host).await;
     let after = world
         .change_agent(&host, json!({ "spec": { "hostname": "named-meanwhile" } }))
@@ -40,7 +40,7 @@ async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_
         .unwrap();
     world
         .until("the operator tries more than once", async || {
-            figure(running, AGENT_LOOKS).await >= looks + 2.0
+            figure(running, AGENT_RECONCILES).await >= looks + 2.0
         })
         .await;
     assert_eq!(

@@ -142,7 +142,7 @@ async fn at_work(world: &World, options: Options) -> BTreeSet<String> {
     running.idle().await;
     let text = running.metrics().await.unwrap();
     let names = text.lines().filter_map(|line| {
-        let rest = line.strip_prefix("muster_operator_looks_total{controller=\"")?;
+        let rest = line.strip_prefix("muster_operator_reconciles_total{controller=\"")?;
         Some(rest.split_once('"')?.0.to_owned())
     });
     let names = names.collect();

@@ -1,6 +1,6 @@
 //! Every combination of phase and facts against the rules as they were laid down, each stated by itself.
 
-use crate::host::rules::{self, Part};
+use crate::host::rules::{self, PhaseGroup};
 use crate::host::{Gates, Host, Media, Outcome, Phase, Status};
 use crate::{ClusterId, HostId, HostKey, InfraEnvId};
 use jiff::Timestamp;
@@ -222,12 +222,12 @@ fn what_clients_read_from_the_word_is_what_the_rules_decide_from_the_phase() {
             host.cluster = cluster;
             for gates in all_gates() {
                 host.gates = gates;
-                let (status, part) = (host.status(), rules::part(phase));
-                let free = part == Part::Discovery && host.is_free();
+                let (status, group) = (host.status(), rules::group(phase));
+                let free = group == PhaseGroup::Discovery && host.is_free();
                 assert_eq!(status.is_unbound(), free, "{status}");
-                assert_eq!(status.is_returning(), part == Part::Returning, "{status}");
+                assert_eq!(status.is_returning(), group == PhaseGroup::Returning, "{status}");
                 assert_eq!(status.may_be_edited(), rules::editable(&host).is_ok(), "{status}");
-                assert_eq!(status.is_writing(), part == Part::Writing, "{status}");
+                assert_eq!(status.is_writing(), group == PhaseGroup::Writing, "{status}");
                 assert_eq!(
                     status.belongs_to_an_installation(),
                     rules::is_being_installed(&host),

@@ -2,10 +2,10 @@
 
 use super::input::V1;
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
-use crate::http::ask::Ids;
 use crate::http::body::Json;
+use crate::http::extract::Ids;
 use crate::http::problem::{ProblemV1, json};
 use crate::http::view;
 use crate::http::view::cluster::Shown;
@@ -50,7 +50,7 @@ pub fn routes() -> Router<Hub> {
 async fn infra_env(
     State(hub): State<Hub>,
     V1(Ids(id)): V1<Ids<Uuid>>,
-    ask: Ask,
+    opctx: OpContext,
     V1(Json(wish)): V1<Json<CreateInfraEnv>>,
 ) -> Result<Response, ProblemV1> {
     let id = InfraEnvId(id);
@@ -58,7 +58,7 @@ async fn infra_env(
     if let Some(row) = hub.index.infra_env(id) {
         return show(StatusCode::OK, &row);
     }
-    match infra_env_create_as(&hub, id, &wish, &ask).await {
+    match infra_env_create_as(&hub, id, &wish, &opctx).await {
         Ok(row) => show(StatusCode::CREATED, &row),
         // Somebody else was faster, perhaps through another hub.
         Err(error) if error.is_stale() => {
@@ -80,13 +80,13 @@ async fn infra_env(
 async fn cluster(
     State(hub): State<Hub>,
     V1(Ids(id)): V1<Ids<Uuid>>,
-    ask: Ask,
+    opctx: OpContext,
     V1(Json(wish)): V1<Json<CreateCluster>>,
 ) -> Result<Response, ProblemV1> {
     let id = ClusterId(id);
     match hub.index.cluster(id) {
         Some(row) => Ok(show(&hub, StatusCode::OK, &row)),
-        None => made(&hub, id, cluster_create_as(&hub, id, &wish, &ask).await).await,
+        None => made(&hub, id, cluster_create_as(&hub, id, &wish, &opctx).await).await,
     }
 }
 
@@ -101,13 +101,13 @@ async fn cluster(
 async fn import(
     State(hub): State<Hub>,
     V1(Ids(id)): V1<Ids<Uuid>>,
-    ask: Ask,
+    opctx: OpContext,
     V1(Json(wish)): V1<Json<ImportCluster>>,
 ) -> Result<Response, ProblemV1> {
     let id = ClusterId(id);
     match hub.index.cluster(id) {
         Some(row) => Ok(show(&hub, StatusCode::OK, &row)),
-        None => made(&hub, id, cluster_import_as(&hub, id, &wish, &ask).await).await,
+        None => made(&hub, id, cluster_import_as(&hub, id, &wish, &opctx).await).await,
     }
 }
 

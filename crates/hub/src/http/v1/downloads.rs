@@ -3,7 +3,7 @@
 use super::input::V1;
 use crate::Hub;
 use crate::error::Error;
-use crate::http::ask::Ids;
+use crate::http::extract::Ids;
 use crate::http::problem::{ProblemV1, json};
 use axum::Router;
 use axum::extract::State;

@@ -2,8 +2,8 @@
 
 use super::input::V1;
 use crate::Hub;
-use crate::change::Ask;
-use crate::http::ask::{HostPath, Ids};
+use crate::change::OpContext;
+use crate::http::extract::{HostPath, Ids};
 use crate::http::problem::{ProblemV1, json};
 use crate::http::query::Args;
 use crate::usecase::explain;
@@ -55,13 +55,13 @@ impl InMind {
         (status = 404, description = "No such host or cluster", body = Problem)))]
 async fn host(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     V1(HostPath(key)): V1<HostPath>,
     V1(Args(mind)): V1<Args<InMind>>,
 ) -> Result<Response, ProblemV1> {
     Ok(json(
         StatusCode::OK,
-        &explain::host(&hub, key, mind.cluster(), &ask).await?,
+        &explain::host(&hub, key, mind.cluster(), &opctx).await?,
     ))
 }
 
@@ -91,12 +91,12 @@ async fn verdicts(
         (status = 404, description = "No such cluster", body = Problem)))]
 async fn cluster(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     V1(Ids(id)): V1<Ids<Uuid>>,
 ) -> Result<Response, ProblemV1> {
     Ok(json(
         StatusCode::OK,
-        &explain::cluster(&hub, ClusterId(id), &ask).await?,
+        &explain::cluster(&hub, ClusterId(id), &opctx).await?,
     ))
 }
 

@@ -2,10 +2,10 @@
 
 use super::input::V1;
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
-use crate::http::ask::{HostPath, Ids};
 use crate::http::body::Json;
+use crate::http::extract::{HostPath, Ids};
 use crate::http::problem::{ProblemV1, json};
 use crate::http::view::host::{Style, full};
 use crate::usecase::host_change::host_change;
@@ -65,11 +65,11 @@ async fn find(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Resp
         (status = 409, description = "Not possible now", body = Problem)))]
 async fn change(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     V1(HostPath(key)): V1<HostPath>,
     V1(Json(body)): V1<Json<ChangeHost>>,
 ) -> Result<Response, ProblemV1> {
-    let host = host_change(&hub, key, &body, &ask).await?;
+    let host = host_change(&hub, key, &body, &opctx).await?;
     Ok(json(StatusCode::OK, &detail(&hub, &host).await?))
 }
 

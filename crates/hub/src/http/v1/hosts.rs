@@ -2,10 +2,10 @@
 
 use super::input::V1;
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
-use crate::http::ask::HostPath;
 use crate::http::body::Json;
+use crate::http::extract::HostPath;
 use crate::http::problem::{ProblemV1, json};
 use crate::http::query::Args;
 use crate::usecase::host_bind::host_move;
@@ -161,14 +161,14 @@ fn summary(hub: &Hub, host: Host) -> HostSummary {
         (status = 409, description = "Not possible now", body = Problem)))]
 async fn start_move(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     V1(HostPath(key)): V1<HostPath>,
     V1(Json(body)): V1<Json<MoveHost>>,
 ) -> Result<Response, ProblemV1> {
     let from = hub.index.host(key).and_then(|host| host.cluster);
     let to = ClusterId(body.cluster_id);
     hub.load_if_missing(to).await?;
-    let host = host_move(&hub, key, to, &ask).await?;
+    let host = host_move(&hub, key, to, &opctx).await?;
     Ok(json(StatusCode::ACCEPTED, &view(&host, from, to)))
 }
 
@@ -204,10 +204,10 @@ async fn show_move(State(hub): State<Hub>, V1(HostPath(key)): V1<HostPath>) -> R
         (status = 409, description = "Not possible now", body = Problem)))]
 async fn reclaim(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     V1(HostPath(key)): V1<HostPath>,
 ) -> Result<Response, ProblemV1> {
-    let host = host_reclaim(&hub, key, &ask).await?;
+    let host = host_reclaim(&hub, key, &opctx).await?;
     Ok(json(StatusCode::ACCEPTED, &summary(&hub, Host::clone(&host))))
 }
 

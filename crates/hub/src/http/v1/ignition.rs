@@ -2,9 +2,9 @@
 
 use super::input::V1;
 use crate::Hub;
-use crate::change::Ask;
-use crate::http::ask::Ids;
+use crate::change::OpContext;
 use crate::http::body::Whole;
+use crate::http::extract::Ids;
 use crate::http::problem::{ProblemV1, json};
 use crate::usecase::ignition_upload::{ignition_remove, ignition_upload, ignition_uploaded};
 use axum::Router;
@@ -49,11 +49,11 @@ struct RolePath {
 async fn upload(
     State(hub): State<Hub>,
     V1(Ids(path)): V1<Ids<RolePath>>,
-    ask: Ask,
+    opctx: OpContext,
     V1(Whole(config)): V1<Whole>,
 ) -> Result<Response, ProblemV1> {
     let id = ClusterId(path.cluster_id);
-    let kept = ignition_upload(&hub, id, &path.role, &config, &ask).await?;
+    let kept = ignition_upload(&hub, id, &path.role, &config, &opctx).await?;
     let view = UploadedIgnitionView {
         cluster_id: path.cluster_id,
         role: path.role,
@@ -85,8 +85,8 @@ async fn show(State(hub): State<Hub>, V1(Ids(path)): V1<Ids<RolePath>>) -> Resul
 async fn remove(
     State(hub): State<Hub>,
     V1(Ids(path)): V1<Ids<RolePath>>,
-    ask: Ask,
+    opctx: OpContext,
 ) -> Result<StatusCode, ProblemV1> {
-    ignition_remove(&hub, ClusterId(path.cluster_id), &path.role, &ask).await?;
+    ignition_remove(&hub, ClusterId(path.cluster_id), &path.role, &opctx).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,9 +2,9 @@
 
 use super::input::V1;
 use crate::Hub;
-use crate::change::Ask;
-use crate::http::ask::Ids;
+use crate::change::OpContext;
 use crate::http::body::Json;
+use crate::http::extract::Ids;
 use crate::http::problem::{ProblemV1, json};
 use crate::http::query::Args;
 use crate::http::view;
@@ -44,10 +44,10 @@ pub fn routes() -> Router<Hub> {
 async fn change(
     State(hub): State<Hub>,
     V1(Ids(id)): V1<Ids<Uuid>>,
-    ask: Ask,
+    opctx: OpContext,
     V1(Json(body)): V1<Json<ChangeInfraEnv>>,
 ) -> Result<Response, ProblemV1> {
-    let row = infra_env_change(&hub, InfraEnvId(id), &body, &ask).await?;
+    let row = infra_env_change(&hub, InfraEnvId(id), &body, &opctx).await?;
     Ok(json(StatusCode::OK, &view::infra_env::full(&hub, &row)))
 }
 
@@ -65,12 +65,12 @@ async fn delete_with_hosts(
     State(hub): State<Hub>,
     V1(Ids(id)): V1<Ids<Uuid>>,
     V1(Args(query)): V1<Args<DeleteWithHostsQuery>>,
-    ask: Ask,
+    opctx: OpContext,
 ) -> Result<Response, ProblemV1> {
     let most = query.limit.map_or(MOST_AT_A_TIME, |limit| {
         usize::try_from(limit).unwrap_or(usize::MAX)
     });
-    let far = infra_env_delete_hosts(&hub, InfraEnvId(id), most, &ask).await?;
+    let far = infra_env_delete_hosts(&hub, InfraEnvId(id), most, &opctx).await?;
     let view = DeletionView {
         deleted: far.deleted as u64,
         left: far.left as u64,

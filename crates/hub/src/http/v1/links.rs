@@ -2,7 +2,7 @@
 
 use super::input::V1;
 use crate::Hub;
-use crate::http::ask::Ids;
+use crate::http::extract::Ids;
 use crate::http::problem::{ProblemV1, json};
 use crate::http::v2::clusters;
 use axum::Router;

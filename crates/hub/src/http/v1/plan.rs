@@ -2,7 +2,7 @@
 
 use super::input::V1;
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::http::body::Json;
 use crate::http::problem::{ProblemV1, json};
 use crate::usecase;
@@ -33,11 +33,11 @@ pub fn routes() -> Router<Hub> {
         (status = 404, description = "No such host, cluster or InfraEnv", body = Problem)))]
 async fn plan(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     V1(Json(request)): V1<Json<PlanRequest>>,
 ) -> Result<Response, ProblemV1> {
     Ok(json(
         StatusCode::OK,
-        &usecase::plan::plan(&hub, &request, &ask).await?,
+        &usecase::plan::plan(&hub, &request, &opctx).await?,
     ))
 }

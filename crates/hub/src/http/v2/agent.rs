@@ -1,10 +1,10 @@
 //! What agents call: register, ask for work, tell what came of it. The busiest door of the house.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::host_change::Stored;
-use crate::http::ask::{HostPath, Ids};
 use crate::http::body::{Json, Told};
+use crate::http::extract::{HostPath, Ids};
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::view::host::{Style, full};
@@ -55,7 +55,7 @@ fn agent_version(headers: &HeaderMap) -> Option<&str> {
     responses((status = 201, body = RegisteredHostView), (status = 400, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub async fn register(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     Ids(infra_env): Ids<Uuid>,
     headers: HeaderMap,
     Told(body): Told<RegisterHost>,
@@ -70,7 +70,7 @@ pub async fn register(
         .or_else(|| agent_version(&headers))
         .unwrap_or_default();
     hub.load_if_missing(key).await.map_err(Problem::to_agent)?;
-    let host = host_register(&hub, key, version, &ask)
+    let host = host_register(&hub, key, version, &opctx)
         .await
         .map_err(Problem::to_agent)?;
     let runner = NextStepRunnerArgs {
@@ -99,12 +99,12 @@ pub async fn register(
     responses((status = 200, body = StepsView), (status = 400, body = InfraErrorBody), (status = 503, body = ErrorBody)))]
 async fn next_steps(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     HostPath(key): HostPath,
     Args(query): Args<NextStepsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let steps = host_poll(&hub, key, query.timestamp, agent_version(&headers), &ask)
+    let steps = host_poll(&hub, key, query.timestamp, agent_version(&headers), &opctx)
         .await
         .map_err(Problem::to_poll)?;
     Ok(json(StatusCode::OK, &steps))
@@ -117,11 +117,11 @@ async fn next_steps(
     responses((status = 204), (status = 400, body = InfraErrorBody), (status = 404, body = ErrorBody)))]
 async fn post_reply(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     HostPath(key): HostPath,
     Told(reply): Told<PostStepReply>,
 ) -> Result<StatusCode, Problem> {
-    host_report(&hub, key, &reply, &ask)
+    host_report(&hub, key, &reply, &opctx)
         .await
         .map_err(Problem::to_step_reply)?;
     Ok(StatusCode::NO_CONTENT)
@@ -134,7 +134,7 @@ async fn post_reply(
     responses((status = 200), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
 async fn progress(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     HostPath(key): HostPath,
     Told(body): Told<ReportHostProgress>,
 ) -> Result<StatusCode, Problem> {
@@ -149,7 +149,7 @@ async fn progress(
         key,
         stage,
         body.progress_info.as_deref().unwrap_or_default(),
-        &ask,
+        &opctx,
     )
     .await
     .map_err(Problem::to_reporter)?;
@@ -163,12 +163,12 @@ async fn progress(
     responses((status = 204), (status = 400, body = InfraErrorBody), (status = 404, body = ErrorBody)))]
 async fn logs_progress(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     HostPath(key): HostPath,
     Json(body): Json<ReportLogsProgress>,
 ) -> Result<StatusCode, Problem> {
     let state = LogsInfo::from_word(body.logs_state.word()).unwrap_or_default();
-    host_logs_progress(&hub, key, state, &ask)
+    host_logs_progress(&hub, key, state, &opctx)
         .await
         .map_err(Problem::to_reporter)?;
     Ok(StatusCode::NO_CONTENT)

@@ -1,10 +1,10 @@
 //! Clusters: create, import, look, change, delete, and what surrounds them before an installation.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
-use crate::http::ask::Ids;
 use crate::http::body::Json;
+use crate::http::extract::Ids;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::view::cluster::{Member, Shown, full};
@@ -111,10 +111,10 @@ pub async fn members(hub: &Hub, id: ClusterId) -> Result<Vec<Member>, Error> {
         (status = 400, description = "Something in the request is wrong", body = ErrorBody)))]
 async fn create(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     Json(wish): Json<CreateCluster>,
 ) -> Result<Response, Problem> {
-    let cluster = cluster_create(&hub, &wish, &ask).await?;
+    let cluster = cluster_create(&hub, &wish, &opctx).await?;
     Ok(json(
         StatusCode::CREATED,
         &full(&hub, &cluster, Shown::Whole(&[])),
@@ -130,10 +130,10 @@ async fn create(
         (status = 400, description = "Something in the request is wrong", body = ErrorBody)))]
 async fn import(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     Json(wish): Json<ImportCluster>,
 ) -> Result<Response, Problem> {
-    let cluster = cluster_import(&hub, &wish, &ask).await?;
+    let cluster = cluster_import(&hub, &wish, &opctx).await?;
     Ok(json(StatusCode::CREATED, &full(&hub, &cluster, Shown::Imported)))
 }
 
@@ -196,10 +196,10 @@ async fn show(
 async fn update(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
-    ask: Ask,
+    opctx: OpContext,
     Json(wish): Json<UpdateCluster>,
 ) -> Result<Response, Problem> {
-    let cluster = cluster_update(&hub, ClusterId(id), &wish, &ask).await?;
+    let cluster = cluster_update(&hub, ClusterId(id), &wish, &opctx).await?;
     let members = members(&hub, cluster.id).await?;
     Ok(json(
         StatusCode::CREATED,
@@ -216,8 +216,8 @@ async fn update(
         (status = 400, description = "The id is no UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "It is being installed", body = ErrorBody)))]
-async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result<StatusCode, Problem> {
-    cluster_delete(&hub, ClusterId(id), &ask).await?;
+async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<StatusCode, Problem> {
+    cluster_delete(&hub, ClusterId(id), &opctx).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -256,8 +256,12 @@ async fn hosts(
     responses((status = 202, description = "It takes on hosts now", body = ClusterView),
         (status = 400, description = "It is not installed", body = ErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
-async fn allow_add_hosts(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result<Response, Problem> {
-    let cluster = cluster_add_hosts(&hub, ClusterId(id), &ask).await?;
+async fn allow_add_hosts(
+    State(hub): State<Hub>,
+    Ids(id): Ids<Uuid>,
+    opctx: OpContext,
+) -> Result<Response, Problem> {
+    let cluster = cluster_add_hosts(&hub, ClusterId(id), &opctx).await?;
     let members = members(&hub, cluster.id).await?;
     let mut view = full(&hub, &cluster, Shown::Whole(&members));
     view.operator_bundles = None;
@@ -272,8 +276,8 @@ async fn allow_add_hosts(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -
     responses((status = 202, description = "It takes on hosts now", body = ClusterView),
         (status = 400, description = "It is not installed", body = ErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
-async fn allow_add_workers(state: State<Hub>, ids: Ids<Uuid>, ask: Ask) -> Result<Response, Problem> {
-    allow_add_hosts(state, ids, ask).await
+async fn allow_add_workers(state: State<Hub>, ids: Ids<Uuid>, opctx: OpContext) -> Result<Response, Problem> {
+    allow_add_hosts(state, ids, opctx).await
 }
 
 /// Tell what hosts of a cluster need
@@ -340,7 +344,7 @@ async fn ignored_validations(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Resu
 async fn ignore_validations(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
-    ask: Ask,
+    opctx: OpContext,
     Json(wish): Json<SetIgnoredValidations>,
 ) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
@@ -365,7 +369,7 @@ async fn ignore_validations(
         cluster.id,
         cluster_validation_ids,
         host_validation_ids,
-        &ask,
+        &opctx,
     )
     .await?;
     Ok(json(StatusCode::CREATED, &ignored(&cluster)))

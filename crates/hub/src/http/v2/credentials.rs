@@ -1,9 +1,9 @@
 //! How to get into an installed cluster, and the certificate that makes it complete.
 
 use crate::Hub;
-use crate::change::Ask;
-use crate::http::ask::Ids;
+use crate::change::OpContext;
 use crate::http::body::Json;
+use crate::http::extract::Ids;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::v2::files::file;
@@ -87,9 +87,9 @@ async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Pr
 async fn upload_ingress_cert(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
-    ask: Ask,
+    opctx: OpContext,
     Json(cert): Json<IngressCert>,
 ) -> Result<StatusCode, Problem> {
-    ingress_cert(&hub, ClusterId(id), &cert.0, &ask).await?;
+    ingress_cert(&hub, ClusterId(id), &cert.0, &opctx).await?;
     Ok(StatusCode::CREATED)
 }

@@ -1,7 +1,7 @@
 //! History, as people and clients read it, and as controllers add to it.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::http::body::Told;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
@@ -136,7 +136,7 @@ pub fn view(event: Event) -> EventView {
         (status = 400, description = "The event cannot be read", body = InfraErrorBody)))]
 async fn trigger(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     Told(body): Told<TriggerEvent>,
 ) -> Result<StatusCode, Problem> {
     let mut entry = Entry::new(
@@ -150,10 +150,10 @@ async fn trigger(
     entry.infra_env = body.infra_env_id.map(InfraEnvId);
     entry.props = body.props.unwrap_or_default();
     let commit = Commit {
-        request_id: body.request_id.or(ask.request_id),
+        request_id: body.request_id.or(opctx.request_id),
         journal: vec![entry],
         ..Commit::new(body.event_time.0.unwrap_or_else(|| hub.now()))
     };
-    hub.commit(commit, &ask).await?;
+    hub.commit(commit, &opctx).await?;
     Ok(StatusCode::CREATED)
 }

@@ -2,7 +2,7 @@
 
 use crate::Hub;
 use crate::error::Error;
-use crate::http::ask::{HostPath, Ids};
+use crate::http::extract::{HostPath, Ids};
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::ignition;

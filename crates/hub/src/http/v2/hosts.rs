@@ -1,11 +1,11 @@
 //! Hosts as people see them: list, look, change, lend, take back, delete.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::host_change::Stored;
-use crate::http::ask::{HostPath, Ids};
 use crate::http::body::Json;
+use crate::http::extract::{HostPath, Ids};
 use crate::http::problem::{Problem, json};
 use crate::http::view::host::{Style, full};
 use crate::usecase::host_bind::{host_bind, host_unbind};
@@ -180,11 +180,11 @@ async fn look(State(hub): State<Hub>, HostPath(key): HostPath) -> Result<Respons
         (status = 409, body = ErrorBody)))]
 async fn update(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     HostPath(key): HostPath,
     Json(change): Json<UpdateHost>,
 ) -> Result<Response, Problem> {
-    let host = host_update(&hub, key, &change, &ask).await?;
+    let host = host_update(&hub, key, &change, &opctx).await?;
     answer(&hub, StatusCode::CREATED, &host, Style::Get).await
 }
 
@@ -196,10 +196,10 @@ async fn update(
     responses((status = 204), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
 async fn delete_host(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     HostPath(key): HostPath,
 ) -> Result<StatusCode, Problem> {
-    host_delete(&hub, key, &ask).await?;
+    host_delete(&hub, key, &opctx).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -211,12 +211,12 @@ async fn delete_host(
         (status = 409, body = ErrorBody)))]
 async fn bind(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     HostPath(key): HostPath,
     Json(body): Json<BindHost>,
 ) -> Result<Response, Problem> {
     hub.load_if_missing(ClusterId(body.cluster_id)).await?;
-    let host = host_bind(&hub, key, ClusterId(body.cluster_id), &ask).await?;
+    let host = host_bind(&hub, key, ClusterId(body.cluster_id), &opctx).await?;
     answer(&hub, StatusCode::OK, &host, Style::Raw).await
 }
 
@@ -226,8 +226,12 @@ async fn bind(
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/unbind",
     operation_id = "UnbindHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, body = HostView), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
-async fn unbind(State(hub): State<Hub>, ask: Ask, HostPath(key): HostPath) -> Result<Response, Problem> {
-    let host = host_unbind(&hub, key, &ask).await?;
+async fn unbind(
+    State(hub): State<Hub>,
+    opctx: OpContext,
+    HostPath(key): HostPath,
+) -> Result<Response, Problem> {
+    let host = host_unbind(&hub, key, &opctx).await?;
     answer(&hub, StatusCode::OK, &host, Style::Raw).await
 }
 
@@ -239,11 +243,11 @@ async fn unbind(State(hub): State<Hub>, ask: Ask, HostPath(key): HostPath) -> Re
         (status = 409, body = ErrorBody)))]
 async fn set_installer_args(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     HostPath(key): HostPath,
     Json(body): Json<SetInstallerArgs>,
 ) -> Result<Response, Problem> {
-    let host = installer_args(&hub, key, &body.args.unwrap_or_default(), &ask).await?;
+    let host = installer_args(&hub, key, &body.args.unwrap_or_default(), &opctx).await?;
     answer(&hub, StatusCode::CREATED, &host, Style::Raw).await
 }
 
@@ -257,10 +261,10 @@ async fn set_installer_args(
         (status = 409, body = ErrorBody)))]
 async fn set_ignition(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     HostPath(key): HostPath,
     Json(body): Json<SetHostIgnition>,
 ) -> Result<StatusCode, Problem> {
-    ignition_overrides(&hub, key, &body.config.unwrap_or_default(), &ask).await?;
+    ignition_overrides(&hub, key, &body.config.unwrap_or_default(), &opctx).await?;
     Ok(StatusCode::CREATED)
 }

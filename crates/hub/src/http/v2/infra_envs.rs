@@ -1,10 +1,10 @@
 //! InfraEnvs: create, look, change, delete.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
-use crate::http::ask::Ids;
 use crate::http::body::Json;
+use crate::http::extract::Ids;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::view;
@@ -54,10 +54,10 @@ pub fn find(hub: &Hub, id: Uuid) -> Result<Arc<InfraEnv>, Error> {
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn create(
     State(hub): State<Hub>,
-    ask: Ask,
+    opctx: OpContext,
     Json(wish): Json<CreateInfraEnv>,
 ) -> Result<Response, Problem> {
-    let infra_env = infra_env_create(&hub, &wish, &ask).await?;
+    let infra_env = infra_env_create(&hub, &wish, &opctx).await?;
     Ok(json(
         StatusCode::CREATED,
         &view::infra_env::full(&hub, &infra_env),
@@ -107,10 +107,10 @@ async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Pr
 async fn update(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
-    ask: Ask,
+    opctx: OpContext,
     Json(wish): Json<UpdateInfraEnv>,
 ) -> Result<Response, Problem> {
-    let infra_env = infra_env_update(&hub, InfraEnvId(id), &wish, &ask).await?;
+    let infra_env = infra_env_update(&hub, InfraEnvId(id), &wish, &opctx).await?;
     Ok(json(
         StatusCode::CREATED,
         &view::infra_env::full(&hub, &infra_env),
@@ -125,8 +125,8 @@ async fn update(
     responses((status = 204, description = "It is gone"),
         (status = 400, description = "It still has hosts", body = ErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
-async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result<StatusCode, Problem> {
-    infra_env_delete(&hub, InfraEnvId(id), &ask).await?;
+async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<StatusCode, Problem> {
+    infra_env_delete(&hub, InfraEnvId(id), &opctx).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -138,7 +138,11 @@ async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result<
     responses((status = 204, description = "There is a new key"),
         (status = 400, description = "The id is no UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
-async fn new_key(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result<StatusCode, Problem> {
-    infra_env_new_key(&hub, InfraEnvId(id), &ask).await?;
+async fn new_key(
+    State(hub): State<Hub>,
+    Ids(id): Ids<Uuid>,
+    opctx: OpContext,
+) -> Result<StatusCode, Problem> {
+    infra_env_new_key(&hub, InfraEnvId(id), &opctx).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,9 +1,9 @@
 //! Installations are started, cancelled and reset, of a whole cluster or of a host that joins a running one.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
-use crate::http::ask::{HostPath, Ids};
+use crate::http::extract::{HostPath, Ids};
 use crate::http::problem::{Problem, json};
 use crate::http::v2::clusters::{find, members};
 use crate::http::v2::hosts::answer;
@@ -59,13 +59,13 @@ async fn accepted(hub: &Hub, cluster: &Arc<Cluster>) -> Result<Response, Problem
         (status = 400, description = "The id is no UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "It is not ready", body = ErrorBody)))]
-async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result<Response, Problem> {
+async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<Response, Problem> {
     let id = find(&hub, id)?.id;
     // The last report may not have been looked at yet.
     cluster_reconcile(&hub, id)
         .await?
         .ok_or_else(|| Error::missing("cluster", id))?;
-    accepted(&hub, &cluster_install(&hub, id, &ask).await?).await
+    accepted(&hub, &cluster_install(&hub, id, &opctx).await?).await
 }
 
 /// Cancel an installation
@@ -77,9 +77,9 @@ async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result
         (status = 400, description = "The id is no UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "It is not being installed", body = ErrorBody)))]
-async fn cancel(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result<Response, Problem> {
+async fn cancel(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<Response, Problem> {
     let id = find(&hub, id)?.id;
-    accepted(&hub, &cluster_stop(&hub, id, Stop::Cancel, &ask).await?).await
+    accepted(&hub, &cluster_stop(&hub, id, Stop::Cancel, &opctx).await?).await
 }
 
 /// Reset a cluster
@@ -91,9 +91,9 @@ async fn cancel(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result<
         (status = 400, description = "The id is no UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "There is nothing to reset", body = ErrorBody)))]
-async fn reset(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result<Response, Problem> {
+async fn reset(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<Response, Problem> {
     let id = find(&hub, id)?.id;
-    accepted(&hub, &cluster_stop(&hub, id, Stop::Reset, &ask).await?).await
+    accepted(&hub, &cluster_stop(&hub, id, Stop::Reset, &opctx).await?).await
 }
 
 /// Install a host that was added to a running cluster
@@ -106,9 +106,9 @@ async fn reset(State(hub): State<Hub>, Ids(id): Ids<Uuid>, ask: Ask) -> Result<R
 async fn install_host(
     State(hub): State<Hub>,
     HostPath(key): HostPath,
-    ask: Ask,
+    opctx: OpContext,
 ) -> Result<Response, Problem> {
-    let host = host_install(&hub, key, &ask).await?;
+    let host = host_install(&hub, key, &opctx).await?;
     answer(&hub, StatusCode::ACCEPTED, &host, Style::Get).await
 }
 
@@ -121,8 +121,12 @@ async fn install_host(
         (status = 400, description = "An id is no UUID", body = InfraErrorBody),
         (status = 404, description = "No such host", body = ErrorBody),
         (status = 409, description = "There is nothing to reset", body = ErrorBody)))]
-async fn reset_host(State(hub): State<Hub>, HostPath(key): HostPath, ask: Ask) -> Result<Response, Problem> {
-    let host = host_reset(&hub, key, &ask).await?;
+async fn reset_host(
+    State(hub): State<Hub>,
+    HostPath(key): HostPath,
+    opctx: OpContext,
+) -> Result<Response, Problem> {
+    let host = host_reset(&hub, key, &opctx).await?;
     answer(&hub, StatusCode::OK, &host, Style::Get).await
 }
 
@@ -139,9 +143,9 @@ async fn reset_validation(
     State(hub): State<Hub>,
     HostPath(key): HostPath,
     Ids(path): Ids<ValidationPath>,
-    ask: Ask,
+    opctx: OpContext,
 ) -> Result<StatusCode, Problem> {
-    host_retest(&hub, key, &path.validation_id, &ask).await?;
+    host_retest(&hub, key, &path.validation_id, &opctx).await?;
     Ok(StatusCode::OK)
 }
 

@@ -1,9 +1,9 @@
 //! The install config of a cluster: as it would be used, and what people change about it.
 
 use crate::Hub;
-use crate::change::Ask;
-use crate::http::ask::Ids;
+use crate::change::OpContext;
 use crate::http::body::Json;
+use crate::http::extract::Ids;
 use crate::http::problem::{Problem, json};
 use crate::http::v2::clusters::find;
 use crate::usecase::cluster_files::install_config;
@@ -51,9 +51,9 @@ async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Pr
 async fn change(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
-    ask: Ask,
+    opctx: OpContext,
     Json(overrides): Json<InstallConfigOverrides>,
 ) -> Result<StatusCode, Problem> {
-    cluster_install_config(&hub, ClusterId(id), &overrides.0, &ask).await?;
+    cluster_install_config(&hub, ClusterId(id), &overrides.0, &opctx).await?;
     Ok(StatusCode::CREATED)
 }

@@ -2,7 +2,7 @@
 
 use crate::Hub;
 use crate::error::Error;
-use crate::http::ask::Ids;
+use crate::http::extract::Ids;
 use crate::http::problem::Problem;
 use crate::http::v2::clusters::find;
 use axum::Router;

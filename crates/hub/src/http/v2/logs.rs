@@ -1,9 +1,9 @@
 //! Logs of an installation: uploaded by those who install, downloaded by those who wonder.
 
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
-use crate::http::ask::Ids;
 use crate::http::body::Json;
+use crate::http::extract::Ids;
 use crate::http::problem::{Problem, framework};
 use crate::http::query::Args;
 use crate::http::v2::clusters::{find, members};
@@ -79,7 +79,7 @@ async fn upload(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
     Args(query): Args<LogsQuery>,
-    ask: Ask,
+    opctx: OpContext,
     form: Result<Multipart, MultipartRejection>,
 ) -> Result<StatusCode, Problem> {
     let cluster = find(&hub, id)?;
@@ -99,7 +99,7 @@ async fn upload(
         if field.name() == Some(FILE_PART) {
             let mut upload = hub.store.upload();
             receive(&hub, field, &mut upload, &mut pace).await?;
-            logs_keep(&hub, cluster.id, whose, &mut upload, &ask).await?;
+            logs_keep(&hub, cluster.id, whose, &mut upload, &opctx).await?;
             return Ok(StatusCode::NO_CONTENT);
         }
     }
@@ -289,11 +289,11 @@ fn reply(archive: Archive) -> Response {
 async fn report_progress(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
-    ask: Ask,
+    opctx: OpContext,
     Json(body): Json<ReportLogsProgress>,
 ) -> Result<StatusCode, Problem> {
     let state = LogsInfo::from_word(body.logs_state.word()).unwrap_or_default();
-    logs_progress(&hub, ClusterId(id), state, &ask).await?;
+    logs_progress(&hub, ClusterId(id), state, &opctx).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,9 +1,9 @@
 //! Manifests that people add to a cluster.
 
 use crate::Hub;
-use crate::change::Ask;
-use crate::http::ask::Ids;
+use crate::change::OpContext;
 use crate::http::body::Json;
+use crate::http::extract::Ids;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::v2::clusters::find;
@@ -87,11 +87,19 @@ async fn list(
 async fn create(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
-    ask: Ask,
+    opctx: OpContext,
     Json(wish): Json<CreateManifest>,
 ) -> Result<Response, Problem> {
     let folder = wish.folder.unwrap_or_default().word();
-    let made = manifest_create(&hub, ClusterId(id), folder, &wish.file_name, &wish.content, &ask).await?;
+    let made = manifest_create(
+        &hub,
+        ClusterId(id),
+        folder,
+        &wish.file_name,
+        &wish.content,
+        &opctx,
+    )
+    .await?;
     Ok(json(StatusCode::CREATED, &view(made)))
 }
 
@@ -108,7 +116,7 @@ async fn create(
 async fn update(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
-    ask: Ask,
+    opctx: OpContext,
     Json(wish): Json<UpdateManifest>,
 ) -> Result<Response, Problem> {
     let change = Change {
@@ -117,7 +125,7 @@ async fn update(
         content: wish.updated_content.as_deref(),
     };
     let folder = wish.folder.word();
-    let changed = manifest_update(&hub, ClusterId(id), folder, &wish.file_name, &change, &ask).await?;
+    let changed = manifest_update(&hub, ClusterId(id), folder, &wish.file_name, &change, &opctx).await?;
     Ok(json(StatusCode::OK, &view(changed)))
 }
 
@@ -132,10 +140,10 @@ async fn delete(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
     Args(query): Args<ManifestQuery>,
-    ask: Ask,
+    opctx: OpContext,
 ) -> Result<StatusCode, Problem> {
     let folder = query.folder.unwrap_or_default().word();
-    manifest_delete(&hub, ClusterId(id), folder, &query.file_name, &ask).await?;
+    manifest_delete(&hub, ClusterId(id), folder, &query.file_name, &opctx).await?;
     Ok(StatusCode::OK)
 }
 

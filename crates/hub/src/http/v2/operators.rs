@@ -1,10 +1,10 @@
 //! What the controller inside a cluster reports: its operators, its stage, its end.
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
-use crate::http::ask::Ids;
 use crate::http::body::{Json, Told};
+use crate::http::extract::Ids;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use crate::http::v2::clusters::{find, members};
@@ -79,7 +79,7 @@ async fn list(
 async fn report(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
-    ask: Ask,
+    opctx: OpContext,
     Told(body): Told<ReportOperator>,
 ) -> Result<StatusCode, Problem> {
     let cluster = find(&hub, id)?;
@@ -91,7 +91,7 @@ async fn report(
         version: body.version.as_deref(),
         info: body.status_info.as_deref(),
     };
-    operator_report(&hub, cluster.id, &report, &ask).await?;
+    operator_report(&hub, cluster.id, &report, &opctx).await?;
     Ok(StatusCode::OK)
 }
 
@@ -105,14 +105,14 @@ async fn report(
 async fn report_progress(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
-    ask: Ask,
+    opctx: OpContext,
     Json(body): Json<ReportClusterProgress>,
 ) -> Result<StatusCode, Problem> {
     let cluster = find(&hub, id)?;
     let stage = body
         .finalizing_stage
         .ok_or_else(|| Invalid::schema("finalizing_stage", "is missing", "name the stage"))?;
-    finalizing_stage(&hub, cluster.id, stage, &ask).await?;
+    finalizing_stage(&hub, cluster.id, stage, &opctx).await?;
     Ok(StatusCode::OK)
 }
 
@@ -129,12 +129,12 @@ async fn report_progress(
 async fn complete_installation(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
-    ask: Ask,
+    opctx: OpContext,
     Told(body): Told<CompleteInstallation>,
 ) -> Result<Response, Problem> {
     let report = body.data.as_ref().and_then(|data| data.get(OPERATORS_REPORT));
     let report = report.map(|report| report.as_str().map_or_else(|| report.to_string(), str::to_owned));
-    let cluster = installation_ended(&hub, ClusterId(id), body.is_success, report.as_deref(), &ask).await?;
+    let cluster = installation_ended(&hub, ClusterId(id), body.is_success, report.as_deref(), &opctx).await?;
     let members = members(&hub, cluster.id).await?;
     Ok(json(
         StatusCode::ACCEPTED,

@@ -2,7 +2,7 @@
 
 use super::{disk_speed, images_of, put, tell, upgrade_failed, write};
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::error::Error;
 use crate::host_change::{Need, Stored};
 use muster_contract::v2::step::{PostStepReply, StepType};
@@ -21,7 +21,7 @@ pub(super) async fn failed(
     key: HostKey,
     step: StepType,
     reply: &PostStepReply,
-    ask: &Ask,
+    opctx: &OpContext,
 ) -> Result<(), Error> {
     let exit_code = reply.exit_code.unwrap_or_default();
     let error = reply.error.as_deref().unwrap_or_default();
@@ -34,7 +34,7 @@ pub(super) async fn failed(
             } else {
                 error.to_owned()
             };
-            tell(hub, key, &Event::InstallFailed { why }, ask).await
+            tell(hub, key, &Event::InstallFailed { why }, opctx).await
         }
         StepType::InstallationDiskSpeedCheck => {
             let output = reply
@@ -42,7 +42,7 @@ pub(super) async fn failed(
                 .as_deref()
                 .filter(|output| !output.is_empty())
                 .unwrap_or("{}");
-            disk_speed(hub, key, output, exit_code, ask).await
+            disk_speed(hub, key, output, exit_code, opctx).await
         }
         StepType::DownloadBootArtifacts | StepType::RebootForReclaim => {
             tell(
@@ -51,17 +51,17 @@ pub(super) async fn failed(
                 &Event::ReclaimFailed {
                     why: error.to_owned(),
                 },
-                ask,
+                opctx,
             )
             .await
         }
-        StepType::TangConnectivityCheck => tang(hub, key, &cause(exit_code, error), ask).await,
+        StepType::TangConnectivityCheck => tang(hub, key, &cause(exit_code, error), opctx).await,
         StepType::ContainerImageAvailability => {
             let output = reply.output.as_deref().unwrap_or_default();
-            images(hub, key, output, &cause(exit_code, error), ask).await
+            images(hub, key, output, &cause(exit_code, error), opctx).await
         }
-        StepType::UpgradeAgent => upgrade_failed(hub, key, error, ask).await,
-        StepType::NtpSynchronizer => no_sources(hub, key, ask).await,
+        StepType::UpgradeAgent => upgrade_failed(hub, key, error, opctx).await,
+        StepType::NtpSynchronizer => no_sources(hub, key, opctx).await,
         StepType::ConnectivityCheck
         | StepType::Execute
         | StepType::Inventory
@@ -86,7 +86,7 @@ fn cause(exit_code: i64, error: &str) -> String {
 }
 
 /// An earlier success is no longer true.
-async fn tang(hub: &Hub, key: HostKey, cause: &str, ask: &Ask) -> Result<(), Error> {
+async fn tang(hub: &Hub, key: HostKey, cause: &str, opctx: &OpContext) -> Result<(), Error> {
     let body = write(&TangConnectivity::failed(cause));
     let hash = xxh3_64(body.as_bytes());
     let seen = hub
@@ -96,11 +96,11 @@ async fn tang(hub: &Hub, key: HostKey, cause: &str, ask: &Ask) -> Result<(), Err
     if seen == Some(hash) {
         return Ok(());
     }
-    put(hub, key, Report::TangConnectivity, hash, body, ask).await
+    put(hub, key, Report::TangConnectivity, hash, body, opctx).await
 }
 
 /// Somebody who cannot tell which time servers it follows follows none, unless it told before.
-async fn no_sources(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
+async fn no_sources(hub: &Hub, key: HostKey, opctx: &OpContext) -> Result<(), Error> {
     const NONE: &str = "[]";
     let has_told = hub
         .index
@@ -115,15 +115,15 @@ async fn no_sources(hub: &Hub, key: HostKey, ask: &Ask) -> Result<(), Error> {
         Report::NtpSources,
         xxh3_64(NONE.as_bytes()),
         NONE.into(),
-        ask,
+        opctx,
     )
     .await
 }
 
 /// What was found out about some images counts; all the others could not be tried.
-async fn images(hub: &Hub, key: HostKey, output: &str, cause: &str, ask: &Ask) -> Result<(), Error> {
+async fn images(hub: &Hub, key: HostKey, output: &str, cause: &str, opctx: &OpContext) -> Result<(), Error> {
     let found: ImagesReply = super::read(output).unwrap_or_default();
-    hub.change_host(key, Need::Reports, ask, |snapshot| {
+    hub.change_host(key, Need::Reports, opctx, |snapshot| {
         let mut decision = snapshot.next(&Event::CheckedIn)?;
         // An installation that is not being prepared any more has no use for it.
         let (Phase::Preparing, Some(cluster)) = (snapshot.host.phase, &snapshot.cluster) else {

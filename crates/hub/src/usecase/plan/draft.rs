@@ -164,8 +164,8 @@ impl Draft {
         let step = self.step(host, "delete the host".into(), Some(host.status().word()), None);
         step.destroys = lost(host);
         step.destroys.push("its inventory and other reports".into());
-        let left = match rules::part(host.phase) {
-            rules::Part::Writing => "What was written to its disk stays there, and its history stays.",
+        let left = match rules::group(host.phase) {
+            rules::PhaseGroup::Writing => "What was written to its disk stays there, and its history stays.",
             _ => "Its disk is not touched, and its history stays.",
         };
         step.note = Some(stopped_first(host, left));

@@ -4,7 +4,7 @@ mod draft;
 mod install;
 
 use crate::Hub;
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::cluster_change::OneCluster;
 use crate::error::Error;
 use crate::host_change::{HostChange, HostSnapshot, Need};
@@ -29,7 +29,7 @@ use uuid::Uuid;
 /// Of thousands nobody reads more.
 const NAMED_BLOCKERS: usize = 100;
 
-pub async fn plan(hub: &Hub, request: &PlanRequest, _ask: &Ask) -> Result<PlanView, Error> {
+pub async fn plan(hub: &Hub, request: &PlanRequest, _ask: &OpContext) -> Result<PlanView, Error> {
     if let Some(cluster) = request.cluster_id {
         hub.caught_up(ClusterId(cluster)).await;
     }

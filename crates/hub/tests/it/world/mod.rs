@@ -213,7 +213,7 @@ impl World {
         for _ in 0..200 {
             let hosts = worker::deadlines::once(&self.hub).await.expect("deadlines work");
             let clusters = worker::limits::once(&self.hub).await.expect("limits work");
-            let looks = worker::looks::once(&self.hub).await.expect("looks work");
+            let looks = worker::reconcile::once(&self.hub).await.expect("looks work");
             let sent = worker::outbox::once(&self.hub).await.expect("the outbox works");
             if hosts + clusters + looks + sent == 0 {
                 return;

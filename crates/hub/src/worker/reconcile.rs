@@ -1,15 +1,15 @@
-//! Looks at clusters in which something changed; many changes make one look.
+//! Reconciles clusters in which something changed; many changes make one run.
 
 use super::pass::{Failed, Pass};
 use crate::Hub;
-use crate::behind::Look;
 use crate::error::Error;
+use crate::stale_clusters::Reconciling;
 use crate::usecase::cluster_reconcile::cluster_reconcile;
 use crate::worker::PULSE;
 use muster_domain::ClusterId;
 use std::time::{Duration, Instant};
 
-/// Nobody should wait longer than this for a look that could begin.
+/// Nobody should wait longer than this for a run that could begin.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 /// A cluster whose rest is over may be in somebody else's hands.
 const SHORTEST_RETRY: Duration = Duration::from_millis(100);
@@ -17,25 +17,25 @@ const SHORTEST_RETRY: Duration = Duration::from_millis(100);
 pub async fn run(hub: Hub) {
     loop {
         let started = Instant::now();
-        hub.workers.begins("cluster-looks");
+        hub.workers.begins("reconcile");
         let result = once(&hub).await.map(drop);
-        hub.workers.note("cluster-looks", hub.now(), &result);
-        // Looks at large clusters take an eighth of the time at most: what changes meanwhile waits for one look.
+        hub.workers.note("reconcile", hub.now(), &result);
+        // Runs for large clusters take an eighth of the time at most: what changes meanwhile waits for one run.
         let rest = if result.is_err() {
             Duration::from_secs(1)
         } else {
             (started.elapsed() * 7).min(LONGEST_REST)
         };
         tokio::time::sleep(rest).await;
-        let retry = hub.behind.rests.next(hub.now()).unwrap_or(PULSE);
+        let retry = hub.stale_clusters.rests.next(hub.now()).unwrap_or(PULSE);
         tokio::select! {
-            () = hub.behind.bell.notified() => {}
+            () = hub.stale_clusters.bell.notified() => {}
             () = tokio::time::sleep(retry.clamp(SHORTEST_RETRY, PULSE)) => {}
         }
     }
 }
 
-/// Every cluster is looked at: which ones were in hand is not known any more.
+/// Every cluster is done at: which ones were in hand is not known any more.
 pub fn plan_anew(hub: &Hub) {
     hub.index
         .clusters()
@@ -43,12 +43,12 @@ pub fn plan_anew(hub: &Hub) {
         .for_each(|cluster| hub.mark_dirty(cluster.id));
 }
 
-/// Looks at every cluster that is behind. One that fails does not keep the others, and rests before it is tried again.
+/// Reconciles every cluster that is due. One that fails does not keep the others, and rests before it is tried again.
 pub async fn once(hub: &Hub) -> Result<usize, Failed> {
     let mut pass = Pass::default();
-    for id in hub.behind.due(hub.now()) {
-        let looked = catch_up(hub, id).await;
-        pass.note(named(hub, id), looked);
+    for id in hub.stale_clusters.due(hub.now()) {
+        let done = catch_up(hub, id).await;
+        pass.note(named(hub, id), done);
         if pass.is_hopeless() {
             break;
         }
@@ -63,25 +63,25 @@ fn named(hub: &Hub, id: ClusterId) -> String {
     }
 }
 
-/// One look at a cluster, if something changed since the last one began. Whoever looks at it already is waited for.
+/// One run for a cluster, if something changed since the last one began. Waits for whoever reconciles it already.
 pub async fn catch_up(hub: &Hub, id: ClusterId) -> Result<bool, Error> {
-    let gate = hub.behind.gate(id);
+    let gate = hub.stale_clusters.gate(id);
     let _turn = gate.lock().await;
     // Whoever had the turn before failed at it a moment ago: those who queue need not try that one after the other.
-    if hub.behind.rests.is_resting(&id, hub.now()) {
+    if hub.stale_clusters.rests.is_resting(&id, hub.now()) {
         return Ok(false);
     }
-    let Some(look) = Look::begin(hub, id) else {
+    let Some(look) = Reconciling::begin(hub, id) else {
         return Ok(false);
     };
     match cluster_reconcile(hub, id).await {
-        Ok(Some(_)) => look.worked(),
+        Ok(Some(_)) => run.worked(),
         Ok(None) => {
-            look.worked();
-            hub.behind.forget(id);
+            run.worked();
+            hub.stale_clusters.forget(id);
         }
         Err(error) => {
-            look.failed(&error);
+            run.failed(&error);
             return Err(error);
         }
     }

@@ -1,4 +1,4 @@
-//! Which clusters are behind their changes: something happened since the last look at them began.
+//! Which clusters are to be reconciled: something changed since the last run for them began.
 
 use crate::Hub;
 use crate::error::Error;
@@ -10,29 +10,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// Readers wait for each other's looks, and at most so long for the next one to begin.
-const LONGEST_BREATH: Duration = Duration::from_millis(500);
+/// Readers wait for each other's runs, and at most so long for the next one to begin.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]
-pub struct Behind {
+pub struct StaleClusters {
     clusters: Mutex<HashMap<ClusterId, State>>,
-    /// Rings when a cluster must be looked at again.
+    /// Rings when a cluster must be done at again.
     pub bell: Notify,
-    /// Looks that failed are tried again later each time.
+    /// Runs that failed are tried again, later each time.
     pub rests: Rests<ClusterId>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     is_marked: bool,
-    is_looked_at: bool,
-    /// There is one look at a cluster at a time; whoever comes meanwhile shares the next.
+    is_running: bool,
+    /// One run per cluster at a time; whoever comes meanwhile shares the next.
     gate: Arc<tokio::sync::Mutex<()>>,
-    /// Readers let a cluster alone as long as its last look took.
-    breathes_until: Option<Instant>,
+    /// Readers start no new run for as long as the last one took.
+    paused_until: Option<Instant>,
 }
 
-impl Behind {
+impl StaleClusters {
     fn lock(&self) -> MutexGuard<'_, HashMap<ClusterId, State>> {
         self.clusters.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,10 +51,10 @@ impl Behind {
     /// How many.
     pub fn count(&self) -> usize {
         let all = self.lock();
-        all.values().filter(|state| state.is_behind()).count()
+        all.values().filter(|state| state.is_stale()).count()
     }
 
-    /// Those that are to be looked at now.
+    /// Those that are to be done at now.
     pub fn due(&self, now: Timestamp) -> Vec<ClusterId> {
         let marked: Vec<_> = self
             .lock()
@@ -71,16 +71,16 @@ impl Behind {
     /// Those whose answers are old at this moment, and can be made new.
     pub fn of(&self, wanted: Option<ClusterId>, now: Timestamp) -> Vec<ClusterId> {
         let all = self.lock();
-        let behind = match wanted {
-            Some(id) => Vec::from_iter(all.get(&id).filter(|state| state.is_behind()).map(|_| id)),
+        let stale = match wanted {
+            Some(id) => Vec::from_iter(all.get(&id).filter(|state| state.is_stale()).map(|_| id)),
             None => all
                 .iter()
-                .filter(|(_, state)| state.is_behind())
+                .filter(|(_, state)| state.is_stale())
                 .map(|(id, _)| *id)
                 .collect(),
         };
         drop(all);
-        behind
+        stale
             .into_iter()
             .filter(|id| !self.rests.is_resting(id, now))
             .collect()
@@ -90,34 +90,34 @@ impl Behind {
         self.lock().entry(cluster).or_default().gate.clone()
     }
 
-    /// How long a reader should leave the cluster alone.
-    pub fn breath(&self, cluster: ClusterId) -> Option<Duration> {
-        let until = self.lock().get(&cluster)?.breathes_until?;
+    /// How long a reader should wait before it starts another run.
+    pub fn pause(&self, cluster: ClusterId) -> Option<Duration> {
+        let until = self.lock().get(&cluster)?.paused_until?;
         until.checked_duration_since(Instant::now())
     }
 }
 
 impl State {
-    fn is_behind(&self) -> bool {
-        self.is_marked || self.is_looked_at
+    fn is_stale(&self) -> bool {
+        self.is_marked || self.is_running
     }
 }
 
-/// A look under way. One that ends without a word, in a panic or because nobody waits for it, has failed.
-pub struct Look<'a> {
+/// A run under way. One that is dropped, in a panic or because nobody waits for it, has failed.
+pub struct Reconciling<'a> {
     hub: &'a Hub,
     cluster: ClusterId,
     began: Instant,
     is_at_rest: bool,
 }
 
-impl<'a> Look<'a> {
+impl<'a> Reconciling<'a> {
     /// `None` if nothing changed since the last one began.
     pub fn begin(hub: &'a Hub, cluster: ClusterId) -> Option<Self> {
-        let mut all = hub.behind.lock();
+        let mut all = hub.stale_clusters.lock();
         let state = all.get_mut(&cluster).filter(|state| state.is_marked)?;
         state.is_marked = false;
-        state.is_looked_at = true;
+        state.is_running = true;
         Some(Self {
             hub,
             cluster,
@@ -127,12 +127,12 @@ impl<'a> Look<'a> {
     }
 
     pub fn worked(self) {
-        let behind = &self.hub.behind;
-        behind.rests.worked(&self.cluster);
-        let mut all = behind.lock();
+        let stale = &self.hub.stale_clusters;
+        stale.rests.worked(&self.cluster);
+        let mut all = stale.lock();
         if let Some(state) = all.get_mut(&self.cluster) {
-            state.is_looked_at = false;
-            state.breathes_until = Some(Instant::now() + self.began.elapsed().min(LONGEST_BREATH));
+            state.is_running = false;
+            state.paused_until = Some(Instant::now() + self.began.elapsed().min(LONGEST_PAUSE));
         }
         drop(all);
         std::mem::forget(self);
@@ -140,23 +140,23 @@ impl<'a> Look<'a> {
 
     pub fn failed(mut self, error: &Error) {
         let (hub, cluster) = (self.hub, self.cluster);
-        hub.behind.rests.failed(cluster, hub.now(), error);
+        hub.stale_clusters.rests.failed(cluster, hub.now(), error);
         self.is_at_rest = true;
     }
 }
 
-impl Drop for Look<'_> {
+impl Drop for Reconciling<'_> {
     fn drop(&mut self) {
-        let behind = &self.hub.behind;
+        let stale = &self.hub.stale_clusters;
         if !self.is_at_rest {
-            behind.rests.broke(self.cluster, self.hub.now());
+            stale.rests.broke(self.cluster, self.hub.now());
         }
-        if let Some(state) = behind.lock().get_mut(&self.cluster) {
-            state.is_looked_at = false;
-            // Nothing is forgotten: it is looked at again.
+        if let Some(state) = stale.lock().get_mut(&self.cluster) {
+            state.is_running = false;
+            // Nothing is forgotten: it is done at again.
             state.is_marked = true;
         }
-        // Who looked may not be the worker, which has to hear when that rest is over.
-        behind.bell.notify_one();
+        // Who done may not be the worker, which has to hear when that rest is over.
+        stale.bell.notify_one();
     }
 }

@@ -1,6 +1,6 @@
 //! Who asks, and the ids in the path.
 
-use crate::change::Ask;
+use crate::change::OpContext;
 use crate::http::problem;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 const REQUEST_ID: &str = "x-request-id";
 
-impl<S: Send + Sync> FromRequestParts<S> for Ask {
+impl<S: Send + Sync> FromRequestParts<S> for OpContext {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
