@@ -36,23 +36,23 @@ fn patience(step: Step) -> Option<(SignedDuration, Again)> {
         // The image of the installer is pulled before it can say anything.
         Step::Install => Some((minutes(5), Again::Never)),
         // What the agent is given for the test, and a minute for the way.
-        Step::DiskSpeed => Some((minutes(9), Again::Never)),
-        Step::Images => Some((minutes(17), Again::Never)),
+        Step::InstallationDiskSpeedCheck => Some((minutes(9), Again::Never)),
+        Step::ContainerImageAvailability => Some((minutes(17), Again::Never)),
         Step::LogsGather | Step::DownloadBootArtifacts | Step::UpgradeAgent => {
             Some((minutes(10), Again::Never))
         }
         // Every address of every other host is tried, or every address of a network; agents would run several side by
         // side. An answer that says nothing new is not sent, so the deadline is also how often it is measured then.
-        Step::ConnectivityCheck | Step::FreeAddresses => Some((minutes(3), Again::IfOtherwise)),
+        Step::ConnectivityCheck | Step::FreeNetworkAddresses => Some((minutes(3), Again::IfOtherwise)),
         // A container has ten seconds to end before it is killed; a reboot takes the agent with it.
         Step::StopInstallation | Step::RebootForReclaim => Some((minutes(1), Again::Never)),
         Step::Execute
         | Step::Inventory
-        | Step::DhcpLease
-        | Step::ApiVip
-        | Step::Tang
-        | Step::Ntp
-        | Step::Domains
+        | Step::DhcpLeaseAllocate
+        | Step::ApiVipConnectivityCheck
+        | Step::TangConnectivityCheck
+        | Step::NtpSynchronizer
+        | Step::DomainResolution
         | Step::NextStepRunner
         | Step::VerifyVips => None,
     }
@@ -111,13 +111,13 @@ mod tests {
     fn a_long_step_is_handed_out_again_only_after_an_answer_a_new_start_or_its_time() {
         for step in [
             Step::Install,
-            Step::DiskSpeed,
-            Step::Images,
+            Step::InstallationDiskSpeedCheck,
+            Step::ContainerImageAvailability,
             Step::LogsGather,
             Step::DownloadBootArtifacts,
             Step::UpgradeAgent,
             Step::ConnectivityCheck,
-            Step::FreeAddresses,
+            Step::FreeNetworkAddresses,
             Step::StopInstallation,
             Step::RebootForReclaim,
         ] {
@@ -140,7 +140,12 @@ mod tests {
     #[test]
     fn work_of_seconds_is_asked_for_at_every_poll() {
         let steps = Outstanding::default();
-        for step in [Step::Inventory, Step::Ntp, Step::Domains, Step::VerifyVips] {
+        for step in [
+            Step::Inventory,
+            Step::NtpSynchronizer,
+            Step::DomainResolution,
+            Step::VerifyVips,
+        ] {
             assert!(steps.hand_out(step, &[], at(0)) && steps.hand_out(step, &[], at(0)));
         }
     }

@@ -4,13 +4,14 @@ use crate::Hub;
 use crate::index::Slot;
 use crate::shared_facts::SharedFacts;
 use jiff::Timestamp;
-use muster_contract::v2::step::{PostStepAction, StepType, StepView, StepsView};
+use muster_contract::v2::step::{PostStepAction, StepView, StepsView};
 use muster_domain::cluster::Cluster;
 use muster_domain::host::install_order::{self, Ingredients, InstallOrder, ReleaseImages, System};
-use muster_domain::host::steps::{After, Orders, Step, orders};
+use muster_domain::host::steps::{Orders, Step, orders};
 use muster_domain::host::{Host, Outcome, Role, Status};
 use muster_domain::image_name::same_image;
 use muster_domain::infra_env::InfraEnv;
+use muster_vocabulary::{DiskEncryptionMode, VipType};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -49,7 +50,11 @@ impl Hub {
     /// Images every host of the cluster must be able to pull before it is installed.
     pub fn wanted_images(&self, cluster: &Cluster) -> Vec<String> {
         // A test that nobody is asked to run cannot be waited for.
-        if self.settings.disabled_steps.contains(Step::Images.word()) {
+        if self
+            .settings
+            .disabled_steps
+            .contains(Step::ContainerImageAvailability.word())
+        {
             return Vec::new();
         }
         let release = ReleaseImages::of(&self.settings.catalog, cluster);
@@ -58,7 +63,10 @@ impl Hub {
 
     /// Whether the host's disk is measured before it is installed.
     pub fn skips_disk_speed(&self, host: &Host) -> bool {
-        self.settings.disabled_steps.contains(Step::DiskSpeed.word()) || install_order::skips_disk_speed(host)
+        self.settings
+            .disabled_steps
+            .contains(Step::InstallationDiskSpeedCheck.word())
+            || install_order::skips_disk_speed(host)
     }
 
     /// What people should know about the operating system that a host would be installed with.
@@ -108,10 +116,7 @@ impl Desk<'_> {
             next_instruction_seconds: orders
                 .next_poll_seconds
                 .min(self.hub.settings.longest_poll_seconds),
-            post_step_action: match orders.after {
-                After::Continue => PostStepAction::Continue,
-                After::Exit => PostStepAction::Exit,
-            },
+            post_step_action: orders.after,
             instructions: (!steps.is_empty()).then_some(steps),
         }
     }
@@ -121,18 +126,18 @@ impl Desk<'_> {
         let one = |value: serde_json::Value| Some(vec![value.to_string()]);
         match step {
             Step::Inventory => Some(vec![self.host.id.to_string()]),
-            Step::Ntp => one(json!({ "ntp_source": self.ntp_sources() })),
+            Step::NtpSynchronizer => one(json!({ "ntp_source": self.ntp_sources() })),
             Step::ConnectivityCheck => self.connectivity(),
-            Step::FreeAddresses => {
+            Step::FreeNetworkAddresses => {
                 let networks = &self.shared.as_ref()?.networks;
                 (!networks.is_empty()).then(|| vec![json!(networks).to_string()])
             }
-            Step::Domains => self.domains(),
+            Step::DomainResolution => self.domains(),
             Step::VerifyVips => self.vips(),
-            Step::ApiVip => self.api_vip(),
-            Step::Tang => {
+            Step::ApiVipConnectivityCheck => self.api_vip(),
+            Step::TangConnectivityCheck => {
                 let encryption = &self.cluster.as_ref()?.disk_encryption;
-                if encryption.mode == "tang" && encryption.is_on() {
+                if encryption.mode == DiskEncryptionMode::Tang && encryption.is_on() {
                     one(json!({ "tang_servers": encryption.tang_servers }))
                 } else {
                     None
@@ -151,18 +156,18 @@ impl Desk<'_> {
             Step::RebootForReclaim => one(json!({ "host_fs_mount_dir": "/host" })),
             Step::UpgradeAgent => one(json!({ "agent_image": self.hub.settings.images.agent })),
             Step::Install => self.install(),
-            Step::DiskSpeed => match self.host.gates.disk_speed {
+            Step::InstallationDiskSpeedCheck => match self.host.gates.disk_speed {
                 Outcome::Unknown => install_order::disk_speed(self.host),
                 Outcome::Passed | Outcome::Failed => None,
             },
-            Step::Images => match self.host.gates.images {
+            Step::ContainerImageAvailability => match self.host.gates.images {
                 Outcome::Unknown => {
                     install_order::image_availability(&self.hub.wanted_images(self.cluster.as_deref()?))
                 }
                 Outcome::Passed | Outcome::Failed => None,
             },
             // No cluster waits for addresses from DHCP: `input::platform::vip_dhcp_served` refuses that.
-            Step::DhcpLease => None,
+            Step::DhcpLeaseAllocate => None,
             Step::Execute | Step::NextStepRunner => None,
         }
     }
@@ -279,11 +284,11 @@ impl Desk<'_> {
         let api = cluster
             .api_vips
             .iter()
-            .map(|vip| json!({ "vip": vip.ip, "vip_type": "api" }));
+            .map(|vip| json!({ "vip": vip.ip, "vip_type": VipType::Api }));
         let ingress = cluster
             .ingress_vips
             .iter()
-            .map(|vip| json!({ "vip": vip.ip, "vip_type": "ingress" }));
+            .map(|vip| json!({ "vip": vip.ip, "vip_type": VipType::Ingress }));
         let all: Vec<_> = api.chain(ingress).collect();
         (!all.is_empty()).then(|| vec![serde_json::Value::from(all).to_string()])
     }
@@ -336,46 +341,23 @@ impl Desk<'_> {
 
 fn view(step: Step, args: Vec<String>) -> StepView {
     // The agent echoes the id; it only has to differ from poll to poll.
-    let step_id = match step {
-        Step::UpgradeAgent => String::new(),
-        _ => format!("{}-{:08x}", step.word(), rand::random::<u32>()),
+    let step_id = if step == Step::UpgradeAgent {
+        String::new()
+    } else {
+        format!("{}-{:08x}", step.word(), rand::random::<u32>())
     };
     StepView {
-        step_type: step_type(step),
+        step_type: step,
         step_id,
         args,
-    }
-}
-
-fn step_type(step: Step) -> StepType {
-    match step {
-        Step::ConnectivityCheck => StepType::ConnectivityCheck,
-        Step::Execute => StepType::Execute,
-        Step::Inventory => StepType::Inventory,
-        Step::Install => StepType::Install,
-        Step::FreeAddresses => StepType::FreeNetworkAddresses,
-        Step::DhcpLease => StepType::DhcpLeaseAllocate,
-        Step::ApiVip => StepType::ApiVipConnectivityCheck,
-        Step::Tang => StepType::TangConnectivityCheck,
-        Step::Ntp => StepType::NtpSynchronizer,
-        Step::DiskSpeed => StepType::InstallationDiskSpeedCheck,
-        Step::Images => StepType::ContainerImageAvailability,
-        Step::Domains => StepType::DomainResolution,
-        Step::StopInstallation => StepType::StopInstallation,
-        Step::LogsGather => StepType::LogsGather,
-        Step::NextStepRunner => StepType::NextStepRunner,
-        Step::UpgradeAgent => StepType::UpgradeAgent,
-        Step::DownloadBootArtifacts => StepType::DownloadBootArtifacts,
-        Step::RebootForReclaim => StepType::RebootForReclaim,
-        Step::VerifyVips => StepType::VerifyVips,
     }
 }
 
 /// The answer never reached the agent: nothing in it counts as handed out.
 pub fn take_back(slot: &Slot, steps: &StepsView) {
     let handed = steps.instructions.iter().flatten();
-    for step in handed.filter_map(|step| Step::from_word(step.step_type.word())) {
-        slot.live.outstanding.answered(step);
+    for step in handed {
+        slot.live.outstanding.answered(step.step_type);
     }
     if is_upgrade(steps) {
         slot.live.not_asked_to_upgrade();
@@ -383,14 +365,14 @@ pub fn take_back(slot: &Slot, steps: &StepsView) {
 }
 
 pub fn is_upgrade(steps: &StepsView) -> bool {
-    holds(steps, StepType::UpgradeAgent)
+    holds(steps, Step::UpgradeAgent)
 }
 
 pub fn is_install(steps: &StepsView) -> bool {
-    holds(steps, StepType::Install)
+    holds(steps, Step::Install)
 }
 
-fn holds(steps: &StepsView, wanted: StepType) -> bool {
+fn holds(steps: &StepsView, wanted: Step) -> bool {
     steps
         .instructions
         .iter()

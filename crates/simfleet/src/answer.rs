@@ -15,6 +15,7 @@ use muster_contract::v2::agent::replies::{
     UpgradeAgentReply, VerifiedVip,
 };
 use muster_contract::v2::step::StepType;
+use muster_vocabulary::{NtpSourceState, ReplyResult, VipVerification};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -109,7 +110,7 @@ fn step(machine: &Machine, kind: StepType, args: &[String], odd: Oddities) -> Re
             let agent_image = one::<UpgradeAgentArgs>(args)?.agent_image;
             Answer::output(&UpgradeAgentReply {
                 agent_image,
-                result: "success".into(),
+                result: ReplyResult::Success.into(),
             })
         }
         StepType::Install => silent(one::<InstallArgs>(args)?),
@@ -273,7 +274,11 @@ fn ntp(args: &NtpArgs) -> NtpReply {
     }
     let source = |(at, name): (usize, &str)| NtpSource {
         source_name: name.to_owned(),
-        source_state: if at == 0 { "synced" } else { "combined" }.into(),
+        source_state: match at {
+            0 => NtpSourceState::Synced,
+            _ => NtpSourceState::Combined,
+        }
+        .into(),
     };
     NtpReply {
         ntp_sources: names.into_iter().enumerate().map(source).collect(),
@@ -317,7 +322,11 @@ fn disk_speed(args: &[String], slow_ms: Option<i64>) -> Result<DiskSpeedReply, S
 fn images(args: ImageAvailabilityArgs, fail: bool) -> ImageAvailabilityReply {
     let image = |name: String| ImageAvailability {
         name,
-        result: if fail { "failure" } else { "success" }.into(),
+        result: match fail {
+            true => ReplyResult::Failure,
+            false => ReplyResult::Success,
+        }
+        .into(),
         size_bytes: 333_000_000.0,
         time: 4.2,
         download_rate: 79.3,
@@ -331,7 +340,7 @@ fn vips(args: Vec<VipArg>) -> Vec<VerifiedVip> {
     let verified = |arg: VipArg| VerifiedVip {
         vip: arg.vip,
         vip_type: arg.vip_type,
-        verification: "succeeded".into(),
+        verification: VipVerification::Succeeded.into(),
     };
     args.into_iter().map(verified).collect()
 }

@@ -76,3 +76,14 @@ crate::words! {
         DisconnectedCluster = "DisconnectedCluster",
     }
 }
+
+crate::words! {
+    /// How the last preparation of an installation ended.
+    #[derive(Default)]
+    pub enum PreparationStatus {
+        #[default]
+        NotStarted = "not_started",
+        Failed = "failed",
+        Success = "success",
+    }
+}

@@ -61,6 +61,18 @@ questions! {
             DiscoveringUnbound KnownUnbound DisconnectedUnbound InsufficientUnbound DisabledUnbound Binding;
     }
 
+    /// Its agent has registered, and has not told what the machine is; free or lent.
+    is_discovering {
+        yes:
+            Discovering DiscoveringUnbound;
+        no:
+            Known Disconnected Insufficient Disabled PreparingForInstallation PreparingFailed PreparingSuccessful
+            PendingForInput Installing InstallingInProgress InstallingPendingUserAction
+            ResettingPendingUserAction Installed Cancelled Error Resetting AddedToExistingCluster KnownUnbound
+            DisconnectedUnbound InsufficientUnbound DisabledUnbound Binding Unbinding UnbindingPendingUserAction
+            Reclaiming ReclaimingRebooting;
+    }
+
     /// Nothing is heard of it; free or lent.
     is_disconnected {
         yes:
@@ -190,6 +202,54 @@ questions! {
             ResettingPendingUserAction Installed Cancelled Error Resetting AddedToExistingCluster
             DiscoveringUnbound KnownUnbound DisconnectedUnbound InsufficientUnbound DisabledUnbound Binding
             Unbinding UnbindingPendingUserAction;
+    }
+
+    /// Checks, or settings of its cluster, hold it up; free or lent.
+    is_held_up {
+        yes:
+            Insufficient PendingForInput InsufficientUnbound;
+        no:
+            Discovering Known Disconnected Disabled PreparingForInstallation PreparingFailed
+            PreparingSuccessful Installing InstallingInProgress InstallingPendingUserAction
+            ResettingPendingUserAction Installed Cancelled Error Resetting AddedToExistingCluster
+            DiscoveringUnbound KnownUnbound DisconnectedUnbound DisabledUnbound Binding Unbinding
+            UnbindingPendingUserAction Reclaiming ReclaimingRebooting;
+    }
+
+    /// Lent, connected, and what the machine is is known; nothing is written to it.
+    is_measured {
+        yes:
+            Known Insufficient PendingForInput;
+        no:
+            Discovering Disconnected Disabled PreparingForInstallation PreparingFailed PreparingSuccessful
+            Installing InstallingInProgress InstallingPendingUserAction ResettingPendingUserAction Installed
+            Cancelled Error Resetting AddedToExistingCluster DiscoveringUnbound KnownUnbound
+            DisconnectedUnbound InsufficientUnbound DisabledUnbound Binding Unbinding
+            UnbindingPendingUserAction Reclaiming ReclaimingRebooting;
+    }
+
+    /// Lent and heard of, with no check in its way: a reset of its cluster starts it over.
+    starts_over_with_cluster {
+        yes:
+            Discovering Known PendingForInput;
+        no:
+            Disconnected Insufficient Disabled PreparingForInstallation PreparingFailed PreparingSuccessful
+            Installing InstallingInProgress InstallingPendingUserAction ResettingPendingUserAction Installed
+            Cancelled Error Resetting AddedToExistingCluster DiscoveringUnbound KnownUnbound
+            DisconnectedUnbound InsufficientUnbound DisabledUnbound Binding Unbinding
+            UnbindingPendingUserAction Reclaiming ReclaimingRebooting;
+    }
+
+    /// Its cluster waits for nothing more from it.
+    keeps_nobody_waiting {
+        yes:
+            Known Installed AddedToExistingCluster;
+        no:
+            Discovering Disconnected Insufficient Disabled PreparingForInstallation PreparingFailed
+            PreparingSuccessful PendingForInput Installing InstallingInProgress InstallingPendingUserAction
+            ResettingPendingUserAction Cancelled Error Resetting DiscoveringUnbound KnownUnbound
+            DisconnectedUnbound InsufficientUnbound DisabledUnbound Binding Unbinding
+            UnbindingPendingUserAction Reclaiming ReclaimingRebooting;
     }
 }
 

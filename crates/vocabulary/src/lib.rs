@@ -9,22 +9,33 @@ mod check;
 mod cluster;
 mod host;
 mod id;
+mod image;
 mod operator;
 mod platform;
+mod report;
 mod role;
+mod setting;
 mod severity;
 mod stage;
+mod step;
 mod word;
 
 pub use check::CheckStatus;
-pub use cluster::{ClusterKind, ClusterStatus};
+pub use cluster::{ClusterKind, ClusterStatus, PreparationStatus};
 pub use host::{HostKind, HostStatus, MediaStatus};
 pub use id::{ClusterId, HostId, HostKey, InfraEnvId};
+pub use image::BaseImageState;
 pub use operator::OperatorStatus;
 pub use platform::PlatformType;
+pub use report::{LogsState, NtpSourceState, ReplyResult, VipType, VipVerification};
 pub use role::{InstallRole, Role};
+pub use setting::{
+    CertificateVerification, CloudControllerManager, DiskEncryptionMode, DiskRole, HighAvailabilityMode,
+    LoadBalancerType, NetworkType, RoleSet,
+};
 pub use severity::{Category, Severity};
 pub use stage::{FinalizingStage, Stage};
+pub use step::{PostStepAction, StepType};
 pub use word::{UnknownWord, Word, Words};
 
 // For the macros, which other crates use, too.

@@ -36,6 +36,23 @@ questions! {
         no: Starting WaitingForControlPlane WaitingForBootkube WaitingForController Installing Writing Copying
             Rebooting WaitingForIgnition Configuring Failed;
     }
+
+    /// Nothing goes on here before others have come further.
+    waits_for_others {
+        yes:
+            WaitingForControlPlane WaitingForBootkube WaitingForController;
+        no:
+            Starting Installing Writing Copying Rebooting WaitingForIgnition Configuring Joined Done Failed;
+    }
+
+    /// The cluster's own controller takes over from the host that started the control plane.
+    has_handed_over {
+        yes:
+            WaitingForController Rebooting Configuring Joined Done;
+        no:
+            Starting WaitingForControlPlane WaitingForBootkube Installing Writing Copying WaitingForIgnition
+            Failed;
+    }
 }
 
 // In the order in which the cluster's controller reports them.

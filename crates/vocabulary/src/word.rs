@@ -159,9 +159,9 @@ impl<T: Words> Word<T> {
     }
 }
 
-impl<T> Default for Word<T> {
+impl<T: Words> Default for Word<T> {
     fn default() -> Self {
-        Self(Spelling::Other("".into()))
+        Self::read("")
     }
 }
 

@@ -8,6 +8,7 @@ use crate::sys::packet::Mac;
 use anyhow::Context as _;
 use muster_contract::v2::agent::args::VipArg;
 use muster_contract::v2::agent::replies::{FreeNetworkAddresses, VerifiedVip};
+use muster_vocabulary::VipVerification;
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -106,26 +107,29 @@ pub fn verify_vips(context: &Context, vips: Vec<VipArg>) -> anyhow::Result<Strin
 }
 
 /// An address that somebody answers for is not free. Where we cannot look, we do not know.
-fn verify(context: &Context, vip: &str) -> &'static str {
-    let word = |taken: bool| if taken { "failed" } else { "succeeded" };
+fn verify(context: &Context, vip: &str) -> VipVerification {
+    let word = |taken: bool| match taken {
+        true => VipVerification::Failed,
+        false => VipVerification::Succeeded,
+    };
     match vip.parse() {
         Ok(IpAddr::V4(vip)) => {
             let Some(place) = place(context, |address, ip| contains(ip, address.prefix, vip)) else {
-                return "unverified";
+                return VipVerification::Unverified;
             };
             let asked = arp::scan(&place.interface, place.mac, Ipv4Addr::UNSPECIFIED, &[vip]);
             asked.map_or_else(|_| by_ping(vip.into()), |found| word(!found.is_empty()))
         }
         Ok(vip @ IpAddr::V6(_)) => by_ping(vip),
-        Err(_) => "unverified",
+        Err(_) => VipVerification::Unverified,
     }
 }
 
-fn by_ping(vip: IpAddr) -> &'static str {
+fn by_ping(vip: IpAddr) -> VipVerification {
     match ping::echo(vip, None) {
-        Ok(echo) if echo.received > 0 => "failed",
-        Ok(_) => "succeeded",
-        Err(_) => "unverified",
+        Ok(echo) if echo.received > 0 => VipVerification::Failed,
+        Ok(_) => VipVerification::Succeeded,
+        Err(_) => VipVerification::Unverified,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::probe::sntp;
 use crate::sys;
 use muster_contract::v2::agent::args::NtpArgs;
 use muster_contract::v2::agent::replies::{NtpReply, NtpSource};
+use muster_vocabulary::NtpSourceState;
 use std::time::Duration;
 
 const NTP: u16 = 123;
@@ -45,8 +46,7 @@ fn told_or_hub(context: &Context) -> Vec<NtpSource> {
     } else {
         ask_all(context, &told)
     };
-    let is_in_step =
-        |source: &NtpSource| source.source_state == "synced" || source.source_state == "combined";
+    let is_in_step = |source: &NtpSource| source.source_state.is(NtpSourceState::agrees);
     if answers.iter().any(is_in_step) {
         answers
     } else {
@@ -103,7 +103,7 @@ fn ask_all(context: &Context, names: &[String]) -> Vec<NtpSource> {
         .collect()
 }
 
-fn source(name: &str, state: &'static str) -> NtpSource {
+fn source(name: &str, state: NtpSourceState) -> NtpSource {
     NtpSource {
         source_name: name.to_owned(),
         source_state: state.into(),
@@ -114,13 +114,13 @@ fn is_sound(answer: &sntp::Answer) -> bool {
     (1..16).contains(&answer.stratum)
 }
 
-fn state(answer: Option<sntp::Answer>, synced: &mut bool) -> &'static str {
+fn state(answer: Option<sntp::Answer>, synced: &mut bool) -> NtpSourceState {
     match answer {
-        None => "unreachable",
-        Some(answer) if !is_sound(&answer) => "error",
-        Some(answer) if answer.offset.abs() > AGREES_SECONDS => "not_combined",
-        Some(_) if std::mem::replace(synced, true) => "combined",
-        Some(_) => "synced",
+        None => NtpSourceState::Unreachable,
+        Some(answer) if !is_sound(&answer) => NtpSourceState::Error,
+        Some(answer) if answer.offset.abs() > AGREES_SECONDS => NtpSourceState::NotCombined,
+        Some(_) if std::mem::replace(synced, true) => NtpSourceState::Combined,
+        Some(_) => NtpSourceState::Synced,
     }
 }
 
@@ -141,11 +141,14 @@ fn hub_clock(context: &Context) -> NtpSource {
         .ok()
         .and_then(|answer| http_date(answer.headers().get("date")?.to_str().ok()?));
     let Some(date) = date else {
-        return source(&name, "unreachable");
+        return source(&name, NtpSourceState::Unreachable);
     };
     let offset = date as f64 + 0.5 - context.clock.now().as_secs_f64();
     let agrees = offset.abs() <= HUB_AGREES_SECONDS || set_clock(context, offset);
-    source(&name, if agrees { "synced" } else { "not_combined" })
+    match agrees {
+        true => source(&name, NtpSourceState::Synced),
+        false => source(&name, NtpSourceState::NotCombined),
+    }
 }
 
 /// Seconds since 1970 of `Sun, 06 Nov 1994 08:49:37 GMT`.
@@ -188,7 +191,7 @@ mod tests {
             answer(0.1, 2),
             answer(-0.1, 3),
         ];
-        let states = answers.map(|answer| state(answer, &mut synced));
+        let states = answers.map(|answer| state(answer, &mut synced).word());
         assert_eq!(
             states,
             ["unreachable", "error", "not_combined", "synced", "combined"]

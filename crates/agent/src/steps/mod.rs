@@ -21,6 +21,7 @@ use crate::settings::Settings;
 use muster_contract::v2::agent::args::UpgradeAgentArgs;
 use muster_contract::v2::agent::replies::UpgradeAgentReply;
 use muster_contract::v2::step::StepType;
+use muster_vocabulary::ReplyResult;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
@@ -201,6 +202,6 @@ fn upgrade(context: &Context, args: &UpgradeAgentArgs) -> anyhow::Result<String>
     context.shared.become_version(&args.agent_image);
     json(&UpgradeAgentReply {
         agent_image: args.agent_image.clone(),
-        result: "success".into(),
+        result: ReplyResult::Success.into(),
     })
 }

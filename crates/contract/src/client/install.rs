@@ -6,6 +6,7 @@ use crate::v2::cluster::ClusterView;
 use crate::v2::install::*;
 use crate::v2::manifest::*;
 use crate::v2::operator::{MonitoredOperatorView, OperatorsQuery, ReportOperator};
+use muster_vocabulary::InstallRole;
 use reqwest::{Method, Response, header};
 use uuid::Uuid;
 
@@ -135,11 +136,11 @@ impl HubClient {
         self.download(path, &()).await
     }
 
-    /// Brings ignition for a role: `bootstrap`, `master`, `worker` or `arbiter`.
+    /// Brings ignition for a role.
     pub async fn upload_ignition(
         &self,
         id: Uuid,
-        role: &str,
+        role: InstallRole,
         config: Vec<u8>,
     ) -> Result<UploadedIgnitionView> {
         let request = self
@@ -150,11 +151,11 @@ impl HubClient {
         super::read(self.answered(request).await?).await
     }
 
-    pub async fn uploaded_ignition(&self, id: Uuid, role: &str) -> Result<Vec<u8>> {
+    pub async fn uploaded_ignition(&self, id: Uuid, role: InstallRole) -> Result<Vec<u8>> {
         self.download(ignition(id, role), &()).await
     }
 
-    pub async fn remove_ignition(&self, id: Uuid, role: &str) -> Result<()> {
+    pub async fn remove_ignition(&self, id: Uuid, role: InstallRole) -> Result<()> {
         self.delete(ignition(id, role)).await
     }
 }
@@ -171,6 +172,6 @@ impl Pieces {
     }
 }
 
-fn ignition(id: Uuid, role: &str) -> String {
+fn ignition(id: Uuid, role: InstallRole) -> String {
     v1(format!("/clusters/{id}/ignition/{role}"))
 }

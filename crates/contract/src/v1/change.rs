@@ -1,9 +1,10 @@
 //! The feed of changes: everything that was committed, in order, from any point on.
 
 use crate::rules::words;
+use crate::v1::row_status::RowStatus;
 use jiff::Timestamp;
+use muster_vocabulary::Word;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 #[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -28,9 +29,11 @@ words! {
 /// Something changed. The newest revision is to be read; old ones are not kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(from = "ToldChange")]
 pub struct Change {
     pub seq: i64,
-    pub kind: ChangeKind,
+    #[cfg_attr(feature = "openapi", schema(value_type = ChangeKind))]
+    pub kind: Word<ChangeKind>,
     pub id: Uuid,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infra_env_id: Option<Uuid>,
@@ -40,9 +43,40 @@ pub struct Change {
     pub revision: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    pub status: Option<Cow<'static, str>>,
+    pub status: Option<RowStatus>,
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
+}
+
+/// As it is read: whose status it is, `kind` tells.
+#[derive(Deserialize)]
+struct ToldChange {
+    seq: i64,
+    kind: Word<ChangeKind>,
+    id: Uuid,
+    infra_env_id: Option<Uuid>,
+    cluster_id: Option<Uuid>,
+    op: ChangeOp,
+    revision: i64,
+    status: Option<String>,
+    at: Timestamp,
+}
+
+impl From<ToldChange> for Change {
+    fn from(told: ToldChange) -> Self {
+        let status = told.status.map(|text| RowStatus::read(told.kind.known(), &text));
+        Self {
+            seq: told.seq,
+            kind: told.kind,
+            id: told.id,
+            infra_env_id: told.infra_env_id,
+            cluster_id: told.cluster_id,
+            op: told.op,
+            revision: told.revision,
+            status,
+            at: told.at,
+        }
+    }
 }
 
 /// Changes in order, and where to go on.

@@ -1,5 +1,6 @@
 //! How far machines have read the images of an InfraEnv.
 
+use muster_vocabulary::{BaseImageState, Word};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 #[cfg(feature = "openapi")]
@@ -40,7 +41,7 @@ pub struct BaseImageView {
     pub cpu_architecture: String,
     /// `absent`, `fetching`, `importing`, `ready` or `failed`.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub state: Cow<'static, str>,
+    pub state: Word<BaseImageState>,
     pub done_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_bytes: Option<u64>,

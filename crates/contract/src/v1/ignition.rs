@@ -1,6 +1,7 @@
 //! Ignition that people bring for a cluster's roles.
 
 use jiff::Timestamp;
+use muster_vocabulary::{InstallRole, Word};
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
@@ -12,7 +13,8 @@ use uuid::Uuid;
 pub struct UploadedIgnitionView {
     pub cluster_id: Uuid,
     /// `bootstrap`, `master`, `worker` or `arbiter`.
-    pub role: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub role: Word<InstallRole>,
     pub size_bytes: u64,
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub uploaded_at: Timestamp,

@@ -36,6 +36,7 @@ pub mod link;
 pub mod plan;
 pub mod problem;
 pub mod release;
+pub mod row_status;
 pub mod status;
 pub mod trust;
 

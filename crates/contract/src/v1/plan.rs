@@ -1,6 +1,8 @@
 //! Plans: what a verb would do, step by step, and what blocks it.
 
 use crate::rules::words;
+use crate::v1::row_status::RowStatus;
+use muster_vocabulary::Word;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 #[cfg(feature = "openapi")]
@@ -43,6 +45,7 @@ pub struct PlanRequest {
 /// One thing that would happen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(from = "ToldStep")]
 pub struct PlanStep {
     pub order: u32,
     /// What it happens to, such as `host/worker-3`.
@@ -51,14 +54,42 @@ pub struct PlanStep {
     pub action: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    pub from: Option<Cow<'static, str>>,
+    pub from: Option<RowStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    pub to: Option<Cow<'static, str>>,
+    pub to: Option<RowStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// What is lost for good.
     pub destroys: Vec<String>,
+}
+
+/// As it is read: whose status it is, the subject tells.
+#[derive(Deserialize)]
+struct ToldStep {
+    order: u32,
+    subject: String,
+    action: Cow<'static, str>,
+    from: Option<String>,
+    to: Option<String>,
+    note: Option<String>,
+    destroys: Vec<String>,
+}
+
+impl From<ToldStep> for PlanStep {
+    fn from(told: ToldStep) -> Self {
+        let read = |text: Option<String>| text.map(|text| RowStatus::about(&told.subject, &text));
+        let (from, to) = (read(told.from), read(told.to));
+        Self {
+            order: told.order,
+            subject: told.subject,
+            action: told.action,
+            from,
+            to,
+            note: told.note,
+            destroys: told.destroys,
+        }
+    }
 }
 
 /// Something that stands in the way, and what to do about it.
@@ -76,7 +107,8 @@ pub struct Blocker {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PlanView {
-    pub verb: Verb,
+    #[cfg_attr(feature = "openapi", schema(value_type = Verb))]
+    pub verb: Word<Verb>,
     pub allowed: bool,
     pub steps: Vec<PlanStep>,
     pub blockers: Vec<Blocker>,

@@ -2,13 +2,16 @@
 
 use crate::rules::{is_false, is_zero, null_as_default};
 use crate::time::{DateMs, GoTime};
+#[cfg(feature = "openapi")]
+use crate::v2::cluster_setting::{DiskEncryption, LoadBalancer, Platform};
 use crate::v2::cluster_setting::{
-    DiskEncryption, HighAvailabilityMode, IgnitionEndpoint, LoadBalancer, NetworkType, Platform, RoleSet,
+    DiskEncryptionView, HighAvailabilityMode, IgnitionEndpoint, LoadBalancerView, NetworkType, PlatformView,
+    RoleSet,
 };
 use crate::v2::host::HostView;
 use crate::v2::network::{ClusterNetwork, HostNetworkView, MachineNetwork, ServiceNetwork, Vip};
 use crate::v2::operator::MonitoredOperatorView;
-use muster_vocabulary::{ClusterKind, ClusterStatus, FinalizingStage, Word};
+use muster_vocabulary::{ClusterKind, ClusterStatus, FinalizingStage, LogsState, PreparationStatus, Word};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 #[cfg(feature = "openapi")]
@@ -60,9 +63,9 @@ pub struct ClusterProgressView {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PreparationView {
-    #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub status: Cow<'static, str>,
+    pub status: Word<PreparationStatus>,
     #[serde(default, skip_serializing_if = "str::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub reason: Cow<'static, str>,
@@ -114,7 +117,8 @@ pub struct ClusterView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub openshift_cluster_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub high_availability_mode: Option<HighAvailabilityMode>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<HighAvailabilityMode>))]
+    pub high_availability_mode: Option<Word<HighAvailabilityMode>>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub control_plane_count: i64,
     #[serde(default, skip_serializing_if = "str::is_empty")]
@@ -122,7 +126,8 @@ pub struct ClusterView {
     pub cpu_architecture: Cow<'static, str>,
     pub image_info: ImageInfoView,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub platform: Option<Platform>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Platform>))]
+    pub platform: Option<PlatformView>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub base_dns_domain: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -147,7 +152,8 @@ pub struct ClusterView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_managed_networking: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub network_type: Option<NetworkType>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<NetworkType>))]
+    pub network_type: Option<Word<NetworkType>>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ssh_public_key: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -161,17 +167,20 @@ pub struct ClusterView {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ntp_sources: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hyperthreading: Option<RoleSet>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<RoleSet>))]
+    pub hyperthreading: Option<Word<RoleSet>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedulable_masters: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedulable_masters_forced_true: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub disk_encryption: Option<DiskEncryption>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<DiskEncryption>))]
+    pub disk_encryption: Option<DiskEncryptionView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignition_endpoint: Option<IgnitionEndpoint>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub load_balancer: Option<LoadBalancer>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<LoadBalancer>))]
+    pub load_balancer: Option<LoadBalancerView>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tags: String,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -215,9 +224,9 @@ pub struct ClusterView {
     pub ams_subscription_id: Option<Uuid>,
     #[serde(rename = "last-installation-preparation")]
     pub last_installation_preparation: PreparationView,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub logs_info: Cow<'static, str>,
+    pub logs_info: Word<LogsState>,
     pub controller_logs_started_at: DateMs,
     pub controller_logs_collected_at: DateMs,
     pub install_started_at: DateMs,

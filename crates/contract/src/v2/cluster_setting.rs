@@ -1,48 +1,15 @@
 //! Settings of a cluster that are written and shown in the same words.
 
 use crate::rules::words;
+use muster_vocabulary::Word;
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-pub use muster_vocabulary::PlatformType;
-
-words! {
-    /// Whether the control plane is more than one host.
-    #[derive(Default)]
-    pub enum HighAvailabilityMode {
-        #[default]
-        Full = "Full",
-        None = "None",
-    }
-}
-
-words! {
-    /// A choice of roles.
-    pub enum RoleSet {
-        None = "none",
-        Masters = "masters",
-        Arbiters = "arbiters",
-        Workers = "workers",
-        MastersArbiters = "masters,arbiters",
-        MastersWorkers = "masters,workers",
-        ArbitersWorkers = "arbiters,workers",
-        MastersArbitersWorkers = "masters,arbiters,workers",
-        All = "all",
-    }
-}
-
-words! {
-    /// The network plug-in.
-    pub enum NetworkType {
-        OpenShiftSDN = "OpenShiftSDN",
-        OVNKubernetes = "OVNKubernetes",
-        CiscoACI = "CiscoACI",
-        Cilium = "Cilium",
-        Calico = "Calico",
-        None = "None",
-    }
-}
+pub use muster_vocabulary::{
+    CloudControllerManager, DiskEncryptionMode, HighAvailabilityMode, LoadBalancerType, NetworkType,
+    PlatformType, RoleSet,
+};
 
 words! {
     /// Processor architecture of a release.
@@ -55,36 +22,6 @@ words! {
         Ppc64le = "ppc64le",
         S390x = "s390x",
         Multi = "multi",
-    }
-}
-
-words! {
-    /// Whether the platform brings its own cloud controller.
-    #[derive(Default)]
-    pub enum CloudControllerManager {
-        #[default]
-        Unset = "",
-        External = "External",
-    }
-}
-
-words! {
-    /// Where the keys of encrypted disks come from.
-    #[derive(Default)]
-    pub enum DiskEncryptionMode {
-        #[default]
-        Tpmv2 = "tpmv2",
-        Tang = "tang",
-    }
-}
-
-words! {
-    /// Who balances traffic to the control plane.
-    #[derive(Default)]
-    pub enum LoadBalancerType {
-        #[default]
-        ClusterManaged = "cluster-managed",
-        UserManaged = "user-managed",
     }
 }
 
@@ -164,4 +101,40 @@ pub struct ChooseBundle {
     pub id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional_operators: Option<Vec<String>>,
+}
+
+/// A platform as it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlatformView {
+    pub r#type: Word<PlatformType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external: Option<ExternalPlatformView>,
+}
+
+/// Details of an external platform as they are shown.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExternalPlatformView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cloud_controller_manager: Option<Word<CloudControllerManager>>,
+}
+
+/// Encryption of installation disks as it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DiskEncryptionView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enable_on: Option<Word<RoleSet>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Word<DiskEncryptionMode>>,
+    /// JSON in a string.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tang_servers: Option<String>,
+}
+
+/// Who balances traffic to the control plane, as it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadBalancerView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub r#type: Option<Word<LoadBalancerType>>,
 }

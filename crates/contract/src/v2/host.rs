@@ -1,9 +1,9 @@
 //! Hosts on the wire: registration, changes people make, and how a host is shown.
 
-use crate::rules::{is_false, is_zero, loose_bool, null_as_default, words};
+use crate::rules::{is_false, is_zero, loose_bool, null_as_default};
 use crate::secret::Secret;
 use crate::time::{DateMs, GoTime};
-use muster_vocabulary::{HostKind, HostStatus, MediaStatus, Role, Stage, Word};
+use muster_vocabulary::{HostKind, HostStatus, LogsState, MediaStatus, Role, Stage, Word};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 #[cfg(feature = "openapi")]
@@ -12,26 +12,7 @@ use uuid::Uuid;
 
 /// Roles a person may choose for a host.
 pub use muster_vocabulary::Role as HostRoleChoice;
-
-words! {
-    /// What a disk is for.
-    #[derive(Default)]
-    pub enum DiskRole {
-        #[default]
-        None = "none",
-        Install = "install",
-    }
-}
-
-words! {
-    /// Whether the certificate of a host's power controller is checked.
-    #[derive(Default)]
-    pub enum CertificateVerification {
-        #[default]
-        Enabled = "Enabled",
-        Disabled = "Disabled",
-    }
-}
+pub use muster_vocabulary::{CertificateVerification, DiskRole};
 
 /// An agent reports that its machine has booted the discovery image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -278,9 +259,9 @@ pub struct HostView {
     /// JSON in a string.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fencing_credentials: String,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub logs_info: Cow<'static, str>,
+    pub logs_info: Word<LogsState>,
     pub logs_started_at: DateMs,
     pub logs_collected_at: DateMs,
 }

@@ -6,20 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-pub use muster_vocabulary::{FinalizingStage, Stage as HostStage};
-
-words! {
-    /// How far the collection of logs is.
-    #[derive(Default)]
-    pub enum LogsState {
-        Requested = "requested",
-        Collecting = "collecting",
-        Completed = "completed",
-        Timeout = "timeout",
-        #[default]
-        Unset = "",
-    }
-}
+pub use muster_vocabulary::{FinalizingStage, LogsState, Stage as HostStage};
 
 words! {
     /// Whose logs.

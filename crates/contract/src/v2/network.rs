@@ -1,19 +1,11 @@
 //! Networks and virtual addresses of a cluster, the same in requests and answers.
 
-use crate::rules::words;
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-words! {
-    /// Whether a virtual address was found to be usable.
-    pub enum VipVerification {
-        Unverified = "unverified",
-        Failed = "failed",
-        Succeeded = "succeeded",
-    }
-}
+pub use muster_vocabulary::VipVerification;
 
 /// A range for pods.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,45 +1,12 @@
 //! The conversation with an agent: steps to run and what came of them.
 
-use crate::rules::{is_zero, null_as_default, words};
+use crate::rules::{is_zero, null_as_default};
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-words! {
-    /// What an agent can be told to do.
-    pub enum StepType {
-        ConnectivityCheck = "connectivity-check",
-        Execute = "execute",
-        Inventory = "inventory",
-        Install = "install",
-        FreeNetworkAddresses = "free-network-addresses",
-        DhcpLeaseAllocate = "dhcp-lease-allocate",
-        ApiVipConnectivityCheck = "api-vip-connectivity-check",
-        TangConnectivityCheck = "tang-connectivity-check",
-        NtpSynchronizer = "ntp-synchronizer",
-        InstallationDiskSpeedCheck = "installation-disk-speed-check",
-        ContainerImageAvailability = "container-image-availability",
-        DomainResolution = "domain-resolution",
-        StopInstallation = "stop-installation",
-        LogsGather = "logs-gather",
-        NextStepRunner = "next-step-runner",
-        UpgradeAgent = "upgrade-agent",
-        DownloadBootArtifacts = "download-boot-artifacts",
-        RebootForReclaim = "reboot-for-reclaim",
-        VerifyVips = "verify-vips",
-    }
-}
-
-words! {
-    /// Whether the agent's runner goes on or ends.
-    #[derive(Default)]
-    pub enum PostStepAction {
-        Exit = "exit",
-        #[default]
-        Continue = "continue",
-    }
-}
+pub use muster_vocabulary::{PostStepAction, StepType};
 
 /// One step for an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

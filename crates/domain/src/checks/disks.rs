@@ -4,6 +4,7 @@ use super::facts::{ClusterFacts, Subject};
 use super::finding::Outcome;
 use super::hardware::with_inventory;
 use super::reports::DiskSpeed;
+use crate::cluster::DiskEncryptionMode;
 use crate::host::disks::{ByName, Judge};
 use crate::host::{self, disks};
 use crate::inventory::{Disk, Inventory};
@@ -136,13 +137,13 @@ pub(super) fn encryption(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outco
         return Outcome::Silent;
     }
     with_inventory(subject, |inventory| {
-        match (wish.covers(subject.effective_role()), wish.mode.as_str()) {
+        match (wish.covers(subject.effective_role()), wish.mode.known()) {
             (None, _) => {
                 Outcome::wait("for the host's role, on which it depends whether the disk is encrypted")
             }
             (Some(false), _) => Outcome::Silent,
-            (Some(true), "tang") => tang(subject),
-            (Some(true), _) => tpm(inventory),
+            (Some(true), Some(DiskEncryptionMode::Tang)) => tang(subject),
+            (Some(true), Some(DiskEncryptionMode::Tpmv2) | None) => tpm(inventory),
         }
     })
 }

@@ -4,14 +4,17 @@ use super::finding::Ignored;
 use super::reports::{Connectivity, FreeNetwork, Reports};
 use crate::HostId;
 use crate::cluster::network::Groups;
-use crate::cluster::{Cluster, DiskEncryption, PlatformType};
+use crate::cluster::{Cluster, DiskEncryption, LoadBalancerType, NetworkType, PlatformType};
 use crate::host::{self, Digest, Host, Role};
 use crate::inventory::Inventory;
 use crate::requirements::{Profile, Quantities, Requirements};
 use ipnet::IpNet;
 use jiff::Timestamp;
+use muster_vocabulary::Word;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
+
+pub use muster_vocabulary::VipVerification as Verification;
 
 /// One host under examination.
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +103,7 @@ pub struct ClusterFacts {
     pub api_vips: Vec<Vip>,
     pub ingress_vips: Vec<Vip>,
     pub vip_dhcp_allocation: bool,
-    pub network_type: String,
+    pub network_type: Word<NetworkType>,
     pub disk_encryption: DiskEncryption,
     /// Add-ons the cluster brings along, by the names of the wire.
     pub operators: Vec<String>,
@@ -122,14 +125,6 @@ pub struct PodNetwork {
 pub struct Vip {
     pub ip: IpAddr,
     pub verification: Verification,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Verification {
-    #[default]
-    Unverified,
-    Failed,
-    Succeeded,
 }
 
 impl ClusterFacts {
@@ -301,7 +296,7 @@ impl ClusterFacts {
             release: cluster.openshift_version.clone(),
             day_two: cluster.adds_hosts(),
             user_managed_networking: cluster.user_managed_networking,
-            user_managed_load_balancer: cluster.load_balancer == "user-managed",
+            user_managed_load_balancer: cluster.load_balancer == LoadBalancerType::UserManaged,
             platform: cluster.platform.kind,
             external_platform: cluster.platform.external_name.clone(),
             control_plane_count: cluster.control_plane_count,
@@ -327,15 +322,10 @@ fn network(text: &str) -> Option<IpNet> {
 }
 
 fn vips(vips: &[crate::cluster::Vip]) -> Vec<Vip> {
-    let verification = |word: &str| match word {
-        "failed" => Verification::Failed,
-        "succeeded" => Verification::Succeeded,
-        _ => Verification::Unverified,
-    };
     let parsed = vips.iter().filter_map(|vip| {
         Some(Vip {
             ip: vip.ip.parse().ok()?,
-            verification: verification(&vip.verification),
+            verification: vip.verification.known().unwrap_or(Verification::Unverified),
         })
     });
     parsed.collect()

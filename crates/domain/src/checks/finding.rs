@@ -115,7 +115,11 @@ pub(crate) fn compare<'a>(
             (Status::Success, Status::Failure) => News::Broke,
             (Status::Pending | Status::Error | Status::Disabled, Status::Failure) => News::Failed,
             (Status::Failure, Status::Success) => News::Fixed,
-            _ => News::Other,
+            (
+                Status::Success | Status::Failure | Status::Pending | Status::Error | Status::Disabled,
+                Status::Success | Status::Pending | Status::Error | Status::Disabled,
+            )
+            | (Status::Failure, Status::Failure) => News::Other,
         };
         Some(Change {
             id,

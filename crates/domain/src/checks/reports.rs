@@ -2,6 +2,7 @@
 
 use crate::host::report::Report as Kind;
 use crate::inventory::{Number, report};
+use muster_vocabulary::{NtpSourceState, ReplyResult, VipType, VipVerification, Word};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
@@ -43,7 +44,7 @@ impl Reports {
 
 report!(NtpSource {
     source_name: String,
-    source_state: String
+    source_state: Word<NtpSourceState>
 });
 report!(NtpReply {; ntp_sources: Vec<NtpSource> });
 
@@ -90,7 +91,7 @@ report!(ImageStatus {
     /// Why the agent could not even try.
     error: String,
     name: String,
-    result: String,
+    result: Word<ReplyResult>,
     size_bytes: Number,
     time: Number
 });
@@ -125,10 +126,10 @@ report!(TangSignature {
 
 report!(FreeNetwork { network: String; free_addresses: Vec<String> });
 
-report!(VipVerification {
-    verification: String,
+report!(VerifiedVip {
+    verification: Word<VipVerification>,
     vip: String,
-    vip_type: String
+    vip_type: Word<VipType>
 });
 
 report!(DhcpLease {
@@ -140,7 +141,7 @@ report!(DhcpLease {
 
 report!(UpgradeReply {
     agent_image: String,
-    result: String
+    result: Word<ReplyResult>
 });
 
 impl Resolution {
@@ -164,7 +165,7 @@ impl ImageStatus {
     pub fn failed(name: &str, error: &str) -> Self {
         Self {
             name: name.to_owned(),
-            result: "failure".into(),
+            result: ReplyResult::Failure.into(),
             error: error.to_owned(),
             ..Self::default()
         }
@@ -174,6 +175,7 @@ impl ImageStatus {
     pub const LEAST_RATE: f64 = 0.001;
 
     pub fn is_available(&self) -> bool {
-        self.result == "success" && (self.size_bytes.0 == 0.0 || self.download_rate.0 >= Self::LEAST_RATE)
+        self.result == ReplyResult::Success
+            && (self.size_bytes.0 == 0.0 || self.download_rate.0 >= Self::LEAST_RATE)
     }
 }

@@ -3,6 +3,7 @@
 use super::facts::Subject;
 use super::finding::Outcome;
 use jiff::Timestamp;
+use muster_vocabulary::NtpSourceState;
 
 /// A host may lag this far (seconds): certificates made by the hub are not yet valid for it beyond that.
 const LAG_LIMIT: i64 = 20 * 60;
@@ -12,7 +13,11 @@ const LEAD_LIMIT: i64 = 60 * 60;
 pub(super) fn ntp_synced(subject: &Subject<'_>) -> Outcome {
     let is_wanted = subject.cluster.is_some() || subject.ntp_configured;
     match &subject.reports.ntp_sources {
-        Some(sources) if sources.iter().any(|source| source.source_state == "synced") => {
+        Some(sources)
+            if sources
+                .iter()
+                .any(|source| source.source_state == NtpSourceState::Synced) =>
+        {
             Outcome::pass("The host's clock follows a time server.")
         }
         _ if !is_wanted => Outcome::Silent,

@@ -20,8 +20,8 @@ pub struct Start {
 /// What ignition could be made of when the installation starts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sources<'a> {
-    /// The ignition files that people brought (`master`, `worker`, …), with or without their ending.
-    pub uploaded: &'a [&'a str],
+    /// The roles that people brought ignition for.
+    pub uploaded: &'a [InstallRole],
     /// The hub has an `openshift-install`.
     pub installer: bool,
 }
@@ -170,7 +170,7 @@ fn fitness(host: &Host) -> (Reverse<i64>, Reverse<i64>, HostId) {
 pub fn source(cluster: &Cluster, sources: Sources<'_>) -> IgnitionSource {
     let brought = [Role::Master, Role::Arbiter, Role::Worker]
         .into_iter()
-        .any(|role| is_uploaded(sources.uploaded, role.word()));
+        .any(|role| sources.uploaded.contains(&role.installed_as()));
     let served = !sources.installer && !cluster.ignition_endpoint.url.is_empty();
     if brought {
         IgnitionSource::Uploaded
@@ -182,30 +182,23 @@ pub fn source(cluster: &Cluster, sources: Sources<'_>) -> IgnitionSource {
 }
 
 /// The files that must still be uploaded for these hosts, by role.
-pub fn missing_uploads(hosts: &[Host], uploaded: &[&str]) -> Vec<&'static str> {
+pub fn missing_uploads(hosts: &[Host], uploaded: &[InstallRole]) -> Vec<&'static str> {
     let mut roles: Vec<Role> = hosts.iter().map(role_of).collect();
     roles.sort();
     roles.dedup();
     let missing = roles
         .into_iter()
-        .filter(|role| *role != Role::AutoAssign && !is_uploaded(uploaded, role.word()));
+        .filter(|role| *role != Role::AutoAssign && !uploaded.contains(&role.installed_as()));
     missing.map(Role::word).collect()
 }
 
 /// An uploaded control plane starts itself unless a bootstrap config came with it; one elsewhere runs already.
-fn has_bootstrap(cluster: &Cluster, uploaded: &[&str]) -> bool {
+fn has_bootstrap(cluster: &Cluster, uploaded: &[InstallRole]) -> bool {
     match cluster.ignition_source {
         IgnitionSource::Installer => true,
-        IgnitionSource::Uploaded => is_uploaded(uploaded, InstallRole::Bootstrap.word()),
+        IgnitionSource::Uploaded => uploaded.contains(&InstallRole::Bootstrap),
         IgnitionSource::Endpoint => false,
     }
-}
-
-/// With or without the ending of the file.
-fn is_uploaded(uploaded: &[&str], name: &str) -> bool {
-    uploaded
-        .iter()
-        .any(|file| file.strip_suffix(".ign").unwrap_or(file) == name)
 }
 
 /// Whether the installation succeeds without this one host.

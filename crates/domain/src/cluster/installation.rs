@@ -5,6 +5,7 @@ pub use crate::host::Logs as ControllerLogs;
 
 use super::finalizing::FinalizingStage;
 use jiff::Timestamp;
+use muster_vocabulary::PreparationStatus;
 use serde::{Deserialize, Serialize};
 
 /// Everything about the current installation; a reset replaces it as one value (the attempt is kept and grows).
@@ -28,25 +29,6 @@ pub struct Install {
 pub struct Preparation {
     pub status: PreparationStatus,
     pub reason: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PreparationStatus {
-    #[default]
-    NotStarted,
-    Failed,
-    Success,
-}
-
-impl PreparationStatus {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::NotStarted => "not_started",
-            Self::Failed => "failed",
-            Self::Success => "success",
-        }
-    }
 }
 
 /// Percentages of each part and of the whole.

@@ -17,14 +17,16 @@ pub mod tally;
 
 pub use event::{Decision, Event, Timers};
 pub use finalizing::FinalizingStage;
-pub use installation::{
-    ControllerLogs, Finalizing, IgnitionSource, Install, Preparation, PreparationStatus, Progress,
-};
+pub use installation::{ControllerLogs, Finalizing, IgnitionSource, Install, Preparation, Progress};
 pub use operator::{Operator, OperatorStatus};
 pub use phase::Phase;
 pub use tally::Tally;
 
-pub use muster_vocabulary::{ClusterKind as Kind, ClusterStatus as Status, PlatformType};
+pub use muster_vocabulary::{
+    CloudControllerManager, ClusterKind as Kind, ClusterStatus as Status, DiskEncryptionMode,
+    HighAvailabilityMode, LoadBalancerType, NetworkType, PlatformType, PreparationStatus, RoleSet,
+    VipVerification,
+};
 
 use crate::host::{Host, Role};
 use crate::infra_env::Proxy;
@@ -32,6 +34,7 @@ use crate::journal::{Entry, Severity};
 use crate::refusal::{Class, Refused};
 use crate::{ClusterId, HostId};
 use jiff::Timestamp;
+use muster_vocabulary::Word;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -44,9 +47,9 @@ pub struct ClusterNetwork {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Vip {
     pub ip: String,
-    /// `unverified`, `failed` or `succeeded`; empty until somebody tried.
+    /// Empty until somebody tried.
     #[serde(default)]
-    pub verification: String,
+    pub verification: Word<VipVerification>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -54,38 +57,27 @@ pub struct Vip {
 pub struct Platform {
     pub kind: PlatformType,
     pub external_name: String,
-    pub external_cloud_controller: String,
+    pub external_cloud_controller: Word<CloudControllerManager>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskEncryption {
-    /// `none`, `all`, `masters`, `arbiters`, `workers` or several, separated by commas; empty = none.
-    pub enable_on: String,
-    /// `tpmv2` or `tang`.
-    pub mode: String,
+    /// Empty: of none.
+    pub enable_on: Word<RoleSet>,
+    pub mode: Word<DiskEncryptionMode>,
     /// A JSON list of addresses and thumbprints.
     pub tang_servers: String,
 }
 
 impl DiskEncryption {
     pub fn is_on(&self) -> bool {
-        !matches!(self.enable_on.as_str(), "" | "none")
+        !self.enable_on.is_empty() && self.enable_on != RoleSet::None
     }
 
     /// Whether disks of hosts with this role are encrypted; `None`: the role decides and is not known yet.
     pub fn covers(&self, role: Role) -> Option<bool> {
-        let mut on = self.enable_on.split(',').map(str::trim);
-        if on.clone().any(|part| part == "all") {
-            return Some(true);
-        }
-        let word = match role {
-            Role::AutoAssign => return None,
-            Role::Master => "masters",
-            Role::Arbiter => "arbiters",
-            Role::Worker => "workers",
-        };
-        Some(on.any(|part| part == word))
+        self.enable_on.known().unwrap_or(RoleSet::None).covers(role)
     }
 }
 
@@ -124,7 +116,7 @@ pub struct Cluster {
     pub ocp_release_image: String,
     pub base_dns_domain: String,
     pub control_plane_count: i64,
-    pub high_availability_mode: String,
+    pub high_availability_mode: Word<HighAvailabilityMode>,
     pub cluster_networks: Vec<ClusterNetwork>,
     pub service_networks: Vec<String>,
     pub machine_networks: Vec<String>,
@@ -136,7 +128,7 @@ pub struct Cluster {
     pub vip_dhcp_allocation: bool,
     pub user_managed_networking: bool,
     pub platform: Platform,
-    pub network_type: String,
+    pub network_type: Word<NetworkType>,
     pub pull_secret: String,
     pub ssh_public_key: String,
     #[serde(default)]
@@ -146,7 +138,7 @@ pub struct Cluster {
     pub ntp_sources: String,
     #[serde(default)]
     pub operators: Vec<Operator>,
-    pub hyperthreading: String,
+    pub hyperthreading: Word<RoleSet>,
     pub schedulable_masters: bool,
     pub cpu_architecture: String,
     pub disk_encryption: DiskEncryption,
@@ -154,7 +146,7 @@ pub struct Cluster {
     pub ignition_endpoint: IgnitionEndpoint,
     #[serde(default)]
     pub tags: String,
-    pub load_balancer: String,
+    pub load_balancer: Word<LoadBalancerType>,
     #[serde(default)]
     pub api_vip_dns_name: String,
     #[serde(default)]

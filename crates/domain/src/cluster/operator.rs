@@ -1,6 +1,7 @@
 //! Operators of a cluster that clients watch: the console always, others when they were asked for.
 
 use jiff::Timestamp;
+use muster_vocabulary::OperatorStatus as Reported;
 use serde::{Deserialize, Serialize};
 
 /// How long an operator may take when nothing else is said: the console's hour.
@@ -52,17 +53,19 @@ pub enum OperatorStatus {
 impl OperatorStatus {
     pub const ALL: [OperatorStatus; 4] = [Self::Unknown, Self::Progressing, Self::Available, Self::Failed];
 
-    pub fn word(self) -> &'static str {
+    /// What its controller reported last.
+    pub fn reported(self) -> Option<Reported> {
         match self {
-            Self::Unknown => "",
-            Self::Progressing => "progressing",
-            Self::Available => "available",
-            Self::Failed => "failed",
+            Self::Unknown => None,
+            Self::Progressing => Some(Reported::Progressing),
+            Self::Available => Some(Reported::Available),
+            Self::Failed => Some(Reported::Failed),
         }
     }
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.word() == word)
+    /// Empty while nothing was heard of it.
+    pub fn word(self) -> &'static str {
+        self.reported().map_or("", Reported::word)
     }
 
     /// Nothing more is waited for.
@@ -70,6 +73,16 @@ impl OperatorStatus {
         match self {
             Self::Available | Self::Failed => true,
             Self::Unknown | Self::Progressing => false,
+        }
+    }
+}
+
+impl From<Reported> for OperatorStatus {
+    fn from(reported: Reported) -> Self {
+        match reported {
+            Reported::Progressing => Self::Progressing,
+            Reported::Available => Self::Available,
+            Reported::Failed => Self::Failed,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::deadline::{Patience, patience};
 use super::event::{Around, ClusterState, Timers};
+use super::rules::{PhaseGroup, group};
 use super::{Event, Gates, Host, Kind, Media, Outcome, Phase, Progress, Role, Stage, Status, lifecycle};
 use crate::cluster;
 use crate::refusal::Refused;
@@ -147,10 +148,14 @@ fn start() -> Timestamp {
 
 /// Hosts in this phase, with every combination of facts that phase can have.
 fn hosts(phase: Phase) -> Vec<Host> {
-    let lent = match phase {
-        Phase::Discovery => vec![None, Some(cluster_id())],
-        _ if phase.needs_cluster() => vec![Some(cluster_id())],
-        _ => vec![None],
+    let lent = match group(phase) {
+        PhaseGroup::Discovery => vec![None, Some(cluster_id())],
+        PhaseGroup::Returning => vec![None],
+        PhaseGroup::Binding
+        | PhaseGroup::Preparing
+        | PhaseGroup::Writing
+        | PhaseGroup::Installed
+        | PhaseGroup::Stopped => vec![Some(cluster_id())],
     };
     let facts: Vec<_> = if phase == Phase::Discovery {
         let alive = gates().into_iter().map(|gates| (true, Media::Unset, gates));
@@ -172,7 +177,20 @@ fn hosts(phase: Phase) -> Vec<Host> {
         Phase::Resetting => vec![None, Some(Stage::Rebooting)],
         Phase::Added => vec![Some(Stage::Done)],
         Phase::Failed => vec![None, Some(Stage::Joined)],
-        _ => vec![None],
+        Phase::Discovery
+        | Phase::Binding
+        | Phase::Unbinding
+        | Phase::ReturnPending
+        | Phase::Reclaiming
+        | Phase::ReclaimRebooting
+        | Phase::Preparing
+        | Phase::Prepared
+        | Phase::PrepareFailed
+        | Phase::Installing
+        | Phase::BootFix
+        | Phase::Installed
+        | Phase::Cancelled
+        | Phase::ResetPending => vec![None],
     };
     let mut hosts = Vec::new();
     for cluster in lent {

@@ -27,7 +27,7 @@ pub use returning::{Return, Route};
 pub use stage::{Progress, Stage};
 pub use status::Status;
 
-pub use muster_vocabulary::{HostKind as Kind, Role};
+pub use muster_vocabulary::{HostKind as Kind, LogsState, Role};
 
 use crate::infra_env::InfraEnv;
 use crate::journal::{Entry, Severity};
@@ -155,18 +155,31 @@ impl LogsInfo {
         Self::Timeout,
     ];
 
-    pub fn word(self) -> &'static str {
+    /// The wire leaves the word out where the row keeps `none`.
+    pub fn state(self) -> LogsState {
         match self {
-            Self::None => "",
-            Self::Requested => "requested",
-            Self::Collecting => "collecting",
-            Self::Completed => "completed",
-            Self::Timeout => "timeout",
+            Self::None => LogsState::Unset,
+            Self::Requested => LogsState::Requested,
+            Self::Collecting => LogsState::Collecting,
+            Self::Completed => LogsState::Completed,
+            Self::Timeout => LogsState::Timeout,
         }
     }
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|info| info.word() == word)
+    pub fn word(self) -> &'static str {
+        self.state().word()
+    }
+}
+
+impl From<LogsState> for LogsInfo {
+    fn from(state: LogsState) -> Self {
+        match state {
+            LogsState::Unset => Self::None,
+            LogsState::Requested => Self::Requested,
+            LogsState::Collecting => Self::Collecting,
+            LogsState::Completed => Self::Completed,
+            LogsState::Timeout => Self::Timeout,
+        }
     }
 }
 

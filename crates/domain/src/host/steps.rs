@@ -2,67 +2,12 @@
 
 use super::{Host, Kind, LogsInfo, Status};
 
+/// What the agent does, and whether it goes on afterwards.
+pub use muster_vocabulary::{PostStepAction as After, StepType as Step};
+
 /// An agent that still differs after it was asked so often to replace itself runs an alias of the same image; it is left
 /// alone.
 pub const UPGRADE_ATTEMPTS: u8 = 3;
-
-macro_rules! kinds {
-    ($($name:ident => $word:literal),* $(,)?) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Step { $($name),* }
-
-        impl Step {
-            pub const ALL: &'static [Step] = &[$(Step::$name),*];
-
-            pub fn word(self) -> &'static str {
-                match self { $(Step::$name => $word),* }
-            }
-
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word { $($word => Some(Step::$name),)* _ => None }
-            }
-        }
-    };
-}
-
-kinds! {
-    ConnectivityCheck => "connectivity-check",
-    Execute => "execute",
-    Inventory => "inventory",
-    Install => "install",
-    FreeAddresses => "free-network-addresses",
-    DhcpLease => "dhcp-lease-allocate",
-    ApiVip => "api-vip-connectivity-check",
-    Tang => "tang-connectivity-check",
-    Ntp => "ntp-synchronizer",
-    DiskSpeed => "installation-disk-speed-check",
-    Images => "container-image-availability",
-    Domains => "domain-resolution",
-    StopInstallation => "stop-installation",
-    LogsGather => "logs-gather",
-    NextStepRunner => "next-step-runner",
-    UpgradeAgent => "upgrade-agent",
-    DownloadBootArtifacts => "download-boot-artifacts",
-    RebootForReclaim => "reboot-for-reclaim",
-    VerifyVips => "verify-vips",
-}
-
-/// What the agent does after it has started the steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After {
-    Continue,
-    /// End, and register again: the only way to make it report an unchanged inventory once more.
-    Exit,
-}
-
-impl After {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Continue => "continue",
-            Self::Exit => "exit",
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Orders {
@@ -117,7 +62,9 @@ pub fn orders(host: &Host) -> Orders {
     let logs_wanted = host.logs.collected_at.is_none() && host.logs.info != LogsInfo::Completed;
     match host.status() {
         Status::Discovering if host.installer_may_run => go_on(&[StopInstallation, Inventory]),
-        Status::DiscoveringUnbound if host.installer_may_run => go_on(&[StopInstallation, Inventory, Ntp]),
+        Status::DiscoveringUnbound if host.installer_may_run => {
+            go_on(&[StopInstallation, Inventory, NtpSynchronizer])
+        }
         Status::UnbindingPendingUserAction | Status::ResettingPendingUserAction if host.installer_may_run => {
             STOP_FIRST
         }
@@ -129,43 +76,66 @@ pub fn orders(host: &Host) -> Orders {
         }
         // An agent that still runs from the discovery image needs no person to boot it.
         Status::ResettingPendingUserAction if !host.agent_is_gone() => START_OVER,
-        Status::Discovering if day_two => go_on(&[Inventory, Ntp, Domains]),
+        Status::Discovering if day_two => go_on(&[Inventory, NtpSynchronizer, DomainResolution]),
         Status::Discovering => go_on(&[Inventory]),
-        Status::Known if day_two => go_on(&[ConnectivityCheck, ApiVip, Tang, Inventory, Ntp, Domains]),
+        Status::Known if day_two => go_on(&[
+            ConnectivityCheck,
+            ApiVipConnectivityCheck,
+            TangConnectivityCheck,
+            Inventory,
+            NtpSynchronizer,
+            DomainResolution,
+        ]),
         Status::Known => go_on(&[
             ConnectivityCheck,
-            Tang,
-            FreeAddresses,
-            DhcpLease,
+            TangConnectivityCheck,
+            FreeNetworkAddresses,
+            DhcpLeaseAllocate,
             Inventory,
-            Ntp,
-            Domains,
+            NtpSynchronizer,
+            DomainResolution,
             VerifyVips,
         ]),
-        Status::Insufficient if day_two => go_on(&[Inventory, ConnectivityCheck, ApiVip, Tang, Ntp, Domains]),
-        Status::PendingForInput if day_two => go_on(&[Inventory, ConnectivityCheck, ApiVip, Tang]),
+        Status::Insufficient if day_two => go_on(&[
+            Inventory,
+            ConnectivityCheck,
+            ApiVipConnectivityCheck,
+            TangConnectivityCheck,
+            NtpSynchronizer,
+            DomainResolution,
+        ]),
+        Status::PendingForInput if day_two => go_on(&[
+            Inventory,
+            ConnectivityCheck,
+            ApiVipConnectivityCheck,
+            TangConnectivityCheck,
+        ]),
         Status::Insufficient | Status::PendingForInput => go_on(&[
             Inventory,
             ConnectivityCheck,
-            Tang,
-            FreeAddresses,
-            DhcpLease,
-            Ntp,
-            Domains,
+            TangConnectivityCheck,
+            FreeNetworkAddresses,
+            DhcpLeaseAllocate,
+            NtpSynchronizer,
+            DomainResolution,
             VerifyVips,
         ]),
         Status::Disconnected | Status::DisconnectedUnbound => slowly(&[Inventory]),
-        Status::PreparingForInstallation => go_on(&[DhcpLease, DiskSpeed, Images]),
+        Status::PreparingForInstallation => go_on(&[
+            DhcpLeaseAllocate,
+            InstallationDiskSpeedCheck,
+            ContainerImageAvailability,
+        ]),
         Status::Installing if day_two => go_on(&[Install]),
-        Status::Installing => go_on(&[Install, DhcpLease]),
+        Status::Installing => go_on(&[Install, DhcpLeaseAllocate]),
         Status::InstallingInProgress if day_two => go_on(&[]),
-        Status::InstallingInProgress => go_on(&[DhcpLease]),
+        Status::InstallingInProgress => go_on(&[DhcpLeaseAllocate]),
         Status::Error | Status::Cancelled if logs_wanted => slowly(&[LogsGather, StopInstallation]),
         Status::Error | Status::Cancelled => slowly(&[StopInstallation]),
         Status::Disabled | Status::DisabledUnbound | Status::Resetting => slowly(&[]),
         Status::Binding | Status::Unbinding | Status::UnbindingPendingUserAction => START_OVER,
         Status::DiscoveringUnbound | Status::InsufficientUnbound | Status::KnownUnbound => {
-            go_on(&[Inventory, Ntp])
+            go_on(&[Inventory, NtpSynchronizer])
         }
         Status::Reclaiming => go_on(&[DownloadBootArtifacts]),
         Status::ReclaimingRebooting => Orders {

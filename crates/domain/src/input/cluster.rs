@@ -4,27 +4,14 @@ use super::error::{Checked, Invalid, quoted};
 use super::platform::Platform;
 use super::schema;
 use crate::host::Role;
-
-/// Groups of roles an option can be switched on for.
-pub const ROLE_GROUPS: [&str; 9] = [
-    "none",
-    "masters",
-    "arbiters",
-    "workers",
-    "masters,arbiters",
-    "masters,workers",
-    "arbiters,workers",
-    "masters,arbiters,workers",
-    "all",
-];
+use muster_vocabulary::{LoadBalancerType, RoleSet};
 
 pub fn hyperthreading(word: &str) -> Checked {
-    schema::one_of("hyperthreading", word, &ROLE_GROUPS)
+    schema::word::<RoleSet>("hyperthreading", word).map(drop)
 }
 
 pub fn host_role(word: &str) -> Checked {
-    let words: Vec<_> = Role::ALL.iter().map(|role| role.word()).collect();
-    schema::one_of("host_role", word, &words)
+    schema::word::<Role>("host_role", word).map(drop)
 }
 
 /// A comma list of words; an empty text clears.
@@ -48,12 +35,12 @@ pub fn tags(text: &str) -> Checked {
 /// A load balancer of one's own needs virtual addresses to point at, hence a managed network and several nodes.
 pub fn load_balancer(kind: &str, platform: Platform, single_node: bool) -> Checked {
     let field = "load_balancer.type";
-    schema::one_of(field, kind, &["cluster-managed", "user-managed"])?;
+    let kind = schema::word::<LoadBalancerType>(field, kind)?;
     let has_vips = match platform {
         Platform::Baremetal | Platform::Vsphere | Platform::Nutanix => !single_node,
         Platform::None | Platform::External => false,
     };
-    if kind == "cluster-managed" || has_vips {
+    if kind == LoadBalancerType::ClusterManaged || has_vips {
         return Ok(());
     }
     Err(Invalid::rule(

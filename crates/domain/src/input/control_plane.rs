@@ -3,25 +3,26 @@
 use super::error::{Checked, Invalid};
 use super::schema;
 use crate::catalog::Version;
+use muster_vocabulary::HighAvailabilityMode;
 
 /// The size of a control plane when nothing is said.
 pub const DEFAULT_COUNT: i64 = 3;
 
 /// Brings both fields together: `None` in the old field and a count of 1 mean the same.
 pub fn control_plane(count: Option<i64>, mode: Option<&str>, version: &str) -> Checked<i64> {
-    if let Some(mode) = mode {
-        schema::one_of("high_availability_mode", mode, &["Full", "None"])?;
-    }
+    let mode = mode
+        .map(|word| schema::word::<HighAvailabilityMode>("high_availability_mode", word))
+        .transpose()?;
     let field = "control_plane_count";
     let count = match (count, mode) {
-        (Some(count), Some("None")) if count != 1 => {
+        (Some(count), Some(HighAvailabilityMode::None)) if count != 1 => {
             return Err(Invalid::rule(
                 field,
                 format!("is {count} although `high_availability_mode` is None"),
                 "set it to 1 or drop the mode",
             ));
         }
-        (Some(1), Some("Full")) => {
+        (Some(1), Some(HighAvailabilityMode::Full)) => {
             return Err(Invalid::rule(
                 field,
                 "is 1 although `high_availability_mode` is Full",
@@ -29,8 +30,8 @@ pub fn control_plane(count: Option<i64>, mode: Option<&str>, version: &str) -> C
             ));
         }
         (Some(count), _) => count,
-        (None, Some("None")) => 1,
-        (None, _) => DEFAULT_COUNT,
+        (None, Some(HighAvailabilityMode::None)) => 1,
+        (None, Some(HighAvailabilityMode::Full) | None) => DEFAULT_COUNT,
     };
     allowed(field, count, version)?;
     Ok(count)

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use muster_vocabulary::{DiskEncryptionMode, DiskRole, RoleSet};
 use serde_json::Value;
 
-use super::cluster::ROLE_GROUPS;
 use super::error::{Checked, Invalid};
 use super::schema;
 
@@ -14,11 +14,7 @@ pub fn disks_selected(config: &[(String, Option<String>)]) -> Checked {
     for (index, (id, role)) in config.iter().enumerate() {
         schema::length(&format!("disks_selected_config.{index}.id"), id, 1, 1024)?;
         if let Some(role) = role {
-            schema::one_of(
-                &format!("disks_selected_config.{index}.role"),
-                role,
-                &["none", "install"],
-            )?;
+            schema::word::<DiskRole>(&format!("disks_selected_config.{index}.role"), role)?;
         }
     }
     Ok(())
@@ -45,14 +41,14 @@ pub fn disks_skip_formatting(config: &[(String, bool)], known: &[&str]) -> Check
 
 /// Encryption: with Tang, at least one server with address and thumbprint.
 pub fn disk_encryption(enable_on: Option<&str>, mode: Option<&str>, tang_servers: Option<&str>) -> Checked {
-    if let Some(word) = enable_on {
-        schema::one_of("disk_encryption.enable_on", word, &ROLE_GROUPS)?;
-    }
-    if let Some(word) = mode {
-        schema::one_of("disk_encryption.mode", word, &["tpmv2", "tang"])?;
-    }
-    let on = enable_on.is_some_and(|word| word != "none");
-    if !(on && mode == Some("tang")) {
+    let enable_on = enable_on
+        .map(|word| schema::word::<RoleSet>("disk_encryption.enable_on", word))
+        .transpose()?;
+    let mode = mode
+        .map(|word| schema::word::<DiskEncryptionMode>("disk_encryption.mode", word))
+        .transpose()?;
+    let on = enable_on.is_some_and(|roles| roles != RoleSet::None);
+    if !(on && mode == Some(DiskEncryptionMode::Tang)) {
         return Ok(());
     }
     let servers: Option<Vec<Value>> = tang_servers.and_then(|text| serde_json::from_str(text).ok());

@@ -1,5 +1,6 @@
 //! Credentials of a host's management controller, used to fence it in two-node clusters.
 
+use muster_vocabulary::{CertificateVerification, Word};
 use serde::{Deserialize, Serialize};
 
 use super::address;
@@ -12,13 +13,13 @@ pub struct FencingCredentials {
     pub username: String,
     pub password: String,
     #[serde(default = "enabled")]
-    pub certificate_verification: String,
+    pub certificate_verification: Word<CertificateVerification>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<String>,
 }
 
-fn enabled() -> String {
-    "Enabled".to_owned()
+fn enabled() -> Word<CertificateVerification> {
+    CertificateVerification::Enabled.into()
 }
 
 /// Written by hand so that the credentials never reach a log through `{:?}`.
@@ -44,10 +45,9 @@ pub fn fencing(credentials: &FencingCredentials) -> Checked {
             "give address, username and password together",
         ));
     }
-    schema::one_of(
+    schema::word::<CertificateVerification>(
         &field("certificate_verification"),
-        &credentials.certificate_verification,
-        &["Enabled", "Disabled"],
+        credentials.certificate_verification.as_str(),
     )?;
     if credentials
         .address

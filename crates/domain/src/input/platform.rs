@@ -6,6 +6,8 @@ use super::error::{Checked, Invalid};
 use super::schema;
 use crate::catalog::Version;
 
+use muster_vocabulary::{CloudControllerManager, NetworkType, Word};
+
 pub use muster_vocabulary::PlatformType as Platform;
 
 /// Fills in what was not said and refuses what contradicts itself. A single node has no virtual addresses to
@@ -63,11 +65,15 @@ pub fn external_platform(platform: Platform, name: &str, cloud_controller_manage
             "is missing, and an external platform is known by it",
             "name the infrastructure",
         )),
-        (Platform::External, "oci") if cloud_controller_manager != "External" => Err(Invalid::rule(
-            "platform.external.cloud_controller_manager",
-            "must be External with platform_name oci",
-            "set it to External",
-        )),
+        (Platform::External, "oci")
+            if cloud_controller_manager != CloudControllerManager::External.word() =>
+        {
+            Err(Invalid::rule(
+                "platform.external.cloud_controller_manager",
+                "must be External with platform_name oci",
+                "set it to External",
+            ))
+        }
         (Platform::External, _)
         | (Platform::Baremetal | Platform::None | Platform::Nutanix | Platform::Vsphere, _) => Ok(()),
     }
@@ -76,17 +82,6 @@ pub fn external_platform(platform: Platform, name: &str, cloud_controller_manage
 fn contradiction(problem: &str, fix: &str) -> Invalid {
     Invalid::rule("user_managed_networking", problem, fix)
 }
-
-pub const NETWORK_TYPES: [&str; 6] = [
-    "OpenShiftSDN",
-    "OVNKubernetes",
-    "CiscoACI",
-    "Cilium",
-    "Calico",
-    "None",
-];
-const SDN: &str = "OpenShiftSDN";
-const OVN: &str = "OVNKubernetes";
 
 /// What the choice of a pod network depends on.
 #[derive(Clone, Debug)]
@@ -102,16 +97,20 @@ pub struct NetworkTypeSetting<'a> {
 ///
 /// The default together with DHCP addresses is let through, as the reference does; the cluster check
 /// `network-type-valid` then tells. Asking for both by name is refused here.
-pub fn network_type(requested: Option<&str>, setting: &NetworkTypeSetting<'_>) -> Checked<String> {
+pub fn network_type(requested: Option<&str>, setting: &NetworkTypeSetting<'_>) -> Checked<NetworkType> {
     let field = "network_type";
     vip_dhcp(setting)?;
     let version = Version::parse(setting.version).unwrap_or_default();
     let Some(word) = requested.filter(|word| !word.is_empty()) else {
         let modern = version >= Version::new(4, 12) || setting.single_node;
-        return Ok(if modern { OVN } else { SDN }.to_owned());
+        return Ok(if modern {
+            NetworkType::OVNKubernetes
+        } else {
+            NetworkType::OpenShiftSDN
+        });
     };
-    schema::one_of(field, word, &NETWORK_TYPES)?;
-    if word == OVN && setting.vip_dhcp_allocation {
+    let wanted = schema::word::<NetworkType>(field, word)?;
+    if wanted == NetworkType::OVNKubernetes && setting.vip_dhcp_allocation {
         return Err(Invalid::rule(
             field,
             "is OVNKubernetes, which cannot take its virtual addresses from DHCP",
@@ -123,20 +122,23 @@ pub fn network_type(requested: Option<&str>, setting: &NetworkTypeSetting<'_>) -
         (setting.single_node, "does not run on a single node"),
         (setting.any_ipv6, "has no IPv6"),
     ];
-    match obstacle.iter().find(|(hit, _)| *hit && word == SDN) {
+    match obstacle
+        .iter()
+        .find(|(hit, _)| *hit && wanted == NetworkType::OpenShiftSDN)
+    {
         Some((_, why)) => Err(Invalid::rule(
             field,
             format!("is OpenShiftSDN, which {why}"),
             "use OVNKubernetes",
         )),
-        None => Ok(word.to_owned()),
+        None => Ok(wanted),
     }
 }
 
 /// Nobody here asks a DHCP server for the virtual addresses, so a cluster that waits for them waits for ever. With
 /// OVNKubernetes the cluster check `network-type-valid` tells, as the reference does; with any other network this does.
-pub fn vip_dhcp_served(network_type: &str, vip_dhcp_allocation: bool) -> Checked {
-    if !vip_dhcp_allocation || network_type == OVN {
+pub fn vip_dhcp_served(network_type: &Word<NetworkType>, vip_dhcp_allocation: bool) -> Checked {
+    if !vip_dhcp_allocation || *network_type == NetworkType::OVNKubernetes {
         return Ok(());
     }
     Err(Invalid::rule(

@@ -1,5 +1,6 @@
 //! The violations a schema alone can see: missing, too short, too long, not one of the words, not a UUID.
 
+use muster_vocabulary::Words;
 use uuid::Uuid;
 
 use super::error::{Checked, Invalid, quoted};
@@ -34,11 +35,23 @@ pub fn one_of(field: &str, value: &str, words: &[&str]) -> Checked {
     if words.contains(&value) {
         return Ok(());
     }
-    Err(Invalid::schema(
+    Err(not_one_of(field, value, words))
+}
+
+fn not_one_of(field: &str, value: &str, words: &[&str]) -> Invalid {
+    Invalid::schema(
         field,
         format!("cannot be {}", quoted(value)),
         format!("use one of {}", words.join(", ")),
-    ))
+    )
+}
+
+/// One of the words of a set.
+pub fn word<T: Words>(field: &str, value: &str) -> Checked<T> {
+    T::from_word(value).ok_or_else(|| {
+        let words: Vec<&str> = T::ALL.iter().map(|word| word.word()).collect();
+        not_one_of(field, value, &words)
+    })
 }
 
 pub fn uuid(field: &str, value: &str) -> Checked<Uuid> {

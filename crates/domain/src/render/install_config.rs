@@ -1,7 +1,7 @@
 //! The install config that the OpenShift installer reads: only what the cluster's creator said, never the pool's secrets.
 
 use crate::checks::facts::effective_role;
-use crate::cluster::{Cluster, PlatformType, Vip};
+use crate::cluster::{Cluster, LoadBalancerType, PlatformType, RoleSet, Vip};
 use crate::host::{Host, Nic, Role};
 use crate::input::fencing::FencingCredentials;
 use crate::input::{Checked, Invalid, install_config, proxy};
@@ -141,17 +141,12 @@ fn fencing(hosts: &[Host]) -> Vec<Value> {
 }
 
 fn hyperthreading(cluster: &Cluster, role: Role) -> &'static str {
-    let plural = match role {
-        Role::Master => "masters",
-        Role::Arbiter => "arbiters",
-        Role::Worker | Role::AutoAssign => "workers",
+    let has_it: fn(RoleSet) -> bool = match role {
+        Role::Master => RoleSet::has_masters,
+        Role::Arbiter => RoleSet::has_arbiters,
+        Role::Worker | Role::AutoAssign => RoleSet::has_workers,
     };
-    let enabled = cluster
-        .hyperthreading
-        .split(',')
-        .map(str::trim)
-        .any(|word| word == "all" || word == plural);
-    if enabled || cluster.hyperthreading.is_empty() {
+    if cluster.hyperthreading.is(has_it) || cluster.hyperthreading.is_empty() {
         "Enabled"
     } else {
         "Disabled"
@@ -205,7 +200,7 @@ fn vips(cluster: &Cluster, mut platform: Map<String, Value>) -> Value {
     if !cluster.ingress_vips.is_empty() {
         platform.insert("ingressVIPs".into(), ips(&cluster.ingress_vips));
     }
-    if cluster.load_balancer == "user-managed" {
+    if cluster.load_balancer == LoadBalancerType::UserManaged {
         platform.insert("loadBalancer".into(), json!({ "type": "UserManaged" }));
     }
     Value::Object(platform)

@@ -1,7 +1,7 @@
 //! Manifests that follow from a cluster's settings and that the installer does not write by itself.
 
 use super::olm;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, DiskEncryptionMode, RoleSet};
 use crate::host::{Host, Role};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -48,9 +48,12 @@ fn time_servers(cluster: &Cluster) -> Vec<Manifest> {
 
 /// The roles whose nodes are configured alike, and how they are called together.
 fn pools(cluster: &Cluster) -> Vec<(Role, &'static str)> {
-    let mut roles = vec![(Role::Master, "masters"), (Role::Worker, "workers")];
+    let mut roles = vec![
+        (Role::Master, RoleSet::Masters.word()),
+        (Role::Worker, RoleSet::Workers.word()),
+    ];
     if cluster.control_plane_count == 2 {
-        roles.push((Role::Arbiter, "arbiters"));
+        roles.push((Role::Arbiter, RoleSet::Arbiters.word()));
     }
     roles
 }
@@ -61,13 +64,13 @@ fn encrypted_disks(cluster: &Cluster) -> Vec<Manifest> {
     if !wish.is_on() {
         return Vec::new();
     }
-    let (clevis, kernel_arguments) = match wish.mode.as_str() {
-        "tang" => {
+    let (clevis, kernel_arguments) = match wish.mode.known() {
+        Some(DiskEncryptionMode::Tang) => {
             let servers = tang_servers(&wish.tang_servers);
             // Any one of them is enough; the network must be up before the disk can be opened.
             (json!({ "tang": servers, "threshold": 1 }), vec!["rd.neednet=1"])
         }
-        _ => (json!({ "tpm2": true }), Vec::new()),
+        Some(DiskEncryptionMode::Tpmv2) | None => (json!({ "tpm2": true }), Vec::new()),
     };
     let config = json!({
         "ignition": { "version": "3.2.0" },

@@ -7,7 +7,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use muster_domain::cluster::installation::PreparationStatus;
+use muster_domain::cluster::PreparationStatus;
 use muster_domain::cluster::{Cluster, Phase};
 use muster_domain::host::Status;
 use muster_store::RowKind;

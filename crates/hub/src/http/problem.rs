@@ -121,10 +121,11 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         log(&error);
         let (status, text) = (status(&error), text(&error));
-        match &error {
-            Error::Invalid(invalid) if invalid.shape == Shape::Schema => Self(framework(status, text)),
-            _ => Self(operation(status, text)),
-        }
+        let is_framed = matches!(&error, Error::Invalid(invalid) if invalid.shape == Shape::Schema);
+        Self(match is_framed {
+            true => framework(status, text),
+            false => operation(status, text),
+        })
     }
 }
 
@@ -233,7 +234,9 @@ impl From<Error> for ProblemV1 {
                 format!("The database {}.", trouble.text())
             }
             Error::Invalid(invalid) => invalid.complaint(),
-            _ => text(&error),
+            Error::Store(_) | Error::Missing { .. } | Error::BadReport(_) | Error::NotOffered(_) => {
+                text(&error)
+            }
         };
         let body = ProblemBody {
             r#type: format!("about:blank#{code}").into(),

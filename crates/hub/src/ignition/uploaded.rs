@@ -6,23 +6,24 @@ use crate::error::Error;
 use muster_domain::ClusterId;
 use muster_domain::cluster::Cluster;
 use muster_store::FileStat;
+use muster_vocabulary::InstallRole;
 
-pub fn path(role: &str) -> String {
+pub fn path(role: InstallRole) -> String {
     format!("{UPLOADED}{role}.ign")
 }
 
 /// The roles for which there is a config, as [`muster_domain::cluster::install::source`] wants them.
-pub async fn roles_uploaded(hub: &Hub, cluster: ClusterId) -> Result<Vec<String>, Error> {
+pub async fn roles_uploaded(hub: &Hub, cluster: ClusterId) -> Result<Vec<InstallRole>, Error> {
     let files = hub.store.file_list(cluster, UPLOADED).await?;
-    Ok(roles_of(&files).into_iter().map(str::to_owned).collect())
+    Ok(roles_of(&files))
 }
 
 /// The same for files that were listed already.
-pub fn roles_of(files: &[FileStat]) -> Vec<&str> {
+pub fn roles_of(files: &[FileStat]) -> Vec<InstallRole> {
     let names = files
         .iter()
         .filter_map(|file| file.path.strip_prefix(UPLOADED)?.strip_suffix(".ign"));
-    names.collect()
+    names.filter_map(InstallRole::from_word).collect()
 }
 
 /// Copies, so that what is uploaded later does not change an installation under way.
@@ -31,8 +32,8 @@ pub async fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
         .await
         .map_err(|error| format!("The uploaded ignition files cannot be read: {error}."))?;
     for role in roles(hub, cluster) {
-        let file = role_file(role);
-        if !uploaded.iter().any(|name| format!("{name}.ign") == file) {
+        if !uploaded.contains(&role.installed_as()) {
+            let file = role_file(role);
             return Err(format!(
                 "Hosts of cluster {} have the role {}, and no ignition for it was uploaded. Upload {file}.",
                 cluster.name,
@@ -42,7 +43,7 @@ pub async fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
     }
     let mut made = Made::new();
     for role in uploaded {
-        let content = hub.store.file_read(cluster.id, &path(&role)).await;
+        let content = hub.store.file_read(cluster.id, &path(role)).await;
         let content = content.map_err(|error| format!("{role}.ign cannot be read: {error}."))?;
         if let Some(content) = content {
             made.push((format!("{role}.ign"), content));

@@ -3,7 +3,7 @@
 use crate::Hub;
 use crate::change::OpContext;
 use crate::error::Error;
-use crate::usecase::cluster_update::{Given, apply};
+use crate::usecase::cluster_update::{Given, apply, availability};
 use muster_contract::v2::cluster_request::{CreateCluster, UpdateCluster};
 use muster_contract::v2::cluster_setting::{HighAvailabilityMode, ReleaseArchitecture};
 use muster_domain::catalog::Release;
@@ -14,6 +14,7 @@ use muster_domain::cluster::{
 use muster_domain::infra_env::Proxy;
 use muster_domain::input::{control_plane, image, schema};
 use muster_domain::{ClusterId, Severity};
+use muster_vocabulary::{DiskEncryptionMode, LoadBalancerType, RoleSet, Word};
 use std::net::IpAddr;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -67,7 +68,7 @@ fn new_cluster(hub: &Hub, wish: &CreateCluster, opctx: &OpContext) -> Result<Clu
         .unwrap_or_else(|| release.url.clone());
     cluster.cpu_architecture.clone_from(&release.cpu_architecture);
     cluster.control_plane_count = count;
-    cluster.high_availability_mode = if count == 1 { "None" } else { "Full" }.into();
+    cluster.high_availability_mode = availability(count).into();
     cluster.operators = vec![Operator {
         name: "console".into(),
         builtin: true,
@@ -123,7 +124,7 @@ pub fn blank(hub: &Hub, opctx: &OpContext) -> Cluster {
         ocp_release_image: String::new(),
         base_dns_domain: String::new(),
         control_plane_count: 0,
-        high_availability_mode: String::new(),
+        high_availability_mode: Word::default(),
         cluster_networks: Vec::new(),
         service_networks: Vec::new(),
         machine_networks: Vec::new(),
@@ -136,24 +137,24 @@ pub fn blank(hub: &Hub, opctx: &OpContext) -> Cluster {
             kind: PlatformType::Baremetal,
             ..Platform::default()
         },
-        network_type: String::new(),
+        network_type: Word::default(),
         pull_secret: String::new(),
         ssh_public_key: String::new(),
         proxy: Proxy::default(),
         additional_ntp_source: String::new(),
         ntp_sources: String::new(),
         operators: Vec::new(),
-        hyperthreading: "all".into(),
+        hyperthreading: RoleSet::All.into(),
         schedulable_masters: false,
         cpu_architecture: String::new(),
         disk_encryption: DiskEncryption {
-            enable_on: "none".into(),
-            mode: "tpmv2".into(),
+            enable_on: RoleSet::None.into(),
+            mode: DiskEncryptionMode::Tpmv2.into(),
             tang_servers: String::new(),
         },
         ignition_endpoint: IgnitionEndpoint::default(),
         tags: String::new(),
-        load_balancer: "cluster-managed".into(),
+        load_balancer: LoadBalancerType::ClusterManaged.into(),
         api_vip_dns_name: String::new(),
         openshift_cluster_id: None,
         imported: false,

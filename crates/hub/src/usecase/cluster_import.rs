@@ -8,6 +8,7 @@ use muster_contract::v2::cluster_request::ImportCluster;
 use muster_domain::cluster::{Cluster, DiskEncryption, Kind, Phase, lifecycle};
 use muster_domain::input::name;
 use muster_domain::{ClusterId, Severity};
+use muster_vocabulary::Word;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -47,7 +48,7 @@ fn imported(hub: &Hub, wish: &ImportCluster, opctx: &OpContext) -> Result<Cluste
     cluster.openshift_cluster_id = Some(wish.openshift_cluster_id);
     cluster.openshift_version = wish.openshift_version.clone().unwrap_or_default();
     // How it was installed is not ours to tell.
-    cluster.hyperthreading = String::new();
+    cluster.hyperthreading = Word::default();
     cluster.disk_encryption = DiskEncryption::default();
     cluster.org_soft_timeouts_enabled = false;
     cluster.status_info = lifecycle::standing_text(cluster.status()).into();

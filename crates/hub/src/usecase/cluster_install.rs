@@ -9,6 +9,7 @@ use crate::ignition::uploaded::roles_of;
 use muster_domain::cluster::{Cluster, install};
 use muster_domain::host::Host;
 use muster_domain::{ClusterId, Entry, Severity};
+use muster_vocabulary::InstallRole;
 use std::sync::Arc;
 
 pub async fn cluster_install(hub: &Hub, id: ClusterId, opctx: &OpContext) -> Result<Arc<Cluster>, Error> {
@@ -26,7 +27,7 @@ pub fn start(
     hub: &Hub,
     cluster: &Cluster,
     hosts: &[Host],
-    uploaded: &[&str],
+    uploaded: &[InstallRole],
 ) -> Result<ClusterChange, Error> {
     hub.whole_cluster(cluster)?;
     let sources = install::Sources {

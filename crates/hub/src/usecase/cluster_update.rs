@@ -6,7 +6,7 @@ use crate::error::Error;
 use muster_contract::v2::cluster_request::UpdateCluster;
 use muster_contract::v2::cluster_setting as wire;
 use muster_contract::v2::network as wire_network;
-use muster_domain::checks::reports::VipVerification;
+use muster_domain::checks::reports::VerifiedVip;
 use muster_domain::cluster::{
     Cluster, ClusterNetwork, Decision, Event, IgnitionEndpoint, Operator, Vip, lifecycle,
 };
@@ -20,6 +20,7 @@ use muster_domain::input::{
     operator, proxy, pull_secret, ssh_key,
 };
 use muster_domain::{ClusterId, Entry, Severity};
+use muster_vocabulary::{HighAvailabilityMode, LoadBalancerType, VipType, Word};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -77,7 +78,7 @@ pub async fn cluster_add_hosts(hub: &Hub, id: ClusterId, opctx: &OpContext) -> R
 pub async fn vips_verified(
     hub: &Hub,
     id: ClusterId,
-    verified: &[VipVerification],
+    verified: &[VerifiedVip],
     opctx: &OpContext,
 ) -> Result<(), Error> {
     if hub.index.cluster(id).is_none() {
@@ -90,10 +91,10 @@ pub async fn vips_verified(
                     .filter(|vip| vip.ip == found.vip)
                     .for_each(|vip| vip.verification.clone_from(&found.verification));
             };
-            match found.vip_type.as_str() {
-                "api" => put(&mut cluster.api_vips),
-                "ingress" => put(&mut cluster.ingress_vips),
-                _ => {}
+            match found.vip_type.known() {
+                Some(VipType::Api) => put(&mut cluster.api_vips),
+                Some(VipType::Ingress) => put(&mut cluster.ingress_vips),
+                None => {}
             }
         }
         Ok(Vec::new())
@@ -140,12 +141,20 @@ pub fn apply(cluster: &mut Cluster, wish: &UpdateCluster, given: Given) -> Resul
     put_options(cluster, wish)
 }
 
+/// The older word for the size of a control plane.
+pub fn availability(control_plane_count: i64) -> HighAvailabilityMode {
+    match control_plane_count {
+        1 => HighAvailabilityMode::None,
+        _ => HighAvailabilityMode::Full,
+    }
+}
+
 /// Size of the control plane, platform, and who manages the network: each says something about the others.
 fn put_shape(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
     if let Some(count) = wish.control_plane_count {
         cluster.control_plane_count =
             control_plane::control_plane(Some(count), None, &cluster.openshift_version)?;
-        cluster.high_availability_mode = if cluster.single_node() { "None" } else { "Full" }.into();
+        cluster.high_availability_mode = availability(cluster.control_plane_count).into();
     }
     if wish.control_plane_count.is_none() && wish.platform.is_none() && wish.user_managed_networking.is_none()
     {
@@ -168,16 +177,14 @@ fn put_shape(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid>
         .and_then(|platform| platform.external.as_ref())
     {
         cluster.platform.external_name = external.platform_name.clone().unwrap_or_default();
-        cluster.platform.external_cloud_controller = external
-            .cloud_controller_manager
-            .map_or("", wire::CloudControllerManager::word)
-            .into();
+        cluster.platform.external_cloud_controller =
+            external.cloud_controller_manager.unwrap_or_default().into();
     }
     let details = &cluster.platform;
     external_platform(
         platform,
         &details.external_name,
-        &details.external_cloud_controller,
+        details.external_cloud_controller.as_str(),
     )
 }
 
@@ -307,7 +314,7 @@ fn put_vips(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> 
     }
     if let Some(load_balancer) = wish.load_balancer.as_ref().and_then(|given| given.r#type) {
         options::load_balancer(load_balancer.word(), cluster.platform.kind, cluster.single_node())?;
-        cluster.load_balancer = load_balancer.word().into();
+        cluster.load_balancer = load_balancer.into();
     }
     if let Some(wanted) = &wish.api_vips {
         cluster.api_vips = addresses("api_vips", wanted, &cluster.api_vips)?;
@@ -319,7 +326,7 @@ fn put_vips(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> 
 }
 
 /// Everything that says something about virtual addresses.
-fn addressing(cluster: &Cluster) -> (Vec<Vip>, Vec<Vip>, bool, bool, String) {
+fn addressing(cluster: &Cluster) -> (Vec<Vip>, Vec<Vip>, bool, bool, Word<LoadBalancerType>) {
     (
         cluster.api_vips.clone(),
         cluster.ingress_vips.clone(),
@@ -333,7 +340,7 @@ fn judge_vips(cluster: &Cluster) -> Result<(), Invalid> {
     let setting = VipSetting {
         user_managed_networking: cluster.user_managed_networking,
         vip_dhcp_allocation: cluster.vip_dhcp_allocation,
-        user_managed_load_balancer: cluster.load_balancer == "user-managed",
+        user_managed_load_balancer: cluster.load_balancer == LoadBalancerType::UserManaged,
     };
     vip_pair(
         &parsed(&cluster.api_vips),
@@ -355,7 +362,7 @@ fn addresses(field: &str, wanted: &[wire_network::Vip], known: &[Vip]) -> Result
             let ip = ip.to_string();
             known.iter().find(|vip| vip.ip == ip).cloned().unwrap_or(Vip {
                 ip,
-                verification: String::new(),
+                verification: Word::default(),
             })
         })
         .collect())
@@ -382,9 +389,9 @@ fn put_network_type(cluster: &mut Cluster, wish: &UpdateCluster, given: Given) -
         user_managed_networking: cluster.user_managed_networking,
         any_ipv6,
     };
-    let word = network_type(wish.network_type.map(wire::NetworkType::word), &setting)?;
+    let fitting = network_type(wish.network_type.map(wire::NetworkType::word), &setting)?;
     if given == Given::AtBirth || wish.network_type.is_some() {
-        cluster.network_type = word;
+        cluster.network_type = fitting.into();
     }
     vip_dhcp_served(&cluster.network_type, cluster.vip_dhcp_allocation)
 }
@@ -439,20 +446,19 @@ fn put_operators(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Inva
 
 fn put_options(cluster: &mut Cluster, wish: &UpdateCluster) -> Result<(), Invalid> {
     if let Some(roles) = wish.hyperthreading {
-        cluster.hyperthreading = roles.word().into();
+        cluster.hyperthreading = roles.into();
     }
     if let Some(on) = wish.schedulable_masters {
         cluster.schedulable_masters = on;
     }
     if let Some(wanted) = &wish.disk_encryption {
         let to = &mut cluster.disk_encryption;
-        wanted
-            .enable_on
-            .inspect(|roles| to.enable_on = roles.word().into());
-        wanted.mode.inspect(|mode| to.mode = mode.word().into());
+        wanted.enable_on.inspect(|roles| to.enable_on = (*roles).into());
+        wanted.mode.inspect(|mode| to.mode = (*mode).into());
         put(&mut to.tang_servers, &wanted.tang_servers);
         let some = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
-        let (enable_on, mode, servers) = (some(&to.enable_on), some(&to.mode), some(&to.tang_servers));
+        let (enable_on, mode) = (some(to.enable_on.as_str()), some(to.mode.as_str()));
+        let servers = some(&to.tang_servers);
         disk::disk_encryption(enable_on.as_deref(), mode.as_deref(), servers.as_deref())?;
     }
     if let Some(wanted) = &wish.ignition_endpoint {

@@ -8,6 +8,7 @@ use crate::usecase::plan;
 use jiff::Timestamp;
 use muster_contract::v1::explain::{Deadline, ExplainView, RoleVerdict};
 use muster_contract::v1::plan::{Blocker, PlanRequest, PlanView, Verb};
+use muster_contract::v1::row_status::InfraEnvStatus;
 use muster_domain::checks::verdict::Verdict;
 use muster_domain::checks::{self, CheckId};
 use muster_domain::cluster::{self, Cluster, PreparationStatus, checks as cluster_checks, lifecycle};
@@ -52,7 +53,7 @@ pub async fn host(
             .or_else(|| cause(host))
             .unwrap_or_else(|| next_action(status, &blockers))
             .into(),
-        status: status.word().into(),
+        status: status.into(),
         status_info: host.status_info.clone(),
         since: Some(host.status_updated_at),
         deadline: hub.due_at(host).map(|at| Deadline { at, then: then(host) }),
@@ -157,18 +158,19 @@ async fn verbs(
 }
 
 fn why(host: &Host, open: &Open, now: Timestamp) -> String {
-    let mut text = match host.status() {
-        // One state, several reasons.
-        status if words::of(host) != words::standing(status) => words::of(host).into(),
-        Status::Disconnected | Status::DisconnectedUnbound => {
-            format!("The last poll of its agent was at {:.0}.", host.checked_in_at)
-        }
-        Status::Discovering | Status::DiscoveringUnbound => {
-            "Its agent has registered and has not reported the hardware yet.".into()
-        }
+    let status = host.status();
+    // One state, several reasons.
+    let mut text = if words::of(host) != words::standing(status) {
+        words::of(host).into()
+    } else if status.is_disconnected() {
+        format!("The last poll of its agent was at {:.0}.", host.checked_in_at)
+    } else if status.is_discovering() {
+        "Its agent has registered and has not reported the hardware yet.".into()
+    } else if host.status_info.is_empty() {
+        words::of(host).into()
+    } else {
         // What is said once and kept tells more than a text for the state.
-        _ if host.status_info.is_empty() => words::of(host).into(),
-        _ => host.status_info.clone(),
+        host.status_info.clone()
     };
     if let Some(to) = host.moving_to {
         text.push_str(&format!(
@@ -197,14 +199,13 @@ fn late(host: &Host) -> Option<&'static str> {
 
 /// What to do when it is not what the state alone asks for.
 fn cause(host: &Host) -> Option<&'static str> {
-    match host.status() {
-        Status::Discovering | Status::DiscoveringUnbound if host.installer_may_run => {
-            Some("Wait for its agent to answer; if it does not, reboot the machine into the discovery image.")
-        }
-        Status::Disconnected | Status::DisconnectedUnbound if host.media == Media::Disconnected => {
-            Some("Attach the discovery media again and reboot the host.")
-        }
-        _ => None,
+    let status = host.status();
+    if status.is_discovering() && host.installer_may_run {
+        Some("Wait for its agent to answer; if it does not, reboot the machine into the discovery image.")
+    } else if status.is_disconnected() && host.media == Media::Disconnected {
+        Some("Attach the discovery media again and reboot the host.")
+    } else {
+        None
     }
 }
 
@@ -304,7 +305,10 @@ impl Open {
 fn blocker(subject: &str, check: &Stored, remedy: &str) -> Blocker {
     let next_action = match check.status {
         checks::Status::Pending => "Wait for what the check says.",
-        _ => remedy,
+        checks::Status::Success
+        | checks::Status::Failure
+        | checks::Status::Error
+        | checks::Status::Disabled => remedy,
     };
     Blocker {
         code: Cow::Owned(check.id.clone()),
@@ -341,7 +345,7 @@ pub async fn cluster(hub: &Hub, id: ClusterId, opctx: &OpContext) -> Result<Expl
     blockers.extend(failed_preparation(&cluster));
     Ok(ExplainView {
         subject,
-        status: status.word().into(),
+        status: status.into(),
         status_info: cluster.status_info.clone(),
         since: Some(cluster.status_updated_at),
         why: format!(
@@ -410,11 +414,7 @@ async fn cluster_verbs(hub: &Hub, cluster: &Cluster, opctx: &OpContext) -> Resul
 /// A host that its cluster waits for.
 fn waiting(host: &Host) -> Option<Blocker> {
     let status = host.status();
-    let done = matches!(
-        status,
-        Status::Known | Status::Installed | Status::AddedToExistingCluster
-    );
-    (!done).then(|| Blocker {
+    (!status.keeps_nobody_waiting()).then(|| Blocker {
         code: "host-not-ready".into(),
         subject: format!("host/{}", host.name()),
         reason: format!("{}: {}", status.word(), host.status_info),
@@ -476,13 +476,16 @@ pub async fn infra_env(hub: &Hub, id: InfraEnvId) -> Result<ExplainView, Error> 
         .filter(|host| host.status() == Status::KnownUnbound)
         .count();
     let (status, next) = match (hosts.len(), free) {
-        (0, _) => ("empty", "Boot machines from its discovery image.".to_owned()),
+        (0, _) => (
+            InfraEnvStatus::Empty,
+            "Boot machines from its discovery image.".to_owned(),
+        ),
         (_, 0) => (
-            "no-free-hosts",
+            InfraEnvStatus::NoFreeHosts,
             "Boot more machines from its image, or unbind hosts.".to_owned(),
         ),
         (_, free) => (
-            "has-free-hosts",
+            InfraEnvStatus::HasFreeHosts,
             format!("Bind one of its {free} free host(s) to a cluster."),
         ),
     };

@@ -12,15 +12,15 @@ use muster_contract::v2::step::{PostStepReply, StepType};
 use muster_domain::checks::facts::effective_role;
 use muster_domain::checks::reports::{
     ApiVipConnectivity, Connectivity, DiskInfo, DiskSpeed, DiskSpeedReply, DomainResolutions, FreeNetwork,
-    ImageStatus, ImagesReply, NtpReply, TangConnectivity, UpgradeReply, VipVerification,
+    ImageStatus, ImagesReply, NtpReply, TangConnectivity, UpgradeReply, VerifiedVip,
 };
 use muster_domain::host::machine::{self, Verdict};
-use muster_domain::host::steps::Step;
 use muster_domain::host::{Event, Host, Media, Report, disks, rules};
 use muster_domain::input::bounds;
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
 use muster_domain::{HostKey, Severity};
+use muster_vocabulary::ReplyResult;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -52,9 +52,7 @@ pub async fn host_report(
     let Some(step) = reply.step_type else {
         return Ok(());
     };
-    if let Some(step) = Step::from_word(step.word()) {
-        slot.live.outstanding.answered(step);
-    }
+    slot.live.outstanding.answered(step);
     if exit_code != 0 {
         return failed::failed(hub, key, step, reply, opctx).await;
     }
@@ -154,7 +152,7 @@ async fn succeeded(
         StepType::InstallationDiskSpeedCheck => disk_speed(hub, key, output, 0, opctx).await,
         StepType::ContainerImageAvailability => images(hub, key, output, opctx).await,
         StepType::VerifyVips => {
-            let verified: Vec<VipVerification> = read(output)?;
+            let verified: Vec<VerifiedVip> = read(output)?;
             match row.cluster {
                 Some(cluster) => cluster_update::vips_verified(hub, cluster, &verified, opctx).await,
                 None => Ok(()),
@@ -420,7 +418,7 @@ async fn upgraded(hub: &Hub, key: HostKey, output: &str, opctx: &OpContext) -> R
         return Ok(());
     }
     let reply: UpgradeReply = read(output)?;
-    if reply.result != "success" {
+    if reply.result != ReplyResult::Success {
         return upgrade_failed(hub, key, &reply.agent_image, opctx).await;
     }
     let (outcome, about) = ("was replaced by", reply.agent_image.as_str());

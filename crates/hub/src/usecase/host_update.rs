@@ -52,11 +52,7 @@ fn check(change: &UpdateHost) -> Result<(), Error> {
             address: fencing.address.clone(),
             username: fencing.username.clone(),
             password: fencing.password.0.clone(),
-            certificate_verification: fencing
-                .certificate_verification
-                .unwrap_or_default()
-                .word()
-                .to_owned(),
+            certificate_verification: fencing.certificate_verification.unwrap_or_default().into(),
             mac_address: fencing.mac_address.clone(),
         })?;
     }

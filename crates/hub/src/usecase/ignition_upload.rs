@@ -19,7 +19,7 @@ pub async fn ignition_upload(
     config: &[u8],
     opctx: &OpContext,
 ) -> Result<FileStat, Error> {
-    judge_role(role)?;
+    let role = judge_role(role)?;
     find(hub, id)?;
     let text = std::str::from_utf8(config)
         .map_err(|_| Invalid::rule("config", "is not UTF-8", "give an Ignition config in JSON"))?;
@@ -41,14 +41,14 @@ pub async fn ignition_upload(
 }
 
 pub async fn ignition_uploaded(hub: &Hub, id: ClusterId, role: &str) -> Result<Vec<u8>, Error> {
-    judge_role(role)?;
+    let role = judge_role(role)?;
     find(hub, id)?;
     let content = hub.store.file_read(id, &path(role)).await?;
     content.ok_or_else(|| missing(role))
 }
 
 pub async fn ignition_remove(hub: &Hub, id: ClusterId, role: &str, opctx: &OpContext) -> Result<(), Error> {
-    judge_role(role)?;
+    let role = judge_role(role)?;
     find(hub, id)?;
     let path = path(role);
     hub.change_cluster_by_files(id, &path, opctx, |cluster, files| {
@@ -68,9 +68,9 @@ pub async fn ignition_remove(hub: &Hub, id: ClusterId, role: &str, opctx: &OpCon
     Ok(())
 }
 
-fn judge_role(role: &str) -> Result<(), Invalid> {
-    if InstallRole::from_word(role).is_some() {
-        return Ok(());
+fn judge_role(role: &str) -> Result<InstallRole, Invalid> {
+    if let Some(role) = InstallRole::from_word(role) {
+        return Ok(role);
     }
     let known: Vec<_> = InstallRole::ALL.iter().map(|role| role.word()).collect();
     let role: String = role.chars().take(60).collect();
@@ -85,6 +85,6 @@ fn find(hub: &Hub, id: ClusterId) -> Result<Arc<Cluster>, Error> {
     hub.index.cluster(id).ok_or_else(|| Error::missing("cluster", id))
 }
 
-fn missing(role: &str) -> Error {
+fn missing(role: InstallRole) -> Error {
     Error::missing("uploaded ignition for the role", role)
 }

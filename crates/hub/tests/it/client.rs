@@ -13,6 +13,7 @@ use muster_domain::ClusterId;
 use muster_domain::cluster::Phase;
 use muster_hub::http;
 use muster_hub::usecase::cluster_files::files_make;
+use muster_vocabulary::InstallRole;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -75,13 +76,19 @@ async fn what_surrounds_an_installation_can_be_asked_for() {
     assert!(hub.install_config(id).await.unwrap().contains("fips: true"));
 
     let config = br#"{"ignition":{"version":"3.4.0"}}"#;
-    let kept = hub.upload_ignition(id, "worker", config.to_vec()).await.unwrap();
+    let kept = hub
+        .upload_ignition(id, InstallRole::Worker, config.to_vec())
+        .await
+        .unwrap();
     assert_eq!(
         (kept.role.as_str(), kept.size_bytes),
         ("worker", config.len() as u64)
     );
-    assert_eq!(hub.uploaded_ignition(id, "worker").await.unwrap(), config);
-    hub.remove_ignition(id, "worker").await.unwrap();
+    assert_eq!(
+        hub.uploaded_ignition(id, InstallRole::Worker).await.unwrap(),
+        config
+    );
+    hub.remove_ignition(id, InstallRole::Worker).await.unwrap();
 
     alter(&door.hub, id, |cluster| {
         cluster.phase = Phase::Preparing;

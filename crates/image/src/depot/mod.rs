@@ -8,9 +8,9 @@ use crate::base::{self, Base};
 use crate::catalog::OsImage;
 use crate::error::ImageError;
 use download::{DownloadError, Watcher};
+use muster_vocabulary::{BaseImageState, Word};
 use serde::{Deserialize, Serialize};
 use shelf::{Held, Kind, Record, Shelf};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
@@ -57,7 +57,7 @@ pub enum State {
 pub struct Status {
     pub version: String,
     pub architecture: String,
-    pub state: Cow<'static, str>,
+    pub state: Word<BaseImageState>,
     pub done_bytes: u64,
     pub total_bytes: Option<u64>,
     pub why: Option<String>,
@@ -426,10 +426,10 @@ impl Slot {
             State::Fetching {
                 done_bytes,
                 total_bytes,
-            } => ("fetching", *done_bytes, *total_bytes, None),
-            State::Importing => ("importing", 0, None, None),
-            State::Ready(base) => ("ready", base.areas.len, Some(base.areas.len), None),
-            State::Failed { why, .. } => ("failed", 0, None, Some(why.clone())),
+            } => (BaseImageState::Fetching, *done_bytes, *total_bytes, None),
+            State::Importing => (BaseImageState::Importing, 0, None, None),
+            State::Ready(base) => (BaseImageState::Ready, base.areas.len, Some(base.areas.len), None),
+            State::Failed { why, .. } => (BaseImageState::Failed, 0, None, Some(why.clone())),
         };
         Status {
             version: self.image.version.clone(),

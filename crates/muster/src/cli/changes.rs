@@ -5,6 +5,7 @@ use crate::output::{self, Format, OutputArgs};
 use crate::wait;
 use muster_contract::client::HubClient;
 use muster_contract::v1::change::{Change, ChangesQuery};
+use muster_contract::v1::row_status::RowStatus;
 
 /// Waited for in one question; proxies in between cut off much longer ones.
 const POLL_SECONDS: u32 = 25;
@@ -63,7 +64,7 @@ fn line(format: Format, change: &Change) -> String {
             change.kind,
             change.id,
             change.op,
-            change.status.as_deref().unwrap_or("-")
+            change.status.as_ref().map_or("-", RowStatus::as_str)
         ),
         Format::Json => serde_json::to_string(change).unwrap_or_default() + "\n",
         Format::Yaml => format!("---\n{}", serde_norway::to_string(change).unwrap_or_default()),

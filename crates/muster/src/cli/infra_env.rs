@@ -15,6 +15,7 @@ use muster_contract::v1::download::{BaseImageView, DownloadView};
 use muster_contract::v1::plan::{PlanRequest, Verb};
 use muster_contract::v2::cluster_request::ClustersQuery;
 use muster_contract::v2::infra_env::*;
+use muster_vocabulary::BaseImageState;
 use std::path::PathBuf;
 
 /// InfraEnvs: where hosts arrive, and the images they boot from
@@ -429,13 +430,21 @@ async fn downloads(hub: &HubClient, wanted: &str, format: Format) -> Outcome {
 }
 
 fn base_image(base: &BaseImageView) -> String {
-    let state = match (base.state.as_ref(), base.total_bytes, &base.why) {
-        ("fetching", Some(total), _) => format!("fetching, {} of {}", size(base.done_bytes), size(total)),
-        ("fetching", None, _) => format!("fetching, {} so far", size(base.done_bytes)),
-        ("absent", _, _) => "not fetched yet; it comes when the first machine asks".to_owned(),
-        ("failed", _, Some(why)) => format!("failed, {why}"),
-        (state, Some(total), _) => format!("{state}, {}", size(total)),
-        (state, None, _) => state.to_owned(),
+    let plain = || match base.total_bytes {
+        Some(total) => format!("{}, {}", base.state, size(total)),
+        None => base.state.to_string(),
+    };
+    let state = match base.state.known() {
+        Some(BaseImageState::Fetching) => match base.total_bytes {
+            Some(total) => format!("fetching, {} of {}", size(base.done_bytes), size(total)),
+            None => format!("fetching, {} so far", size(base.done_bytes)),
+        },
+        Some(BaseImageState::Absent) => "not fetched yet; it comes when the first machine asks".to_owned(),
+        Some(BaseImageState::Failed) => match &base.why {
+            Some(why) => format!("failed, {why}"),
+            None => plain(),
+        },
+        Some(BaseImageState::Importing | BaseImageState::Ready) | None => plain(),
     };
     format!(
         "\nbase image {} ({}): {state}\n",

@@ -3,6 +3,7 @@
 use crate::served::{Served, until};
 use muster_contract::v1::change::{Change, ChangeKind, ChangeOp};
 use muster_contract::v1::host::{HostSummary, HostsQuery};
+use muster_contract::v1::row_status::RowStatus;
 use muster_contract::v2::event::{EventView, EventsQuery};
 use muster_contract::v2::host::ClusterHostsQuery;
 use std::collections::{BTreeMap, HashMap};
@@ -188,7 +189,7 @@ fn feed_fits(feed: &[Change], hosts: &[HostSummary]) {
         let row = (
             host.revision,
             host.cluster_id,
-            Some(host.status.to_string().into()),
+            Some(RowStatus::Host(host.status.clone())),
         );
         assert_eq!(
             (told.revision, told.cluster_id, told.status.clone()),

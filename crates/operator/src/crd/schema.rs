@@ -2,9 +2,15 @@
 
 use super::rules::Rule;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use muster_vocabulary::Words;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+
+/// The words of a set, as a schema lists them.
+pub fn words_of<T: Words>() -> Vec<&'static str> {
+    T::ALL.iter().map(|word| word.word()).collect()
+}
 
 /// The schema of an object of which nothing is known.
 pub struct Anything;

@@ -92,15 +92,15 @@ impl HostCopies {
 
     /// The hub tells that something changed.
     pub fn heard(&self, change: &Change) {
-        match change.kind {
-            ChangeKind::Host => {
+        match change.kind.known() {
+            Some(ChangeKind::Host) => {
                 let mut state = self.state();
                 let copy = state.copies.get(&change.id);
                 if copy.is_none_or(|copy| is_news(change, &copy.rows)) {
                     state.forget(change.id);
                 }
             }
-            ChangeKind::Cluster | ChangeKind::InfraEnv => {}
+            Some(ChangeKind::Cluster | ChangeKind::InfraEnv) | None => {}
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
     fn change(op: ChangeOp, revision: i64) -> Change {
         Change {
             seq: 1,
-            kind: ChangeKind::Host,
+            kind: ChangeKind::Host.into(),
             id: HOST,
             infra_env_id: Some(POOL),
             cluster_id: None,

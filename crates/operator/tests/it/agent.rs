@@ -11,6 +11,7 @@ use muster_operator::crd::keys::{annotation, finalizer, label};
 use muster_operator::crd::reference::ClusterRef;
 use muster_operator::crd::{Agent, InfraEnv};
 use muster_simfleet::Profile;
+use muster_vocabulary::InstallRole;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -349,7 +350,7 @@ async fn installing(world: &mut World, pool: Uuid) -> (String, Uuid) {
     let ignition = json!({ "ignition": { "version": "3.4.0" } }).to_string();
     world
         .hub
-        .upload_ignition(cluster, "master", ignition.into_bytes())
+        .upload_ignition(cluster, InstallRole::Master, ignition.into_bytes())
         .await
         .unwrap();
     let ready = async || world.hub.cluster(cluster).await.unwrap().status == "ready";

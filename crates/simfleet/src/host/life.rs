@@ -84,7 +84,17 @@ impl SimHost {
         match stage {
             Stage::Rebooting => self.leave_system(now_ms),
             Stage::Done => self.count_install(),
-            _ => {}
+            Stage::Starting
+            | Stage::WaitingForControlPlane
+            | Stage::WaitingForBootkube
+            | Stage::WaitingForController
+            | Stage::Installing
+            | Stage::Writing
+            | Stage::Copying
+            | Stage::WaitingForIgnition
+            | Stage::Configuring
+            | Stage::Joined
+            | Stage::Failed => {}
         }
         if self.node.as_ref().is_some_and(|node| node.is_done()) {
             self.node = None;

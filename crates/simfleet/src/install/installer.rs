@@ -8,8 +8,8 @@ use crate::request::{Call, Outcome};
 use crate::seed::Draws;
 use crate::setup::Setup;
 use Stage::{
-    Copying, Failed, Installing, Rebooting, Starting, WaitingForBootkube, WaitingForControlPlane,
-    WaitingForController, Writing,
+    Configuring, Copying, Done, Failed, Installing, Joined, Rebooting, Starting, WaitingForBootkube,
+    WaitingForControlPlane, WaitingForController, WaitingForIgnition, Writing,
 };
 use http::Method;
 use muster_contract::v2::agent::args::InstallArgs;
@@ -217,7 +217,12 @@ impl Installer {
             (Writing, _) => (self.percent > 0).then(|| format!("{}%", self.percent)),
             (WaitingForControlPlane, Role::Bootstrap) => Some("until two masters have joined".to_owned()),
             (WaitingForController, _) => Some("until the controller runs".to_owned()),
-            _ => None,
+            (WaitingForControlPlane, Role::Master | Role::Arbiter | Role::Worker | Role::SingleNode)
+            | (
+                Starting | WaitingForBootkube | Copying | Rebooting | WaitingForIgnition | Configuring
+                | Joined | Done | Failed,
+                _,
+            ) => None,
         }
     }
 

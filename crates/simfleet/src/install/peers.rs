@@ -72,18 +72,7 @@ impl Peers {
     /// Whether the bootstrap host, if there is one, has handed over to the controller.
     pub fn controller_runs(&self, me: Uuid) -> bool {
         let bootstrap = self.0.iter().find(|peer| peer.bootstrap && peer.id != me);
-        bootstrap.is_none_or(|peer| {
-            matches!(
-                peer.stage(),
-                Some(
-                    Stage::WaitingForController
-                        | Stage::Rebooting
-                        | Stage::Configuring
-                        | Stage::Joined
-                        | Stage::Done
-                )
-            )
-        })
+        bootstrap.is_none_or(|peer| peer.stage().is_some_and(Stage::has_handed_over))
     }
 
     /// Where the controller runs: all who ask come to the same answer. The bootstrap host reboots last, so it is the

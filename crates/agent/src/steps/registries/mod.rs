@@ -15,6 +15,7 @@ use crate::note;
 use client::{Failure, Registry};
 use muster_contract::v2::agent::args::ImageAvailabilityArgs;
 use muster_contract::v2::agent::replies::{ImageAvailability, ImageAvailabilityReply};
+use muster_vocabulary::ReplyResult;
 use places::{Place, Places};
 use std::time::{Duration, Instant};
 
@@ -45,10 +46,10 @@ fn one(context: &Context, registry: &Registry, places: &Places, name: &str) -> I
     let start = Instant::now();
     let found = find(context, registry, &places.of(name));
     let (result, size, rate) = match found {
-        Ok((size, rate)) => ("success", size, rate),
+        Ok((size, rate)) => (ReplyResult::Success, size, rate),
         Err(error) => {
             note!("{name} is not available: {error:#}");
-            ("failure", 0, 0.0)
+            (ReplyResult::Failure, 0, 0.0)
         }
     };
     ImageAvailability {

@@ -2,9 +2,8 @@
 
 use crate::rules::{is_false, is_zero, null_as_default};
 use crate::secret::Secret;
-use muster_vocabulary::{InstallRole, Word};
+use muster_vocabulary::{InstallRole, VipType, Word};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -133,7 +132,7 @@ pub struct VipArg {
     pub vip: String,
     #[serde(deserialize_with = "null_as_default")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub vip_type: Cow<'static, str>,
+    pub vip_type: Word<VipType>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! What agents answer to steps; each is JSON in the string `output` of a reply.
 
 use crate::rules::{is_false, is_zero, is_zero_float, null_as_default, short_float};
+use muster_vocabulary::{NtpSourceState, ReplyResult, VipType, VipVerification, Word};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -157,9 +157,9 @@ pub struct NtpReply {
 pub struct NtpSource {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub source_name: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(skip_serializing_if = "Word::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub source_state: Cow<'static, str>,
+    pub source_state: Word<NtpSourceState>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -208,9 +208,9 @@ pub struct ImageAvailabilityReply {
 pub struct ImageAvailability {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(skip_serializing_if = "Word::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub result: Cow<'static, str>,
+    pub result: Word<ReplyResult>,
     #[serde(skip_serializing_if = "is_zero_float", serialize_with = "short_float")]
     pub size_bytes: f64,
     #[serde(skip_serializing_if = "is_zero_float", serialize_with = "short_float")]
@@ -226,12 +226,12 @@ pub struct ImageAvailability {
 pub struct VerifiedVip {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub vip: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(skip_serializing_if = "Word::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub vip_type: Cow<'static, str>,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    pub vip_type: Word<VipType>,
+    #[serde(skip_serializing_if = "Word::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub verification: Cow<'static, str>,
+    pub verification: Word<VipVerification>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -240,9 +240,9 @@ pub struct VerifiedVip {
 pub struct UpgradeAgentReply {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub agent_image: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(skip_serializing_if = "Word::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub result: Cow<'static, str>,
+    pub result: Word<ReplyResult>,
 }
 
 /// The measured speed of a disk; the value of each entry in the host's `disks_info`.

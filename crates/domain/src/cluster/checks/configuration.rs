@@ -2,7 +2,7 @@
 
 use super::Subject;
 use crate::checks::finding::Outcome;
-use crate::cluster::PlatformType;
+use crate::cluster::{NetworkType, PlatformType};
 
 pub(super) fn pull_secret(subject: &Subject<'_>) -> Outcome {
     Outcome::judge(
@@ -21,8 +21,8 @@ pub(super) fn dns_domain(subject: &Subject<'_>) -> Outcome {
 }
 
 pub(super) fn custom_manifests(subject: &Subject<'_>) -> Outcome {
-    let network = subject.facts.network_type.as_str();
-    if !matches!(network, "Cilium" | "Calico" | "CiscoACI" | "None") {
+    let network = &subject.facts.network_type;
+    if !network.is(NetworkType::comes_from_elsewhere) {
         return Outcome::pass("The cluster needs no manifests of its own.");
     }
     Outcome::judge(

@@ -3,6 +3,7 @@
 use super::Subject;
 use crate::checks::facts::{ClusterFacts, PodNetwork};
 use crate::checks::finding::Outcome;
+use crate::cluster::NetworkType;
 use crate::networks::overlap;
 use ipnet::IpNet;
 
@@ -173,16 +174,24 @@ pub(super) fn network_type(subject: &Subject<'_>) -> Outcome {
         .chain(facts.machine_networks.iter().copied())
         .chain(facts.service_networks.iter().copied());
     let uses_v6 = all.into_iter().any(|network| matches!(network, IpNet::V6(_)));
-    match facts.network_type.as_str() {
-        "OpenShiftSDN" if uses_v6 => {
+    match facts.network_type.known() {
+        Some(NetworkType::OpenShiftSDN) if uses_v6 => {
             Outcome::fail("OpenShiftSDN knows IPv4 only; use OVNKubernetes or remove the IPv6 networks.")
         }
-        "OpenShiftSDN" if facts.is_single_node() => {
+        Some(NetworkType::OpenShiftSDN) if facts.is_single_node() => {
             Outcome::fail("A single node cannot run OpenShiftSDN; use OVNKubernetes.")
         }
-        "OVNKubernetes" if facts.vip_dhcp_allocation => Outcome::fail(
+        Some(NetworkType::OVNKubernetes) if facts.vip_dhcp_allocation => Outcome::fail(
             "OVNKubernetes cannot use addresses from DHCP for the API and ingress; turn vip_dhcp_allocation off and set them.",
         ),
-        _ => Outcome::pass("The network type suits the cluster."),
+        Some(
+            NetworkType::OpenShiftSDN
+            | NetworkType::OVNKubernetes
+            | NetworkType::CiscoACI
+            | NetworkType::Cilium
+            | NetworkType::Calico
+            | NetworkType::None,
+        )
+        | None => Outcome::pass("The network type suits the cluster."),
     }
 }

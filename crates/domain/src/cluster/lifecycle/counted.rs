@@ -5,6 +5,7 @@ use super::super::tally::{Group, Tally};
 use super::super::{Cluster, IgnitionSource, PreparationStatus, Vip};
 use super::{Around, Decision, Draft, Phase, finish, prepare, stay};
 use crate::journal::Severity;
+use muster_vocabulary::Word;
 
 /// Moves on until the count says nothing new, so that counting twice is counting once.
 pub(super) fn counted(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision {
@@ -67,7 +68,7 @@ fn start(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision {
     {
         let vip = Vip {
             ip,
-            verification: String::new(),
+            verification: Word::default(),
         };
         (row.api_vips, row.ingress_vips) = (vec![vip.clone()], vec![vip]);
     }

@@ -146,11 +146,7 @@ fn stage_over(host: &Host, around: &Around<'_>) -> Decision {
 /// While somebody must fix a boot order, whoever waits for that host does not fail because of it: neither those who
 /// start the control plane nor those who have joined it and wait for the rest.
 fn waits_for_others(stage: Stage, around: &Around<'_>) -> bool {
-    let waits = matches!(
-        stage,
-        Stage::WaitingForControlPlane | Stage::WaitingForController | Stage::WaitingForBootkube
-    );
-    (waits || stage.agent_is_gone())
+    (stage.waits_for_others() || stage.agent_is_gone())
         && around
             .cluster
             .is_some_and(|cluster| cluster.phase == cluster::Phase::BootFix)

@@ -126,10 +126,7 @@ fn in_discovery(mut draft: Draft<'_>, complaints: &str, preparing: bool, around:
     if status == Status::Known && preparing && draft.host.role != Role::AutoAssign {
         return begin_preparing(draft, around);
     }
-    if matches!(
-        status,
-        Status::Insufficient | Status::InsufficientUnbound | Status::PendingForInput
-    ) {
+    if status.is_held_up() {
         draft.info = Some(complaint(status, complaints));
     } else if status != draft.before.status() || draft.host.status_info.starts_with("The installation was") {
         draft.info = Some(words::of(&draft.host).into());

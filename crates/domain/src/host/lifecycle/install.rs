@@ -59,10 +59,7 @@ pub(super) fn reset(host: &Host, around: &Around<'_>) -> Result<Decision, Refuse
         | Phase::Failed
         | Phase::Cancelled
         | Phase::ResetPending => true,
-        Phase::Discovery => matches!(
-            host.status(),
-            super::Status::Discovering | super::Status::Known | super::Status::PendingForInput
-        ),
+        Phase::Discovery => host.status().starts_over_with_cluster(),
         Phase::Binding
         | Phase::Unbinding
         | Phase::ReturnPending
@@ -297,11 +294,13 @@ fn new_stage(host: &Host, stage: Stage, info: &str, percentage: i64, around: &Ar
     let joins = host.kind == Kind::AddToExistingClusterHost
         || around.cluster.is_some_and(|cluster| cluster.adds_hosts);
     let added = stage == Stage::Done && joins;
-    let phase = match (stage, host.phase) {
-        (Stage::Done, _) if added => Phase::Added,
-        (Stage::Done, _) => Phase::Installed,
+    let phase = if added {
+        Phase::Added
+    } else if stage == Stage::Done {
+        Phase::Installed
+    } else {
         // After a boot order was fixed, any stage shows that the host came up from its disk.
-        _ => Phase::InProgress,
+        Phase::InProgress
     };
     let mut draft = Draft::of(host).enter(phase, around);
     // Whoever reboots or runs from its disk has no installer any more.

@@ -85,7 +85,30 @@ fn ready_to_lend(host: &Host) -> Result<(), Refused> {
             "See its validations for what is missing.",
         ),
         Status::DisconnectedUnbound => ("is not connected", "Boot it from the discovery image."),
-        _ => ("is not free", "Unbind it first."),
+        Status::DisabledUnbound
+        | Status::Discovering
+        | Status::Known
+        | Status::Disconnected
+        | Status::Insufficient
+        | Status::Disabled
+        | Status::PreparingForInstallation
+        | Status::PreparingFailed
+        | Status::PreparingSuccessful
+        | Status::PendingForInput
+        | Status::Installing
+        | Status::InstallingInProgress
+        | Status::InstallingPendingUserAction
+        | Status::ResettingPendingUserAction
+        | Status::Installed
+        | Status::Cancelled
+        | Status::Error
+        | Status::Resetting
+        | Status::AddedToExistingCluster
+        | Status::Binding
+        | Status::Unbinding
+        | Status::UnbindingPendingUserAction
+        | Status::Reclaiming
+        | Status::ReclaimingRebooting => ("is not free", "Unbind it first."),
     };
     Err(Refused::conflict(
         "host-not-ready",
@@ -203,11 +226,7 @@ pub(super) fn move_to(host: &Host, to: ClusterId, around: &Around<'_>) -> Result
         draft.host.moving_to = Some(to);
         return Ok(draft.because("on its way back; it will be lent again when it is ready", around));
     }
-    let measured = matches!(
-        host.status(),
-        Status::Known | Status::Insufficient | Status::PendingForInput
-    );
-    if measured && host.gates.min_hardware {
+    if host.status().is_measured() && host.gates.min_hardware {
         let mut draft = Draft::of(host).enter(Phase::Binding, around);
         draft.host.since = around.now;
         let left = leave(&mut draft, around);

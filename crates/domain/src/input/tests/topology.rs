@@ -5,6 +5,7 @@ use crate::input::Shape::Rule;
 use crate::input::platform::{NetworkTypeSetting, Platform};
 use crate::input::vip::VipSetting;
 use crate::input::*;
+use muster_vocabulary::NetworkType;
 
 #[test]
 fn networks_and_their_sizes() {
@@ -150,9 +151,18 @@ fn pod_networks() {
         version: "4.11.9",
         ..base.clone()
     };
-    assert_eq!(platform::network_type(None, &base).unwrap(), "OVNKubernetes");
-    assert_eq!(platform::network_type(None, &old).unwrap(), "OpenShiftSDN");
-    assert_eq!(platform::network_type(Some("Cilium"), &base).unwrap(), "Cilium");
+    assert_eq!(
+        platform::network_type(None, &base).unwrap(),
+        NetworkType::OVNKubernetes
+    );
+    assert_eq!(
+        platform::network_type(None, &old).unwrap(),
+        NetworkType::OpenShiftSDN
+    );
+    assert_eq!(
+        platform::network_type(Some("Cilium"), &base).unwrap(),
+        NetworkType::Cilium
+    );
     assert!(platform::network_type(Some("OpenShiftSDN"), &base).is_err());
     assert!(platform::network_type(Some("OpenShiftSDN"), &old).is_ok());
     for setting in [
@@ -184,15 +194,15 @@ fn pod_networks() {
 
 #[test]
 fn addresses_that_nobody_would_lease_are_refused() {
-    for word in platform::NETWORK_TYPES {
-        assert!(platform::vip_dhcp_served(word, false).is_ok());
+    for network in NetworkType::ALL {
+        assert!(platform::vip_dhcp_served(&(*network).into(), false).is_ok());
     }
     for word in ["OpenShiftSDN", "Cilium", "Calico", "CiscoACI", "None"] {
-        let refused = platform::vip_dhcp_served(word, true).unwrap_err();
+        let refused = platform::vip_dhcp_served(&word.into(), true).unwrap_err();
         assert_eq!(refused.field, "vip_dhcp_allocation", "{word}");
     }
     // The cluster's own check speaks of this one.
-    assert!(platform::vip_dhcp_served("OVNKubernetes", true).is_ok());
+    assert!(platform::vip_dhcp_served(&NetworkType::OVNKubernetes.into(), true).is_ok());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::cluster::ClusterNetwork;
 use crate::{HostId, HostKey, InfraEnvId};
 use jiff::Timestamp;
+use muster_vocabulary::Word;
 use uuid::Uuid;
 
 fn cluster() -> Cluster {
@@ -19,7 +20,7 @@ fn cluster() -> Cluster {
     let vip = |ip: &str| {
         vec![Vip {
             ip: ip.into(),
-            verification: String::new(),
+            verification: Word::default(),
         }]
     };
     (cluster.api_vips, cluster.ingress_vips) = (vip("192.168.111.5"), vip("192.168.111.6"));

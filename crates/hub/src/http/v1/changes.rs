@@ -15,6 +15,7 @@ use axum::routing::get;
 use futures_util::stream::{self, Stream, StreamExt};
 use muster_contract::v1::change::{Change, ChangeKind, ChangeOp, ChangesPage, ChangesQuery};
 use muster_contract::v1::problem::Problem;
+use muster_contract::v1::row_status::RowStatus;
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -116,13 +117,14 @@ async fn read(hub: &Hub, after: i64, limit: u32) -> Result<Vec<Change>, Error> {
 }
 
 fn view(row: muster_store::Change) -> Change {
+    let kind = match row.kind {
+        muster_store::ChangeKind::Host => ChangeKind::Host,
+        muster_store::ChangeKind::Cluster => ChangeKind::Cluster,
+        muster_store::ChangeKind::InfraEnv => ChangeKind::InfraEnv,
+    };
     Change {
         seq: row.seq,
-        kind: match row.kind {
-            muster_store::ChangeKind::Host => ChangeKind::Host,
-            muster_store::ChangeKind::Cluster => ChangeKind::Cluster,
-            muster_store::ChangeKind::InfraEnv => ChangeKind::InfraEnv,
-        },
+        kind: kind.into(),
         id: row.id,
         infra_env_id: row.infra_env.map(|id| id.0),
         cluster_id: row.cluster.map(|id| id.0),
@@ -133,7 +135,7 @@ fn view(row: muster_store::Change) -> Change {
         revision: row.revision,
         status: Some(row.status)
             .filter(|status| !status.is_empty())
-            .map(Into::into),
+            .map(|status| RowStatus::read(Some(kind), &status)),
         at: row.at,
     }
 }

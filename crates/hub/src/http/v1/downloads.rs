@@ -18,6 +18,7 @@ use muster_domain::{HostId, InfraEnvId};
 use muster_image::beside::{self, Told};
 use muster_image::depot::Status;
 use muster_image::serve::progress::Progress;
+use muster_vocabulary::BaseImageState;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use uuid::Uuid;
@@ -144,11 +145,10 @@ fn base(list: &[Status], os: &OsImage) -> BaseImageView {
         .iter()
         .find(|status| status.version == os.version && status.architecture == os.cpu_architecture);
     let Some(known) = known else {
-        // Nobody has asked for it yet.
         return BaseImageView {
             version: os.version.clone(),
             cpu_architecture: os.cpu_architecture.clone(),
-            state: "absent".into(),
+            state: BaseImageState::Absent.into(),
             ..BaseImageView::default()
         };
     };

@@ -15,6 +15,7 @@ use axum::routing::put;
 use muster_contract::v1::ignition::UploadedIgnitionView;
 use muster_contract::v1::problem::Problem;
 use muster_domain::ClusterId;
+use muster_vocabulary::Word;
 use uuid::Uuid;
 
 #[derive(utoipa::OpenApi)]
@@ -56,7 +57,7 @@ async fn upload(
     let kept = ignition_upload(&hub, id, &path.role, &config, &opctx).await?;
     let view = UploadedIgnitionView {
         cluster_id: path.cluster_id,
-        role: path.role,
+        role: Word::read(&path.role),
         size_bytes: kept.size,
         uploaded_at: kept.written_at,
     };

@@ -167,7 +167,7 @@ async fn logs_progress(
     HostPath(key): HostPath,
     Json(body): Json<ReportLogsProgress>,
 ) -> Result<StatusCode, Problem> {
-    let state = LogsInfo::from_word(body.logs_state.word()).unwrap_or_default();
+    let state = LogsInfo::from(body.logs_state);
     host_logs_progress(&hub, key, state, &opctx)
         .await
         .map_err(Problem::to_reporter)?;

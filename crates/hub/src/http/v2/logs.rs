@@ -292,7 +292,7 @@ async fn report_progress(
     opctx: OpContext,
     Json(body): Json<ReportLogsProgress>,
 ) -> Result<StatusCode, Problem> {
-    let state = LogsInfo::from_word(body.logs_state.word()).unwrap_or_default();
+    let state = LogsInfo::from(body.logs_state);
     logs_progress(&hub, ClusterId(id), state, &opctx).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -85,9 +85,7 @@ async fn report(
     let cluster = find(&hub, id)?;
     let report = Report {
         name: body.name.as_deref().unwrap_or_default(),
-        status: body
-            .status
-            .and_then(|status| OperatorStatus::from_word(status.word())),
+        status: body.status.map(OperatorStatus::from),
         version: body.version.as_deref(),
         info: body.status_info.as_deref(),
     };

@@ -13,9 +13,8 @@ use muster_domain::checks::{Peer, Reports};
 use muster_domain::cluster::{self, Cluster, network};
 use muster_domain::host::{Host, Role};
 use muster_domain::input::proxy;
-use muster_vocabulary::Word;
+use muster_vocabulary::{LoadBalancerType, NetworkType, Word, Words};
 use serde_json::{Map, Value, json};
-use std::str::FromStr;
 use uuid::Uuid;
 
 /// A host with what is stored about it.
@@ -63,7 +62,7 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         ocp_release_image: cluster.ocp_release_image.clone(),
         os_stream: String::new(),
         openshift_cluster_id: cluster.openshift_cluster_id,
-        high_availability_mode: word(&cluster.high_availability_mode),
+        high_availability_mode: known(&cluster.high_availability_mode),
         control_plane_count: cluster.control_plane_count,
         cpu_architecture: cluster.cpu_architecture.clone().into(),
         image_info: ImageInfoView {
@@ -102,27 +101,27 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         api_vip_dns_name: some(&cluster.api_vip_dns_name),
         vip_dhcp_allocation: ours.then_some(cluster.vip_dhcp_allocation),
         user_managed_networking: ours.then_some(cluster.user_managed_networking),
-        network_type: word(&cluster.network_type),
+        network_type: known(&cluster.network_type),
         ssh_public_key: cluster.ssh_public_key.clone(),
         http_proxy: proxy::shown(&cluster.proxy.http),
         https_proxy: proxy::shown(&cluster.proxy.https),
         no_proxy: cluster.proxy.no.clone(),
         additional_ntp_source: cluster.additional_ntp_source.clone(),
         ntp_sources: cluster.ntp_sources.clone(),
-        hyperthreading: word(&cluster.hyperthreading),
+        hyperthreading: known(&cluster.hyperthreading),
         schedulable_masters: ours.then_some(cluster.schedulable_masters),
         schedulable_masters_forced_true: (ours || !rows.is_empty()).then(|| too_few_workers(cluster, &rows)),
-        disk_encryption: (!fresh).then(|| wire::DiskEncryption {
-            enable_on: word(&cluster.disk_encryption.enable_on),
-            mode: word(&cluster.disk_encryption.mode),
+        disk_encryption: (!fresh).then(|| wire::DiskEncryptionView {
+            enable_on: known(&cluster.disk_encryption.enable_on),
+            mode: known(&cluster.disk_encryption.mode),
             tang_servers: some(&cluster.disk_encryption.tang_servers),
         }),
         ignition_endpoint: (!fresh).then(|| wire::IgnitionEndpoint {
             url: some(&cluster.ignition_endpoint.url),
             ca_certificate: some(&cluster.ignition_endpoint.ca_certificate),
         }),
-        load_balancer: Some(wire::LoadBalancer {
-            r#type: word(&cluster.load_balancer),
+        load_balancer: Some(wire::LoadBalancerView {
+            r#type: known(&cluster.load_balancer),
         }),
         tags: cluster.tags.clone(),
         pull_secret_set: !cluster.pull_secret.is_empty(),
@@ -173,7 +172,7 @@ pub fn full(hub: &Hub, cluster: &Cluster, shown: Shown<'_>) -> ClusterView {
         org_soft_timeouts_enabled: cluster.org_soft_timeouts_enabled,
         ams_subscription_id: None,
         last_installation_preparation: preparation(&cluster.install.preparation),
-        logs_info: cluster.install.logs.info.word().into(),
+        logs_info: cluster.install.logs.info.state().into(),
         controller_logs_started_at: cluster.install.logs.started_at.into(),
         controller_logs_collected_at: cluster.install.logs.collected_at.into(),
         install_started_at: cluster.install_started_at.into(),
@@ -204,7 +203,7 @@ fn preparation(preparation: &cluster::Preparation) -> PreparationView {
         return PreparationView::default();
     }
     PreparationView {
-        status: preparation.status.word().into(),
+        status: preparation.status.into(),
         reason: preparation.reason.clone().into(),
     }
 }
@@ -218,21 +217,21 @@ fn image_date(cluster: &Cluster, shown: Shown<'_>) -> GoTime {
 }
 
 /// Words are checked before they are stored; one that is empty is left out.
-fn word<T: FromStr>(text: &str) -> Option<T> {
-    if text.is_empty() { None } else { text.parse().ok() }
+fn known<T: Words>(word: &Word<T>) -> Option<Word<T>> {
+    word.known().map(Word::from).filter(|word| !word.is_empty())
 }
 
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn platform(platform: &cluster::Platform, fresh: bool) -> wire::Platform {
+fn platform(platform: &cluster::Platform, fresh: bool) -> wire::PlatformView {
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    wire::Platform {
-        r#type: platform.kind,
-        external: (!fresh).then(|| wire::ExternalPlatform {
+    wire::PlatformView {
+        r#type: platform.kind.into(),
+        external: (!fresh).then(|| wire::ExternalPlatformView {
             platform_name: some(&platform.external_name),
-            cloud_controller_manager: word(&platform.external_cloud_controller),
+            cloud_controller_manager: known(&platform.external_cloud_controller),
         }),
     }
 }
@@ -250,7 +249,7 @@ fn vips(cluster: Uuid, vips: &[cluster::Vip]) -> Vec<Vip> {
     let list = vips.iter().map(|vip| Vip {
         cluster_id: Some(cluster),
         ip: Some(vip.ip.clone()),
-        verification: word(&vip.verification),
+        verification: vip.verification.known(),
     });
     list.collect()
 }
@@ -295,7 +294,7 @@ pub fn operators(cluster: &Cluster) -> Vec<MonitoredOperatorView> {
         operator_type: if operator.builtin { "builtin" } else { "olm" }.into(),
         properties: operator.properties.clone(),
         version: operator.version.clone(),
-        status: Word::read(operator.status.word()),
+        status: operator.status.reported().into(),
         status_info: operator.status_info.clone(),
         status_updated_at: operator.status_updated_at.into(),
         timeout_seconds: operator.timeout_seconds(),
@@ -308,12 +307,12 @@ pub fn operators(cluster: &Cluster) -> Vec<MonitoredOperatorView> {
 fn features(cluster: &Cluster) -> Value {
     let used = [
         (
-            cluster.network_type == "OVNKubernetes",
+            cluster.network_type == NetworkType::OVNKubernetes,
             "OVN network type",
             "OVN_NETWORK_TYPE",
         ),
         (
-            cluster.network_type == "OpenShiftSDN",
+            cluster.network_type == NetworkType::OpenShiftSDN,
             "SDN network type",
             "SDN_NETWORK_TYPE",
         ),
@@ -330,7 +329,7 @@ fn features(cluster: &Cluster) -> Value {
             "PROXY",
         ),
         (
-            cluster.load_balancer == "user-managed",
+            cluster.load_balancer == LoadBalancerType::UserManaged,
             "User Managed Load Balancer",
             "USER_MANAGED_LOAD_BALANCER",
         ),

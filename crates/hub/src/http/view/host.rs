@@ -84,7 +84,7 @@ pub fn full(hub: &Hub, host: &Host, mut stored: Stored, style: Style) -> HostVie
         disks_to_be_formatted: host.disks_to_format.join(","),
         skip_formatting_disks: tenant.skip_formatting.join(","),
         fencing_credentials: without_password(&tenant.fencing),
-        logs_info: host.logs.info.word().into(),
+        logs_info: host.logs.info.state().into(),
         logs_started_at: host.logs.started_at.into(),
         logs_collected_at: host.logs.collected_at.into(),
         ..HostView::default()

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::host_change::{HostChange, HostSnapshot};
 use muster_contract::v1::plan::{Blocker, PlanStep, PlanView, Verb};
+use muster_contract::v1::row_status::RowStatus;
 use muster_domain::Refused;
 use muster_domain::cluster::Cluster;
 use muster_domain::host::{Event, Host, Phase, Status, returning, rules};
@@ -35,7 +36,7 @@ impl Draft {
             warnings,
         } = self;
         PlanView {
-            verb,
+            verb: verb.into(),
             allowed: blockers.is_empty(),
             steps,
             blockers,
@@ -90,22 +91,25 @@ impl Draft {
         &mut self,
         host: &Host,
         action: String,
-        from: Option<&str>,
-        to: Option<&str>,
+        from: Option<Status>,
+        to: Option<Status>,
     ) -> &mut PlanStep {
-        self.step_about(subject(host), action, from, to)
+        self.step_about(
+            subject(host),
+            action,
+            from.map(RowStatus::from),
+            to.map(RowStatus::from),
+        )
     }
 
     pub fn step_about(
         &mut self,
         subject: String,
         action: String,
-        from: Option<&str>,
-        to: Option<&str>,
+        from: Option<RowStatus>,
+        to: Option<RowStatus>,
     ) -> &mut PlanStep {
         let order = u32::try_from(self.steps.len() + 1).unwrap_or(u32::MAX);
-        let owned = |word: &str| Cow::Owned(word.to_owned());
-        let (from, to) = (from.map(owned), to.map(owned));
         self.steps.push(PlanStep {
             order,
             subject,
@@ -119,20 +123,19 @@ impl Draft {
     }
 
     pub fn give_back(&mut self, before: &Host, after: &Host) {
-        let (from, to) = (before.status().word(), after.status().word());
-        let step = self.step(before, "return to its pool".into(), Some(from), Some(to));
+        let (from, to) = (Some(before.status()), Some(after.status()));
+        let step = self.step(before, "return to its pool".into(), from, to);
         step.destroys = lost(before);
-        let way = match after.phase {
-            Phase::ReturnPending => {
-                "Its disk may hold an installed system: somebody must boot the discovery image."
-            }
-            _ => "Its agent is told to exit and to register again.",
+        let way = if after.phase == Phase::ReturnPending {
+            "Its disk may hold an installed system: somebody must boot the discovery image."
+        } else {
+            "Its agent is told to exit and to register again."
         };
         step.note = Some(stopped_first(before, way));
     }
 
     /// How a returned host becomes free; says the status it has then.
-    pub fn come_back(&mut self, snapshot: &HostSnapshot, after: &Host) -> String {
+    pub fn come_back(&mut self, snapshot: &HostSnapshot, after: &Host) -> Status {
         if after.phase == Phase::ReturnPending {
             let step = self.step(
                 after,
@@ -143,10 +146,10 @@ impl Draft {
             step.note = Some("Not needed if the agent of the discovery image still runs there.".into());
         }
         self.register_again(snapshot, after, None);
-        let ready = Status::KnownUnbound.word();
+        let ready = Status::KnownUnbound;
         let step = self.step(after, "report its hardware".into(), None, Some(ready));
         step.note = Some("Free for the next cluster.".into());
-        ready.to_owned()
+        ready
     }
 
     pub fn register_again(&mut self, snapshot: &HostSnapshot, after: &Host, cluster: Option<&Arc<Cluster>>) {
@@ -155,18 +158,19 @@ impl Draft {
             agent_version: after.agent_version.clone(),
         };
         let arrives = muster_domain::host::lifecycle::next(after, &event, &around);
-        let to = arrives.map(|decision| decision.host.status().word()).ok();
-        let step = self.step(after, "register again".into(), Some(after.status().word()), to);
+        let to = arrives.map(|decision| decision.host.status()).ok();
+        let step = self.step(after, "register again".into(), Some(after.status()), to);
         step.note = Some("At the agent's next poll, within about a minute.".into());
     }
 
     pub fn forget(&mut self, host: &Host) {
-        let step = self.step(host, "delete the host".into(), Some(host.status().word()), None);
+        let step = self.step(host, "delete the host".into(), Some(host.status()), None);
         step.destroys = lost(host);
         step.destroys.push("its inventory and other reports".into());
-        let left = match rules::group(host.phase) {
-            rules::PhaseGroup::Writing => "What was written to its disk stays there, and its history stays.",
-            _ => "Its disk is not touched, and its history stays.",
+        let left = if rules::group(host.phase) == rules::PhaseGroup::Writing {
+            "What was written to its disk stays there, and its history stays."
+        } else {
+            "Its disk is not touched, and its history stays."
         };
         step.note = Some(stopped_first(host, left));
     }

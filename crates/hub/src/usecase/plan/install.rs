@@ -37,13 +37,12 @@ pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
     };
     for decision in &whole.hosts {
         let host = &decision.host;
-        let word = host.status().word();
+        let status = Some(host.status());
         let mut action = format!("become {}", host.role.word());
         if host.bootstrap {
             action.push_str(" and start the control plane");
         }
-        draft.step(host, action, Some(word), Some(word)).note =
-            Some("At once, together with all others.".into());
+        draft.step(host, action, status, status).note = Some("At once, together with all others.".into());
     }
     let step = whole_step(&mut draft, &before, &whole, "prepare the installation");
     step.note = Some(files_note(&whole.cluster.cluster));
@@ -53,7 +52,7 @@ pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
             host,
             "test its disk and pull images".into(),
             None,
-            Some(Status::PreparingSuccessful.word()),
+            Some(Status::PreparingSuccessful),
         );
         step.note = Some("17 minutes at most; nothing is written to the disk.".into());
     }
@@ -92,8 +91,8 @@ fn write_over(draft: &mut Draft, host: &Host) {
     let step = draft.step(
         host,
         format!("install to {disk} and reboot from it"),
-        Some(Status::Installing.word()),
-        Some(installed(host).word()),
+        Some(Status::Installing),
+        Some(installed(host)),
     );
     step.destroys = vec![format!("everything on {disk}")];
     if formatted > 1 {
@@ -121,13 +120,8 @@ pub async fn stop(hub: &Hub, id: ClusterId, how: Stop) -> Result<PlanView, Error
     };
     for decision in &whole.hosts {
         let was = hosts.iter().find(|host| host.key() == decision.host.key());
-        let from = was.map(|host| host.status().word());
-        let step = draft.step(
-            &decision.host,
-            action.into(),
-            from,
-            Some(decision.host.status().word()),
-        );
+        let from = was.map(|host| host.status());
+        let step = draft.step(&decision.host, action.into(), from, Some(decision.host.status()));
         step.note = Some(after_stop(&decision.host));
     }
     let step = whole_step(&mut draft, &before, &whole, action);
@@ -146,7 +140,22 @@ fn after_stop(host: &Host) -> String {
             "A running installer is told to stop, and logs are collected."
         }
         Phase::Cancelled => "It stays bound until the cluster is reset or the host is unbound.",
-        _ => "Nothing was written to its disk.",
+        Phase::Discovery
+        | Phase::Binding
+        | Phase::Unbinding
+        | Phase::ReturnPending
+        | Phase::Reclaiming
+        | Phase::ReclaimRebooting
+        | Phase::Preparing
+        | Phase::Prepared
+        | Phase::PrepareFailed
+        | Phase::Installing
+        | Phase::InProgress
+        | Phase::BootFix
+        | Phase::Installed
+        | Phase::Added
+        | Phase::Failed
+        | Phase::Resetting => "Nothing was written to its disk.",
     };
     text.into()
 }
@@ -160,8 +169,8 @@ fn whole_step<'a>(
     draft.step_about(
         format!("cluster/{}", before.name),
         action.into(),
-        Some(before.status().word()),
-        Some(whole.cluster.cluster.status().word()),
+        Some(before.status().into()),
+        Some(whole.cluster.cluster.status().into()),
     )
 }
 
@@ -190,8 +199,8 @@ pub async fn host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
             let step = draft.step(
                 &snapshot.host,
                 format!("become {} and start installing", after.role.word()),
-                Some(snapshot.host.status().word()),
-                Some(after.status().word()),
+                Some(snapshot.host.status()),
+                Some(after.status()),
             );
             step.note = Some("At its next poll.".into());
             write_over(draft, after);
@@ -213,8 +222,8 @@ pub async fn reset_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
             let step = draft.step(
                 &snapshot.host,
                 "reset its installation".into(),
-                Some(snapshot.host.status().word()),
-                Some(after.status().word()),
+                Some(snapshot.host.status()),
+                Some(after.status()),
             );
             step.note = Some(after_stop(after));
         },
@@ -227,8 +236,8 @@ pub async fn reclaim(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
         let step = draft.step(
             &snapshot.host,
             "return to its pool by itself".into(),
-            Some(snapshot.host.status().word()),
-            Some(after.status().word()),
+            Some(snapshot.host.status()),
+            Some(after.status()),
         );
         step.destroys = lost(&snapshot.host);
         step.note = Some(

@@ -117,8 +117,8 @@ fn lend_steps(draft: &mut Draft, snapshot: &HostSnapshot, change: HostChange, cl
             .step(
                 &after,
                 format!("bind to cluster {name}"),
-                Some(&arrived),
-                Some(Status::Binding.word()),
+                Some(arrived),
+                Some(Status::Binding),
             )
             .note =
             Some("By itself, as soon as the host is free and ready, also after a restart of the hub.".into());
@@ -136,8 +136,8 @@ fn lend_steps(draft: &mut Draft, snapshot: &HostSnapshot, change: HostChange, cl
     let step = draft.step(
         &snapshot.host,
         action,
-        Some(snapshot.host.status().word()),
-        Some(after.status().word()),
+        Some(snapshot.host.status()),
+        Some(after.status()),
     );
     step.destroys = lost;
     step.note = Some("At once; nothing is written to the host's disk.".into());
@@ -148,7 +148,7 @@ fn lend_steps(draft: &mut Draft, snapshot: &HostSnapshot, change: HostChange, cl
             &after,
             "report its hardware to the cluster".into(),
             None,
-            Some(Status::Known.word()),
+            Some(Status::Known),
         )
         .note = Some(note.into());
 }
@@ -193,7 +193,7 @@ pub async fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error>
     let cluster = &snapshot.cluster;
     let mut draft = Draft::new(Verb::DeleteCluster);
     let subject = format!("cluster/{}", cluster.name);
-    let status = cluster.status().word();
+    let status = cluster.status();
     match fates(hub, &snapshot) {
         Err(Error::Refused(refused)) => draft.block(&subject, &refused),
         Err(error) => return Err(error),
@@ -215,7 +215,7 @@ pub async fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error>
                     format!("{by_hand} host(s) must boot the discovery image before they are free again.");
                 draft.warnings.push(text);
             }
-            let step = draft.step_about(subject, "delete the cluster".into(), Some(status), None);
+            let step = draft.step_about(subject, "delete the cluster".into(), Some(status.into()), None);
             step.destroys = vec!["the cluster's settings and its pull secret".into()];
             step.note = Some(
                 "All of it is one commit: either everything happens or nothing. Its history stays.".into(),

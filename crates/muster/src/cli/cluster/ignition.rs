@@ -2,10 +2,11 @@
 
 use super::Named;
 use crate::exit::{Failure, Outcome};
+use crate::input::{self, word_parser};
 use crate::names::Names;
 use crate::output::{self, Column, Format, Shown, col};
-use crate::{input, resolve};
-use clap::{Args, Subcommand, ValueEnum};
+use crate::resolve;
+use clap::{Args, Subcommand};
 use muster_contract::client::{ClientError, HubClient};
 use muster_vocabulary::InstallRole;
 use serde::Serialize;
@@ -32,8 +33,8 @@ Examples:
         #[command(flatten)]
         cluster: Named,
         /// Whose config it is
-        #[arg(long, value_enum, value_name = "ROLE")]
-        role: Role,
+        #[arg(long, value_name = "ROLE", value_parser = word_parser!(InstallRole))]
+        role: InstallRole,
         /// An Ignition config, JSON of version 3 (- for stdin)
         #[arg(value_name = "FILE")]
         file: PathBuf,
@@ -51,8 +52,8 @@ Examples:
         #[command(flatten)]
         cluster: Named,
         /// Whose config it is
-        #[arg(long, value_enum, value_name = "ROLE")]
-        role: Role,
+        #[arg(long, value_name = "ROLE", value_parser = word_parser!(InstallRole))]
+        role: InstallRole,
         /// Write to this file instead of stdout
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
@@ -63,29 +64,9 @@ Examples:
         #[command(flatten)]
         cluster: Named,
         /// Whose config it is
-        #[arg(long, value_enum, value_name = "ROLE")]
-        role: Role,
+        #[arg(long, value_name = "ROLE", value_parser = word_parser!(InstallRole))]
+        role: InstallRole,
     },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Role {
-    Bootstrap,
-    Master,
-    Worker,
-    Arbiter,
-}
-
-impl Role {
-    fn word(self) -> &'static str {
-        let role = match self {
-            Self::Bootstrap => InstallRole::Bootstrap,
-            Self::Master => InstallRole::Master,
-            Self::Worker => InstallRole::Worker,
-            Self::Arbiter => InstallRole::Arbiter,
-        };
-        role.word()
-    }
 }
 
 /// A role that has a config.
@@ -121,23 +102,23 @@ pub async fn run(hub: &HubClient, args: IgnitionArgs, format: Format) -> Outcome
                 return Err(Failure::usage(cause).next("YAML for butane has to go through butane first"));
             }
             let cluster = resolve::cluster(hub, &cluster.cluster).await?;
-            let kept = hub.upload_ignition(cluster.id, role.word(), config).await?;
+            let kept = hub.upload_ignition(cluster.id, role, config).await?;
             let sentence = format!(
                 "cluster/{}: ignition for {} set, {} bytes",
                 cluster.name, kept.role, kept.size_bytes
             );
-            output::done(format, &kept.role, &kept, &sentence)
+            output::done(format, kept.role.as_str(), &kept, &sentence)
         }
         IgnitionVerb::List(named) => list(hub, &named, format).await,
         IgnitionVerb::Get { cluster, role, file } => {
             let cluster = resolve::cluster(hub, &cluster.cluster).await?;
-            let config = hub.uploaded_ignition(cluster.id, role.word()).await?;
+            let config = hub.uploaded_ignition(cluster.id, role).await?;
             output::save(file.as_deref(), &config)
         }
         IgnitionVerb::Delete { cluster, role } => {
             let cluster = resolve::cluster(hub, &cluster.cluster).await?;
-            hub.remove_ignition(cluster.id, role.word()).await?;
-            let sentence = format!("cluster/{}: ignition for {} deleted", cluster.name, role.word());
+            hub.remove_ignition(cluster.id, role).await?;
+            let sentence = format!("cluster/{}: ignition for {role} deleted", cluster.name);
             output::done(format, role.word(), &cluster, &sentence)
         }
     }
@@ -146,8 +127,8 @@ pub async fn run(hub: &HubClient, args: IgnitionArgs, format: Format) -> Outcome
 async fn list(hub: &HubClient, named: &Named, format: Format) -> Outcome {
     let cluster = resolve::cluster(hub, &named.cluster).await?;
     let mut found = Vec::new();
-    for role in Role::value_variants() {
-        match hub.uploaded_ignition(cluster.id, role.word()).await {
+    for role in InstallRole::ALL {
+        match hub.uploaded_ignition(cluster.id, *role).await {
             Ok(config) => found.push(Uploaded {
                 role: role.word(),
                 ignition_version: version(&config),

@@ -8,7 +8,7 @@ use muster_contract::v1::change::Change;
 use muster_contract::v2::cluster::ClusterView;
 use muster_contract::v2::host::HostView;
 use muster_vocabulary::ClusterStatus::{self, *};
-use muster_vocabulary::{HostStatus, OperatorStatus};
+use muster_vocabulary::{HostStatus, OperatorStatus, PreparationStatus};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use uuid::Uuid;
@@ -52,7 +52,9 @@ pub fn installed(cluster: &ClusterView) -> Stand {
             Stand::NotYet
         }
         // Back where it began, or never left.
-        Some(PendingForInput | Insufficient | Ready | Unmonitored) if preparation.status == "failed" => {
+        Some(PendingForInput | Insufficient | Ready | Unmonitored)
+            if preparation.status == PreparationStatus::Failed =>
+        {
             Stand::Failed(Why {
                 cause: format!("the preparation failed: {}", preparation.reason),
                 next: "see to that, then install it again",

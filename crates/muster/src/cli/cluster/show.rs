@@ -8,7 +8,7 @@ use crate::output::{self, Column, Format, Shown, col, short, wide};
 use jiff::Timestamp;
 use muster_contract::v2::cluster::ClusterView;
 use muster_contract::v2::host::HostView;
-use muster_vocabulary::InstallRole;
+use muster_vocabulary::{InstallRole, PreparationStatus};
 
 impl Shown for ClusterView {
     const COLUMNS: &'static [Column] = &[
@@ -71,11 +71,14 @@ fn finalizing(cluster: &ClusterView) -> String {
 /// How the last preparation ended; one that never began is no news.
 fn preparation(cluster: &ClusterView) -> String {
     let last = &cluster.last_installation_preparation;
-    match last.status.as_ref() {
-        "" | "not_started" => String::new(),
-        status if last.reason.is_empty() => status.to_owned(),
-        status => format!("{status}: {}", last.reason),
+    let status = &last.status;
+    if status.is_empty() || *status == PreparationStatus::NotStarted {
+        return String::new();
     }
+    if last.reason.is_empty() {
+        return status.to_string();
+    }
+    format!("{status}: {}", last.reason)
 }
 
 const HOSTS: [Column; 6] = [

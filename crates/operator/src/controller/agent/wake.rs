@@ -95,9 +95,9 @@ fn by_secret(ctx: &Context, change: &Change<Secret>) {
 }
 
 fn by_hub(ctx: &Context, change: &HubChange) {
-    match change.kind {
+    match change.kind.known() {
         // Named after the host, beside the InfraEnv it belongs to; perhaps not there yet.
-        ChangeKind::Host => {
+        Some(ChangeKind::Host) => {
             if let Some(infra_env) = change.infra_env_id.and_then(|id| ctx.infra_env_of(id)) {
                 let namespace = infra_env.namespace().unwrap_or_default();
                 ctx.queue(&super::CONTROLLER)
@@ -105,7 +105,7 @@ fn by_hub(ctx: &Context, change: &HubChange) {
             }
         }
         // Those that wait for it.
-        ChangeKind::Cluster => {
+        Some(ChangeKind::Cluster) => {
             if let Some(deployment) = ctx.deployment_of(change.id) {
                 let key = Key::of(&*deployment);
                 let agents = ctx.cache::<Agent>().by(AGENTS_BY_CLUSTER, &key.to_string());
@@ -113,7 +113,7 @@ fn by_hub(ctx: &Context, change: &HubChange) {
                     .wake_all(agents.into_iter().filter(waits));
             }
         }
-        ChangeKind::InfraEnv => {}
+        Some(ChangeKind::InfraEnv) | None => {}
     }
 }
 

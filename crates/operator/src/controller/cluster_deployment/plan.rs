@@ -29,6 +29,7 @@ use kube::ResourceExt;
 use muster_contract::v2::cluster_request::{CreateCluster, ImportCluster, UpdateCluster};
 use muster_contract::v2::manifest::ManifestFolder;
 use muster_contract::v2::validation::SetIgnoredValidations;
+use muster_vocabulary::PreparationStatus;
 use serde_json::Value;
 use stage::{Kind, Stage};
 use std::collections::BTreeMap;
@@ -268,7 +269,7 @@ fn starts(snapshot: &Snapshot, install: &AgentClusterInstall, row: &Row) -> bool
 
 /// How long an installation that could start waits, because the last one failed before it began.
 fn wait_after_failure(snapshot: &Snapshot, install: &AgentClusterInstall, row: &Row) -> Option<Duration> {
-    let failed = row.view.last_installation_preparation.status == "failed";
+    let failed = row.view.last_installation_preparation.status == PreparationStatus::Failed;
     let since = row
         .view
         .status_updated_at

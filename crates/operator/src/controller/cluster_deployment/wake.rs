@@ -120,10 +120,10 @@ fn by_config_map(ctx: &Context, change: &Change<ConfigMap>) {
 }
 
 fn by_hub(ctx: &Context, change: &HubChange) {
-    match change.kind {
-        ChangeKind::Cluster => of_hub(ctx, change.id),
-        ChangeKind::Host => by_host(ctx, change),
-        ChangeKind::InfraEnv => {}
+    match change.kind.known() {
+        Some(ChangeKind::Cluster) => of_hub(ctx, change.id),
+        Some(ChangeKind::Host) => by_host(ctx, change),
+        Some(ChangeKind::InfraEnv) | None => {}
     }
 }
 

@@ -79,11 +79,11 @@ fn by_config_map(ctx: &Context, change: &Change<ConfigMap>) {
 
 fn by_hub(ctx: &Context, change: &HubChange) {
     let id = change.id.to_string();
-    match change.kind {
-        ChangeKind::InfraEnv => ctx
+    match change.kind.known() {
+        Some(ChangeKind::InfraEnv) => ctx
             .queue(&super::CONTROLLER)
             .wake_all(ctx.cache::<InfraEnv>().by(INFRA_ENVS_BY_ID, &id)),
-        ChangeKind::Cluster => {
+        Some(ChangeKind::Cluster) => {
             for cluster in ctx.cache::<ClusterDeployment>().by(DEPLOYMENTS_BY_ID, &id) {
                 let key = Key::of(&*cluster).to_string();
                 ctx.queue(&super::CONTROLLER)
@@ -91,13 +91,15 @@ fn by_hub(ctx: &Context, change: &HubChange) {
             }
         }
         // Those that wait for their hosts before they go.
-        ChangeKind::Host => {
+        Some(ChangeKind::Host) => {
             let pool = change.infra_env_id.map(|id| id.to_string()).unwrap_or_default();
             let all = ctx.cache::<InfraEnv>().by(INFRA_ENVS_BY_ID, &pool);
             let leaving = |infra_env: &Arc<InfraEnv>| infra_env.metadata.deletion_timestamp.is_some();
             ctx.queue(&super::CONTROLLER)
                 .wake_all(all.into_iter().filter(leaving));
         }
+        // Of what only a newer hub knows, nobody here has a part.
+        None => {}
     }
 }
 

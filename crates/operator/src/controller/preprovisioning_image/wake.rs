@@ -57,8 +57,8 @@ fn by_infra_env(ctx: &Context, change: &Change<InfraEnv>) {
 
 /// The hub may have changed the image before its InfraEnv tells it.
 fn by_hub(ctx: &Context, change: &HubChange) {
-    match change.kind {
-        ChangeKind::InfraEnv => {
+    match change.kind.known() {
+        Some(ChangeKind::InfraEnv) => {
             let named = ctx
                 .cache::<InfraEnv>()
                 .by(INFRA_ENVS_BY_ID, &change.id.to_string());
@@ -66,7 +66,7 @@ fn by_hub(ctx: &Context, change: &HubChange) {
                 of_infra_env(ctx, &Key::of(&*infra_env));
             }
         }
-        ChangeKind::Cluster | ChangeKind::Host => {}
+        Some(ChangeKind::Cluster | ChangeKind::Host) | None => {}
     }
 }
 

@@ -8,7 +8,7 @@ pub use status::*;
 
 use super::reference::{ClusterRef, FullRef};
 use kube::CustomResource;
-use muster_vocabulary::{HostStatus, Word};
+use muster_vocabulary::{HostStatus, Role, Word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -70,7 +70,8 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_deployment_name: Option<ClusterRef>,
     /// The host's role: auto-assign, master, worker or arbiter. Empty leaves the choice to the hub.
-    pub role: String,
+    #[schemars(with = "String")]
+    pub role: Word<Role>,
     /// The name the host is to get.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hostname: String,
@@ -158,12 +159,6 @@ pub mod reason {
     pub const NOT_AVAILABLE: &str = "NotAvailable";
     pub const UNKNOWN_STATUS: &str = "UnknownStatus";
     pub const CLEANUP_FAILED: &str = "CleanupFailed";
-}
-
-/// Values of `status.kind`.
-pub mod kind {
-    pub const DAY_1: &str = "Host";
-    pub const DAY_2: &str = "AddToExistingClusterHost";
 }
 
 impl Agent {

@@ -3,6 +3,7 @@
 use super::inventory::Inventory;
 use crate::crd::condition::ServiceCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use muster_vocabulary::{CheckStatus, HostKind, NtpSourceState, Role, Stage, Word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,11 +16,13 @@ pub struct AgentStatus {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bootstrap: bool,
     /// The role the host has, or is suggested to get.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub role: String,
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
+    #[schemars(with = "String")]
+    pub role: Word<Role>,
     /// `Host`, or `AddToExistingClusterHost` for one that joins an installed cluster.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub kind: String,
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
+    #[schemars(with = "String")]
+    pub kind: Word<HostKind>,
     /// The host's hardware and network.
     #[serde(default)]
     pub inventory: Inventory,
@@ -58,11 +61,13 @@ pub struct AgentStatus {
 #[serde(rename_all = "camelCase")]
 pub struct HostProgress {
     /// What the host does now.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub current_stage: String,
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
+    #[schemars(with = "String")]
+    pub current_stage: Word<Stage>,
     /// All stages of this host, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub progress_stages: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub progress_stages: Vec<Word<Stage>>,
     /// More about the stage.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub progress_info: String,
@@ -85,8 +90,9 @@ pub struct NtpSource {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source_name: String,
     /// synced, combined, not_combined, error, variable or unreachable.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub source_state: String,
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
+    #[schemars(with = "String")]
+    pub source_state: Word<NtpSourceState>,
 }
 
 /// Links and words for a closer look.
@@ -113,7 +119,8 @@ pub struct ValidationResult {
     /// Which check.
     pub id: String,
     /// success, failure, pending, error or disabled.
-    pub status: String,
+    #[schemars(with = "String")]
+    pub status: Word<CheckStatus>,
     /// What was found.
     pub message: String,
 }

@@ -8,7 +8,9 @@ pub use status::*;
 
 use super::infra_env::Proxy;
 use super::reference::{FullRef, LocalRef, NameRef};
+use super::schema::words_of;
 use kube::CustomResource;
+use muster_vocabulary::{DiskEncryptionMode, RoleSet, Word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -170,23 +172,33 @@ pub struct IgnitionEndpoint {
 #[serde(rename_all = "camelCase")]
 pub struct DiskEncryption {
     /// The roles whose disks are encrypted.
-    #[serde(default = "none", skip_serializing_if = "String::is_empty")]
-    #[schemars(extend("enum" = [
-        "none", "all", "masters", "arbiters", "workers", "masters,arbiters", "masters,workers", "arbiters,workers",
-        "masters,arbiters,workers"
-    ]))]
-    pub enable_on: String,
+    #[serde(default = "none", skip_serializing_if = "Word::is_empty")]
+    #[schemars(with = "String", extend("enum" = ENCRYPTED.map(RoleSet::word)))]
+    pub enable_on: Word<RoleSet>,
     /// Where the key comes from.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(extend("enum" = ["tpmv2", "tang"]))]
-    pub mode: String,
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
+    #[schemars(with = "String", extend("enum" = words_of::<DiskEncryptionMode>()))]
+    pub mode: Word<DiskEncryptionMode>,
     /// The tang servers, as a JSON list of objects with `url` and `thumbprint`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tang_servers: String,
 }
 
-fn none() -> String {
-    "none".into()
+/// In the order in which others publish them.
+const ENCRYPTED: [RoleSet; 9] = [
+    RoleSet::None,
+    RoleSet::All,
+    RoleSet::Masters,
+    RoleSet::Arbiters,
+    RoleSet::Workers,
+    RoleSet::MastersArbiters,
+    RoleSet::MastersWorkers,
+    RoleSet::ArbitersWorkers,
+    RoleSet::MastersArbitersWorkers,
+];
+
+fn none() -> Word<RoleSet> {
+    RoleSet::None.into()
 }
 
 /// An external platform.

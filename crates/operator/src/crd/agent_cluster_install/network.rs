@@ -1,5 +1,7 @@
 //! The networks of a cluster.
 
+use crate::crd::schema::words_of;
+use muster_vocabulary::{NetworkType, Word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +19,9 @@ pub struct Networking {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_network: Vec<String>,
     /// The network plug-in.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(extend("enum" = ["OpenShiftSDN", "OVNKubernetes", "CiscoACI", "Cilium", "Calico", "None"]))]
-    pub network_type: String,
+    #[serde(default, skip_serializing_if = "Word::is_empty")]
+    #[schemars(with = "String", extend("enum" = words_of::<NetworkType>()))]
+    pub network_type: Word<NetworkType>,
     /// Load balancers and DNS are somebody else's work. Left out, it follows from platform and size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_managed_networking: Option<bool>,

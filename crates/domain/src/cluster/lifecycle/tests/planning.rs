@@ -4,6 +4,7 @@ use super::super::super::event::Around;
 use super::super::super::install::{self, can_do_without, missing_uploads, plan, source, start};
 use super::*;
 use crate::host::Phase as On;
+use muster_vocabulary::InstallRole;
 use proptest::prelude::*;
 
 fn ready_hosts() -> Vec<Host> {
@@ -16,7 +17,11 @@ fn ready_hosts() -> Vec<Host> {
     hosts
 }
 
-fn begin(cluster: &Cluster, hosts: &[Host], uploaded: &[&str]) -> Result<install::Start, crate::Refused> {
+fn begin(
+    cluster: &Cluster,
+    hosts: &[Host],
+    uploaded: &[InstallRole],
+) -> Result<install::Start, crate::Refused> {
     let around = Around::from(noon());
     let sources = install::Sources {
         uploaded,
@@ -102,14 +107,14 @@ fn what_stands_in_the_way_is_named() {
 
 #[test]
 fn ignition_comes_from_uploads_then_from_the_installer_then_from_an_endpoint() {
-    let from = |cluster: &Cluster, uploaded: &[&str], installer: bool| {
+    let from = |cluster: &Cluster, uploaded: &[InstallRole], installer: bool| {
         source(cluster, install::Sources { uploaded, installer })
     };
     let mut cluster = cluster(Phase::Draft);
     for installer in [true, false] {
         assert_eq!(from(&cluster, &[], installer), IgnitionSource::Installer);
         assert_eq!(
-            from(&cluster, &["bootstrap.ign"], installer),
+            from(&cluster, &[InstallRole::Bootstrap], installer),
             IgnitionSource::Installer
         );
     }
@@ -118,13 +123,16 @@ fn ignition_comes_from_uploads_then_from_the_installer_then_from_an_endpoint() {
     // It may be meant for hosts that are added later.
     assert_eq!(from(&cluster, &[], true), IgnitionSource::Installer);
     for installer in [true, false] {
-        let uploaded = ["master.ign", "worker.ign"];
+        let uploaded = [InstallRole::Master, InstallRole::Worker];
         assert_eq!(from(&cluster, &uploaded, installer), IgnitionSource::Uploaded);
     }
     cluster.ignition_endpoint.url.clear();
     cluster.kind = Kind::AddHostsCluster;
     assert_eq!(from(&cluster, &[], true), IgnitionSource::Endpoint);
-    assert_eq!(from(&cluster, &["worker"], true), IgnitionSource::Uploaded);
+    assert_eq!(
+        from(&cluster, &[InstallRole::Worker], true),
+        IgnitionSource::Uploaded
+    );
 }
 
 #[test]
@@ -138,7 +146,7 @@ fn settings_that_only_our_own_files_carry_out_are_refused_elsewhere() {
     });
     for (field, mut asked) in [("disk_encryption", encrypted), ("olm_operators", with_operator)] {
         begin(&asked, &ready_hosts(), &[]).unwrap();
-        let refused = begin(&asked, &ready_hosts(), &["master"]).unwrap_err();
+        let refused = begin(&asked, &ready_hosts(), &[InstallRole::Master]).unwrap_err();
         assert_eq!(
             (refused.class, refused.code.as_str()),
             (crate::refusal::Class::Invalid, "setting-not-honoured")
@@ -157,7 +165,7 @@ fn settings_that_only_our_own_files_carry_out_are_refused_elsewhere() {
 
 #[test]
 fn an_uploaded_cluster_has_a_bootstrap_host_only_with_a_bootstrap_config() {
-    let bootstraps = |uploaded: &[&str]| {
+    let bootstraps = |uploaded: &[InstallRole]| {
         let started = begin(&cluster(Phase::Draft), &ready_hosts(), uploaded).unwrap();
         started
             .hosts
@@ -165,11 +173,11 @@ fn an_uploaded_cluster_has_a_bootstrap_host_only_with_a_bootstrap_config() {
             .filter(|decision| decision.host.bootstrap)
             .count()
     };
-    assert_eq!(bootstraps(&["master.ign"]), 0);
-    assert_eq!(bootstraps(&["master.ign", "bootstrap.ign"]), 1);
+    assert_eq!(bootstraps(&[InstallRole::Master]), 0);
+    assert_eq!(bootstraps(&[InstallRole::Master, InstallRole::Bootstrap]), 1);
     let mut hosts = masters(On::Discovery);
     hosts.push(host(4, Role::Worker, On::Discovery));
-    assert_eq!(missing_uploads(&hosts, &["master.ign"]), ["worker"]);
+    assert_eq!(missing_uploads(&hosts, &[InstallRole::Master]), ["worker"]);
 }
 
 #[test]

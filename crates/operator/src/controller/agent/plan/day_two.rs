@@ -34,10 +34,7 @@ pub struct Following {
 pub fn follows(agent: &Agent, row: &HostDetail) -> Option<Key> {
     let cluster = agent.spec.cluster_deployment_name.as_ref()?;
     let stage = stage(row);
-    let has_rebooted = matches!(
-        stage.known(),
-        Some(Stage::Rebooting | Stage::Joined | Stage::Configuring)
-    );
+    let has_rebooted = stage.is(is_followed);
     let is_on_its_way = match row.host.status.known() {
         Some(InstallingInProgress) => has_rebooted,
         Some(InstallingPendingUserAction) => !stage.is_empty(),
@@ -87,11 +84,45 @@ fn takes(row: &HostDetail, reached: Stage) -> bool {
     !status.is(HostStatus::is_installed) && stage(row) != reached
 }
 
+/// Stages that are told from here on, or follow the reboot at once.
+fn is_followed(stage: Stage) -> bool {
+    match stage {
+        Stage::Rebooting | Stage::Configuring | Stage::Joined => true,
+        Stage::Starting
+        | Stage::WaitingForControlPlane
+        | Stage::WaitingForBootkube
+        | Stage::WaitingForController
+        | Stage::Installing
+        | Stage::Writing
+        | Stage::Copying
+        | Stage::WaitingForIgnition
+        | Stage::Done
+        | Stage::Failed => false,
+    }
+}
+
+/// When the kubelet of a node asks for its certificates.
+fn asks_for_certificates(stage: Stage) -> bool {
+    match stage {
+        Stage::Rebooting | Stage::Joined => true,
+        Stage::Starting
+        | Stage::WaitingForControlPlane
+        | Stage::WaitingForBootkube
+        | Stage::WaitingForController
+        | Stage::Installing
+        | Stage::Writing
+        | Stage::Copying
+        | Stage::WaitingForIgnition
+        | Stage::Configuring
+        | Stage::Done
+        | Stage::Failed => false,
+    }
+}
+
 /// A host that somebody made a Machine for has its certificates approved by the cluster itself; nobody does it for all
 /// others, whether a power controller stands behind them or not.
 pub fn approves(snapshot: &Snapshot, row: &HostDetail) -> bool {
-    let in_time = matches!(stage(row).known(), Some(Stage::Rebooting | Stage::Joined))
-        || row.host.status == InstallingPendingUserAction;
+    let in_time = stage(row).is(asks_for_certificates) || row.host.status == InstallingPendingUserAction;
     let alone = snapshot.install.as_deref().is_some_and(has_no_machines);
     in_time && (!snapshot.metal_joined || alone)
 }

@@ -86,7 +86,7 @@ fn has_joined(status: &crate::crd::agent::AgentStatus) -> bool {
     let done = status
         .progress
         .as_ref()
-        .is_some_and(|progress| progress.current_stage == Stage::Done.word());
+        .is_some_and(|progress| progress.current_stage == Stage::Done);
     done || status
         .csr_status
         .as_ref()

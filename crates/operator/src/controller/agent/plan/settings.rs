@@ -173,7 +173,7 @@ fn role(spec: &AgentSpec, row: &HostDetail) -> Result<Option<Role>, Sync> {
         "" if is_day_two(row) || row.host.bootstrap || now.is_empty() => return Ok(None),
         "" => Role::AutoAssign,
         word => word
-            .parse()
+            .parse::<Role>()
             .map_err(|error| Sync::Input(format!("role {error}.")))?,
     };
     Ok((*now != wanted).then_some(wanted))

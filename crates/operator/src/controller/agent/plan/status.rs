@@ -14,7 +14,7 @@ use crate::runtime::{clock, merge};
 use muster_contract::v1::host::HostDetail;
 use muster_contract::v2::host::HostProgressView;
 use muster_contract::v2::validation::ValidationsInfo;
-use muster_vocabulary::Role;
+use muster_vocabulary::{NtpSourceState, Role, Word};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl Shown {
         let status = AgentStatus {
             bootstrap: host.bootstrap,
             role: role(row),
-            kind: host.kind.to_string(),
+            kind: host.kind.clone(),
             inventory,
             progress: Some(
                 host.progress
@@ -221,11 +221,11 @@ fn news(before: &[ServiceCondition], finding: &Finding) -> Option<News> {
     })
 }
 
-fn role(row: &HostDetail) -> String {
+fn role(row: &HostDetail) -> Word<Role> {
     let (chosen, suggested) = (&row.host.role, &row.host.suggested_role);
     match *chosen == Role::AutoAssign && !suggested.is_empty() {
-        true => suggested.to_string(),
-        false => chosen.to_string(),
+        true => suggested.clone(),
+        false => chosen.clone(),
     }
 }
 
@@ -234,14 +234,8 @@ fn progress(row: &HostDetail, now: &HostProgressView) -> HostProgress {
         return HostProgress::default();
     }
     HostProgress {
-        current_stage: now.current_stage.to_string(),
-        progress_stages: row
-            .host
-            .progress_stages
-            .iter()
-            .flatten()
-            .map(ToString::to_string)
-            .collect(),
+        current_stage: now.current_stage.clone(),
+        progress_stages: row.host.progress_stages.clone().unwrap_or_default(),
         progress_info: now.progress_info.clone(),
         installation_percentage: Some(now.installation_percentage),
         stage_start_time: now.stage_started_at.0.map(clock::time),
@@ -255,7 +249,7 @@ fn ntp_sources(row: &HostDetail) -> Option<Vec<NtpSource>> {
     #[derive(Default)]
     struct Source {
         source_name: String,
-        source_state: String,
+        source_state: Word<NtpSourceState>,
     }
     let sources: Vec<Source> = serde_json::from_str(&row.host.ntp_sources).ok()?;
     let shown = |source: Source| NtpSource {
@@ -269,7 +263,7 @@ fn validations(row: &HostDetail) -> BTreeMap<String, Vec<ValidationResult>> {
     let found: ValidationsInfo = serde_json::from_str(&row.host.validations_info).unwrap_or_default();
     let shown = |check: &muster_contract::v2::validation::ValidationView| ValidationResult {
         id: check.id.to_string(),
-        status: check.status.to_string(),
+        status: check.status.clone(),
         message: in_kubernetes(&check.message),
     };
     let category = |(name, checks): (std::borrow::Cow<'static, str>, Vec<_>)| {

@@ -167,10 +167,7 @@ impl Size {
         let disks = inventory.map(|found| found.disks.iter().map(|disk| disk.size_bytes).sum());
         Self {
             unready: met.is_none_or(|met| met.status != "True"),
-            reserved_role: matches!(
-                Role::from_word(&agent.spec.role),
-                Some(Role::Master | Role::Arbiter)
-            ),
+            reserved_role: matches!(agent.spec.role.known(), Some(Role::Master | Role::Arbiter)),
             gpus: inventory.map_or(0, |found| found.gpus.len()),
             memory_bytes: inventory.map_or(0, |found| found.memory.physical_bytes),
             processors: inventory.map_or(0, |found| found.cpu.count),

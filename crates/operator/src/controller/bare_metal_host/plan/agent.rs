@@ -2,13 +2,13 @@
 
 use super::{Draft, Go, disk, fencing, is_installing};
 use crate::controller::bare_metal_host::snapshot::Snapshot;
-use crate::crd::agent::kind;
 use crate::crd::keys::{annotation, label, label_value};
 use crate::crd::reference::ClusterRef;
 use crate::crd::{Agent, BareMetalHost, ClusterDeployment};
 use crate::key::Key;
 use crate::runtime::reconciler::Then;
 use kube::ResourceExt;
+use muster_vocabulary::{HostKind, Word};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,8 +36,10 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
 fn copy(host: &BareMetalHost, agent: &mut Agent) {
     let spec = &mut agent.spec;
     spec.approved = true;
+    if let Some(role) = host.annotations().get(annotation::BMAC_ROLE) {
+        spec.role = Word::read(role);
+    }
     let fields = [
-        (annotation::BMAC_ROLE, &mut spec.role),
         (annotation::BMAC_HOSTNAME, &mut spec.hostname),
         (
             annotation::BMAC_MACHINE_CONFIG_POOL,
@@ -147,7 +149,7 @@ fn cluster(snapshot: &Snapshot, agent: &mut Agent, draft: &mut Draft) {
     };
     let may_leave = || {
         let status = agent.status.as_ref();
-        wanted.is_none() && status.is_some_and(|status| status.kind == kind::DAY_2)
+        wanted.is_none() && status.is_some_and(|status| status.kind == HostKind::AddToExistingClusterHost)
     };
     if agent.spec.cluster_deployment_name == wanted || (is_installing(agent) && !may_leave()) {
         return;

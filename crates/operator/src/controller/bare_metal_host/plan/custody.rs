@@ -37,18 +37,29 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
     Go::On
 }
 
+/// The disk is written, or will not be.
+fn ends_custody(stage: Stage) -> bool {
+    match stage {
+        Stage::Rebooting | Stage::Joined | Stage::Done | Stage::Failed => true,
+        Stage::Starting
+        | Stage::WaitingForControlPlane
+        | Stage::WaitingForBootkube
+        | Stage::WaitingForController
+        | Stage::Installing
+        | Stage::Writing
+        | Stage::Copying
+        | Stage::WaitingForIgnition
+        | Stage::Configuring => false,
+    }
+}
+
 fn has_been_installed(snapshot: &Snapshot) -> bool {
     match snapshot.way() {
         MetalBoot::Converged => snapshot.host.state() == state::PROVISIONED,
         MetalBoot::LiveImage => {
             let status = snapshot.agent.as_ref().and_then(|agent| agent.status.as_ref());
             let progress = status.and_then(|status| status.progress.as_ref());
-            progress.is_some_and(|progress| {
-                matches!(
-                    Stage::from_word(&progress.current_stage),
-                    Some(Stage::Failed | Stage::Rebooting | Stage::Joined | Stage::Done)
-                )
-            })
+            progress.is_some_and(|progress| progress.current_stage.is(ends_custody))
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::crd::condition::{Finding, Truth};
 use muster_contract::v2::cluster::ClusterView;
 use muster_contract::v2::validation::ValidationsInfo;
 use muster_domain::{checks, cluster};
+use muster_vocabulary::{PreparationStatus, RoleSet};
 
 /// While the hub has no such cluster.
 pub fn absent(why: &str) -> Vec<Finding> {
@@ -76,11 +77,11 @@ fn agents_suffice(needs: &ProvisionRequirements, tally: &Tally) -> Finding {
         |reason: &str, message: String| Finding::new(condition::REQUIREMENTS_MET, false, reason, message);
     let (wanted, found) = (Count::of(needs), tally.found);
     if wanted != found {
-        let part = |what: &str, wanted: i64, found: i64| format!("{what}: {found} of {wanted}");
+        let part = |what: RoleSet, wanted: i64, found: i64| format!("{what}: {found} of {wanted}");
         let parts = [
-            part("masters", wanted.masters, found.masters),
-            part("arbiters", wanted.arbiters, found.arbiters),
-            part("workers", wanted.workers, found.workers),
+            part(RoleSet::Masters, wanted.masters, found.masters),
+            part(RoleSet::Arbiters, wanted.arbiters, found.arbiters),
+            part(RoleSet::Workers, wanted.workers, found.workers),
         ];
         return say(
             reason::INSUFFICIENT_AGENTS,
@@ -296,9 +297,9 @@ fn prepared(view: &ClusterView) -> Finding {
         Finding::new(condition::LAST_PREPARATION_FAILED, status, reason, message)
     };
     let last = &view.last_installation_preparation;
-    match &*last.status {
-        "failed" => say(true, reason::PREPARATION_FAILED, &last.reason),
-        "success" => say(false, reason::PREPARATION_NOT_FAILING, ""),
-        _ => say(false, reason::PREPARATION_NEVER, ""),
+    match last.status.known() {
+        Some(PreparationStatus::Failed) => say(true, reason::PREPARATION_FAILED, &last.reason),
+        Some(PreparationStatus::Success) => say(false, reason::PREPARATION_NOT_FAILING, ""),
+        Some(PreparationStatus::NotStarted) | None => say(false, reason::PREPARATION_NEVER, ""),
     }
 }

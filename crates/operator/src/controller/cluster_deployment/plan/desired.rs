@@ -15,11 +15,11 @@ use muster_contract::v2::cluster::ClusterView;
 use muster_contract::v2::cluster_request::{CreateCluster, ImportCluster, UpdateCluster};
 use muster_contract::v2::cluster_setting::{
     CloudControllerManager, DiskEncryption, DiskEncryptionMode, ExternalPlatform, IgnitionEndpoint,
-    LoadBalancer, LoadBalancerType, NetworkType, Platform, PlatformType, RoleSet,
+    LoadBalancer, LoadBalancerType, NetworkType, Platform, PlatformType, PlatformView, RoleSet,
 };
 use muster_contract::v2::network::{ClusterNetwork, MachineNetwork, ServiceNetwork, Vip};
 use muster_domain::input::proxy;
-use muster_vocabulary::UnknownWord;
+use muster_vocabulary::{UnknownWord, Word, Words};
 use std::str::FromStr;
 use uuid::Uuid;
 
@@ -78,12 +78,12 @@ pub fn desired(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Des
             .collect(),
         cluster_networks: network::pods(&spec.networking),
         service_networks: spec.networking.service_network.clone(),
-        network_type: optional("networking.networkType", &spec.networking.network_type)?,
+        network_type: optional("networking.networkType", spec.networking.network_type.as_str())?,
         api_vips: network::vips(&spec.api_vips, &spec.api_vip),
         ingress_vips: network::vips(&spec.ingress_vips, &spec.ingress_vip),
         ssh_key: spec.ssh_public_key.trim().to_owned(),
         ntp_sources: spec.ntp_sources.join(","),
-        hyperthreading: hyperthreading(spec)?,
+        hyperthreading: hyperthreading(spec),
         encryption: encryption(spec)?,
         http_proxy: proxy.http_proxy,
         https_proxy: proxy.https_proxy,
@@ -164,14 +164,14 @@ fn external(
                 &external.cloud_controller_manager,
             )?,
         })),
-        _ => Ok(None),
+        Some(_) | None => Ok(None),
     }
 }
 
 /// All roles when no pool is given, else those whose pool says so.
-fn hyperthreading(spec: &AgentClusterInstallSpec) -> Result<RoleSet, InvalidSpec> {
+fn hyperthreading(spec: &AgentClusterInstallSpec) -> RoleSet {
     if spec.control_plane.is_none() && spec.arbiter.is_none() && spec.compute.is_empty() {
-        return Ok(RoleSet::All);
+        return RoleSet::All;
     }
     let on = |word: &str| word == "Enabled" || word.is_empty();
     let masters = spec
@@ -180,16 +180,15 @@ fn hyperthreading(spec: &AgentClusterInstallSpec) -> Result<RoleSet, InvalidSpec
         .is_some_and(|pool| on(&pool.hyperthreading));
     let arbiters = spec.arbiter.as_ref().is_some_and(|pool| on(&pool.hyperthreading));
     let workers = spec.compute.iter().any(|pool| on(&pool.hyperthreading));
-    let roles = [(masters, "masters"), (arbiters, "arbiters"), (workers, "workers")];
-    let words: Vec<&str> = roles
-        .iter()
-        .filter(|(on, _)| *on)
-        .map(|(_, word)| *word)
-        .collect();
-    match words.len() {
-        0 => Ok(RoleSet::None),
-        3 => Ok(RoleSet::All),
-        _ => parse("hyperthreading", &words.join(",")),
+    match (masters, arbiters, workers) {
+        (true, true, true) => RoleSet::All,
+        (true, true, false) => RoleSet::MastersArbiters,
+        (true, false, true) => RoleSet::MastersWorkers,
+        (true, false, false) => RoleSet::Masters,
+        (false, true, true) => RoleSet::ArbitersWorkers,
+        (false, true, false) => RoleSet::Arbiters,
+        (false, false, true) => RoleSet::Workers,
+        (false, false, false) => RoleSet::None,
     }
 }
 
@@ -202,11 +201,11 @@ fn encryption(spec: &AgentClusterInstallSpec) -> Result<DiskEncryption, InvalidS
     let Some(wanted) = &spec.disk_encryption else {
         return Ok(none);
     };
-    let roles: Option<RoleSet> = optional("diskEncryption.enableOn", &wanted.enable_on)?;
+    let roles: Option<RoleSet> = optional("diskEncryption.enableOn", wanted.enable_on.as_str())?;
     let Some(roles) = roles.filter(|roles| *roles != RoleSet::None) else {
         return Ok(none);
     };
-    let mode: Option<DiskEncryptionMode> = optional("diskEncryption.mode", &wanted.mode)?;
+    let mode: Option<DiskEncryptionMode> = optional("diskEncryption.mode", wanted.mode.as_str())?;
     Ok(DiskEncryption {
         enable_on: Some(roles),
         mode: Some(mode.unwrap_or_default()),
@@ -442,20 +441,16 @@ pub fn difference(row: &Row, desired: &DesiredCluster, known: Known) -> Option<U
                 .filter(|_| !same_vips(now.ingress_vips.as_deref(), &desired.ingress_vips)),
             network_type: desired
                 .network_type
-                .filter(|desired| Some(*desired) != now.network_type),
+                .filter(|desired| differs(&now.network_type, *desired)),
             hyperthreading: Some(desired.hyperthreading)
-                .filter(|desired| Some(*desired) != now.hyperthreading),
+                .filter(|desired| differs(&now.hyperthreading, *desired)),
             schedulable_masters: Some(desired.schedulable_masters)
                 .filter(|desired| Some(*desired) != now.schedulable_masters),
             disk_encryption: Some(desired.encryption.clone())
                 .filter(|desired| !same_encryption(now, desired)),
             load_balancer: wanted.load_balancer.filter(|desired| {
-                let now = now
-                    .load_balancer
-                    .as_ref()
-                    .and_then(|balancer| balancer.r#type)
-                    .unwrap_or_default();
-                desired.r#type != Some(now)
+                let now = now.load_balancer.clone().unwrap_or_default();
+                desired.r#type != or_default(now.r#type).known()
             }),
             ..added
         },
@@ -528,17 +523,24 @@ fn same_endpoint(now: &ClusterView, desired: &IgnitionEndpoint) -> bool {
     words(&now.ignition_endpoint.clone().unwrap_or_default()) == words(desired)
 }
 
-fn same_platform(now: Option<&Platform>, desired: &Platform) -> bool {
-    let details = |platform: &Platform| {
-        let external = platform.external.clone().unwrap_or_default();
-        (
-            external.platform_name.unwrap_or_default(),
-            external.cloud_controller_manager.unwrap_or_default(),
-        )
+/// What is absent, or only known to a newer hub, is not what is desired either.
+fn differs<T: Words>(now: &Option<Word<T>>, desired: T) -> bool {
+    now.as_ref().is_none_or(|now| *now != desired)
+}
+
+/// What is absent means what is usual.
+fn or_default<T: Words + Default>(now: Option<Word<T>>) -> Word<T> {
+    now.unwrap_or_else(|| T::default().into())
+}
+
+fn same_platform(now: Option<&PlatformView>, desired: &Platform) -> bool {
+    let is_same = |external: &ExternalPlatform| {
+        let now = now.and_then(|now| now.external.clone()).unwrap_or_default();
+        now.platform_name.unwrap_or_default() == external.platform_name.clone().unwrap_or_default()
+            && or_default(now.cloud_controller_manager)
+                == external.cloud_controller_manager.unwrap_or_default()
     };
-    now.is_some_and(|now| {
-        now.r#type == desired.r#type && (desired.external.is_none() || details(now) == details(desired))
-    })
+    now.is_some_and(|now| now.r#type == desired.r#type && desired.external.as_ref().is_none_or(is_same))
 }
 
 fn same_pods(now: &ClusterView, desired: &DesiredCluster) -> bool {
@@ -571,17 +573,13 @@ fn same_vips(now: Option<&[Vip]>, desired: &[String]) -> bool {
 }
 
 fn same_encryption(now: &ClusterView, desired: &DiskEncryption) -> bool {
-    let roles = |encryption: &DiskEncryption| encryption.enable_on.unwrap_or(RoleSet::None);
     let now = now.disk_encryption.clone().unwrap_or_default();
-    if roles(desired) == RoleSet::None {
-        return roles(&now) == RoleSet::None;
+    let roles = now.enable_on.unwrap_or_else(|| RoleSet::None.into());
+    let wanted = desired.enable_on.unwrap_or(RoleSet::None);
+    if wanted == RoleSet::None {
+        return roles == RoleSet::None;
     }
-    let words = |encryption: &DiskEncryption| {
-        (
-            roles(encryption),
-            encryption.mode.unwrap_or_default(),
-            encryption.tang_servers.clone().unwrap_or_default(),
-        )
-    };
-    words(&now) == words(desired)
+    roles == wanted
+        && or_default(now.mode) == desired.mode.unwrap_or_default()
+        && now.tang_servers.unwrap_or_default() == desired.tang_servers.clone().unwrap_or_default()
 }

@@ -235,6 +235,6 @@ pub fn fate(snapshot: &Snapshot, pool: Option<&InfraEnv>) -> Fate {
 /// The rule is the API's own, so it is judged by what the API knows.
 fn is_installing(agent: &Agent) -> bool {
     let status = agent.status.as_ref();
-    let joins = status.is_some_and(|status| status.kind == HostKind::AddToExistingClusterHost.word());
+    let joins = status.is_some_and(|status| status.kind == HostKind::AddToExistingClusterHost);
     agent::plan::is_installing(&agent.state()) && !joins
 }

@@ -132,13 +132,17 @@ fn projection(snapshot: &Snapshot, row: &Row) -> AgentClusterInstallStatus {
 fn result(check: muster_contract::v2::validation::ValidationView) -> ValidationResult {
     ValidationResult {
         id: check.id.into_owned(),
-        status: check.status.to_string(),
+        status: check.status,
         message: in_kubernetes(&check.message),
     }
 }
 
 fn platform(view: &ClusterView) -> &'static str {
-    match view.platform.as_ref().map(|platform| platform.r#type) {
+    match view
+        .platform
+        .as_ref()
+        .and_then(|platform| platform.r#type.known())
+    {
         None => "",
         Some(PlatformType::Baremetal) => "BareMetal",
         Some(PlatformType::None) => "None",

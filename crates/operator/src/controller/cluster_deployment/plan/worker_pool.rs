@@ -140,6 +140,6 @@ fn is_concerned(agent: &Agent) -> bool {
 
 fn is_under_way(agent: &Agent) -> bool {
     let progress = agent.status.as_ref().and_then(|status| status.progress.as_ref());
-    let done = progress.is_some_and(|progress| progress.current_stage == Stage::Done.word());
+    let done = progress.is_some_and(|progress| progress.current_stage == Stage::Done);
     !done && agent.state().is(HostStatus::is_writing)
 }

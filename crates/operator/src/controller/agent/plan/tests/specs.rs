@@ -5,6 +5,7 @@ use crate::crd::reference::FullRef;
 use crate::runtime::secret::Found;
 use muster_contract::v1::host::HostSetting;
 use muster_contract::v2::host::HostRoleChoice;
+use muster_vocabulary::Word;
 
 fn told(agent: &Agent, row: HostDetail) -> Result<Vec<Call>, Sync> {
     told_in(&snapshot(Some(agent.clone()), Some(row)))
@@ -337,7 +338,7 @@ fn a_secret_that_is_missing_is_looked_for_whatever_else_is_wrong() {
         (synced(&flawed), flawed.then),
         (says("False", "InputError"), later)
     );
-    agent.spec.role.clear();
+    agent.spec.role = Word::default();
     agent.spec.cluster_deployment_name = wanting("blue").spec.cluster_deployment_name;
     assert_eq!(
         plan_of(agent, "insufficient-unbound").then,
