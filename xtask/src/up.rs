@@ -147,7 +147,7 @@ fn ensure_infra_env(client: &Client<'_>) -> Result<()> {
         Some(0) => return Ok(()),
         Some(NOT_FOUND) => {}
         Some(_) | None => bail!(
-            "the hub does not tell its InfraEnvs: {}",
+            "the hub does not list its InfraEnvs: {}",
             String::from_utf8_lossy(&asked.stderr).trim_end()
         ),
     }

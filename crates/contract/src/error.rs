@@ -20,7 +20,7 @@ pub enum ClientError {
     BadInput(String),
     #[error("the hub failed: {0}")]
     Server(String),
-    #[error("the hub's answer cannot be read: {0}")]
+    #[error("cannot read the hub's answer: {0}")]
     Decode(String),
 }
 

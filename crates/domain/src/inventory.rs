@@ -29,7 +29,7 @@ fn object(text: &str) -> Result<&str, String> {
 }
 
 fn unreadable(why: impl std::fmt::Display) -> String {
-    format!("the inventory cannot be read: {why}")
+    format!("the hub cannot read the inventory: {why}")
 }
 
 /// A wire object in which everything is optional. Fields after the semicolon are written even when empty.

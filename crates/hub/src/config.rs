@@ -257,7 +257,7 @@ fn edition_segment(pool: &InfraEnv) -> String {
 fn longest_poll(given: Option<Duration>) -> anyhow::Result<i64> {
     let Some(limit) = given else { return Ok(i64::MAX) };
     if limit < Duration::from_secs(1) {
-        anyhow::bail!("agents need a second between two polls at least, not {limit:?}");
+        anyhow::bail!("agents need at least a second between two polls, not {limit:?}");
     }
     Ok(i64::try_from(limit.as_secs())?)
 }

@@ -93,7 +93,7 @@ fn private_directory(path: &Path) -> std::io::Result<()> {
         && mode & 0o077 != 0
         && let Err(error) = std::fs::set_permissions(path, Permissions::from_mode(mode & 0o700))
     {
-        tracing::warn!(directory = %path.display(), %error, "others may look into the data directory");
+        tracing::warn!(directory = %path.display(), %error, "other users can read the data directory");
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ fn get<T: DeserializeOwned>(agent: &Agent, url: &str) -> Vec<T> {
         serde_json::from_slice(&body).map_err(|error| error.to_string())
     });
     read.unwrap_or_else(|error| {
-        tracing::warn!(error, url, "the image service does not tell of its clients");
+        tracing::warn!(error, url, "the image service does not report its clients");
         Vec::new()
     })
 }

@@ -128,7 +128,7 @@ impl Home {
             && !self.marker.exists()
             && let Err(error) = write_marker(&self.marker, id)
         {
-            tracing::warn!(%error, file = %self.marker.display(), "this file could not be written again");
+            tracing::warn!(%error, file = %self.marker.display(), "cannot write this file again");
         }
     }
 
@@ -253,7 +253,7 @@ fn keep_private(path: &Path) {
         return;
     }
     if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700)) {
-        tracing::warn!(file = %path.display(), %error, "others may read this file");
+        tracing::warn!(file = %path.display(), %error, "other users can read this file");
     }
 }
 

@@ -114,7 +114,7 @@ impl Store {
             // A writer that is gone already has nothing left to drain.
             let _ = self.inner.jobs.send(Job::Close).await;
             if let Err(error) = task.await {
-                tracing::error!(%error, "the store's writer ended badly");
+                tracing::error!(%error, "the store's writer failed");
             }
             let is_lost = self.inner.lost.borrow().is_some();
             if is_lost {

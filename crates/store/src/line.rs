@@ -260,7 +260,7 @@ impl Line {
             } => within(Some(CONNECT_LIMIT), async { Ok(connection.close().await?) }).await,
         };
         if let Err(error) = closed {
-            tracing::warn!(%error, "the writer's connection did not end well");
+            tracing::warn!(%error, "closing the writer's connection failed");
         }
     }
 }

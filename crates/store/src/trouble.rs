@@ -49,12 +49,12 @@ impl Trouble {
             Self::Full => "Make room on that disk, then ask again.",
             Self::ReadOnly => "Make it writable, then ask again.",
             Self::Crowded => "Raise the server's limit of connections, then ask again.",
-            Self::Disk => "Look at that disk, then ask again.",
+            Self::Disk => "Check that disk, then ask again.",
             Self::Refused => {
                 "Set user and password as the server has them, and let it take connections from the hub."
             }
             Self::Missing => "Create it, or name the right one.",
-            Self::Away => "Look whether its server runs, and ask again in a moment.",
+            Self::Away => "Check that its server runs, and ask again in a moment.",
             Self::Busy | Self::Slow | Self::Closed | Self::Other => "Ask again in a moment.",
         }
     }

@@ -97,7 +97,7 @@ impl Unreadable {
             return known.clone();
         }
         tracing::error!(kind = row.kind.word(), id = %row.id, reason = %row.reason,
-            "a row of the database cannot be read and is set aside");
+            "cannot read a row of the database; the hub sets it aside");
         let row = Arc::new(row);
         rows.insert(key, row.clone());
         self.count.store(rows.len(), Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl Unreadable {
             tracing::info!(
                 kind = kind.word(),
                 id,
-                "a row that was set aside is no trouble any more"
+                "a row that was set aside is readable again, or gone"
             );
         }
         self.count.store(rows.len(), Ordering::Relaxed);

@@ -189,7 +189,7 @@ impl Writer {
                 self.one_by_one(&commits).await
             }
             Err(error) => {
-                tracing::warn!(%error, commits = commits.len(), "a batch was not written");
+                tracing::warn!(%error, commits = commits.len(), "could not write a batch");
                 commits.iter().map(|_| Err(error.clone())).collect()
             }
         };
@@ -256,7 +256,7 @@ impl Writer {
             self.line.end(turn, done).await
         });
         if let Err(error) = done.await {
-            tracing::warn!(%error, "an upload that was given up is still there");
+            tracing::warn!(%error, "could not discard an abandoned upload");
         }
     }
 

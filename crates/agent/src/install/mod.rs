@@ -33,7 +33,7 @@ impl Slot {
     /// The installation ends before its next byte. When none runs, nothing happens.
     pub fn cancel(&self) {
         if self.is_running() {
-            note!("the installation is told to stop");
+            note!("telling the installation to stop");
             self.cancel.store(true, Ordering::SeqCst);
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn least_disks(subject: &Subject<'_>) -> Outcome {
         match disk_gap(&Judge::of(inventory), subject.least_disk_gb(), subject.release()) {
             None => Outcome::pass("There is a disk to install to."),
             Some(gap) => Outcome::fail(format!(
-                "No disk can be installed to: {gap}; attach a suitable disk."
+                "The host has no disk to install to: {gap}; attach a suitable disk."
             )),
         }
     })
@@ -67,9 +67,12 @@ pub(super) fn speed(subject: &Subject<'_>) -> Outcome {
     }
     match measured(subject) {
         None if subject.disk_speed_skipped => Outcome::pass(
-            "The installation disk is not measured: it is kept as it is, or the test is switched off.",
+            "The agent does not measure the installation disk: the disk is kept as it is, or the test is \
+             switched off.",
         ),
-        None => Outcome::pass("The installation disk is measured when the installation is prepared."),
+        None => {
+            Outcome::pass("The agent measures the installation disk when the hub prepares the installation.")
+        }
         Some(speed) if speed.exit_code == 0 => Outcome::pass("The installation disk is fast enough."),
         Some(speed) => Outcome::fail(format!(
             "The speed test of the installation disk ended with code {}; choose another disk or repeat the test.",

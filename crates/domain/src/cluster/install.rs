@@ -116,7 +116,7 @@ fn must_be_ready(cluster: &Cluster, host: &Host) -> Result<(), Refused> {
     if role_of(host) == Role::AutoAssign {
         return Err(Refused::conflict(
             "role-not-decided",
-            format!("No role was found for {} yet.", host.name()),
+            format!("The hub has found no role for {} yet.", host.name()),
             "Wait until all hosts have reported their hardware, or give it a role.",
         ));
     }

@@ -282,10 +282,11 @@ impl System {
             (Some(booted), Ok(wanted)) => wanted.disk_image().map_or_else(
                 || {
                     Self::Unnamed(format!(
-                        "{} runs the image of {}, and the cluster's release {} belongs to that of {}, whose disk image \
-                         the hub cannot name: the file of its OS_IMAGES entry should end in -live.ARCH.iso or \
-                         -live-iso.ARCH.iso. The host is installed with the system it runs; give it --image-url among \
-                         its installer arguments for another.",
+                        "{} runs the image of {}, and the cluster's release {} belongs to that of {}, \
+                         whose disk image the hub cannot name: the file of its OS_IMAGES entry should end \
+                         in -live.ARCH.iso or -live-iso.ARCH.iso. The hub installs the system that the \
+                         host runs; for another one, give the host --image-url among its installer \
+                         arguments.",
                         host.name(),
                         booted.openshift_version,
                         cluster.openshift_version,
@@ -295,9 +296,9 @@ impl System {
                 Self::Other,
             ),
             (Some(booted), Err(_)) => Self::Unnamed(format!(
-                "{} runs the image of {}, and OS_IMAGES has none for the cluster's release {} on {architecture}. The \
-                 host is installed with the system it runs; give it --image-url among its installer arguments for \
-                 another.",
+                "{} runs the image of {}, and OS_IMAGES has none for the cluster's release {} on \
+                 {architecture}. The hub installs the system that the host runs; for another one, give the \
+                 host --image-url among its installer arguments.",
                 host.name(),
                 booted.openshift_version,
                 cluster.openshift_version

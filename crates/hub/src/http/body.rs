@@ -106,5 +106,5 @@ fn too_slow(time: Duration) -> Response {
 fn unreadable(rejection: BytesRejection) -> Response {
     let text = rejection.body_text();
     let status = rejection.into_response().status();
-    problem::framework(status, format!("the body cannot be read: {text}"))
+    problem::framework(status, format!("the hub cannot read the body: {text}"))
 }

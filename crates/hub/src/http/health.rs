@@ -67,7 +67,7 @@ fn of_store(what: &'static str, error: &StoreError) -> HealthTrouble {
         cause: store_text(error),
         next_action: error
             .trouble()
-            .map_or("Look into the hub's log.", |trouble| trouble.fix())
+            .map_or("Read the hub's log.", |trouble| trouble.fix())
             .into(),
     }
 }

@@ -205,7 +205,7 @@ fn pools(text: &mut String, hub: &Hub) {
     }
     single(text, "muster_clusters", "gauge", "Clusters.", clusters);
     single(text, "muster_infra_envs", "gauge", "InfraEnvs.", infra_envs);
-    let about = "Clusters whose files for an installation are not made yet.";
+    let about = "Clusters whose installation files the hub has not made yet.";
     let waiting = |cluster: &Cluster| {
         cluster.phase == Phase::Preparing
             && cluster.install.preparation.status == PreparationStatus::NotStarted
@@ -217,7 +217,7 @@ fn pools(text: &mut String, hub: &Hub) {
         .filter(|cluster| waiting(cluster))
         .count();
     single(text, "muster_cluster_files_waiting", "gauge", about, waiting);
-    let about = "Clusters whose newest changes are not reflected in their findings yet.";
+    let about = "Clusters whose findings do not reflect their newest changes yet.";
     single(
         text,
         "muster_clusters_to_reconcile",
@@ -250,7 +250,7 @@ fn set_aside(text: &mut String, hub: &Hub) {
         text,
         name,
         "gauge",
-        "Rows of the database that cannot be read and are set aside.",
+        "Rows of the database that the hub cannot read and has set aside.",
     );
     for kind in RowKind::all() {
         let count = rows.iter().filter(|row| row.kind == kind).count();

@@ -37,7 +37,7 @@ pub fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
         )
             .into_response(),
         Err(error) => {
-            tracing::error!(%error, "a reply could not be written");
+            tracing::error!(%error, "cannot write a reply");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
@@ -93,11 +93,11 @@ pub fn store_text(error: &StoreError) -> String {
             "Somebody else changed it at the same time; ask again.".into()
         }
         (StoreError::NotOurs(_), _) => {
-            "The hub stops, because its database is not there any more; the hub's log tells more.".into()
+            "The hub stops because its database is gone; its log has the details.".into()
         }
         (StoreError::Unreadable(row), _) => format!("{}. {MEND}", set_aside(row)),
         (_, Some(trouble)) => format!("The database {}. {}", trouble.text(), trouble.fix()),
-        (_, None) => "Internal error; the hub's log tells more.".into(),
+        (_, None) => "Internal error; the hub's log has the details.".into(),
     }
 }
 

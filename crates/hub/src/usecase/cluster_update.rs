@@ -497,7 +497,7 @@ pub async fn cluster_ignore(
             return Ok(Vec::new());
         }
         let text = format!(
-            "Cluster {}: other checks are ignored now: {} {}",
+            "Cluster {}: the hub ignores other checks now: {} {}",
             cluster.name, after.0, after.1
         );
         Ok(vec![cluster.entry("validations_ignored", Severity::Info, text)])
@@ -521,7 +521,7 @@ pub async fn cluster_install_config(
         lifecycle::next(cluster, &Event::Update, hub.now())?;
         cluster.install_config_overrides = overrides.to_owned();
         let text = format!(
-            "Cluster {}: changes to its install config were taken over.",
+            "Cluster {}: the hub saved changes to its install config.",
             cluster.name
         );
         Ok(vec![cluster.entry(

@@ -437,7 +437,7 @@ async fn upgraded(hub: &Hub, key: HostKey, output: &str, opctx: &OpContext) -> R
 }
 
 pub async fn upgrade_started(hub: &Hub, key: HostKey, opctx: &OpContext) -> Result<(), Error> {
-    let outcome = "is told to replace itself by";
+    let outcome = "was told to replace itself by";
     let about = &hub.settings.images.agent;
     upgrade_news(
         hub,
@@ -475,7 +475,7 @@ async fn upgrade_news(
 }
 
 async fn upgrade_failed(hub: &Hub, key: HostKey, about: &str, opctx: &OpContext) -> Result<(), Error> {
-    let outcome = "could not be replaced:";
+    let outcome = "could not replace itself:";
     upgrade_news(
         hub,
         key,
@@ -490,7 +490,7 @@ async fn upgrade_failed(hub: &Hub, key: HostKey, about: &str, opctx: &OpContext)
 
 fn read<T: DeserializeOwned>(output: &str) -> Result<T, Error> {
     bounds::reported(output)
-        .map_err(|why| Error::BadReport(format!("the step's output cannot be read: {why}")))
+        .map_err(|why| Error::BadReport(format!("the hub cannot read the step's output: {why}")))
 }
 
 /// What is known adds up over many reports, each of which may be of something else.
@@ -499,7 +499,7 @@ fn fits<T>(known: &BTreeMap<String, T>, name: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::BadReport(format!(
-        "results for {} things are known of this host already: report on those",
+        "the hub already has results for {} things of this host: report on those",
         bounds::RESULTS
     )))
 }

@@ -28,7 +28,7 @@ pub async fn ingress_cert(
         .await?
         .ok_or_else(|| {
             let reason = format!(
-                "Cluster {} has no kubeconfig: it was not installed from here.",
+                "Cluster {} has no kubeconfig: this hub did not install it.",
                 cluster.name
             );
             Refused::new(Class::Invalid, "no-kubeconfig", reason, "")

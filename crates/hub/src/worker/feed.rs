@@ -38,7 +38,7 @@ pub async fn have(hub: &Hub, changes: &[Change]) -> Result<(), Error> {
     match pass(hub, missed).await.map_err(Error::from) {
         Err(error) if error.is_unavailable() => Err(error),
         Err(error) => {
-            tracing::warn!(%error, "the feed goes on without a row that cannot be read");
+            tracing::warn!(%error, "cannot read a row; the feed goes on without it");
             Ok(())
         }
         Ok(_) => Ok(()),

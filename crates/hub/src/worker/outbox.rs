@@ -80,7 +80,7 @@ async fn start_files(
 
 /// A panic is our mistake: it is tried again later, and takes nobody's place meanwhile.
 async fn ended_badly(hub: &Hub, job: Option<OutboxItem>, error: &JoinError) -> Result<(), Error> {
-    tracing::error!(%error, "making files ended badly");
+    tracing::error!(%error, "making files failed");
     match job {
         Some(job) => settle(hub, &job, Err(Error::BadReport(error.to_string()))).await,
         None => Ok(()),

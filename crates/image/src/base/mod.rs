@@ -213,7 +213,7 @@ fn generic_areas(iso: &Iso) -> Result<Areas, ImageError> {
     let (kernel, initrd) = (named(&kernels, "vmlinuz-"), named(&initrds, "initrd.img-"));
     if kernel.is_none() || initrd.is_none() {
         return Err(ImageError::bad(
-            "neither an embed area nor a kernel with an initrd is in it",
+            "it has neither an embed area nor a kernel with an initrd",
         ));
     }
     let flatcar = iso.volume.to_ascii_lowercase().contains("flatcar");
@@ -237,7 +237,7 @@ pub fn sha256(file: &File, len: u64) -> Result<String, ImageError> {
     while at < len {
         let read = file.read_at(&mut buffer, at)?;
         if read == 0 {
-            return Err(ImageError::bad("it got shorter while it was read"));
+            return Err(ImageError::bad("it shrank while Muster read it"));
         }
         hash.update(&buffer[..read]);
         at += read as u64;

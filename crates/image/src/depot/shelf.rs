@@ -73,7 +73,7 @@ impl Shelf {
             .open(self.record_path(key))
             .and_then(|file| file.set_modified(SystemTime::now()));
         if let Err(error) = touched {
-            tracing::debug!(%error, key, "the last use of a base image is not recorded");
+            tracing::debug!(%error, key, "cannot record the last use of a base image");
         }
     }
 

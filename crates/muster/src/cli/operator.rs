@@ -248,7 +248,7 @@ impl KubeArgs {
 
 async fn listen(address: SocketAddr) -> Outcome<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
-        Failure::other(format!("metrics cannot be served on {address}: {error}"))
+        Failure::other(format!("cannot serve metrics on {address}: {error}"))
             .next("give --metrics an address of this machine and a port that nothing else uses")
     })
 }

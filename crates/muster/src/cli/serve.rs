@@ -201,7 +201,7 @@ pub fn stop_signal() -> Outcome<impl Future<Output = ()> + Send + 'static> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("stopping: running requests are finished first");
+        tracing::info!("stopping: finishing running requests first");
     })
 }
 

@@ -127,7 +127,7 @@ pub async fn run(hub: &HubClient, args: SimArgs) -> Outcome {
     let _ = stop.send(true);
     running
         .await
-        .map_err(|error| Failure::other(format!("the fleet broke down: {error}")))?;
+        .map_err(|error| Failure::other(format!("the simulated fleet failed: {error}")))?;
     tell(begun, &stats);
     Ok(())
 }

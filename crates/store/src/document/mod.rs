@@ -68,7 +68,7 @@ fn left<S>(version: i64, steps: &'static [S]) -> Result<&'static [S], String> {
         ));
     }
     let done = usize::try_from(version.saturating_sub(FIRST))
-        .map_err(|_| format!("its document claims to be of version {version}, which never was"))?;
+        .map_err(|_| format!("its document claims to be of version {version}, which never existed"))?;
     Ok(steps.get(done..).unwrap_or_default())
 }
 
@@ -157,7 +157,7 @@ mod tests {
         let told = why(4, r#"{"first":"Ada","last":"Lovelace"}"#);
         assert!(told.contains("version 4") && told.contains("up to 3"), "{told}");
         for never in [0, -1, i64::MIN] {
-            assert!(why(never, "{}").contains("never was"));
+            assert!(why(never, "{}").contains("never existed"));
         }
     }
 

@@ -106,7 +106,7 @@ fn shortage(cluster: &Cluster, tally: &Tally) -> String {
     let failed = tally.sum(|group| group.failed);
     let lost = tally.hosts - tally.sum(|group| group.installing + group.failed);
     let what = match (failed, lost) {
-        (0, 0) => "hosts were taken away".to_owned(),
+        (0, 0) => "hosts were removed".to_owned(),
         (failed, 0) => format!("{failed} failed"),
         (0, lost) => format!("{lost} left the installation"),
         (failed, lost) => format!("{failed} failed and {lost} left the installation"),
@@ -167,7 +167,7 @@ fn complete(draft: Draft<'_>, tally: &Tally, around: &Around<'_>) -> Decision {
             Severity::Info,
             format!("Cluster {name} is installed."),
         )
-        .because("everything that was waited for is there", around)
+        .because("everything that the cluster waited for is there", around)
 }
 
 /// Takes over what the count says about progress; percentages only grow.

@@ -80,7 +80,7 @@ async fn place(hub: &Hub, after: i64) -> Result<i64, ProblemV1> {
     match after {
         after if after <= 0 => Ok(range.pruned),
         after if after < range.pruned => Err(lost(format!(
-            "Changes up to {} are not kept any more, so some after {after} are lost.",
+            "The hub no longer keeps the changes up to {}, so some after {after} are lost.",
             range.pruned
         ))),
         after if after > range.last => Err(lost(format!(
@@ -156,7 +156,7 @@ impl Follower {
             let changes = match read(&self.hub, self.after, PAGE).await {
                 Ok(changes) => changes,
                 Err(error) => {
-                    tracing::warn!(%error, "a follower of the feed is cut off");
+                    tracing::warn!(%error, "cutting off a follower of the feed");
                     return None;
                 }
             };

@@ -43,7 +43,7 @@ pub fn routes() -> Router<Hub> {
 /// One that is there already is shown as it is; it is changed with REST v2.
 #[utoipa::path(put, path = "/api/muster/v1/infra-envs/{infra_env_id}", operation_id = "putInfraEnv", tag = "muster",
     params(("infra_env_id" = Uuid, Path)), request_body = CreateInfraEnv,
-    responses((status = 200, description = "It was there already", body = InfraEnvView),
+    responses((status = 200, description = "It existed already", body = InfraEnvView),
         (status = 201, description = "The new InfraEnv", body = InfraEnvView),
         (status = 400, description = "Something in the request is wrong", body = Problem),
         (status = 404, description = "No such cluster", body = Problem)))]
@@ -74,7 +74,7 @@ async fn infra_env(
 /// One that is there already is shown as it is; it is changed with REST v2.
 #[utoipa::path(put, path = "/api/muster/v1/clusters/{cluster_id}", operation_id = "putCluster", tag = "muster",
     params(("cluster_id" = Uuid, Path)), request_body = CreateCluster,
-    responses((status = 200, description = "It was there already", body = ClusterView),
+    responses((status = 200, description = "It existed already", body = ClusterView),
         (status = 201, description = "The new cluster", body = ClusterView),
         (status = 400, description = "Something in the request is wrong", body = Problem)))]
 async fn cluster(
@@ -95,7 +95,7 @@ async fn cluster(
 /// Makes a cluster that was installed elsewhere known, so that hosts can be added to it.
 #[utoipa::path(put, path = "/api/muster/v1/clusters/{cluster_id}/import", operation_id = "putImportedCluster",
     tag = "muster", params(("cluster_id" = Uuid, Path)), request_body = ImportCluster,
-    responses((status = 200, description = "It was there already", body = ClusterView),
+    responses((status = 200, description = "It existed already", body = ClusterView),
         (status = 201, description = "The imported cluster", body = ClusterView),
         (status = 400, description = "Something in the request is wrong", body = Problem)))]
 async fn import(

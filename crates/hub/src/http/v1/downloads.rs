@@ -36,8 +36,8 @@ pub fn routes() -> Router<Hub> {
 /// and the base image they are made of. With several hubs each tells of its own clients.
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/downloads", operation_id = "listDownloads",
     tag = "muster", params(("infra_env_id" = Uuid, Path)),
-    responses((status = 200, description = "Who has read how much", body = DownloadsView),
-        (status = 400, description = "The id is no UUID", body = Problem),
+    responses((status = 200, description = "What each client has read", body = DownloadsView),
+        (status = 400, description = "The id is not a UUID", body = Problem),
         (status = 404, description = "No such InfraEnv", body = Problem)))]
 async fn downloads(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     let id = InfraEnvId(id);

@@ -36,7 +36,7 @@ pub fn routes() -> Router<Hub> {
 #[utoipa::path(get, path = "/api/muster/v1/hosts/{host_id}", operation_id = "findHost", tag = "muster",
     params(("host_id" = Uuid, Path)),
     responses((status = 200, description = "The host, once per InfraEnv; possibly none", body = HostRows),
-        (status = 400, description = "The id is no UUID", body = Problem)))]
+        (status = 400, description = "The id is not a UUID", body = Problem)))]
 async fn find(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     let mut rows = HostRows::default();
     let mut hosts = hub.newest_hosts(HostId(id)).await?;

@@ -176,7 +176,7 @@ async fn start_move(
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/hosts/{host_id}/move", operation_id = "showMove",
     tag = "muster", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, description = "The move, or where the host is bound", body = MoveView),
-        (status = 400, description = "An id is no UUID", body = Problem),
+        (status = 400, description = "An id is not a UUID", body = Problem),
         (status = 404, description = "No such host, or it is free and stays so", body = Problem)))]
 async fn show_move(State(hub): State<Hub>, V1(HostPath(key)): V1<HostPath>) -> Result<Response, ProblemV1> {
     let host = hub
@@ -199,7 +199,7 @@ async fn show_move(State(hub): State<Hub>, V1(HostPath(key)): V1<HostPath>) -> R
 #[utoipa::path(post, path = "/api/muster/v1/infra-envs/{infra_env_id}/hosts/{host_id}/actions/reclaim",
     operation_id = "reclaimHost", tag = "muster", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 202, description = "On its way back", body = HostSummary),
-        (status = 400, description = "An id is no UUID", body = Problem),
+        (status = 400, description = "An id is not a UUID", body = Problem),
         (status = 404, description = "No such host", body = Problem),
         (status = 409, description = "Not possible now", body = Problem)))]
 async fn reclaim(

@@ -43,7 +43,7 @@ struct RolePath {
     tag = "muster", params(("cluster_id" = Uuid, Path), ("role" = String, Path, description = "bootstrap, master, worker or arbiter")),
     request_body = Object,
     responses((status = 200, description = "It is kept", body = UploadedIgnitionView),
-        (status = 400, description = "It is no Ignition config of version 3, or the role is unknown", body = Problem),
+        (status = 400, description = "It is not an Ignition config of version 3, or the role is unknown", body = Problem),
         (status = 404, description = "No such cluster", body = Problem),
         (status = 409, description = "The installation has begun", body = Problem)))]
 async fn upload(

@@ -57,7 +57,7 @@ async fn change(
 /// last of them: ask again until `done` says so. What was interrupted goes on like that, too.
 #[utoipa::path(delete, path = "/api/muster/v1/infra-envs/{infra_env_id}/with-hosts",
     operation_id = "deleteInfraEnvWithHosts", tag = "muster", params(("infra_env_id" = Uuid, Path), DeleteWithHostsQuery),
-    responses((status = 200, description = "How far it is", body = DeletionView),
+    responses((status = 200, description = "The progress so far", body = DeletionView),
         (status = 400, description = "Something in the request is wrong", body = Problem),
         (status = 404, description = "No such InfraEnv", body = Problem),
         (status = 409, description = "Clusters have or had some of its hosts", body = Problem)))]

@@ -33,7 +33,7 @@ pub fn routes() -> Router<Hub> {
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/links", operation_id = "infraEnvLinks", tag = "muster",
     params(("infra_env_id" = Uuid, Path)),
     responses((status = 200, description = "The addresses", body = InfraEnvLinks),
-        (status = 400, description = "The id is no UUID", body = Problem),
+        (status = 400, description = "The id is not a UUID", body = Problem),
         (status = 404, description = "No such InfraEnv", body = Problem)))]
 async fn links(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     let infra_env = hub.newest(InfraEnvId(id)).await?;
@@ -62,7 +62,7 @@ async fn links(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Res
 #[utoipa::path(get, path = "/api/muster/v1/clusters/{cluster_id}/links", operation_id = "clusterLinks", tag = "muster",
     params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "The addresses", body = ClusterLinks),
-        (status = 400, description = "The id is no UUID", body = Problem),
+        (status = 400, description = "The id is not a UUID", body = Problem),
         (status = 404, description = "No such cluster", body = Problem)))]
 async fn cluster(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     clusters::find(&hub, id)?;

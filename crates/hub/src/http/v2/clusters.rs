@@ -166,7 +166,7 @@ async fn list(State(hub): State<Hub>, Args(query): Args<ClustersQuery>) -> Resul
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}", operation_id = "v2GetCluster", tag = "cluster",
     params(("cluster_id" = Uuid, Path), ClusterQuery),
     responses((status = 200, description = "The cluster", body = ClusterView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn show(
     State(hub): State<Hub>,
@@ -213,7 +213,7 @@ async fn update(
 #[utoipa::path(delete, path = "/api/assisted-install/v2/clusters/{cluster_id}", operation_id = "v2DeregisterCluster",
     tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 204, description = "It is gone"),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "It is being installed", body = ErrorBody)))]
 async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<StatusCode, Problem> {
@@ -227,7 +227,7 @@ async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) ->
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/hosts", operation_id = "ListClusterHosts",
     tag = "cluster", params(("cluster_id" = Uuid, Path), ClusterHostsQuery),
     responses((status = 200, description = "The hosts", body = Vec<HostView>),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody)))]
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody)))]
 async fn hosts(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
@@ -284,7 +284,7 @@ async fn allow_add_workers(state: State<Hub>, ids: Ids<Uuid>, opctx: OpContext) 
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/preflight-requirements",
     operation_id = "v2GetPreflightRequirements", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "Requirements by role", body = PreflightRequirementsView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn preflight_requirements(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
@@ -328,7 +328,7 @@ fn quantities(needs: &Quantities) -> RequirementsView {
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/ignored-validations",
     operation_id = "v2GetIgnoredValidations", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "Ids as JSON lists in texts", body = IgnoredValidationsView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn ignored_validations(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     Ok(json(StatusCode::OK, &ignored(&*find(&hub, id)?)))

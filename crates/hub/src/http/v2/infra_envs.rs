@@ -89,7 +89,7 @@ async fn list(State(hub): State<Hub>, Args(query): Args<InfraEnvsQuery>) -> Resp
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}", operation_id = "GetInfraEnv",
     tag = "infra-env", params(("infra_env_id" = Uuid, Path)),
     responses((status = 200, description = "The InfraEnv", body = InfraEnvView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let infra_env = hub.newest(InfraEnvId(id)).await?;
@@ -136,7 +136,7 @@ async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) ->
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/regenerate-signing-key",
     operation_id = "RegenerateInfraEnvSigningKey", tag = "infra-env", params(("infra_env_id" = Uuid, Path)),
     responses((status = 204, description = "There is a new key"),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn new_key(
     State(hub): State<Hub>,

@@ -56,7 +56,7 @@ async fn accepted(hub: &Hub, cluster: &Arc<Cluster>) -> Result<Response, Problem
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/actions/install",
     operation_id = "v2InstallCluster", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 202, description = "It is being prepared", body = ClusterView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "It is not ready", body = ErrorBody)))]
 async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<Response, Problem> {
@@ -74,7 +74,7 @@ async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/actions/cancel",
     operation_id = "V2CancelInstallation", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 202, description = "Cancelled", body = ClusterView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "It is not being installed", body = ErrorBody)))]
 async fn cancel(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<Response, Problem> {
@@ -88,7 +88,7 @@ async fn cancel(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) ->
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/actions/reset",
     operation_id = "v2ResetCluster", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 202, description = "Reset", body = ClusterView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "There is nothing to reset", body = ErrorBody)))]
 async fn reset(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<Response, Problem> {
@@ -100,7 +100,7 @@ async fn reset(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> 
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/install",
     operation_id = "v2InstallHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 202, description = "It is being installed", body = HostView),
-        (status = 400, description = "An id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "An id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such host, or it has no cluster", body = ErrorBody),
         (status = 409, description = "It cannot be installed now", body = ErrorBody)))]
 async fn install_host(
@@ -118,7 +118,7 @@ async fn install_host(
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/reset",
     operation_id = "v2ResetHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, description = "Reset", body = HostView),
-        (status = 400, description = "An id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "An id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such host", body = ErrorBody),
         (status = 409, description = "There is nothing to reset", body = ErrorBody)))]
 async fn reset_host(
@@ -136,7 +136,7 @@ async fn reset_host(
 #[utoipa::path(patch, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/reset-validation/{validation_id}",
     operation_id = "v2ResetHostValidation", tag = "host",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path), ("validation_id" = String, Path)),
-    responses((status = 200, description = "What it found is forgotten"),
+    responses((status = 200, description = "The hub forgets its earlier result"),
         (status = 400, description = "No such check", body = ErrorBody),
         (status = 404, description = "No such host, or it has no cluster", body = ErrorBody)))]
 async fn reset_validation(

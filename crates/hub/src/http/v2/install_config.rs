@@ -32,7 +32,7 @@ pub struct Doc;
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/install-config",
     operation_id = "v2GetClusterInstallConfig", tag = "installation", params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "The install config", body = String),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;

@@ -48,7 +48,7 @@ pub struct Doc;
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/monitored-operators",
     operation_id = "V2ListOfClusterOperators", tag = "operator", params(("cluster_id" = Uuid, Path), OperatorsQuery),
     responses((status = 200, description = "The operators", body = Vec<MonitoredOperatorView>),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such operator in it", body = ErrorBody)))]
 async fn list(
     State(hub): State<Hub>,

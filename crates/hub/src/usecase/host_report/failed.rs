@@ -141,7 +141,7 @@ async fn images(hub: &Hub, key: HostKey, output: &str, cause: &str, opctx: &OpCo
             }
         }
         let text = format!(
-            "Host {}: its images cannot be tried: {cause}.",
+            "Host {}: its agent cannot test the container images: {cause}.",
             snapshot.host.name()
         );
         decision.journal.push(

@@ -37,7 +37,7 @@ pub fn run(args: &InspectArgs) -> Outcome {
     let name = args.file.display();
     let file = File::open(&args.file).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Failure::new(Kind::NotFound, format!("there is no file {name}")),
-        _ => Failure::other(format!("{name} cannot be read: {error}")),
+        _ => Failure::other(format!("cannot read {name}: {error}")),
     })?;
     let seen = inspect(&Arc::new(file), args.sha256).map_err(|error| {
         let error = anyhow::Error::new(error).context(name.to_string());
