@@ -49,7 +49,7 @@ struct ListEvents {
     /// Only of these severities
     #[arg(long, value_delimiter = ',', value_name = "SEVERITY", value_parser = word_parser!(EventSeverity))]
     severity: Vec<EventSeverity>,
-    /// The newest so many, 5000 at most
+    /// How many of the newest to show, 5000 at most
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(..=5000))]
     limit: u32,
     /// Go on and print events as they come

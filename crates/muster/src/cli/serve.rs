@@ -15,9 +15,8 @@ use tracing_subscriber::EnvFilter;
 
 /// Run the hub
 ///
-/// Keeps everything in one directory and needs no other process. One line on
-/// stdout tells the address as soon as the hub answers; the log goes to stderr.
-/// SIGTERM and SIGINT let running requests finish and end with exit code 0.
+/// Keeps everything in one directory and needs no other process. It prints its address to stdout as soon as it answers;
+/// the log goes to stderr. SIGTERM and SIGINT let running requests finish and end with exit code 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -62,7 +61,7 @@ pub struct ServeArgs {
     /// Hardware requirements per version, as JSON or a file with it
     #[arg(long, value_name = "FILE|JSON")]
     hw_requirements: Option<String>,
-    /// Where base images are kept once fetched; `base-images` in the data directory when absent
+    /// Where base images are stored; `base-images` in the data directory when absent
     #[arg(long, value_name = "DIR")]
     image_cache: Option<PathBuf>,
     /// How much base images may take on disk; the least recently used go first
@@ -77,7 +76,7 @@ pub struct ServeArgs {
     /// How long agents wait at most before they ask for work again; a minute or two when absent
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     agent_poll: Option<Duration>,
-    /// Hosts that one InfraEnv may have; agents of further ones are asked to come again later
+    /// Hosts that one InfraEnv may have; the hub asks agents of further ones to come back later
     #[arg(long, value_name = "N", default_value_t = MostHosts::default().in_infra_env)]
     max_hosts_per_infra_env: usize,
     /// Hosts that the hub may have, in all InfraEnvs together
@@ -87,10 +86,10 @@ pub struct ServeArgs {
     door: super::door::DoorArgs,
     #[command(flatten)]
     site: super::site::SiteArgs,
-    /// How the log is written
+    /// Format of the log
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// What is logged, such as `info` or `muster_hub=debug`
+    /// What to log, such as `info` or `muster_hub=debug`
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
     /// Run the Kubernetes operator, too, in this process

@@ -14,9 +14,8 @@ const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 /// Run simulated hosts against a hub
 ///
-/// They register, report inventories of several kinds of hardware, install,
-/// reboot and come back as the hub tells them, like real agents do, until they
-/// are stopped with Ctrl-C.
+/// They register, report inventories of several kinds of hardware, install, reboot and come back as the hub tells them,
+/// like real agents, until Ctrl-C stops them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

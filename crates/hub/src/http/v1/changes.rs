@@ -34,7 +34,7 @@ pub fn routes() -> Router<Hub> {
     Router::new().route("/changes", get(changes))
 }
 
-/// Follow what changes
+/// Follow changes
 ///
 /// Every committed change in order. Ask again with `after` set to `next`, waiting up to 30 seconds for news; or ask
 /// with `Accept: text/event-stream` for a stream whose events carry their number as `id`, resumed with

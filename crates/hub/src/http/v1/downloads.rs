@@ -30,10 +30,10 @@ pub fn routes() -> Router<Hub> {
     Router::new().route("/infra-envs/{infra_env_id}/downloads", get(downloads))
 }
 
-/// Show how far machines have read the images of an InfraEnv
+/// Show how much machines have downloaded of the images of an InfraEnv
 ///
 /// One entry for each client and file, as this hub and the image service beside it have sent them since they started,
-/// and the base image they are made of. With several hubs each tells of its own clients.
+/// and the base image they are made of. With several hubs each reports its own clients.
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/downloads", operation_id = "listDownloads",
     tag = "muster", params(("infra_env_id" = Uuid, Path)),
     responses((status = 200, description = "What each client has read", body = DownloadsView),

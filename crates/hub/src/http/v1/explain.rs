@@ -65,7 +65,7 @@ async fn host(
     ))
 }
 
-/// Tell which roles a host fits
+/// Show which roles a host fits
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/hosts/{host_id}/verdicts",
     operation_id = "hostVerdicts", tag = "muster",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path), InMind),

@@ -45,7 +45,7 @@ pub fn routes() -> Router<Hub> {
 
 /// List hosts of all InfraEnvs
 ///
-/// In the order of their ids and one page at a time, so that a list of any length costs little.
+/// Ordered by id, one page at a time, so that a list of any length costs little.
 #[utoipa::path(get, path = "/api/muster/v1/hosts", operation_id = "listHosts", tag = "muster", params(HostsQuery),
     responses((status = 200, description = "A page of hosts", body = HostPage),
         (status = 400, description = "Something in the query is wrong", body = Problem)))]

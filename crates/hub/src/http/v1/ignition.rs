@@ -36,9 +36,9 @@ struct RolePath {
 
 /// Upload the Ignition config of a role
 ///
-/// For clusters that no OpenShift installer makes: Fedora CoreOS, k3s, anything that is configured by Ignition. The body
-/// is the config itself, JSON of spec version 3. Once there is one for the roles of its hosts, the cluster is installed
-/// with them; without one for `bootstrap` no host is a bootstrap host.
+/// For clusters that no OpenShift installer makes: Fedora CoreOS, k3s, anything that Ignition configures. The body is
+/// the config itself, JSON of spec version 3. Once every role of its hosts has one, the cluster installs with them;
+/// without one for `bootstrap` no host is a bootstrap host.
 #[utoipa::path(put, path = "/api/muster/v1/clusters/{cluster_id}/ignition/{role}", operation_id = "uploadIgnition",
     tag = "muster", params(("cluster_id" = Uuid, Path), ("role" = String, Path, description = "bootstrap, master, worker or arbiter")),
     request_body = Object,
@@ -75,7 +75,7 @@ async fn show(State(hub): State<Hub>, V1(Ids(path)): V1<Ids<RolePath>>) -> Resul
     Ok((StatusCode::OK, [(header::CONTENT_TYPE, json_type)], config).into_response())
 }
 
-/// Take the uploaded Ignition config of a role away
+/// Remove the uploaded Ignition config of a role
 #[utoipa::path(delete, path = "/api/muster/v1/clusters/{cluster_id}/ignition/{role}", operation_id = "removeIgnition",
     tag = "muster", params(("cluster_id" = Uuid, Path), ("role" = String, Path)),
     responses((status = 204, description = "It is gone"),

@@ -21,7 +21,7 @@ pub fn routes() -> Router<Hub> {
     Router::new().route("/releases", get(release))
 }
 
-/// Tell which release an image is
+/// Show which release an image is
 ///
 /// By this hub's list of releases, else by the version in the image's tag.
 #[utoipa::path(get, path = "/api/muster/v1/releases", operation_id = "releaseOfImage", tag = "muster",

@@ -49,7 +49,7 @@ fn agent_version(headers: &HeaderMap) -> Option<&str> {
 
 /// Register a host
 ///
-/// Called by the discovery agent when its machine has booted, and again whenever it is told to.
+/// The discovery agent calls this when its machine has booted, and again whenever the hub tells it to.
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts", operation_id = "v2RegisterHost",
     tag = "agent", params(("infra_env_id" = Uuid, Path)), request_body = RegisterHost,
     responses((status = 201, body = RegisteredHostView), (status = 400, body = ErrorBody), (status = 503, body = ErrorBody)))]
@@ -110,7 +110,7 @@ async fn next_steps(
     Ok(json(StatusCode::OK, &steps))
 }
 
-/// Tell what came of a step
+/// Report the result of a step
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/instructions",
     operation_id = "v2PostStepReply", tag = "agent", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     request_body = PostStepReply,

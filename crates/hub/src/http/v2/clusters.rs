@@ -123,7 +123,7 @@ async fn create(
 
 /// Import a cluster
 ///
-/// Makes a cluster that was installed elsewhere known, so that hosts can be added to it.
+/// Records a cluster that was installed elsewhere, so that it can take on hosts.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/import", operation_id = "v2ImportCluster", tag = "cluster",
     request_body = ImportCluster,
     responses((status = 201, description = "The imported cluster", body = ClusterView),
@@ -209,7 +209,7 @@ async fn update(
 
 /// Delete a cluster
 ///
-/// Hosts it borrowed go back to their InfraEnvs; hosts booted from its own image are deleted with it.
+/// Hosts it borrowed go back to their InfraEnvs; the hub deletes hosts booted from its own image with it.
 #[utoipa::path(delete, path = "/api/assisted-install/v2/clusters/{cluster_id}", operation_id = "v2DeregisterCluster",
     tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 204, description = "It is gone"),
@@ -280,7 +280,7 @@ async fn allow_add_workers(state: State<Hub>, ids: Ids<Uuid>, opctx: OpContext) 
     allow_add_hosts(state, ids, opctx).await
 }
 
-/// Tell what hosts of a cluster need
+/// Show what hosts of a cluster need
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/preflight-requirements",
     operation_id = "v2GetPreflightRequirements", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "Requirements by role", body = PreflightRequirementsView),
@@ -324,7 +324,7 @@ fn quantities(needs: &Quantities) -> RequirementsView {
     }
 }
 
-/// Show which checks do not hold up a cluster
+/// Show which checks do not block a cluster
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/ignored-validations",
     operation_id = "v2GetIgnoredValidations", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "Ids as JSON lists in texts", body = IgnoredValidationsView),
@@ -334,7 +334,7 @@ async fn ignored_validations(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Resu
     Ok(json(StatusCode::OK, &ignored(&*find(&hub, id)?)))
 }
 
-/// Say which checks shall not hold up a cluster
+/// Choose which checks do not block a cluster
 #[utoipa::path(put, path = "/api/assisted-install/v2/clusters/{cluster_id}/ignored-validations",
     operation_id = "v2SetIgnoredValidations", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     request_body = SetIgnoredValidations,
@@ -399,7 +399,7 @@ fn judge(field: &str, text: Option<&str>, known: impl Fn(&str) -> bool) -> Resul
     }
 }
 
-/// Show what a cluster gets when nothing else is asked for
+/// Show the defaults of a new cluster
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/default-config", operation_id = "V2GetClusterDefaultConfig",
     tag = "cluster", responses((status = 200, description = "The defaults", body = ClusterDefaultsView)))]
 async fn default_config(State(hub): State<Hub>) -> Response {

@@ -77,7 +77,7 @@ async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Pr
 
 /// Upload the ingress certificate of a cluster
 ///
-/// Called by the controller in the cluster; may be repeated.
+/// The controller in the cluster calls this; it may repeat it.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/uploads/ingress-cert",
     operation_id = "v2UploadClusterIngressCert", tag = "installation", params(("cluster_id" = Uuid, Path)),
     request_body = IngressCert,

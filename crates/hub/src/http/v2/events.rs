@@ -129,7 +129,7 @@ pub fn view(event: Event) -> EventView {
 
 /// Add an event
 ///
-/// Called by the controller that runs inside a cluster while it is installed.
+/// The controller inside a cluster calls this during the installation.
 #[utoipa::path(post, path = "/api/assisted-install/v2/events", operation_id = "v2TriggerEvent", tag = "events",
     request_body = TriggerEvent,
     responses((status = 201, description = "Written down"),

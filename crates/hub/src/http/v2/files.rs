@@ -58,7 +58,7 @@ pub fn named(name: &str) -> Option<(axum::http::HeaderName, HeaderValue)> {
     Some((header::CONTENT_DISPOSITION, value))
 }
 
-/// Download a file made for the installation
+/// Download a file that the hub made for the installation
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/downloads/files",
     operation_id = "V2DownloadClusterFiles", tag = "installation", params(("cluster_id" = Uuid, Path), ClusterFilesQuery),
     responses((status = 200, description = "The file", body = [u8], content_type = "application/octet-stream"),
@@ -95,7 +95,7 @@ async fn borrowed(hub: &Hub, key: HostKey) -> Result<(Host, Arc<Cluster>), Error
     Ok((host, cluster))
 }
 
-/// Show the Ignition config a host is installed with
+/// Show the Ignition config that a host installs with
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/ignition",
     operation_id = "v2GetHostIgnition", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, description = "The config", body = HostIgnitionView),
@@ -108,9 +108,9 @@ pub async fn host_ignition(State(hub): State<Hub>, HostPath(key): HostPath) -> R
     Ok(json(StatusCode::OK, &HostIgnitionView { config }))
 }
 
-/// Download the Ignition config a host is installed with
+/// Download the Ignition config that a host installs with
 ///
-/// Called by the installer, at a path of its own.
+/// The installer calls this, at a path of its own.
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-env/{infra_env_id}/hosts/{host_id}/downloads/ignition",
     operation_id = "v2DownloadHostIgnition", tag = "installation",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),

@@ -190,7 +190,7 @@ async fn update(
 
 /// Delete a host
 ///
-/// If its agent still runs, the host registers anew within a minute.
+/// If its agent still runs, the host registers again within a minute.
 #[utoipa::path(delete, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}",
     operation_id = "v2DeregisterHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 204), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
@@ -222,7 +222,7 @@ async fn bind(
 
 /// Take a host back from its cluster
 ///
-/// Everything the cluster's owner set on it is cleared.
+/// The hub clears everything that the cluster's owner set on it.
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/unbind",
     operation_id = "UnbindHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, body = HostView), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
@@ -253,7 +253,7 @@ async fn set_installer_args(
 
 /// Set ignition of the host's own
 ///
-/// Merged into what the host installs with; empty removes it.
+/// The hub merges it into what the host installs with; empty removes it.
 #[utoipa::path(patch, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/ignition",
     operation_id = "v2UpdateHostIgnition", tag = "host",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)), request_body = SetHostIgnition,

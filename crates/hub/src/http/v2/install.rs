@@ -51,8 +51,8 @@ async fn accepted(hub: &Hub, cluster: &Arc<Cluster>) -> Result<Response, Problem
 
 /// Install a cluster
 ///
-/// Every host gets its role, one master starts the control plane, and the files of the installation are made. Nothing is
-/// written to a disk before all of that succeeded.
+/// Every host gets its role, one master starts the control plane, and the hub makes the files of the installation.
+/// Nobody writes to a disk before all of that succeeded.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/actions/install",
     operation_id = "v2InstallCluster", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 202, description = "It is being prepared", body = ClusterView),
@@ -70,7 +70,7 @@ async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -
 
 /// Cancel an installation
 ///
-/// Hosts that are being written are told to stop. A cluster that was only being prepared is ready again.
+/// The hub tells hosts whose disks are being written to stop. A cluster that was only being prepared is ready again.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/actions/cancel",
     operation_id = "V2CancelInstallation", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 202, description = "Cancelled", body = ClusterView),
@@ -84,7 +84,7 @@ async fn cancel(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) ->
 
 /// Reset a cluster
 ///
-/// Back to before its installation: what was made for it goes, and its hosts are discovered again.
+/// Back to before its installation: the hub deletes what it made for it, and discovers its hosts again.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/actions/reset",
     operation_id = "v2ResetCluster", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 202, description = "Reset", body = ClusterView),
@@ -114,7 +114,7 @@ async fn install_host(
 
 /// Reset a host that was added to a running cluster
 ///
-/// It stays bound, and is discovered again when it boots the discovery image.
+/// It stays bound; the hub discovers it again when it boots the discovery image.
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/reset",
     operation_id = "v2ResetHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, description = "Reset", body = HostView),
@@ -132,7 +132,7 @@ async fn reset_host(
 
 /// Run a check of a host again
 ///
-/// Only the tests that agents perform while an installation is prepared can be run again.
+/// Only for tests that agents run while an installation is prepared.
 #[utoipa::path(patch, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/reset-validation/{validation_id}",
     operation_id = "v2ResetHostValidation", tag = "host",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path), ("validation_id" = String, Path)),

@@ -28,7 +28,7 @@ pub struct Doc;
 
 /// Show the install config
 ///
-/// As it would be given to the installer now, changes included: YAML in a JSON text. It holds the cluster's pull secret.
+/// As the installer would get it now, changes included: YAML in a JSON text. It holds the cluster's pull secret.
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/install-config",
     operation_id = "v2GetClusterInstallConfig", tag = "installation", params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "The install config", body = String),
@@ -41,7 +41,7 @@ async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Pr
 
 /// Change parts of the install config
 ///
-/// A JSON object in a text; it is kept for the installation.
+/// A JSON object in a text; the hub keeps it for the installation.
 #[utoipa::path(patch, path = "/api/assisted-install/v2/clusters/{cluster_id}/install-config",
     operation_id = "v2UpdateClusterInstallConfig", tag = "installation", params(("cluster_id" = Uuid, Path)),
     request_body = InstallConfigOverrides,

@@ -67,7 +67,7 @@ struct LogsForm {
 
 /// Upload logs
 ///
-/// At most 262,144,000 bytes, in the part `upfile` of a form. Earlier logs of the same host or controller are replaced.
+/// At most 262,144,000 bytes, in the part `upfile` of a form. They replace earlier logs of the same host or controller.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/logs", operation_id = "V2UploadLogs",
     tag = "installation", params(("cluster_id" = Uuid, Path), LogsQuery),
     request_body(content = LogsForm, content_type = "multipart/form-data"),

@@ -42,7 +42,7 @@ pub fn routes() -> Router<Hub> {
 #[openapi(paths(list, report, report_progress, complete_installation))]
 pub struct Doc;
 
-/// List the operators watched in a cluster
+/// List the operators that the installation of a cluster waits for
 ///
 /// An unknown cluster has none.
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/monitored-operators",
@@ -69,7 +69,7 @@ async fn list(
     Ok(json(StatusCode::OK, &list))
 }
 
-/// Report how an operator is doing
+/// Report the state of an operator
 #[utoipa::path(put, path = "/api/assisted-install/v2/clusters/{cluster_id}/monitored-operators",
     operation_id = "v2ReportMonitoredOperatorStatus", tag = "operator", params(("cluster_id" = Uuid, Path)),
     request_body = ReportOperator,
@@ -118,8 +118,8 @@ async fn report_progress(
 
 /// Report the end of an installation
 ///
-/// Kept for controllers; the cluster itself tells when it is done, so nothing follows from it. What operators said about
-/// a failure becomes an event.
+/// For compatibility with controllers: the cluster itself reports when it is done, so the call changes nothing. What
+/// operators said about a failure becomes an event.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/actions/complete-installation",
     operation_id = "v2CompleteInstallation", tag = "installation", params(("cluster_id" = Uuid, Path)),
     request_body = CompleteInstallation,

@@ -11,10 +11,9 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Look into an image
+/// Inspect an image
 ///
-/// Tells what kind of image it is, which areas Muster would write to, and
-/// whether somebody has put a configuration into it already.
+/// Shows what kind of image it is, which areas Muster would write to, and whether it already holds a configuration.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +23,7 @@ Examples:
 pub struct InspectArgs {
     /// An ISO, or a disk image that was made of one
     file: PathBuf,
-    /// Count the checksum too, which reads the whole file
+    /// Also compute the checksum, which reads the whole file
     #[arg(long)]
     sha256: bool,
     #[command(flatten)]
