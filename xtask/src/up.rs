@@ -158,7 +158,7 @@ fn ensure_infra_env(client: &Client<'_>) -> Result<()> {
     secret.write_all(PULL_SECRET.as_bytes())?;
     drop(secret);
     if !making.wait()?.success() {
-        bail!("the InfraEnv {INFRA_ENV} could not be made");
+        bail!("could not make the InfraEnv {INFRA_ENV}");
     }
     Ok(())
 }

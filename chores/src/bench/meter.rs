@@ -92,7 +92,7 @@ impl Meter {
         let kb: f64 = line
             .and_then(|rest| rest.split_whitespace().next())
             .and_then(|number| number.parse().ok())
-            .context("the kernel does not tell the hub's memory")?;
+            .context("the kernel does not report the hub's memory")?;
         Ok(kb / 1000.0)
     }
 }

@@ -283,7 +283,7 @@ impl StepRunner {
             Some(kind) => self.outcome(kind, step.args.as_deref().unwrap_or_default()),
             None => {
                 let text = format!(
-                    "failed to find action for step {}: it is not known here",
+                    "failed to find action for step {}: this agent does not know it",
                     step.step_type
                 );
                 Outcome::failed(steps::NO_SUCH_ACTION, text)

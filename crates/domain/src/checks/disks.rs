@@ -46,7 +46,7 @@ pub(super) fn least_disks(subject: &Subject<'_>) -> Outcome {
             );
         }
         match disk_gap(&Judge::of(inventory), subject.least_disk_gb(), subject.release()) {
-            None => Outcome::pass("There is a disk to install to."),
+            None => Outcome::pass("The host has a disk to install to."),
             Some(gap) => Outcome::fail(format!(
                 "The host has no disk to install to: {gap}; attach a suitable disk."
             )),
@@ -108,7 +108,7 @@ pub(super) fn skipped_disks_present(subject: &Subject<'_>) -> Outcome {
         let there = ByName::of(inventory);
         let missing = subject.skip_formatting.iter().find(|id| there.find(id).is_none());
         match missing {
-            None => Outcome::pass("Every disk that must not be formatted is there."),
+            None => Outcome::pass("The host has every disk that must not be formatted."),
             Some(id) => Outcome::fail(format!(
                 "{id} must not be formatted but is not in the host any more; attach it or take it off the list."
             )),
@@ -153,7 +153,7 @@ pub(super) fn encryption(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outco
 fn tpm(inventory: &Inventory) -> Outcome {
     Outcome::judge(
         inventory.tpm_version == "2.0",
-        "A TPM 2.0 is there to encrypt the disk with.",
+        "The host has a TPM 2.0 to encrypt the disk with.",
         "Disk encryption needs a TPM 2.0 and none was found; enable it in the firmware or turn encryption off.",
     )
 }

@@ -105,7 +105,7 @@ fn must_be_ready(cluster: &Cluster, host: &Host) -> Result<(), Refused> {
         return Err(Refused::conflict(
             "host-not-ready",
             format!(
-                "{} is {}, so cluster {} cannot be installed.",
+                "{} is {}, so the hub cannot install cluster {}.",
                 host.name(),
                 host.status().word(),
                 cluster.name

@@ -120,8 +120,8 @@ impl Machine {
             name => format!("{name}, "),
         };
         Some(format!(
-            "two machines show this id: the one with network cards {}, and another ({name}{}). The first is kept while it \
-             is alive; the other is not listed. {REMEDY}",
+            "two machines show this id: the one with network cards {}, and another ({name}{}). The hub \
+             keeps the first while it is alive, and does not list the other. {REMEDY}",
             list(&self.macs),
             list(&rival.macs),
         ))

@@ -74,7 +74,7 @@ pub fn editable(host: &Host) -> Result<(), Refused> {
         return Err(Refused::conflict(
             "host-not-editable",
             format!(
-                "{} is on its way back to the free pool ({}): its settings cannot be changed now.",
+                "{} is on its way back to the free pool ({}): you cannot change its settings now.",
                 host.name(),
                 host.status().word()
             ),
@@ -90,7 +90,7 @@ pub fn editable(host: &Host) -> Result<(), Refused> {
         | PhaseGroup::Stopped => Err(Refused::conflict(
             "host-not-editable",
             format!(
-                "{} is {}: its settings cannot be changed now.",
+                "{} is {}: you cannot change its settings now.",
                 host.name(),
                 host.status().word()
             ),

@@ -133,7 +133,7 @@ impl Pass {
                     std::mem::swap(&mut error, &mut failed.error);
                     std::mem::swap(&mut what, &mut failed.what);
                 }
-                tracing::warn!(%what, %error, "a worker failed here as well");
+                tracing::warn!(%what, %error, "a worker failed here, too");
             }
         }
     }

@@ -71,7 +71,7 @@ fn start(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision {
         };
         (row.api_vips, row.ingress_vips) = (vec![vip.clone()], vec![vip]);
     }
-    draft.because("files are made and all hosts are prepared", around)
+    draft.because("the hub has made the files and prepared all hosts", around)
 }
 
 fn installing(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision {

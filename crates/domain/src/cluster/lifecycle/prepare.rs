@@ -129,7 +129,7 @@ pub(super) fn files_made(
                 status: PreparationStatus::Success,
                 reason: "The hub has made the files.".into(),
             };
-            draft.because("the files are made", around)
+            draft.because("the hub has made the files", around)
         }
         Err(why) => fail(
             cluster,

@@ -42,7 +42,7 @@ struct RolePath {
 #[utoipa::path(put, path = "/api/muster/v1/clusters/{cluster_id}/ignition/{role}", operation_id = "uploadIgnition",
     tag = "muster", params(("cluster_id" = Uuid, Path), ("role" = String, Path, description = "bootstrap, master, worker or arbiter")),
     request_body = Object,
-    responses((status = 200, description = "It is kept", body = UploadedIgnitionView),
+    responses((status = 200, description = "The hub stored it", body = UploadedIgnitionView),
         (status = 400, description = "It is not an Ignition config of version 3, or the role is unknown", body = Problem),
         (status = 404, description = "No such cluster", body = Problem),
         (status = 409, description = "The installation has begun", body = Problem)))]

@@ -135,7 +135,7 @@ async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) ->
 /// Links signed with the old key stop working.
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/regenerate-signing-key",
     operation_id = "RegenerateInfraEnvSigningKey", tag = "infra-env", params(("infra_env_id" = Uuid, Path)),
-    responses((status = 204, description = "There is a new key"),
+    responses((status = 204, description = "The hub has a new key"),
         (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn new_key(

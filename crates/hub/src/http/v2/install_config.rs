@@ -45,7 +45,7 @@ async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Pr
 #[utoipa::path(patch, path = "/api/assisted-install/v2/clusters/{cluster_id}/install-config",
     operation_id = "v2UpdateClusterInstallConfig", tag = "installation", params(("cluster_id" = Uuid, Path)),
     request_body = InstallConfigOverrides,
-    responses((status = 201, description = "It is kept"),
+    responses((status = 201, description = "The hub stored it"),
         (status = 400, description = "It is not a JSON object", body = ErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn change(

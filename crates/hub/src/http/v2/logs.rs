@@ -71,7 +71,7 @@ struct LogsForm {
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/logs", operation_id = "V2UploadLogs",
     tag = "installation", params(("cluster_id" = Uuid, Path), LogsQuery),
     request_body(content = LogsForm, content_type = "multipart/form-data"),
-    responses((status = 204, description = "They are kept"),
+    responses((status = 204, description = "The hub stored them"),
         (status = 400, description = "Something in the request is wrong", body = InfraErrorBody),
         (status = 404, description = "No such cluster or host", body = ErrorBody),
         (status = 413, description = "They are too large", body = InfraErrorBody)))]
@@ -284,7 +284,7 @@ fn reply(archive: Archive) -> Response {
 #[utoipa::path(put, path = "/api/assisted-install/v2/clusters/{cluster_id}/logs-progress",
     operation_id = "v2UpdateClusterLogsProgress", tag = "installation", params(("cluster_id" = Uuid, Path)),
     request_body = ReportLogsProgress,
-    responses((status = 204, description = "It is kept"),
+    responses((status = 204, description = "The hub stored it"),
         (status = 400, description = "Something in the request is wrong", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn report_progress(

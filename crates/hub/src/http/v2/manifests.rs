@@ -80,7 +80,7 @@ async fn list(
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/manifests",
     operation_id = "V2CreateClusterManifest", tag = "manifest", params(("cluster_id" = Uuid, Path)),
     request_body = CreateManifest,
-    responses((status = 201, description = "It is kept", body = ManifestView),
+    responses((status = 201, description = "The hub stored it", body = ManifestView),
         (status = 400, description = "Something in the request is wrong", body = ErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "There is one of this name, or the installation has begun", body = ErrorBody)))]

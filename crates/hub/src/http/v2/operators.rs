@@ -73,7 +73,7 @@ async fn list(
 #[utoipa::path(put, path = "/api/assisted-install/v2/clusters/{cluster_id}/monitored-operators",
     operation_id = "v2ReportMonitoredOperatorStatus", tag = "operator", params(("cluster_id" = Uuid, Path)),
     request_body = ReportOperator,
-    responses((status = 200, description = "It is kept"),
+    responses((status = 200, description = "The hub stored it"),
         (status = 400, description = "Something in the request is wrong", body = InfraErrorBody),
         (status = 404, description = "No such cluster or operator", body = ErrorBody)))]
 async fn report(
@@ -99,7 +99,7 @@ async fn report(
 #[utoipa::path(put, path = "/api/assisted-install/v2/clusters/{cluster_id}/progress",
     operation_id = "v2UpdateClusterFinalizingProgress", tag = "installation", params(("cluster_id" = Uuid, Path)),
     request_body = ReportClusterProgress,
-    responses((status = 200, description = "It is kept"),
+    responses((status = 200, description = "The hub stored it"),
         (status = 400, description = "It is not being installed", body = ErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn report_progress(
