@@ -351,7 +351,7 @@ impl Boot {
         self.argument("coreos.liveiso").unwrap_or_default()
     }
 
-    /// A machine that booted without media, or a small image, was told where the rest is.
+    /// A machine that booted without media, or a small image, has arguments that say where the rest is.
     fn version(&self) -> Option<String> {
         let (_, query) = self.argument("coreos.live.rootfs_url")?.split_once('?')?;
         let version = query.split('&').find_map(|pair| pair.strip_prefix("version="))?;

@@ -76,7 +76,7 @@ async fn refresh(hub: &Hub, wanted: Option<ClusterId>) {
 pub async fn first(State(hub): State<Hub>, request: Request, next: Next) -> Response {
     if let Some(about) = about(request.method(), request.uri()) {
         if hub.shares_database() {
-            // What another hub was told a moment ago.
+            // What another hub learned a moment ago.
             let followed = tokio::time::timeout(LONGEST_WAIT, feed::catch_up(&hub)).await;
             if let Ok(Err(error)) = followed {
                 tracing::warn!(%error, "cannot follow the changes of other hubs");

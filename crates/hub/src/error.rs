@@ -40,7 +40,7 @@ impl Error {
         matches!(self, Self::Store(StoreError::Unavailable(_)))
     }
 
-    /// A row that it is about cannot be read; that is told where people look for it.
+    /// The hub cannot read a row that it is about; the status of the hub says so.
     pub fn is_set_aside(&self) -> bool {
         matches!(self, Self::Store(StoreError::Unreadable(_)))
     }

@@ -63,7 +63,7 @@ pub struct Inner {
     /// Clusters whose newest changes are not reflected in their findings yet.
     pub stale_clusters: stale_clusters::StaleClusters,
     /// For looks at clusters.
-    pub look_threads: threads::Threads,
+    pub reconcile_threads: threads::Threads,
     /// For what images are made of. Nobody's settings keep looks waiting.
     pub image_threads: threads::Threads,
     /// What deadlines, limits and the feed failed at rests for a while.
@@ -78,7 +78,7 @@ pub struct Inner {
     feed_read_to: AtomicI64,
     /// Who follows them; one at a time.
     feed_turn: tokio::sync::Mutex<()>,
-    /// The minute in which the log was last told that there is no room for more hosts.
+    /// The minute of the last log line about no room for more hosts.
     told_full: AtomicI64,
     /// Set once the hub serves images itself.
     images: OnceLock<Images>,
@@ -131,7 +131,7 @@ impl Hub {
             workers: worker::Board::default(),
             metrics: http::metrics::Metrics::default(),
             stale_clusters: stale_clusters::StaleClusters::default(),
-            look_threads: threads::Threads::default(),
+            reconcile_threads: threads::Threads::default(),
             image_threads: threads::Threads::default(),
             resting: worker::Resting::default(),
             outbox_bell: Notify::new(),
@@ -183,8 +183,8 @@ impl Hub {
         }
     }
 
-    /// When a host must be looked at by the clock. Whoever installs or comes back by itself had no chance to tell us
-    /// while we were away: nothing of that comes due before they had the time to.
+    /// When the clock must evaluate a host. Whoever installs or comes back by itself had no chance to report while we
+    /// were away: nothing of that comes due before they had the time to.
     pub fn due_at(&self, host: &Host) -> Option<Timestamp> {
         let cluster = host.cluster.and_then(|id| self.index.cluster(id));
         let around = self.around(cluster.as_deref(), self.now());

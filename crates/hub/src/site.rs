@@ -9,7 +9,7 @@ use muster_domain::input::{ntp, trust_bundle};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Longer than most clusters take from their first host to the end of their troubles.
+/// Longer than most clusters take from their first host to a finished installation.
 const EVENT_DAYS: u32 = 90;
 /// A century: the calendar ends some time.
 const MOST_EVENT_DAYS: u32 = 36_500;

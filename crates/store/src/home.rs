@@ -65,7 +65,7 @@ impl Home {
     }
 
     /// From now on the directory belongs to this database.
-    pub fn settle(&mut self, id: Uuid) -> Result<(), StoreError> {
+    pub fn adopt(&mut self, id: Uuid) -> Result<(), StoreError> {
         self.log = id_of(&beside(&self.path, "-wal")).ok();
         if self.expected == Some(id) {
             return Ok(());
@@ -98,7 +98,7 @@ impl Home {
             Ok(found) if found.len() == 0 => "was emptied",
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => "was removed",
-            // A disk that does not answer is another trouble.
+            // A disk that does not answer is another fault.
             Err(_) => return Ok(()),
         };
         Err(StoreError::not_ours(format!(

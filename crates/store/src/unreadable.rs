@@ -22,7 +22,7 @@ pub enum RowKind {
     Report,
     /// What is to be done, in the outbox.
     Order,
-    /// When a host was heard of last.
+    /// When a host polled last.
     Checkin,
     /// Of a host that was deleted.
     Tombstone,
@@ -87,7 +87,7 @@ impl Unreadable {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Told in the log when it is news.
+    /// Logged when it is news.
     pub fn note(&self, row: UnreadableRow) -> Arc<UnreadableRow> {
         let mut rows = self.lock();
         let key = (row.kind, row.id.clone());

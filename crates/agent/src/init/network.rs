@@ -62,7 +62,7 @@ fn wanted(machine: &Machine) -> Vec<Connection> {
         list = read_folder(machine, KEPT, &[]);
     }
     for connection in &mut list {
-        settle(connection, &here);
+        complete(connection, &here);
     }
     list
 }
@@ -113,8 +113,8 @@ fn call_by_name(connection: &mut Connection, labels: &[Label]) {
     }
 }
 
-/// Interface and MAC of a card tell each other.
-fn settle(connection: &mut Connection, here: &BTreeMap<String, String>) {
+/// Completes the interface of a card by its MAC, and its MAC by its interface.
+fn complete(connection: &mut Connection, here: &BTreeMap<String, String>) {
     if !connection.kind.is_card() {
         return;
     }

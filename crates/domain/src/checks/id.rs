@@ -289,7 +289,7 @@ impl Operator {
     }
 
     /// Whether the cluster asked for it, for people.
-    pub fn standing(self, cluster: &ClusterFacts) -> String {
+    pub fn selection(self, cluster: &ClusterFacts) -> String {
         if cluster.operators.iter().any(|name| name == self.name()) {
             format!(
                 "{} is installed with the cluster; whether its hosts suit it is not checked.",

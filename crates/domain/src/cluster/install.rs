@@ -39,7 +39,7 @@ pub fn start(
     let plan = plan_with(&cluster, hosts, has_bootstrap(&cluster, sources.uploaded))?;
     must_be_honoured(&cluster)?;
     let decision = lifecycle::next(&cluster, &Event::Install, around)?;
-    let standing = host::event::Around {
+    let around_host = host::event::Around {
         now: around.now,
         timers: host_timers,
         cluster: Some(cluster.state()),
@@ -51,7 +51,7 @@ pub fn start(
             bootstrap: *bootstrap,
         };
         let host = hosts.iter().find(|host| host.key() == *key);
-        host.map(|host| host::lifecycle::next(host, &event, &standing))
+        host.map(|host| host::lifecycle::next(host, &event, &around_host))
     };
     let hosts: Result<Vec<_>, Refused> = plan.iter().filter_map(assign).collect();
     Ok(Start {

@@ -41,7 +41,7 @@ impl Operator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OperatorStatus {
-    /// Nothing was heard of it yet; the wire leaves the word out.
+    /// Nobody has reported it yet; the wire leaves the word out.
     #[default]
     Unknown,
     Progressing,

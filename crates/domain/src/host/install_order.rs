@@ -240,8 +240,8 @@ fn early_name(nic: &super::Nic) -> String {
     }
 }
 
-/// The cluster's release decides the operating system. A host that was discovered with another build is told where
-/// the right disk image is, and fetches it instead of writing the one it runs from.
+/// The cluster's release decides the operating system. The hub tells a host that was discovered with another build
+/// where the right disk image is, and fetches it instead of writing the one it runs from.
 fn image_args(host: &Host, with: &Ingredients<'_>) -> Vec<String> {
     match System::of(host, with) {
         System::Other(url) => vec!["--image-url".into(), url],
@@ -256,7 +256,7 @@ pub enum System {
     Running,
     /// Another, fetched from here.
     Other(String),
-    /// Another is needed and cannot be named; what people are told about it.
+    /// Another is needed and cannot be named; the text for people.
     Unnamed(String),
 }
 

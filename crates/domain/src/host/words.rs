@@ -2,7 +2,7 @@
 
 use super::{Host, Media, Status};
 
-/// The standing text of a state; states whose text depends on the occasion are given it by the lifecycle.
+/// The usual text of a status; where the text depends on the occasion, the lifecycle gives it.
 pub fn standing(status: Status) -> &'static str {
     match status {
         Status::Discovering | Status::DiscoveringUnbound => "Waiting for the host to report its hardware.",

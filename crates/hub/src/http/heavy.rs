@@ -58,7 +58,7 @@ pub async fn apart(State(lanes): State<Lanes>, request: Request, next: Next) -> 
     });
     match done.await {
         Ok(response) => response,
-        // It is told where all panics of requests are.
+        // It is logged where all panics of requests are.
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => crate::http::stopping(),

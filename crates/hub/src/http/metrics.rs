@@ -265,7 +265,7 @@ fn agents(text: &mut String, hub: &Hub) {
     let now = hub.now();
     let slots = hub.index.keys().into_iter().filter_map(|key| hub.index.slot(key));
     let alive = slots.filter(|slot| slot.row().connected);
-    let ages = alive.map(|slot| now.duration_since(slot.live.seen()).as_secs().max(0));
+    let ages = alive.map(|slot| now.duration_since(slot.live.last_poll()).as_secs().max(0));
     let (mut oldest, mut late) = (0, 0_u64);
     for age in ages {
         oldest = oldest.max(age);

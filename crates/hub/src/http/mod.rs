@@ -49,7 +49,10 @@ pub fn router(hub: Hub) -> Router {
             hub.clone(),
             crate::caught_up::first,
         ))
-        .layer(middleware::from_fn_with_state(hub.clone(), crate::aside::told))
+        .layer(middleware::from_fn_with_state(
+            hub.clone(),
+            crate::aside::refuse_unreadable,
+        ))
         .layer(middleware::from_fn_with_state(
             hub.clone(),
             crate::replica::load_what_is_named,

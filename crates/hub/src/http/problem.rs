@@ -88,7 +88,7 @@ fn set_aside(row: &UnreadableRow) -> String {
 }
 
 pub fn store_text(error: &StoreError) -> String {
-    match (error, error.trouble()) {
+    match (error, error.fault()) {
         (StoreError::Stale(_) | StoreError::Replaced { .. }, _) => {
             "Somebody else changed it at the same time; ask again.".into()
         }
@@ -103,7 +103,7 @@ pub fn store_text(error: &StoreError) -> String {
 
 fn log(error: &Error) {
     if let Error::Store(cause) = error
-        // What cannot be read was told when it was found.
+        // What cannot be read was logged when it was found.
         && !matches!(
             cause,
             StoreError::Stale(_) | StoreError::Replaced { .. } | StoreError::Unreadable(_)
@@ -220,7 +220,7 @@ impl From<Error> for ProblemV1 {
             }
             Error::Store(StoreError::NotOurs(_)) => ("unavailable".into(), None),
             Error::Store(StoreError::Unreadable(_)) => ("set-aside".into(), Some(MEND.into())),
-            Error::Store(cause) => match cause.trouble() {
+            Error::Store(cause) => match cause.fault() {
                 Some(trouble) => ("unavailable".into(), Some(trouble.fix().into())),
                 None => ("internal".into(), None),
             },
@@ -229,7 +229,7 @@ impl From<Error> for ProblemV1 {
             Error::Refused(refused) => refused.reason.clone(),
             // The advice has a place of its own.
             Error::Store(StoreError::Unreadable(row)) => format!("{}.", set_aside(row)),
-            Error::Store(cause) if let Some(trouble) = cause.trouble() => {
+            Error::Store(cause) if let Some(trouble) = cause.fault() => {
                 format!("The database {}.", trouble.text())
             }
             Error::Invalid(invalid) => invalid.complaint(),

@@ -40,7 +40,7 @@ struct List<'a> {
     count: usize,
 }
 
-/// Joins repeated keys with commas, the form in which lists are read. Each pair is looked at once.
+/// Joins repeated keys with commas, the form in which lists are read. Reads each pair once.
 fn fold(query: &str) -> Checked<String> {
     let mut lists: Vec<List<'_>> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();

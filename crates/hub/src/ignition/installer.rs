@@ -1,6 +1,6 @@
 //! Files made by an `openshift-install` program: manifests, people's own among them, then the configs of the nodes.
 
-use super::program::{self, Call, Trouble};
+use super::program::{self, Call, RunError};
 use super::workplace::Workplace;
 use super::{MANIFESTS, Made, redact};
 use crate::Hub;
@@ -208,14 +208,14 @@ impl Run<'_> {
             Ok(ended) => Err(format!(
                 "openshift-install create {what} failed ({}): {}",
                 ended.status,
-                self.told(&ended.complaint)
+                self.shown(&ended.complaint)
             )),
-            Err(Trouble::TookTooLong(complaint)) => Err(format!(
+            Err(RunError::TookTooLong(complaint)) => Err(format!(
                 "The hub stopped openshift-install create {what} after {} seconds: {}",
                 call.time.as_secs(),
-                self.told(&complaint)
+                self.shown(&complaint)
             )),
-            Err(Trouble::CannotStart(error)) => Err(format!(
+            Err(RunError::CannotStart(error)) => Err(format!(
                 "The hub cannot run openshift-install at {}: {error}.",
                 self.program.display()
             )),
@@ -223,7 +223,7 @@ impl Run<'_> {
     }
 
     /// Its complaint as it may be shown: no secrets, no path of ours, and only the end.
-    fn told(&self, complaint: &str) -> String {
+    fn shown(&self, complaint: &str) -> String {
         let text = redact::redact(complaint, &self.secrets);
         let text = text.replace(&*self.place.path().to_string_lossy(), ".");
         match program::tail(&text) {

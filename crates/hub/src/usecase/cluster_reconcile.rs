@@ -144,7 +144,7 @@ async fn measured(
     // Read after the row, whose revision every change of files raises: an old answer is not committed.
     let has_manifests = !hub.store.file_list(cluster.id, MANIFESTS).await?.is_empty();
     let (there, mut next) = (hub.clone(), Cluster::clone(&cluster));
-    let arranged = hub.look_threads.run(move || {
+    let arranged = hub.reconcile_threads.run(move || {
         let mut members: Vec<_> = rows.into_iter().map(Member::of).collect();
         let shared = arrange(&there, &mut next, &mut members);
         (next, members, Arc::new(shared))
@@ -173,7 +173,7 @@ async fn measured(
     }
     let there = hub.clone();
     let found = hub
-        .look_threads
+        .reconcile_threads
         .run(move || own_findings(&there, next, up_to_date, &shared, has_manifests));
     let (decision, hosts) = found.await?;
     Ok(Measured {
@@ -230,7 +230,7 @@ async fn rows(hub: &Hub, id: ClusterId) -> Result<Vec<(Host, Stored)>, Error> {
         cluster: Some(id),
         ..HostFilter::default()
     };
-    // Reports are most of the work, and of no use while all hosts are told to register again.
+    // Reports are most of the work, and of no use while all hosts must register again.
     let is_measured = hub
         .index
         .hosts_of_cluster(id)
@@ -328,7 +328,7 @@ async fn judged(
     shared: &Arc<SharedFacts>,
 ) -> Vec<(Member, Result<Judged, Error>)> {
     let (there, shared) = (hub.clone(), shared.clone());
-    let judging = hub.look_threads.run(move || {
+    let judging = hub.reconcile_threads.run(move || {
         let judged = members.into_iter().map(|member| {
             let judged = judge(&there, &member, &shared);
             (member, judged)
@@ -369,7 +369,7 @@ async fn reconcile_host(
     if let Judged::Same(host) = judged {
         return Ok(*host);
     }
-    // A look at a thousand hosts must not keep one poll waiting.
+    // Reconciling a thousand hosts must not keep one poll waiting.
     tokio::task::yield_now().await;
     let suggested = member.host.suggested_role;
     let id = member.host.cluster;
@@ -377,7 +377,7 @@ async fn reconcile_host(
     let done = hub
         .change_host(key, Need::Reports, opctx, |snapshot| {
             if snapshot.host.cluster != id {
-                // It left in the meantime; whoever took it away has looked at it.
+                // It left in the meantime; whoever took it away has evaluated it.
                 return Ok(snapshot.plain(snapshot.next(&muster_domain::host::Event::CheckedIn)?));
             }
             decide_host(snapshot, shared, suggested)

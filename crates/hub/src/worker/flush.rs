@@ -44,11 +44,11 @@ pub async fn once(hub: &Hub) -> Result<(), Failed> {
 }
 
 async fn signs_of_life(hub: &Hub) -> Result<bool, Error> {
-    let seen = hub.index.take_unflushed();
-    for (chunk, rows) in seen.chunks(ROWS).enumerate() {
+    let polled = hub.index.take_unflushed();
+    for (chunk, rows) in polled.chunks(ROWS).enumerate() {
         if let Err(error) = hub.store.checkins_flush(rows).await {
             // They are written with the next ones.
-            let rest = seen.iter().skip(chunk * ROWS);
+            let rest = polled.iter().skip(chunk * ROWS);
             hub.index.keep_unflushed(rest.map(|(key, _, _)| *key));
             return Err(error.into());
         }

@@ -1,4 +1,4 @@
-//! A pass over many things: what fails keeps nobody else waiting, rests longer each time, and is told.
+//! A pass over many things: what fails keeps nobody else waiting, rests longer each time, and is reported.
 
 use crate::error::Error;
 use jiff::{SignedDuration, Timestamp};
@@ -118,7 +118,7 @@ impl Pass {
         }
         match (result, &mut self.failed) {
             (Ok(did), _) => self.done += usize::from(did),
-            // It stays undone until the row is mended, and is told where such rows are.
+            // It stays undone until the row is mended, and is reported where such rows are.
             (Err(error), _) if error.is_set_aside() => {}
             (Err(error), None) => {
                 let what = what.to_string();

@@ -1,4 +1,4 @@
-//! Keeps a worker working: one that panics is told of and started again.
+//! Keeps a worker working: one that panics is logged and started again.
 
 use crate::Hub;
 use futures_util::FutureExt;

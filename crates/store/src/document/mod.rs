@@ -44,7 +44,7 @@ pub(crate) fn written<T: Document>(document: &T) -> Result<[Column; 2], StoreErr
     Ok([Column::Int(newest(T::STEPS)), Column::Text(text)])
 }
 
-/// Why it cannot be read is told without its content, which may be secret.
+/// The reason says nothing of its content, which may be secret.
 pub(crate) fn read<T: Document>(version: i64, text: &str) -> Result<T, String> {
     let steps = left(version, T::STEPS)?;
     if steps.is_empty() {

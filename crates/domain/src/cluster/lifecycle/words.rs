@@ -2,7 +2,7 @@
 
 use super::super::{Cluster, PreparationStatus, Status};
 
-/// The standing text of a status; states whose text depends on the occasion are given it by the lifecycle.
+/// The usual text of a status; where the text depends on the occasion, the lifecycle gives it.
 pub fn standing_text(status: Status) -> &'static str {
     match status {
         Status::PendingForInput => "The cluster needs more settings; see its validations.",

@@ -36,7 +36,7 @@ pub(super) fn at(now: Timestamp) -> Around<'static> {
     }
 }
 
-pub(super) fn standing(phase: cluster::Phase) -> ClusterState {
+pub(super) fn cluster_state(phase: cluster::Phase) -> ClusterState {
     ClusterState {
         phase,
         adds_hosts: false,
@@ -49,7 +49,7 @@ pub(super) fn standing(phase: cluster::Phase) -> ClusterState {
 
 pub(super) fn in_cluster(now: Timestamp, phase: cluster::Phase) -> Around<'static> {
     Around {
-        cluster: Some(standing(phase)),
+        cluster: Some(cluster_state(phase)),
         ..at(now)
     }
 }

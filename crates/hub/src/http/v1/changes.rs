@@ -92,7 +92,7 @@ async fn place(hub: &Hub, after: i64) -> Result<i64, ProblemV1> {
 }
 
 async fn wait_for(hub: &Hub, after: i64, limit: u32, wait: Duration) -> Result<Vec<Change>, Error> {
-    // Subscribed before the look, so that no change falls between the two.
+    // Subscribed before the read, so that no change falls between the two.
     let mut newest = hub.newest_change.subscribe();
     let found = read(hub, after, limit).await?;
     if !found.is_empty() || wait.is_zero() {

@@ -132,7 +132,7 @@ fn parse_cursor(text: &str) -> Result<HostKey, Error> {
 }
 
 fn summary(hub: &Hub, host: Host) -> HostSummary {
-    let seen = hub.index.slot(host.key()).map(|slot| slot.live.seen());
+    let polled = hub.index.slot(host.key()).map(|slot| slot.live.last_poll());
     HostSummary {
         id: host.id.0,
         infra_env_id: host.infra_env.0,
@@ -143,7 +143,7 @@ fn summary(hub: &Hub, host: Host) -> HostSummary {
         cpus: host.digest.cpus,
         memory_mib: host.digest.memory_mib,
         disk_gb: host.digest.disk_gb,
-        checked_in_at: Some(seen.map_or(host.checked_in_at, |seen| seen.max(host.checked_in_at))),
+        checked_in_at: Some(polled.map_or(host.checked_in_at, |polled| polled.max(host.checked_in_at))),
         revision: host.revision,
         status_info: host.status_info.into(),
     }

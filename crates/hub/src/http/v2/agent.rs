@@ -3,7 +3,7 @@
 use crate::Hub;
 use crate::change::OpContext;
 use crate::host_change::Stored;
-use crate::http::body::{Json, Told};
+use crate::http::body::{AgentJson, Json};
 use crate::http::extract::{HostPath, Ids};
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
@@ -58,7 +58,7 @@ pub async fn register(
     opctx: OpContext,
     Ids(infra_env): Ids<Uuid>,
     headers: HeaderMap,
-    Told(body): Told<RegisterHost>,
+    AgentJson(body): AgentJson<RegisterHost>,
 ) -> Result<Response, Problem> {
     let key = HostKey {
         infra_env: InfraEnvId(infra_env),
@@ -119,7 +119,7 @@ async fn post_reply(
     State(hub): State<Hub>,
     opctx: OpContext,
     HostPath(key): HostPath,
-    Told(reply): Told<PostStepReply>,
+    AgentJson(reply): AgentJson<PostStepReply>,
 ) -> Result<StatusCode, Problem> {
     host_report(&hub, key, &reply, &opctx)
         .await
@@ -136,7 +136,7 @@ async fn progress(
     State(hub): State<Hub>,
     opctx: OpContext,
     HostPath(key): HostPath,
-    Told(body): Told<ReportHostProgress>,
+    AgentJson(body): AgentJson<ReportHostProgress>,
 ) -> Result<StatusCode, Problem> {
     hub.index
         .slot(key)

@@ -61,7 +61,7 @@ async fn accepted(hub: &Hub, cluster: &Arc<Cluster>) -> Result<Response, Problem
         (status = 409, description = "It is not ready", body = ErrorBody)))]
 async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<Response, Problem> {
     let id = find(&hub, id)?.id;
-    // The last report may not have been looked at yet.
+    // The last report may not have been evaluated yet.
     cluster_reconcile(&hub, id)
         .await?
         .ok_or_else(|| Error::missing("cluster", id))?;

@@ -1,4 +1,4 @@
-//! Operations that are not offered: clients are told so, and a wrong id is told apart from that.
+//! Operations that the hub does not offer: it says so to clients, and tells a wrong id apart from that.
 
 use crate::Hub;
 use crate::error::Error;
@@ -56,7 +56,7 @@ macro_rules! of_cluster {
     )*};
 }
 
-/// Operations that are not offered at all. Clients that ask are told so; the document does not speak of them.
+/// Operations that are not offered at all. The hub says so to clients that ask; the document does not mention them.
 macro_rules! of_nothing {
     ($($name:ident $what:literal;)*) => {$(
         async fn $name() -> Problem {

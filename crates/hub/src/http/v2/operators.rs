@@ -3,7 +3,7 @@
 use crate::Hub;
 use crate::change::OpContext;
 use crate::error::Error;
-use crate::http::body::{Json, Told};
+use crate::http::body::{AgentJson, Json};
 use crate::http::extract::Ids;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
@@ -80,7 +80,7 @@ async fn report(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
     opctx: OpContext,
-    Told(body): Told<ReportOperator>,
+    AgentJson(body): AgentJson<ReportOperator>,
 ) -> Result<StatusCode, Problem> {
     let cluster = find(&hub, id)?;
     let report = Report {
@@ -130,7 +130,7 @@ async fn complete_installation(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
     opctx: OpContext,
-    Told(body): Told<CompleteInstallation>,
+    AgentJson(body): AgentJson<CompleteInstallation>,
 ) -> Result<Response, Problem> {
     let report = body.data.as_ref().and_then(|data| data.get(OPERATORS_REPORT));
     let report = report.map(|report| report.as_str().map_or_else(|| report.to_string(), str::to_owned));

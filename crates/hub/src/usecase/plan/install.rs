@@ -18,7 +18,7 @@ use muster_domain::{ClusterId, HostKey};
 
 pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
     hub.readable_cluster(id)?;
-    // The verb looks first, too: the last report may not have been looked at yet.
+    // The verb reconciles first, too: the last report may not have been evaluated yet.
     let before = cluster_reconcile(hub, id)
         .await?
         .ok_or_else(|| Error::missing("cluster", id))?;

@@ -209,7 +209,7 @@ impl World {
         if self.hub_is_away {
             return;
         }
-        // Like `worker::settle`, but a hub that does not come to rest is caught.
+        // Like `worker::run_until_idle`, but a hub that does not come to rest is caught.
         for _ in 0..200 {
             let hosts = worker::deadlines::once(&self.hub).await.expect("deadlines work");
             let clusters = worker::limits::once(&self.hub).await.expect("limits work");

@@ -281,7 +281,7 @@ fn whoever_may_not_take_a_host_in_the_middle_of_its_installation_is_told_what_en
     let joined = Around {
         cluster: Some(ClusterState {
             adds_hosts: true,
-            ..standing(cluster::Phase::AddingHosts)
+            ..cluster_state(cluster::Phase::AddingHosts)
         }),
         ..at(noon())
     };
