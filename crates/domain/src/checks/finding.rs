@@ -259,13 +259,13 @@ mod tests {
             said("off", Status::Disabled, true, "Off."),
         ];
         assert_eq!(
-            told(findings.into_iter()),
+            summary(findings.into_iter()),
             "No CPU ; No route ; Waiting for the checks a, b (for godot) ; Waiting for the check c (until noon) ; \
              Not blocking: No time"
         );
-        assert_eq!(told([].into_iter()), "");
+        assert_eq!(summary([].into_iter()), "");
         let long = "ä".repeat(2000);
-        let text = told([said("x", Status::Failure, true, long.as_str())].into_iter());
+        let text = summary([said("x", Status::Failure, true, long.as_str())].into_iter());
         assert_eq!(text.len(), 2040, "cut on a character");
     }
 
