@@ -197,7 +197,7 @@ impl Agent {
                 }
                 Err(error) => {
                     note!("polling failed: {error}");
-                    // The hub may have forgotten what it was told.
+                    // The hub may have lost earlier replies.
                     self.replies.forget();
                     // The reference freezes here. A hub that was restored needs us to come back by ourselves.
                     if error.status() == Some(404) && !self.shared.install.is_running() {

@@ -85,7 +85,7 @@ impl ClientError {
     }
 }
 
-/// The shapes are told apart by the key that carries the text: `reason`, `message` or `detail`.
+/// The key that carries the text tells the shapes apart: `reason`, `message` or `detail`.
 fn told(body: &[u8]) -> Option<Told> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     if body.get("reason").is_some() {

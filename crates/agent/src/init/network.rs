@@ -334,7 +334,7 @@ impl Network {
         (self.machine.clone(), self.ready.clone(), self.resolv_conf.clone())
     }
 
-    /// In a thread, as soon as there is a link. A reason why it cannot be done is told once.
+    /// In a thread, as soon as there is a link. A reason why it cannot be done is logged once.
     fn keep_asking(
         &self,
         interface: &str,

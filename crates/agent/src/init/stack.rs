@@ -113,7 +113,7 @@ fn set(machine: &Machine, folder: &str, options: &[(String, String)]) -> anyhow:
 fn bond_options(bond: &Bond) -> Vec<(String, String)> {
     let mode = (!bond.mode.is_empty()).then(|| ("mode".to_owned(), bond.mode.clone()));
     let others = bond.options.iter().flat_map(|(name, value)| {
-        // A list is told one by one.
+        // A list is written entry by entry.
         let values: Vec<String> = match name.as_str() {
             "arp_ip_target" | "ns_ip6_target" => {
                 value.split(',').map(|ip| format!("+{}", ip.trim())).collect()

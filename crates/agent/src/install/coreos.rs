@@ -131,7 +131,7 @@ fn arguments(image: &Image, origin: &Origin, ignition: &Path, disk: &Path) -> Ve
     let mut args: Vec<OsString> = vec!["install".into(), "--ignition-file".into(), ignition.into()];
     args.extend(image.args.iter().map(OsString::from));
     let mut add = |flag: &str, value: Option<OsString>| {
-        // The program refuses what it is told twice.
+        // The program refuses an argument given twice.
         if !image.has(flag) {
             args.push(flag.into());
             args.extend(value);

@@ -17,7 +17,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// What the order names, or else what the agent was told to write.
+    /// What the order names, or else what the agent's settings name.
     pub fn of(context: &Context, order: &InstallArgs) -> anyhow::Result<Self> {
         let args: Vec<String> = if order.installer_args.is_empty() {
             Vec::new()

@@ -34,7 +34,7 @@ struct Mark {
     validator: Option<String>,
 }
 
-/// Who is told, and who may say no.
+/// Who watches the download, and may stop it.
 pub(super) trait Watcher {
     /// `total` is unknown when the server does not tell.
     fn advanced(&self, done: u64, total: Option<u64>);

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// After a failure, those who ask within this time are told of it instead of trying again.
+/// After a failure, those who ask within this time get the error instead of trying again.
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// The same for what was fetched whole and is wrong: a gigabyte is not fetched every ten seconds to be refused again.
 const REST_AFTER_WRONG_IMAGE: Duration = Duration::from_secs(300);

@@ -46,7 +46,7 @@ pub struct Settings {
     pub base_url: String,
     /// Large replies at a time.
     pub streams: usize,
-    /// How long a request waits for a base image that is being fetched before it is told to come back.
+    /// How long a request waits for a base image that is being fetched before the answer asks it to come back.
     pub patience: Duration,
     /// The same for boot loaders: they do not come back, their machine goes on without an image.
     pub loader_patience: Duration,

@@ -47,9 +47,9 @@ Examples:
   muster operator run --metrics 0.0.0.0:8080
   muster operator run --converged --ironic-agent-image arm64=registry.example.com/ipa:arm64
 
-When MUSTER_IRONIC_AGENT_IMAGE and MUSTER_PAUSE_PROVISIONED are not set, the names that the
-reference service has for them are read: IRONIC_AGENT_IMAGE, with IRONIC_AGENT_IMAGE_ARM for
-arm64, and PAUSE_PROVISIONED_BMHS.")]
+When MUSTER_IRONIC_AGENT_IMAGE and MUSTER_PAUSE_PROVISIONED are not set, the operator reads
+the names that the reference service has for them: IRONIC_AGENT_IMAGE, with
+IRONIC_AGENT_IMAGE_ARM for arm64, and PAUSE_PROVISIONED_BMHS.")]
 pub struct RunArgs {
     #[command(flatten)]
     kube: KubeArgs,
@@ -206,7 +206,7 @@ impl KubeArgs {
         Connection::open(self.kubeconfig.as_deref()).await.map_err(failed)
     }
 
-    /// Runs an operator for a hub until `stop`. A cluster that is away is waited for.
+    /// Runs an operator for a hub until `stop`. It waits for a cluster that does not answer.
     pub async fn run(self, connection: Connection, hub: &str, stop: impl Future<Output = ()>) -> Outcome {
         self.sees_its_agents()?;
         let ironic_images = self.ironic_images();

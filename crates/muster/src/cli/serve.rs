@@ -29,8 +29,8 @@ Examples:
 `--kube` runs the Kubernetes operator, too; the flags below it are those of
 `muster operator run`.
 
-When a variable with MUSTER_ before the flag's name is not set, the name that the
-reference service has for the setting is read: OS_IMAGES, RELEASE_IMAGES,
+When a variable with MUSTER_ before the flag's name is not set, the hub reads the
+one that the reference service has for the setting: OS_IMAGES, RELEASE_IMAGES,
 HW_VALIDATOR_REQUIREMENTS, AGENT_DOCKER_IMAGE, ENABLE_UPGRADE_AGENT, INSTALLER_IMAGE,
 CONTROLLER_IMAGE, MUST_GATHER_IMAGES, DISABLED_HOST_VALIDATIONS,
 DISABLED_CLUSTER_VALIDATIONS, DISABLED_STEPS, NTP_DEFAULT_SERVER,
@@ -137,7 +137,7 @@ pub async fn run(args: ServeArgs) -> Outcome {
 }
 
 /// Hub and operator in one process. The operator ends first: what it has begun needs the hub. A cluster that cannot be
-/// reached is no reason to keep hosts waiting; that nobody has said how to reach it is told before the hub starts.
+/// reached is no reason to keep hosts waiting; when nobody has said how to reach it, the program says so before the hub starts.
 async fn with_operator(
     config: Config,
     operator: super::operator::KubeArgs,

@@ -44,9 +44,9 @@ a stage of its installation (writing-image-to-disk, rebooting, ...).
   slow-disk:#3[:MS]             its disk takes that long to write (20)
   shrinking-disk:#3             its disks become too small once it is lent
   reclaim-failure:#3[:TIMES]    a reclaim cannot store its files, so often (1)
-  media-loss:2%[:AFTER]         the discovery image cannot be read any more
+  media-loss:2%[:AFTER]         cannot read its discovery image any more
   clock-skew:10%:-5m            its clock is off
-  flapping-inventory:1%[:EVERY] its inventory changes to and fro")]
+  flapping-inventory:1%[:EVERY] its inventory keeps changing")]
 pub struct SimArgs {
     /// The InfraEnv they arrive in: id, beginning of the id, or name
     #[arg(long, value_name = "INFRA-ENV")]

@@ -64,7 +64,7 @@ fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-/// The first place that has it, with its bytes and MB/s. What every place says is told when none has it.
+/// The first place that has it, with its bytes and MB/s. When none has it, the error holds what every place says.
 fn find(context: &Context, registry: &Registry, places: &[Place]) -> anyhow::Result<(u64, f64)> {
     let mut reasons = Vec::new();
     for place in places {

@@ -91,7 +91,7 @@ enum Goal {
     Installed,
 }
 
-/// What is done to a cluster, and how it is told.
+/// What is done to a cluster, and how the output says so.
 #[derive(Clone, Copy)]
 enum Act {
     Install,

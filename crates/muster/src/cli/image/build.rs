@@ -30,7 +30,7 @@ Examples:
 --system makes an installed system for trials: install it to a host like any
 disk image, and the host reports that it is installed.
 
-SOURCE_DATE_EPOCH, when set, is the date of everything in the image.")]
+If SOURCE_DATE_EPOCH is set, everything in the image has that date.")]
 pub struct BuildArgs {
     /// The agent, a static program; muster-agent beside this program when absent
     #[arg(long, value_name = "FILE")]

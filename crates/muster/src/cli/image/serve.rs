@@ -33,7 +33,7 @@ Examples:
   muster image serve --hub http://hub.example.com:8090 --os-images os-images.json
   muster image serve --listen 0.0.0.0:8091 --base-url http://images.example.com:8091 --cache-dir /srv/images --cache-size 20GiB
 
-Paths for those who watch it: /live, /health, /metrics, /progress, /base-images.")]
+Paths for monitoring: /live, /health, /metrics, /progress, /base-images.")]
 pub struct ServeArgs {
     /// Address and port to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8091")]
