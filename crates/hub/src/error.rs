@@ -35,7 +35,7 @@ impl Error {
         }
     }
 
-    /// The database is away, and a later try may work.
+    /// The database does not answer, and a later try may work.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Store(StoreError::Unavailable(_)))
     }

@@ -179,7 +179,7 @@ impl Hub {
             now,
             timers: &self.settings.timers,
             cluster: cluster.map(Cluster::state),
-            hub_was_away: now < self.started_at + GRACE_AFTER_START && self.settings.was_here_before,
+            hub_was_down: now < self.started_at + GRACE_AFTER_START && self.settings.was_here_before,
         }
     }
 
@@ -189,7 +189,7 @@ impl Hub {
         let cluster = host.cluster.and_then(|id| self.index.cluster(id));
         let around = self.around(cluster.as_deref(), self.now());
         let due = deadline::of(host, &around)?;
-        Some(if host.phase.comes_back_by_itself() && around.hub_was_away {
+        Some(if host.phase.comes_back_by_itself() && around.hub_was_down {
             due.max(self.started_at + GRACE_AFTER_START)
         } else {
             due

@@ -27,7 +27,7 @@ pub struct Modules {
     aliases: Vec<(String, String)>,
     files: BTreeMap<String, Module>,
     tried: HashSet<String>,
-    /// Devices that were looked at.
+    /// Devices that were probed.
     seen: HashSet<String>,
     load: Load,
 }

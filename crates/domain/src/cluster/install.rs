@@ -43,7 +43,7 @@ pub fn start(
         now: around.now,
         timers: host_timers,
         cluster: Some(cluster.state()),
-        hub_was_away: false,
+        hub_was_down: false,
     };
     let assign = |(key, role, bootstrap): &(HostKey, Role, bool)| {
         let event = host::Event::Assigned {

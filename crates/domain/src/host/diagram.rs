@@ -254,7 +254,7 @@ fn surroundings<'a>(host: &Host, timers: &'a Timers) -> Vec<Around<'a>> {
             now: start() + wait,
             timers,
             cluster,
-            hub_was_away: false,
+            hub_was_down: false,
         })
     };
     clusters.into_iter().flat_map(cross).collect()

@@ -171,13 +171,13 @@ fn role(host: &Host) -> InstallRole {
     crate::checks::facts::effective_role(host.role, host.suggested_role).installed_as()
 }
 
-/// Disks whose boot sectors are wiped: all that compete, without those a person wants left alone.
+/// Disks whose boot sectors are wiped: all that compete, without those a person wants to keep.
 pub fn disks_to_format(host: &Host) -> Vec<String> {
     let (wiped, _) = wiped_and_spared(host);
     wiped.into_iter().map(str::to_owned).collect()
 }
 
-/// The disks that compete: those that are wiped, and those a person wants left alone.
+/// The disks that compete: those that are wiped, and those a person wants to keep.
 pub fn wiped_and_spared(host: &Host) -> (Vec<&str>, Vec<&str>) {
     let spared: HashSet<&str> = host.tenant.skip_formatting.iter().map(String::as_str).collect();
     let all = host.disks_to_format.iter().map(String::as_str);

@@ -1,6 +1,6 @@
 //! Who is connected, and who has to go when there is no room. Connections that wait for their client (a head that does
 //! not end, a body that does not come, an answer that is not taken, a rest between two requests) give way to new ones;
-//! those that work are left alone. So slow and idle clients cannot keep others out, however many connections they open.
+//! those that work stay. So slow and idle clients cannot keep others out, however many connections they open.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

@@ -1,4 +1,4 @@
-//! Changes that REST v2 has no words for: approval, following, and taking settings away.
+//! Changes that REST v2 has no words for: approval, following, and removing settings.
 
 use crate::Hub;
 use crate::change::OpContext;

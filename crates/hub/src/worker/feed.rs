@@ -70,7 +70,7 @@ async fn pass(hub: &Hub, missed: Vec<RowKey>) -> Result<i64, Failed> {
                 note_outcome(hub, subject, done, &mut pass);
             }
             if pass.is_hopeless() {
-                // The database is away: this page is read once more.
+                // The database does not answer: this page is read once more.
                 break;
             }
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_secs(30);
 /// Agents of deleted hosts have asked by then, or never will.
 const TOMBSTONES: SignedDuration = SignedDuration::from_hours(72);
-/// Followers of the feed that were away longer must read everything anew.
+/// Followers of the feed that were gone longer must read everything anew.
 const CHANGES: SignedDuration = SignedDuration::from_hours(7 * 24);
 const ROWS: usize = 5_000;
 /// Steps of a few megabytes in which the file gives back what was deleted.

@@ -54,7 +54,7 @@ fn place(hub: &Hub, mut host: Host, last_polls: &LastPolls) {
         host.clock = *clock;
     }
     hub.index.put(host.into());
-    // Nobody could reach us while we were away: silence counts from now on.
+    // Nobody could reach us while we were down: silence counts from now on.
     if let Some(slot) = hub.index.slot(key).filter(|_| connected) {
         slot.live.excuse(hub.started_at);
     }

@@ -41,7 +41,8 @@ impl<K: Ord> Rests<K> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It rests; says until when. That the database is away is not its fault: it is tried again as soon as that may be over.
+    /// It rests; says until when. A database that does not answer is not its fault: it is tried again as soon as that
+    /// may be over.
     pub fn failed(&self, key: K, now: Timestamp, error: &Error) -> Timestamp {
         self.rest(key, now, !error.is_unavailable())
     }
@@ -128,7 +129,7 @@ impl Pass {
             (Err(mut error), Some(failed)) => {
                 failed.others += 1;
                 let mut what = what.to_string();
-                // That the database is away is what whoever asked must know first.
+                // That the database does not answer is what whoever asked must know first.
                 if error.is_unavailable() && !failed.error.is_unavailable() {
                     std::mem::swap(&mut error, &mut failed.error);
                     std::mem::swap(&mut what, &mut failed.what);

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub areas: Areas,
-    /// For files used where they are: whether it is still the one that was looked at.
+    /// For files used where they are: whether it is still the one that was read.
     pub modified: Option<SystemTime>,
 }
 

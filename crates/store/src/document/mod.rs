@@ -19,7 +19,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Makes a document of one version one of the next. What does not look as it should is left alone: reading it says so.
+/// Makes a document of one version one of the next. It leaves alone what does not look as it should: reading it says
+/// so.
 pub type Step = fn(Value) -> Value;
 
 /// What is stored as JSON beside its version.

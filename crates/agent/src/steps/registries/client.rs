@@ -23,7 +23,7 @@ const SAMPLE_TIME: Duration = Duration::from_secs(20);
 /// Less tells how far the registry is, and not how fast.
 const LEAST_SAMPLE: u64 = 64 << 10;
 
-/// Why an image is not to be had.
+/// Why an image is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("{0}")]

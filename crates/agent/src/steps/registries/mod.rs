@@ -1,4 +1,5 @@
-//! Whether container images can be had: asked for as a pull would, with the same credentials, mirrors and certificates.
+//! Whether container images are available: asked for as a pull would, with the same credentials, mirrors and
+//! certificates.
 //!
 //! The reference pulls each image. This agent has no container engine and runs none of them itself: it reads the
 //! manifest, which tells the size, and the beginning of the largest layer, which tells the rate. The rest of a pull would

@@ -35,7 +35,7 @@ pub(super) fn due(host: &Host, around: &Around<'_>) -> Decision {
             .because("no progress after the install step", around),
         // Reported once: after that only the stage's own limit counts.
         Phase::Installing | Phase::InProgress
-            if silent && !host.connection_timed_out && !around.hub_was_away =>
+            if silent && !host.connection_timed_out && !around.hub_was_down =>
         {
             connection_lost(host, around)
         }

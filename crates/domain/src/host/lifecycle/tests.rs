@@ -32,7 +32,7 @@ pub(super) fn at(now: Timestamp) -> Around<'static> {
         now,
         timers: &TIMERS,
         cluster: None,
-        hub_was_away: false,
+        hub_was_down: false,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `muster image`: discovery images made, looked at and served.
+//! `muster image`: discovery images made, inspected and served.
 
 mod build;
 mod inspect;
