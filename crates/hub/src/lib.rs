@@ -210,7 +210,7 @@ impl Hub {
         }
     }
 
-    /// The same, unless an earlier look is planned already.
+    /// The same, unless an earlier check is planned already.
     pub fn remind_of_host(&self, slot: &Slot) {
         let host = slot.host();
         let Some(due) = self.due_at(&host) else {

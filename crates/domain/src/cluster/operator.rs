@@ -66,7 +66,7 @@ impl OperatorStatus {
     }
 
     /// Nothing more is waited for.
-    pub fn is_settled(self) -> bool {
+    pub fn is_final(self) -> bool {
         match self {
             Self::Available | Self::Failed => true,
             Self::Unknown | Self::Progressing => false,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 
 const BATCH: u32 = 1_000;
-/// Nothing rings when a retry comes due, so the workers look by themselves as well.
+/// Nothing rings when a retry comes due, so the workers poll as well.
 const POLL: Duration = Duration::from_secs(5);
 /// Files made at the same time: each is a program that needs a core.
 const FILES_AT_ONCE: usize = 4;

@@ -127,11 +127,11 @@ fn finalizing(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision
             .because("a host did not boot from its disk", around);
     }
     let proven = match cluster.ignition_source {
-        IgnitionSource::Installer => cluster.install.has_kubeconfig && finish::operators_settled(cluster),
+        IgnitionSource::Installer => cluster.install.has_kubeconfig && finish::operators_final(cluster),
         // Such a cluster has no controller that could tell: its hosts are all there is to see.
         IgnitionSource::Uploaded | IgnitionSource::Endpoint => true,
     };
-    if !(proven && tally.all_settled() && tally.enough_installed(cluster)) {
+    if !(proven && tally.all_ended() && tally.enough_installed(cluster)) {
         return draft.because("services are still starting", around);
     }
     complete(draft, tally, around)

@@ -1,4 +1,4 @@
-//! Clusters: create, import, look, change, delete, and what surrounds them before an installation.
+//! Clusters: create, import, show, change, delete, and what surrounds them before an installation.
 
 use crate::Hub;
 use crate::change::OpContext;

@@ -1,4 +1,4 @@
-//! Hosts as people see them: list, look, change, lend, take back, delete.
+//! Hosts as people see them: list, show, change, lend, take back, delete.
 
 use crate::Hub;
 use crate::change::OpContext;
@@ -34,7 +34,7 @@ const PAGE: u32 = 100;
 #[derive(OpenApi)]
 #[openapi(paths(
     list,
-    look,
+    show,
     update,
     delete_host,
     bind,
@@ -51,7 +51,7 @@ pub fn routes() -> Router<Hub> {
             "/infra-envs/{infra_env_id}/hosts",
             get(list).post(super::agent::register),
         )
-        .route(host, get(look).patch(update).delete(delete_host))
+        .route(host, get(show).patch(update).delete(delete_host))
         .route(&format!("{host}/actions/bind"), post(bind))
         .route(&format!("{host}/actions/unbind"), post(unbind))
         .route(&format!("{host}/installer-args"), patch(set_installer_args))
@@ -161,7 +161,7 @@ pub async fn answer(
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}", operation_id = "v2GetHost",
     tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, body = HostView), (status = 404, body = ErrorBody)))]
-async fn look(State(hub): State<Hub>, HostPath(key): HostPath) -> Result<Response, Problem> {
+async fn show(State(hub): State<Hub>, HostPath(key): HostPath) -> Result<Response, Problem> {
     let host = hub
         .index
         .host(key)

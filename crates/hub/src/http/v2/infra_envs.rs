@@ -1,4 +1,4 @@
-//! InfraEnvs: create, look, change, delete.
+//! InfraEnvs: create, show, change, delete.
 
 use crate::Hub;
 use crate::change::OpContext;
