@@ -1,5 +1,5 @@
-//! Whoever changed something reads what follows from it: a cluster that is to be reconciled is reconciled before it is
-//! shown, decided about, or planned with.
+//! Whoever changed something reads what follows from it: the hub reconciles a stale cluster before it is shown, decided
+//! about, or planned with.
 
 use crate::Hub;
 use crate::worker::{feed, reconcile};

@@ -222,7 +222,7 @@ impl Hub {
         }
     }
 
-    /// Something about a cluster or its hosts changed: it is reconciled, soon and once.
+    /// Something about a cluster or its hosts changed: the worker reconciles it, soon and once.
     pub fn mark_dirty(&self, cluster: ClusterId) {
         self.stale_clusters.mark(cluster);
     }
