@@ -15,7 +15,7 @@ mod platform;
 mod time;
 
 pub use facts::{ClusterFacts, Installation, Neighbours, Peer, Settings, Subject};
-pub use finding::{Change, Ignored, News, Outcome, Shown, Status, stored, told};
+pub use finding::{Change, Ignored, News, Outcome, Shown, Status, stored, summary};
 use id::{CHECKS, Check, Run, Until};
 pub use id::{CheckId, Operator};
 pub use reports::Reports;
