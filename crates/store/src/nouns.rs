@@ -33,7 +33,7 @@ pub trait VisitKey {
 }
 
 macro_rules! nouns {
-    ($($(#[$when:meta])* $Noun:ident($Row:ty) in $rows:ident, word $word:literal;)*) => {
+    ($($(#[$when:meta])* $Noun:ident($Row:ty) in $rows:ident, told as $word:literal;)*) => {
         /// Which noun a row is of.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum ChangeKind { $($(#[$when])* $Noun),* }
@@ -228,11 +228,11 @@ macro_rules! nouns {
 }
 
 nouns! {
-    Host(Host) in hosts, word "host";
-    Cluster(Cluster) in clusters, word "cluster";
-    InfraEnv(InfraEnv) in infra_envs, word "infra-env";
+    Host(Host) in hosts, told as "host";
+    Cluster(Cluster) in clusters, told as "cluster";
+    InfraEnv(InfraEnv) in infra_envs, told as "infra-env";
     #[cfg(test)]
-    Shelf(shelf::Shelf) in shelves, word "shelf";
+    Shelf(shelf::Shelf) in shelves, told as "shelf";
 }
 
 /// What made their tables, in the order of their numbers.
