@@ -61,9 +61,7 @@ fn measured<'a>(subject: &Subject<'a>) -> Option<&'a DiskSpeed> {
 
 pub(super) fn speed(subject: &Subject<'_>) -> Outcome {
     if subject.installation_disk_id.is_empty() {
-        return Outcome::broken(
-            "No installation disk is chosen, so its speed cannot be measured; attach a suitable disk.",
-        );
+        return Outcome::broken("The host has no installation disk to measure; attach a suitable disk.");
     }
     match measured(subject) {
         None if subject.disk_speed_skipped => Outcome::pass(
@@ -154,7 +152,8 @@ fn tpm(inventory: &Inventory) -> Outcome {
     Outcome::judge(
         inventory.tpm_version == "2.0",
         "The host has a TPM 2.0 to encrypt the disk with.",
-        "Disk encryption needs a TPM 2.0 and none was found; enable it in the firmware or turn encryption off.",
+        "Disk encryption needs a TPM 2.0 and the host has none; enable it in the firmware or turn \
+         encryption off.",
     )
 }
 

@@ -58,7 +58,7 @@ pub(super) fn not_fully_truncated(subject: &Subject<'_>) -> Outcome {
     truncated(
         subject,
         "full",
-        "The inventory was too large to be sent; detach devices the cluster does not need and reboot the host.",
+        "The inventory was too large to send; detach devices the cluster does not need and reboot the host.",
     )
 }
 

@@ -127,7 +127,7 @@ fn must_be_ready(cluster: &Cluster, host: &Host) -> Result<(), Refused> {
 fn must_be_honoured(cluster: &Cluster) -> Result<(), Refused> {
     let elsewhere = match cluster.ignition_source {
         IgnitionSource::Installer => return Ok(()),
-        IgnitionSource::Uploaded => "installed with uploaded ignition, which is used as it is",
+        IgnitionSource::Uploaded => "installed with uploaded ignition, which the hub uses as it is",
         IgnitionSource::Endpoint => "configured by its ignition endpoint",
     };
     let operators: Vec<&str> = cluster.chosen_operators().collect();

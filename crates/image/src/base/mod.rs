@@ -40,7 +40,7 @@ impl Base {
     pub fn open(file: Arc<File>, areas: Areas) -> Result<Base, ImageError> {
         let len = file.metadata()?.len();
         if len != areas.len {
-            return Err(ImageError::bad("its size is not the one that was recorded"));
+            return Err(ImageError::bad("its size differs from the recorded one"));
         }
         Ok(Base {
             iso: Iso::open(Layout::of_file(&file, 0..len))?,

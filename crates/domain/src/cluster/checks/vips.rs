@@ -20,7 +20,7 @@ fn defined(subject: &Subject<'_>, vips: &[Vip], what: &str) -> Outcome {
         return Outcome::pass(NOT_NEEDED);
     }
     if facts.vip_dhcp_allocation && facts.machine_networks.is_empty() {
-        return Outcome::wait("for the machine network; the address is asked for by DHCP once it is set");
+        return Outcome::wait("for the machine network; a host asks DHCP for the address once it is set");
     }
     if facts.vip_dhcp_allocation && vips.is_empty() {
         return Outcome::wait(format!("for the {what} address from DHCP"));

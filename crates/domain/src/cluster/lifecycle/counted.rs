@@ -44,8 +44,8 @@ fn preparing(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision 
         return start(cluster, tally, around);
     }
     if !complete || tally.sum(ready) < tally.hosts {
-        let why =
-            "A host was lost or became unfit while the installation was prepared; see the hosts' status.";
+        let why = "A host went missing or became unfit while the hub prepared the installation; see the hosts' \
+             status.";
         return prepare::fail_short(cluster, why.into(), around);
     }
     if tally.sum(|group| group.prepare_failed) > 0 {

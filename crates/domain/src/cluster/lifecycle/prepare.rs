@@ -47,7 +47,7 @@ pub(super) fn install(cluster: &Cluster, around: &Around<'_>) -> Result<Decision
         cluster: cluster.id,
         attempt,
     });
-    let text = format!("Cluster {}: the installation is being prepared.", cluster.name);
+    let text = format!("Cluster {}: the hub is preparing the installation.", cluster.name);
     Ok(draft
         .telling("cluster_prepare_installation_started", Severity::Info, text)
         .because("the installation starts", around))

@@ -213,7 +213,7 @@ pub(super) fn progressed(
             return Err(Refused::conflict(
                 "not-installing",
                 format!(
-                    "{} is {}, not installing; \"{}\" is ignored.",
+                    "{} is {}, not installing; the hub ignores \"{}\".",
                     host.name(),
                     host.status().word(),
                     stage.word()

@@ -66,9 +66,9 @@ async fn upload(
 /// Show the uploaded Ignition config of a role
 #[utoipa::path(get, path = "/api/muster/v1/clusters/{cluster_id}/ignition/{role}", operation_id = "uploadedIgnition",
     tag = "muster", params(("cluster_id" = Uuid, Path), ("role" = String, Path)),
-    responses((status = 200, description = "The config as it was uploaded", body = Object),
+    responses((status = 200, description = "The uploaded config", body = Object),
         (status = 400, description = "The role is unknown", body = Problem),
-        (status = 404, description = "No such cluster, or nothing was uploaded", body = Problem)))]
+        (status = 404, description = "No such cluster, or nobody uploaded one", body = Problem)))]
 async fn show(State(hub): State<Hub>, V1(Ids(path)): V1<Ids<RolePath>>) -> Result<Response, ProblemV1> {
     let config = ignition_uploaded(&hub, ClusterId(path.cluster_id), &path.role).await?;
     let json_type = HeaderValue::from_static("application/json");
@@ -80,7 +80,7 @@ async fn show(State(hub): State<Hub>, V1(Ids(path)): V1<Ids<RolePath>>) -> Resul
     tag = "muster", params(("cluster_id" = Uuid, Path), ("role" = String, Path)),
     responses((status = 204, description = "It is gone"),
         (status = 400, description = "The role is unknown", body = Problem),
-        (status = 404, description = "No such cluster, or nothing was uploaded", body = Problem),
+        (status = 404, description = "No such cluster, or nobody uploaded one", body = Problem),
         (status = 409, description = "The installation has begun", body = Problem)))]
 async fn remove(
     State(hub): State<Hub>,

@@ -141,7 +141,7 @@ async fn import(
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters", operation_id = "v2ListClusters", tag = "cluster",
     params(ClustersQuery,
         ("get_unregistered_clusters" = Option<bool>, Header, description = "Deleted clusters are gone: has no effect")),
-    responses((status = 200, description = "In the order they were made", body = Vec<ClusterView>),
+    responses((status = 200, description = "Ordered by creation", body = Vec<ClusterView>),
         (status = 400, description = "The query is wrong", body = InfraErrorBody)))]
 async fn list(State(hub): State<Hub>, Args(query): Args<ClustersQuery>) -> Result<Response, Problem> {
     let wanted = |cluster: &Arc<Cluster>| {

@@ -67,7 +67,7 @@ async fn create(
 /// List InfraEnvs
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs", operation_id = "ListInfraEnvs", tag = "infra-env",
     params(InfraEnvsQuery),
-    responses((status = 200, description = "In the order they were made", body = Vec<InfraEnvView>),
+    responses((status = 200, description = "Ordered by creation", body = Vec<InfraEnvView>),
         (status = 400, description = "The query is wrong", body = InfraErrorBody)))]
 async fn list(State(hub): State<Hub>, Args(query): Args<InfraEnvsQuery>) -> Response {
     let wanted = |infra_env: &&Arc<InfraEnv>| {
