@@ -247,7 +247,11 @@ impl<'de> Visitor<'de> for UniqueVisitor {
 
 /// Where JSON cannot be read. The reader's own words may repeat the value.
 pub(crate) fn place(error: &serde_json::Error) -> String {
-    format!("the error is at line {}, column {}", error.line(), error.column())
+    format!(
+        "it goes wrong at line {}, column {}",
+        error.line(),
+        error.column()
+    )
 }
 
 struct Strict(Value);
@@ -520,7 +524,7 @@ mod tests {
         );
         assert_eq!(
             refusal::<CreateCluster>(r#"{"name":"a""#),
-            "body: cannot be read as JSON: the error is at line 1, column 11"
+            "body: cannot be read as JSON: it goes wrong at line 1, column 11"
         );
         assert!(refusal::<CreateCluster>("{}").contains("`name` is missing"));
     }

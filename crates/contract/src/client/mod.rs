@@ -47,7 +47,9 @@ impl HubClient {
         let url = reqwest::Url::parse(base)
             .map_err(|error| ClientError::BadInput(format!("`{base}` is not a URL: {error}")))?;
         if url.scheme() != "http" {
-            return Err(ClientError::BadInput(format!("`{base}`: use an http:// address")));
+            return Err(ClientError::BadInput(format!(
+                "`{base}`: only http:// is spoken here"
+            )));
         }
         let http = reqwest::Client::builder()
             .connect_timeout(Duration::from_secs(10))

@@ -213,7 +213,11 @@ pub fn reported<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 
 /// The reader's own words may repeat the value.
 pub fn place(error: &serde_json::Error) -> String {
-    format!("the error is at line {}, column {}", error.line(), error.column())
+    format!(
+        "it goes wrong at line {}, column {}",
+        error.line(),
+        error.column()
+    )
 }
 
 /// Databases and programs take a zero for the end of a text, each in its own way: no text has one.

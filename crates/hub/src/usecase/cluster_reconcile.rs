@@ -144,7 +144,7 @@ async fn measured(
     // Read after the row, whose revision every change of files raises: an old answer is not committed.
     let has_manifests = !hub.store.file_list(cluster.id, MANIFESTS).await?.is_empty();
     let (there, mut next) = (hub.clone(), Cluster::clone(&cluster));
-    let arranged = hub.reconcile_threads.run(move || {
+    let arranged = hub.look_threads.run(move || {
         let mut members: Vec<_> = rows.into_iter().map(Member::of).collect();
         let shared = arrange(&there, &mut next, &mut members);
         (next, members, Arc::new(shared))
@@ -173,7 +173,7 @@ async fn measured(
     }
     let there = hub.clone();
     let found = hub
-        .reconcile_threads
+        .look_threads
         .run(move || own_findings(&there, next, up_to_date, &shared, has_manifests));
     let (decision, hosts) = found.await?;
     Ok(Measured {
@@ -328,7 +328,7 @@ async fn judged(
     shared: &Arc<SharedFacts>,
 ) -> Vec<(Member, Result<Judged, Error>)> {
     let (there, shared) = (hub.clone(), shared.clone());
-    let judging = hub.reconcile_threads.run(move || {
+    let judging = hub.look_threads.run(move || {
         let judged = members.into_iter().map(|member| {
             let judged = judge(&there, &member, &shared);
             (member, judged)

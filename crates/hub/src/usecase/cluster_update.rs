@@ -43,11 +43,11 @@ pub async fn cluster_update(
         Ok(proxy_news(cluster, &proxy).into_iter().collect())
     })
     .await?;
-    Ok(reconciled(hub, changed).await)
+    Ok(looked_at(hub, changed).await)
 }
 
-/// As it is with what follows from its change. The change is made, even when reconciling fails.
-async fn reconciled(hub: &Hub, changed: Arc<Cluster>) -> Arc<Cluster> {
+/// As it is with what follows from its change. That is made, whatever becomes of the look.
+async fn looked_at(hub: &Hub, changed: Arc<Cluster>) -> Arc<Cluster> {
     hub.caught_up(changed.id).await;
     hub.index.cluster(changed.id).unwrap_or(changed)
 }
@@ -70,7 +70,7 @@ pub async fn cluster_add_hosts(hub: &Hub, id: ClusterId, opctx: &OpContext) -> R
     })
     .await?;
     // Its hosts are judged by other measures from now on.
-    Ok(reconciled(hub, changed).await)
+    Ok(looked_at(hub, changed).await)
 }
 
 /// Agents tried the virtual addresses: what they found is kept with the addresses.
@@ -503,7 +503,7 @@ pub async fn cluster_ignore(
         Ok(vec![cluster.entry("validations_ignored", Severity::Info, text)])
     })
     .await?;
-    Ok(reconciled(hub, changed).await)
+    Ok(looked_at(hub, changed).await)
 }
 
 /// Changes to the install config are kept for the installation.

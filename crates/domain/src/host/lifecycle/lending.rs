@@ -329,7 +329,7 @@ fn give_back(host: &Host, phase: Phase, around: &Around<'_>, why: &'static str) 
     draft.because(why, around)
 }
 
-/// How it will most likely come back; the hub tells a live agent to register again even when its disk was written.
+/// How it will most likely come back; a live agent is told to register again even when its disk was written.
 fn route(lent: &Host, phase: Phase) -> Route {
     match phase {
         Phase::Reclaiming | Phase::ReclaimRebooting => Route::Reclaim,

@@ -238,8 +238,8 @@ impl Checks {
 
     fn complaints(&self, what: &str) -> String {
         let checks = self.found.iter().flatten().flat_map(|(_, checks)| checks);
-        let told = checks::summary(checks.filter_map(|check| {
-            Some(checks::Shown {
+        let told = checks::told(checks.filter_map(|check| {
+            Some(checks::Said {
                 id: &check.id,
                 status: check.status.known()?,
                 blocks: checks::blocks(&check.id, self.bound),

@@ -163,8 +163,8 @@ fn validated(stage: Stage, view: &ClusterView) -> Finding {
 /// What fails and what is waited for, in the words of the checks.
 fn complaints(what: &str, view: &ClusterView) -> String {
     let all = validations(view);
-    let told = checks::summary(all.values().flatten().filter_map(|check| {
-        Some(checks::Shown {
+    let told = checks::told(all.values().flatten().filter_map(|check| {
+        Some(checks::Said {
             id: &check.id,
             status: check.status.known()?,
             blocks: cluster::checks::blocks(&check.id),

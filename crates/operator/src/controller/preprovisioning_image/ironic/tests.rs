@@ -151,7 +151,7 @@ fn an_image_gets_ironics_agent_once_and_leaves_discovery_to_it() {
     assert!(add_to(r#"{"systemd":{"units":{}}}"#, &ironic, &infra_env(None)).is_err());
     assert!(!is_in("not json"));
     let wrong = add_to("not json", &ironic, &infra_env(None));
-    assert_eq!(wrong.unwrap_err(), "the error is at line 1, column 2");
+    assert_eq!(wrong.unwrap_err(), "it goes wrong at line 1, column 2");
 }
 
 #[test]
