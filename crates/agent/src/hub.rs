@@ -29,7 +29,7 @@ pub enum CallError {
     Refused { status: u16, reason: String },
     #[error("cannot reach the hub: {0}")]
     Lost(String),
-    #[error("cannot read the hub's answer: {0}")]
+    #[error("the hub's answer cannot be read: {0}")]
     Unreadable(String),
 }
 

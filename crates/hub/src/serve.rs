@@ -45,7 +45,7 @@ pub async fn run(
     let router = http::router(hub.clone()).merge(http::images::routes(&images));
     let workers = worker::start(&hub);
     ready(address);
-    let stop = stop_requested(shutdown, hub.store.clone());
+    let stop = told_to_stop(shutdown, hub.store.clone());
     let serving = Serving {
         images: Some(images),
         names,
@@ -66,7 +66,7 @@ pub async fn run(
 }
 
 /// By whoever runs it, or because its database is gone.
-async fn stop_requested(shutdown: impl Future<Output = ()>, store: Store) {
+async fn told_to_stop(shutdown: impl Future<Output = ()>, store: Store) {
     tokio::select! {
         () = shutdown => {}
         _ = store.lost() => {}

@@ -22,7 +22,7 @@ impl HubAddress {
     pub fn parse(url: &str) -> Result<Self, String> {
         let rest = match url.split_once("://") {
             Some(("http", rest)) => rest,
-            Some((other, _)) => return Err(format!("cannot speak {other}; use an http:// address")),
+            Some((other, _)) => return Err(format!("{other} is not spoken here; use a http:// address")),
             None => url,
         };
         let (host, prefix) = rest

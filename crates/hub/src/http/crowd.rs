@@ -255,7 +255,7 @@ impl Seat {
     }
 
     /// Returns when the place is needed for somebody else.
-    pub async fn asked_to_close(&self) {
+    pub async fn told_to_go(&self) {
         self.place.leave.notified().await;
     }
 }
@@ -291,7 +291,7 @@ mod tests {
     }
 
     fn gone(seats: &[Seat]) -> Vec<usize> {
-        let told = |seat: &Seat| seat.asked_to_close().now_or_never().is_some();
+        let told = |seat: &Seat| seat.told_to_go().now_or_never().is_some();
         (0..seats.len()).filter(|at| told(&seats[*at])).collect()
     }
 

@@ -126,7 +126,7 @@ async fn connection(
     let seat = Arc::new(seat);
     tokio::select! {
         () = attended(stream, peer, &seat, serving, stopping) => {}
-        () = seat.asked_to_close() => {}
+        () = seat.told_to_go() => {}
     }
 }
 

@@ -206,7 +206,7 @@ impl KubeArgs {
         Connection::open(self.kubeconfig.as_deref()).await.map_err(failed)
     }
 
-    /// Runs an operator for a hub until `stop`. It waits for a cluster that does not answer.
+    /// Runs an operator for a hub until `stop`. A cluster that is away is waited for.
     pub async fn run(self, connection: Connection, hub: &str, stop: impl Future<Output = ()>) -> Outcome {
         self.sees_its_agents()?;
         let ironic_images = self.ironic_images();
