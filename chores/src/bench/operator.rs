@@ -153,7 +153,9 @@ fn walk_through(args: &OperatorBench, binary: &Path, home: &Path, sheet: &mut Sh
             stand.second_start(&again, sheet)
         });
         over.store(true, Ordering::Relaxed);
-        let polled = alive.join().map_err(|_| anyhow::anyhow!("the hosts broke down"));
+        let polled = alive
+            .join()
+            .map_err(|_| anyhow::anyhow!("the simulated hosts failed"));
         done.and(polled?)
     });
     drop(proxy);

@@ -211,10 +211,11 @@ fn examples() -> Result<()> {
     process::run(project::cargo().args(["test", "--workspace", "--doc"]), LIMIT)
 }
 
-/// Where the programs that build images cannot be had, the tests that need them are left out; on CI that is a failure.
+/// Where the programs that build images are not available, the tests that need them are skipped; on CI that is a
+/// failure.
 fn images(house: &mut House) -> Result<()> {
     if let Err(error) = tools::qemu::ensure_builders() {
-        println!("images cannot be built here: {error:#}");
+        println!("cannot build images here: {error:#}");
     }
     house.tests("muster-image", &[])
 }

@@ -20,7 +20,7 @@ pub enum ClientError {
     BadInput(String),
     #[error("the hub failed: {0}")]
     Server(String),
-    #[error("the hub's answer cannot be read: {0}")]
+    #[error("cannot read the hub's answer: {0}")]
     Decode(String),
 }
 
@@ -85,7 +85,7 @@ impl ClientError {
     }
 }
 
-/// The shapes are told apart by the key that carries the text: `reason`, `message` or `detail`.
+/// The key that carries the text tells the shapes apart: `reason`, `message` or `detail`.
 fn told(body: &[u8]) -> Option<Told> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     if body.get("reason").is_some() {

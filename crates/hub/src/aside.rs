@@ -1,4 +1,5 @@
-//! Rows that cannot be read are set aside: whoever asks for one is told so, and what would be decided without one waits.
+//! Rows that cannot be read are set aside: a request for one is refused with the reason, and a decision that needs one
+//! waits.
 //!
 //! "Not found" would be a lie that clients and agents act on. A cluster that misses a host is not counted while its
 //! installation depends on it, and nothing that such rows hang on is deleted.

@@ -1,8 +1,8 @@
 //! What changes something is carried through, also when whoever asked for it is gone.
 //!
 //! The handler of a request is dropped when its connection closes. Between a commit and what follows from it (working
-//! memory, the feed, deadlines, the look at the cluster) that would leave a change which only the database knows of: polls
-//! are answered from memory, so a host that was bound would never hear of it.
+//! memory, the feed, deadlines, reconciling the cluster) that would leave a change which only the database knows of:
+//! polls are answered from memory, so a host that was bound would never hear of it.
 
 use axum::extract::Request;
 use axum::middleware::Next;

@@ -1,5 +1,5 @@
-//! Whoever changed something reads what follows from it: a cluster that is to be reconciled is reconciled before it is
-//! shown, decided about, or planned with.
+//! Whoever changed something reads what follows from it: the hub reconciles a stale cluster before it is shown, decided
+//! about, or planned with.
 
 use crate::Hub;
 use crate::worker::{feed, reconcile};
@@ -75,7 +75,7 @@ pub async fn first(hub: &Hub, method: &Method, uri: &Uri) {
         return;
     };
     if hub.shares_database() {
-        // What another hub was told a moment ago.
+        // What another hub learned a moment ago.
         let followed = tokio::time::timeout(LONGEST_WAIT, feed::catch_up(hub)).await;
         if let Ok(Err(error)) = followed {
             tracing::warn!(%error, "cannot follow the changes of other hubs");

@@ -1,4 +1,4 @@
-//! What a hub can be told: as it comes from flags and files, and as it is used.
+//! The settings of a hub: as they come from flags and files, and as it uses them.
 
 use crate::http::crowd::PEER_WAITING;
 use crate::site::{Site, Trust};
@@ -114,7 +114,7 @@ pub struct Settings {
     pub requirements: Requirements,
     pub checks: checks::Settings,
     pub timers: Timers,
-    /// Agents are never told to wait longer than this before they poll again.
+    /// The hub never tells agents to wait longer than this before they poll again.
     pub longest_poll_seconds: i64,
     pub cluster_timers: cluster::event::Timers,
     pub disabled_steps: BTreeSet<String>,
@@ -257,7 +257,7 @@ fn edition_segment(pool: &InfraEnv) -> String {
 fn longest_poll(given: Option<Duration>) -> anyhow::Result<i64> {
     let Some(limit) = given else { return Ok(i64::MAX) };
     if limit < Duration::from_secs(1) {
-        anyhow::bail!("agents need a second between two polls at least, not {limit:?}");
+        anyhow::bail!("agents need at least a second between two polls, not {limit:?}");
     }
     Ok(i64::try_from(limit.as_secs())?)
 }

@@ -78,7 +78,7 @@ pub struct Inner {
     feed_read_to: AtomicI64,
     /// Who follows them; one at a time.
     feed_turn: tokio::sync::Mutex<()>,
-    /// The minute in which the log was last told that there is no room for more hosts.
+    /// The minute of the last log line about no room for more hosts.
     told_full: AtomicI64,
     /// Set once the hub serves images itself.
     images: OnceLock<Images>,
@@ -179,17 +179,17 @@ impl Hub {
             now,
             timers: &self.settings.timers,
             cluster: cluster.map(Cluster::state),
-            hub_was_away: now < self.started_at + GRACE_AFTER_START && self.settings.was_here_before,
+            hub_was_down: now < self.started_at + GRACE_AFTER_START && self.settings.was_here_before,
         }
     }
 
-    /// When a host must be looked at by the clock. Whoever installs or comes back by itself had no chance to tell us
-    /// while we were away: nothing of that comes due before they had the time to.
+    /// When the clock must evaluate a host. Whoever installs or comes back by itself had no chance to report while we
+    /// were away: nothing of that comes due before they had the time to.
     pub fn due_at(&self, host: &Host) -> Option<Timestamp> {
         let cluster = host.cluster.and_then(|id| self.index.cluster(id));
         let around = self.around(cluster.as_deref(), self.now());
         let due = deadline::of(host, &around)?;
-        Some(if host.phase.comes_back_by_itself() && around.hub_was_away {
+        Some(if host.phase.comes_back_by_itself() && around.hub_was_down {
             due.max(self.started_at + GRACE_AFTER_START)
         } else {
             due
@@ -210,7 +210,7 @@ impl Hub {
         }
     }
 
-    /// The same, unless an earlier look is planned already.
+    /// The same, unless an earlier check is planned already.
     pub fn remind_of_host(&self, slot: &Slot) {
         let host = slot.host();
         let Some(due) = self.due_at(&host) else {
@@ -222,7 +222,7 @@ impl Hub {
         }
     }
 
-    /// Something about a cluster or its hosts changed: it is reconciled, soon and once.
+    /// Something about a cluster or its hosts changed: the worker reconciles it, soon and once.
     pub fn mark_dirty(&self, cluster: ClusterId) {
         self.stale_clusters.mark(cluster);
     }

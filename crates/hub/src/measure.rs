@@ -127,7 +127,7 @@ pub fn parse(stored: &Stored) -> Reports {
 /// Checks that turned bad or good, for the history.
 pub fn news(host: &Host, old: &str, report: &checks::Report) -> Vec<Entry> {
     let old = checks::stored(old);
-    // The first look at a host's hardware is no news about it.
+    // The first evaluation of a host's hardware is no news about it.
     if old.get(checks::CheckId::HasInventory.as_str()) != Some(&checks::Status::Success) {
         return Vec::new();
     }

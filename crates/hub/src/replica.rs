@@ -1,7 +1,7 @@
 //! Several hubs on one database: what another one made or deleted a moment ago is known here as soon as it matters.
 //!
 //! The feed brings everything within a second. An agent that registers through one hub and asks the next one a
-//! millisecond later must not be told that it does not exist, so what a request names is looked up before it is denied.
+//! millisecond later must not get a 404, so the hub looks up what a request names before it denies it.
 
 use crate::Hub;
 use crate::error::Error;
@@ -26,7 +26,7 @@ impl Hub {
         Ok(())
     }
 
-    /// In every InfraEnv that knows it, and not older than what the feed has told: followers read the feed from the
+    /// In every InfraEnv that knows it, and not older than what the feed has reported: followers read the feed from the
     /// database, at any of the hubs, and may ask before working memory here has caught up.
     pub async fn newest_hosts(&self, id: HostId) -> Result<Vec<Host>, Error> {
         let rows = self.store.hosts_by_id(id).await?.into_iter();
@@ -37,7 +37,7 @@ impl Hub {
         Ok(newest.collect())
     }
 
-    /// Not older than what the feed has told.
+    /// Not older than what the feed has reported.
     pub async fn newest<K: RowId>(&self, key: K) -> Result<Arc<K::Row>, Error> {
         let row = self.store.find(key).await?;
         let row = row.ok_or_else(|| Error::missing(K::Row::NOUN.word(), key))?;
@@ -56,7 +56,7 @@ pub async fn load_what_is_named(hub: &Hub, path: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What cannot be read is told by whoever needs it: a host, for one, goes on when its InfraEnv is set aside.
+/// Whoever needs a row reports that it cannot be read: a host, for one, goes on when its InfraEnv is set aside.
 fn loaded(done: Result<(), Error>) -> Result<(), Error> {
     match done {
         Err(error) if error.is_set_aside() => Ok(()),

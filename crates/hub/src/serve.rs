@@ -1,4 +1,4 @@
-//! Runs a hub until it is told to stop: open, listen, work, drain.
+//! Runs a hub until somebody stops it: open, listen, work, drain.
 
 use crate::config::{Config, Settings};
 use crate::http::crowd::Limits;
@@ -93,7 +93,7 @@ fn private_directory(path: &Path) -> std::io::Result<()> {
         && mode & 0o077 != 0
         && let Err(error) = std::fs::set_permissions(path, Permissions::from_mode(mode & 0o700))
     {
-        tracing::warn!(directory = %path.display(), %error, "others may look into the data directory");
+        tracing::warn!(directory = %path.display(), %error, "other users can read the data directory");
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ impl RemoteHub {
             Proof::Authorization(header) => request.header("Authorization", header),
         };
         let unreachable = |error: &dyn std::fmt::Display| {
-            tracing::warn!(%error, "the hub cannot be asked for an image's configuration");
+            tracing::warn!(%error, "cannot ask the hub for an image's configuration");
             SourceError {
                 status: 500,
                 text: "cannot reach the hub".to_owned(),
@@ -86,7 +86,7 @@ impl RemoteHub {
             tracing::warn!(%error, "the hub describes an InfraEnv in a way we do not know");
             SourceError {
                 status: 502,
-                text: "the hub's answer is not understood".to_owned(),
+                text: "cannot understand the hub's answer".to_owned(),
             }
         })
     }
@@ -152,7 +152,7 @@ impl RemoteHub {
                 tracing::error!(%error, "asking the hub failed");
                 Err(SourceError {
                     status: 500,
-                    text: "the hub could not be asked".to_owned(),
+                    text: "could not ask the hub".to_owned(),
                 })
             })
         })

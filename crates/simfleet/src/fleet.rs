@@ -89,7 +89,7 @@ impl Default for FleetConfig {
 /// Why a fleet cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FleetError {
-    #[error("the address of the hub cannot be used: {0}")]
+    #[error("cannot use the address of the hub: {0}")]
     HubUrl(String),
     #[error("hosts {first} to {last} are too many; the last possible number is {}", MAX_HOSTS - 1)]
     TooMany { first: u32, last: u64 },
@@ -194,7 +194,7 @@ impl Fleet {
         }
         while let Some(ended) = running.join_next().await {
             if let Err(error) = ended {
-                tracing::error!(%error, "a part of the fleet broke down");
+                tracing::error!(%error, "a part of the fleet failed");
             }
         }
     }

@@ -91,7 +91,7 @@ pub(crate) async fn renew(home: &mut Home, options: &AnyConnectOptions) {
         tracing::warn!(%error, file = %draft.display(), "this file is of no use and can be removed");
     }
     if let Err(error) = done {
-        tracing::warn!(%error, "the database was not made smaller");
+        tracing::warn!(%error, "could not make the database smaller");
     }
 }
 
@@ -104,13 +104,13 @@ async fn try_renew(home: &mut Home, options: &AnyConnectOptions, draft: &Path) -
     let (unused, used) = (room.unused >> 20, room.used >> 20);
     if !room.can_be_copied() {
         tracing::warn!(
-            "{unused} MiB of the database are unused, and it cannot be made smaller now: see \"Room on the disk\" in \
-             docs/guides/operating.md"
+            "{unused} MiB of the database are unused, and the hub cannot make it smaller now: see \"Room \
+             on the disk\" in docs/guides/operating.md"
         );
         return Ok(connection.close().await?);
     }
     tracing::info!(
-        "the {used} MiB of the database are copied, so that it gives back what is unused ({unused} MiB now)"
+        "copying the {used} MiB of the database, so that it gives back what is unused ({unused} MiB now)"
     );
     let _ = fs::remove_file(draft);
     home::create(draft)?;

@@ -73,7 +73,7 @@ pub fn patiently<T>(
     let mut failures = 0;
     loop {
         if context.shared.install.is_cancelled() {
-            return Err(Ended::Unwanted("it was told to stop".into()));
+            return Err(Ended::Unwanted("the hub told it to stop".into()));
         }
         let error = match call() {
             Ok(value) => return Ok(value),

@@ -61,7 +61,7 @@ pub struct PlanStep {
     pub destroys: Vec<String>,
 }
 
-/// Something that stands in the way, and what to do about it.
+/// Something that blocks a verb, and what to do about it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Blocker {

@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 words! {
-    /// What an agent can be told to do.
+    /// What the hub can tell an agent to do.
     pub enum StepType {
         ConnectivityCheck = "connectivity-check",
         Execute = "execute",
@@ -63,7 +63,7 @@ pub struct StepsView {
     pub instructions: Option<Vec<StepView>>,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]

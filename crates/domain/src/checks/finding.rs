@@ -89,7 +89,7 @@ pub fn stored(json: &str) -> BTreeMap<String, Status> {
 pub enum News {
     /// Was fine and is not any more.
     Broke,
-    /// Fails now; before, it could not be told.
+    /// Fails now; before, it could not be evaluated.
     Failed,
     /// Failed and is fine now.
     Fixed,
@@ -131,7 +131,7 @@ const STATUS_INFO_LIMIT: usize = 2040;
 
 const WAITING: &str = "Waiting ";
 
-/// A finding as people are told of it.
+/// A finding as it is shown to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Said<'a> {
     pub id: &'a str,

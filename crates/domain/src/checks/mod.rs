@@ -169,7 +169,7 @@ fn operator(operator: Operator, cluster: &ClusterFacts) -> Finding {
         category: Category::Operators,
         gate: Gate::Sufficient,
         status: Status::Success,
-        message: operator.standing(cluster),
+        message: operator.selection(cluster),
     }
 }
 

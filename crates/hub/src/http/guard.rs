@@ -1,5 +1,5 @@
 //! Keeps other sites' pages from using people's browsers against the hub: which names it answers to, and from where
-//! changes may come. Programs are not concerned: they name the hub as they were told, and say nothing of sites.
+//! changes may come. Programs are not concerned: they name the hub as their settings do, and say nothing of sites.
 
 use crate::http::problem;
 use crate::http::v1::input;

@@ -62,7 +62,7 @@ where
     });
     match done.await {
         Ok(response) => response,
-        // It is told where all panics of requests are.
+        // It is logged where all panics of requests are.
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => crate::http::stopping(),

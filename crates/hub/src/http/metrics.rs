@@ -215,7 +215,7 @@ fn pools(text: &mut String, hub: &Hub) {
     }
     single(text, "muster_clusters", "gauge", "Clusters.", clusters);
     single(text, "muster_infra_envs", "gauge", "InfraEnvs.", infra_envs);
-    let about = "Clusters whose files for an installation are not made yet.";
+    let about = "Clusters whose installation files the hub has not made yet.";
     let waiting = |cluster: &Cluster| {
         cluster.phase == Phase::Preparing
             && cluster.install.preparation.status == PreparationStatus::NotStarted
@@ -227,7 +227,7 @@ fn pools(text: &mut String, hub: &Hub) {
         .filter(|cluster| waiting(cluster))
         .count();
     single(text, "muster_cluster_files_waiting", "gauge", about, waiting);
-    let about = "Clusters whose newest changes are not reflected in their findings yet.";
+    let about = "Clusters whose findings do not reflect their newest changes yet.";
     single(
         text,
         "muster_clusters_to_reconcile",
@@ -260,7 +260,7 @@ fn set_aside(text: &mut String, hub: &Hub) {
         text,
         name,
         "gauge",
-        "Rows of the database that cannot be read and are set aside.",
+        "Rows of the database that the hub cannot read and has set aside.",
     );
     for kind in RowKind::all() {
         let count = rows.iter().filter(|row| row.kind == kind).count();
@@ -275,7 +275,7 @@ fn agents(text: &mut String, hub: &Hub) {
     let now = hub.now();
     let slots = hub.index.keys().into_iter().filter_map(|key| hub.index.slot(key));
     let alive = slots.filter(|slot| slot.row().connected);
-    let ages = alive.map(|slot| now.duration_since(slot.live.seen()).as_secs().max(0));
+    let ages = alive.map(|slot| now.duration_since(slot.live.last_poll()).as_secs().max(0));
     let (mut oldest, mut late) = (0, 0_u64);
     for age in ages {
         oldest = oldest.max(age);

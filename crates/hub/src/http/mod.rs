@@ -116,7 +116,7 @@ fn broken(panic: Box<dyn std::any::Any + Send>) -> Response {
     );
     problem::framework(
         StatusCode::INTERNAL_SERVER_ERROR,
-        "the hub made a mistake; its log says more",
+        "internal error; the hub's log has the details",
     )
 }
 
@@ -135,7 +135,7 @@ async fn wrong_method(request: Request) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     problem::framework(
         StatusCode::METHOD_NOT_ALLOWED,
-        format!("{method} is not offered on {path}"),
+        format!("{path} does not offer {method}"),
     )
 }
 
@@ -156,7 +156,7 @@ fn unacceptable(request: &Request) -> Option<Response> {
         "application/octet-stream",
     ];
     if sent.is_some_and(|sent| !known.iter().any(|known| sent.starts_with(known))) {
-        let message = "the Content-Type is not understood here: send application/json";
+        let message = "the hub does not understand this Content-Type: send application/json";
         return Some(problem::framework(StatusCode::BAD_REQUEST, message));
     }
     let wanted = text(header::ACCEPT).filter(|wanted| !wanted.trim().is_empty())?;
@@ -173,7 +173,7 @@ fn unacceptable(request: &Request) -> Option<Response> {
     (!fits).then(|| {
         problem::framework(
             StatusCode::BAD_REQUEST,
-            "the Accept header asks for a form that is not offered: use application/json",
+            "the hub does not offer what the Accept header asks for: use application/json",
         )
     })
 }

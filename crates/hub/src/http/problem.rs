@@ -45,7 +45,7 @@ pub fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
         )
             .into_response(),
         Err(error) => {
-            tracing::error!(%error, "a reply could not be written");
+            tracing::error!(%error, "cannot write a reply");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
@@ -96,22 +96,22 @@ fn set_aside(row: &UnreadableRow) -> String {
 }
 
 pub fn store_text(error: &StoreError) -> String {
-    match (error, error.trouble()) {
+    match (error, error.fault()) {
         (StoreError::Stale(_) | StoreError::Replaced { .. }, _) => {
             "Somebody else changed it at the same time; ask again.".into()
         }
         (StoreError::NotOurs(_), _) => {
-            "The hub stops, because its database is not there any more; the hub's log tells more.".into()
+            "The hub stops because its database is gone; its log has the details.".into()
         }
         (StoreError::Unreadable(row), _) => format!("{}. {MEND}", set_aside(row)),
         (_, Some(trouble)) => format!("The database {}. {}", trouble.text(), trouble.fix()),
-        (_, None) => "Internal error; the hub's log tells more.".into(),
+        (_, None) => "Internal error; the hub's log has the details.".into(),
     }
 }
 
 fn log(error: &Error) {
     if let Error::Store(cause) = error
-        // What cannot be read was told when it was found.
+        // What cannot be read was logged when it was found.
         && !matches!(
             cause,
             StoreError::Stale(_) | StoreError::Replaced { .. } | StoreError::Unreadable(_)
@@ -228,7 +228,7 @@ impl From<Error> for ProblemV1 {
             }
             Error::Store(StoreError::NotOurs(_)) => ("unavailable".into(), None),
             Error::Store(StoreError::Unreadable(_)) => ("set-aside".into(), Some(MEND.into())),
-            Error::Store(cause) => match cause.trouble() {
+            Error::Store(cause) => match cause.fault() {
                 Some(trouble) => ("unavailable".into(), Some(trouble.fix().into())),
                 None => ("internal".into(), None),
             },
@@ -237,7 +237,7 @@ impl From<Error> for ProblemV1 {
             Error::Refused(refused) => refused.reason.clone(),
             // The advice has a place of its own.
             Error::Store(StoreError::Unreadable(row)) => format!("{}.", set_aside(row)),
-            Error::Store(cause) if let Some(trouble) = cause.trouble() => {
+            Error::Store(cause) if let Some(trouble) = cause.fault() => {
                 format!("The database {}.", trouble.text())
             }
             Error::Invalid(invalid) => invalid.complaint(),

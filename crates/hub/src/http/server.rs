@@ -91,7 +91,7 @@ pub async fn serve_with(
                     stream.set_nodelay(true).ok();
                     match crowd.enter(peer.ip()) {
                         Some(seat) => drop(connections.spawn(connection(stream, Peer(peer), seat, serving.clone(), stopping.clone()))),
-                        None => tracing::debug!(%peer, "an address that has all its connections at work gets no more"),
+                        None => tracing::debug!(%peer, "refusing a connection: this address has too many"),
                     }
                 }
                 Err(error) => {
@@ -106,7 +106,7 @@ pub async fn serve_with(
     stop.send_replace(true);
     let drained = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(DRAIN, drained).await.is_err() {
-        tracing::info!("some requests did not end in time and are cut off");
+        tracing::info!("cutting off requests that did not end in time");
     }
     Ok(())
 }

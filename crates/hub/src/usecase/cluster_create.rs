@@ -248,7 +248,7 @@ fn default_networks(cluster: &mut Cluster) {
     }
 }
 
-/// The defaults as clients are told them: for IPv4, or for both families.
+/// The defaults as clients see them: for IPv4, or for both families.
 pub fn default_network_texts(dual: bool) -> (Vec<(&'static str, i64)>, Vec<&'static str>) {
     if dual {
         (vec![PODS_V4, PODS_V6], vec![SERVICES_V4, SERVICES_V6])

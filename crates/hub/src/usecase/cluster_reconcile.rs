@@ -230,7 +230,7 @@ async fn rows(hub: &Hub, id: ClusterId) -> Result<Vec<(Host, Stored)>, Error> {
         cluster: Some(id),
         ..HostFilter::default()
     };
-    // Reports are most of the work, and of no use while all hosts are told to register again.
+    // Reports are most of the work, and of no use while all hosts must register again.
     let is_measured = hub
         .index
         .hosts_of_cluster(id)
@@ -369,7 +369,7 @@ async fn reconcile_host(
     if let Judged::Same(host) = judged {
         return Ok(*host);
     }
-    // A look at a thousand hosts must not keep one poll waiting.
+    // Reconciling a thousand hosts must not keep one poll waiting.
     tokio::task::yield_now().await;
     let suggested = member.host.suggested_role;
     let id = member.host.cluster;
@@ -377,7 +377,7 @@ async fn reconcile_host(
     let done = hub
         .change_host(key, Need::Reports, opctx, |snapshot| {
             if snapshot.host.cluster != id {
-                // It left in the meantime; whoever took it away has looked at it.
+                // It left in the meantime; whoever took it away has evaluated it.
                 return Ok(snapshot.plain(snapshot.next(&muster_domain::host::Event::CheckedIn)?));
             }
             decide_host(snapshot, shared, suggested)

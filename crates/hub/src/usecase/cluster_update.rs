@@ -52,7 +52,7 @@ async fn looked_at(hub: &Hub, changed: Arc<Cluster>) -> Arc<Cluster> {
     hub.index.cluster(changed.id).unwrap_or(changed)
 }
 
-/// Proxies may carry a password: that they changed is told, not what they are.
+/// Proxies may carry a password: the event says that they changed, not what they are.
 fn proxy_news(cluster: &Cluster, before: &Proxy) -> Option<Entry> {
     let text = format!("Cluster {}: its proxy settings changed.", cluster.name);
     (cluster.proxy != *before).then(|| cluster.entry("proxy_settings_changed", Severity::Info, text))
@@ -497,7 +497,7 @@ pub async fn cluster_ignore(
             return Ok(Vec::new());
         }
         let text = format!(
-            "Cluster {}: other checks are ignored now: {} {}",
+            "Cluster {}: the hub ignores other checks now: {} {}",
             cluster.name, after.0, after.1
         );
         Ok(vec![cluster.entry("validations_ignored", Severity::Info, text)])
@@ -521,7 +521,7 @@ pub async fn cluster_install_config(
         lifecycle::next(cluster, &Event::Update, hub.now())?;
         cluster.install_config_overrides = overrides.to_owned();
         let text = format!(
-            "Cluster {}: changes to its install config were taken over.",
+            "Cluster {}: the hub saved changes to its install config.",
             cluster.name
         );
         Ok(vec![cluster.entry(

@@ -164,7 +164,7 @@ fn why(host: &Host, open: &Open, now: Timestamp) -> String {
             format!("The last poll of its agent was at {:.0}.", host.checked_in_at)
         }
         Status::Discovering | Status::DiscoveringUnbound => {
-            "Its agent has registered and has not reported the hardware yet.".into()
+            "Its agent has registered but has not reported the hardware yet.".into()
         }
         // What is said once and kept tells more than a text for the state.
         _ if host.status_info.is_empty() => words::of(host).into(),
@@ -172,12 +172,12 @@ fn why(host: &Host, open: &Open, now: Timestamp) -> String {
     };
     if let Some(to) = host.moving_to {
         text.push_str(&format!(
-            " It is on its way to cluster {to} and is bound there once it is free and ready."
+            " It is moving to cluster {to}; the hub binds it there once it is free and ready."
         ));
     }
     text.push_str(&open.told());
     if let Some(warning) = host.machine.warning(now) {
-        text.push_str(&format!(" Take care: {warning}"));
+        text.push_str(&format!(" Warning: {warning}"));
     }
     text
 }
@@ -291,10 +291,7 @@ impl Open {
             text.push_str(&format!(" Waited for: {}.", names(&self.waiting)));
         }
         if !self.besides.is_empty() {
-            text.push_str(&format!(
-                " Failing, and not in the way: {}.",
-                names(&self.besides)
-            ));
+            text.push_str(&format!(" Failing but not blocking: {}.", names(&self.besides)));
         }
         text
     }
@@ -368,7 +365,7 @@ fn failed_preparation(cluster: &Cluster) -> Option<Blocker> {
         code: "preparation-failed".into(),
         subject: format!("cluster/{}", cluster.name),
         reason: preparation.reason.clone(),
-        next_action: "Put that right, then install the cluster again.".into(),
+        next_action: "Fix that, then install the cluster again.".into(),
     })
 }
 
@@ -425,7 +422,7 @@ fn waiting(host: &Host) -> Option<Blocker> {
 fn cluster_why(status: cluster::Status) -> &'static str {
     use cluster::Status::*;
     match status {
-        PendingForInput => "Something about the cluster is still to be said.",
+        PendingForInput => "The cluster still needs settings.",
         Insufficient => "The settings are complete; its hosts do not meet the checks yet.",
         Ready => "Every check passes.",
         AddingHosts => "The cluster runs and takes on more hosts.",
@@ -453,7 +450,7 @@ fn cluster_next(cluster: &Cluster, hosts: usize, blockers: &[Blocker]) -> String
             Some(blocker) => format!("{}: {}", blocker.subject, blocker.next_action),
             None => "See the failing checks.".into(),
         },
-        AddingHosts => "Bind the hosts that shall join.".into(),
+        AddingHosts => "Bind the hosts that should join.".into(),
         Error | Cancelled => "Reset it to try again.".into(),
         PreparingForInstallation
         | Installing

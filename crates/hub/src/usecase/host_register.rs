@@ -140,12 +140,12 @@ fn has_room(hub: &Hub, pool: &InfraEnv) -> Result<(), Refused> {
     let most = hub.settings.most_hosts;
     let (code, reason, flag) = if hub.index.count_of_infra_env(pool.id) >= most.in_infra_env {
         let reason = format!(
-            "InfraEnv {} has {} hosts, as many as it may have.",
+            "InfraEnv {} has {} hosts, which is its limit.",
             pool.name, most.in_infra_env
         );
         ("infra-env-is-full", reason, "--max-hosts-per-infra-env")
     } else if hub.index.counts().0 >= most.in_hub {
-        let reason = format!("This hub has {} hosts, as many as it may have.", most.in_hub);
+        let reason = format!("This hub has {} hosts, which is its limit.", most.in_hub);
         ("hub-is-full", reason, "--max-hosts")
     } else {
         return Ok(());
@@ -153,7 +153,7 @@ fn has_room(hub: &Hub, pool: &InfraEnv) -> Result<(), Refused> {
     // Whoever fills a hub with hosts must not fill its log, too.
     let minute = hub.now().as_second() / 60;
     if hub.told_full.swap(minute, Ordering::Relaxed) != minute {
-        tracing::warn!(infra_env = %pool.id, "hosts are not registered: {reason}");
+        tracing::warn!(infra_env = %pool.id, "the hub refuses to register hosts: {reason}");
     }
     let next = format!("Delete hosts that are gone, or start the hub with a larger {flag}.");
     Err(Refused::new(Class::Unavailable, code, reason, next))

@@ -114,12 +114,12 @@ pub fn start(hub: &Hub) -> JoinSet<()> {
 }
 
 /// Does everything that is to be done right now, once: what a simulation calls instead of starting workers.
-pub async fn settle(hub: &Hub) -> Result<(), crate::Error> {
+pub async fn run_until_idle(hub: &Hub) -> Result<(), crate::Error> {
     loop {
         let due = deadlines::once(hub).await? + limits::once(hub).await?;
-        let looked = reconcile::once(hub).await?;
+        let reconciled = reconcile::once(hub).await?;
         let sent = outbox::once(hub).await?;
-        if due + looked + sent == 0 {
+        if due + reconciled + sent == 0 {
             return Ok(());
         }
     }

@@ -35,7 +35,7 @@ pub async fn run(hub: Hub) {
     }
 }
 
-/// Every cluster is done at: which ones were in hand is not known any more.
+/// Reconciles every cluster: nobody knows any more which runs were under way.
 pub fn plan_anew(hub: &Hub) {
     hub.index
         .clusters()

@@ -18,7 +18,7 @@ struct Lent {
 }
 
 impl Lent {
-    /// A cluster and a free host, everything looked at.
+    /// A cluster and a free host, everything reconciled.
     async fn new() -> Self {
         Self::at(Place::new().await).await
     }

@@ -41,7 +41,7 @@ pub struct Begun {
     at: usize,
 }
 
-/// Whose connection this is: what it may ask for, and who is told what it does.
+/// Whose connection this is: what it may ask for, and who learns what it does.
 pub trait Attended: Sync {
     /// Whether requests are answered that name this host; one that names none has an empty one.
     fn admits(&self, host: &str) -> bool;

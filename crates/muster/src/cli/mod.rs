@@ -34,10 +34,10 @@ use std::path::PathBuf;
     after_help = "\
 Examples:
   muster serve                                   start a hub on http://127.0.0.1:8090
-  muster infra-env create lab                    a place for hosts to arrive in
+  muster infra-env create lab                    where hosts arrive
   muster sim --infra-env lab --hosts 4 --poll 1  four simulated hosts
-  muster host list --free                        who is free
-  muster cluster create demo                     somewhere to lend hosts to
+  muster host list --free                        free hosts
+  muster cluster create demo                     a cluster to lend hosts to
   muster host bind worker-0 --cluster demo --wait
 
 Every flag can also be set by an environment variable (--data-dir is

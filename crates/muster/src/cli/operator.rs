@@ -36,9 +36,8 @@ enum Verb {
 
 /// Run the operator
 ///
-/// Keeps InfraEnvs, Agents and clusters in Kubernetes and in the hub the same, and makes
-/// machines of Cluster API of Agents. Of several operators only one acts; another takes over
-/// when it is gone.
+/// Keeps InfraEnvs, Agents and clusters the same in Kubernetes and in the hub, and turns Agents into machines of
+/// Cluster API. Of several operators one acts; another takes over when it is gone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -48,16 +47,16 @@ Examples:
   muster operator run --metrics 0.0.0.0:8080
   muster operator run --converged --ironic-agent-image arm64=registry.example.com/ipa:arm64
 
-When MUSTER_IRONIC_AGENT_IMAGE and MUSTER_PAUSE_PROVISIONED are not set, the names that the
-reference service has for them are read: IRONIC_AGENT_IMAGE, with IRONIC_AGENT_IMAGE_ARM for
-arm64, and PAUSE_PROVISIONED_BMHS.")]
+When MUSTER_IRONIC_AGENT_IMAGE and MUSTER_PAUSE_PROVISIONED are not set, the operator reads
+the names that the reference service has for them: IRONIC_AGENT_IMAGE, with
+IRONIC_AGENT_IMAGE_ARM for arm64, and PAUSE_PROVISIONED_BMHS.")]
 pub struct RunArgs {
     #[command(flatten)]
     kube: KubeArgs,
-    /// How the log is written
+    /// Format of the log
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// What is logged, such as `info` or `muster_operator=debug`
+    /// What to log, such as `info` or `muster_operator=debug`
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
 }
@@ -81,7 +80,7 @@ pub struct KubeArgs {
     /// Act without leader election
     #[arg(long)]
     no_leader_election: bool,
-    /// Where operators agree who acts; the namespace of the kubeconfig or pod when absent
+    /// Namespace of the Lease of leader election; the namespace of the kubeconfig or pod when absent
     #[arg(long, value_name = "NAME")]
     lease_namespace: Option<String>,
     /// Serve the operator's metrics and health here
@@ -111,8 +110,8 @@ pub struct KubeArgs {
     /// The one for arm64: deployments of the reference service have a variable of its own for it
     #[arg(long, value_name = "IMAGE", hide = true)]
     ironic_agent_image_arm: Option<String>,
-    /// Whether BareMetalHosts of installed hosts are paused once they are detached, so that a restore from a backup
-    /// does not touch their machines
+    /// Whether the operator pauses BareMetalHosts of installed hosts once they are detached, so that a restore from a
+    /// backup does not touch their machines
     #[arg(long, value_name = "BOOL", default_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pause_provisioned: bool,
 }
@@ -248,7 +247,7 @@ impl KubeArgs {
 
 async fn listen(address: SocketAddr) -> Outcome<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
-        Failure::other(format!("metrics cannot be served on {address}: {error}"))
+        Failure::other(format!("cannot serve metrics on {address}: {error}"))
             .next("give --metrics an address of this machine and a port that nothing else uses")
     })
 }

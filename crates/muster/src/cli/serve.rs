@@ -30,8 +30,8 @@ Examples:
 `--kube` runs the Kubernetes operator, too; the flags below it are those of
 `muster operator run`.
 
-When a variable with MUSTER_ before the flag's name is not set, the name that the
-reference service has for the setting is read: OS_IMAGES, RELEASE_IMAGES,
+When a variable with MUSTER_ before the flag's name is not set, the hub reads the
+one that the reference service has for the setting: OS_IMAGES, RELEASE_IMAGES,
 HW_VALIDATOR_REQUIREMENTS, AGENT_DOCKER_IMAGE, ENABLE_UPGRADE_AGENT, INSTALLER_IMAGE,
 CONTROLLER_IMAGE, MUST_GATHER_IMAGES, DISABLED_HOST_VALIDATIONS,
 DISABLED_CLUSTER_VALIDATIONS, DISABLED_STEPS, NTP_DEFAULT_SERVER,
@@ -62,7 +62,7 @@ pub struct ServeArgs {
     /// Hardware requirements per version, as JSON or a file with it
     #[arg(long, value_name = "FILE|JSON")]
     hw_requirements: Option<String>,
-    /// Where base images are kept once fetched; `base-images` in the data directory when absent
+    /// Where base images are stored; `base-images` in the data directory when absent
     #[arg(long, value_name = "DIR")]
     image_cache: Option<PathBuf>,
     /// How much base images may take on disk; the least recently used go first
@@ -77,7 +77,7 @@ pub struct ServeArgs {
     /// How long agents wait at most before they ask for work again; a minute or two when absent
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     agent_poll: Option<Duration>,
-    /// Hosts that one InfraEnv may have; agents of further ones are asked to come again later
+    /// Hosts that one InfraEnv may have; the hub asks agents of further ones to come back later
     #[arg(long, value_name = "N", default_value_t = MostHosts::default().in_infra_env)]
     max_hosts_per_infra_env: usize,
     /// Hosts that the hub may have, in all InfraEnvs together
@@ -87,10 +87,10 @@ pub struct ServeArgs {
     door: super::door::DoorArgs,
     #[command(flatten)]
     site: super::site::SiteArgs,
-    /// How the log is written
+    /// Format of the log
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// What is logged, such as `info` or `muster_hub=debug`
+    /// What to log, such as `info` or `muster_hub=debug`
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
     /// Run the Kubernetes operator, too, in this process
@@ -138,7 +138,7 @@ pub async fn run(args: ServeArgs) -> Outcome {
 }
 
 /// Hub and operator in one process. The operator ends first: what it has begun needs the hub. A cluster that cannot be
-/// reached is no reason to keep hosts waiting; that nobody has said how to reach it is told before the hub starts.
+/// reached is no reason to keep hosts waiting; when nobody has said how to reach it, the program says so before the hub starts.
 async fn with_operator(
     config: Config,
     operator: super::operator::KubeArgs,
@@ -201,7 +201,7 @@ pub fn stop_signal() -> Outcome<impl Future<Output = ()> + Send + 'static> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("stopping: running requests are finished first");
+        tracing::info!("stopping: finishing running requests first");
     })
 }
 

@@ -2,10 +2,10 @@
 
 use super::super::{Cluster, PreparationStatus, Status};
 
-/// The standing text of a status; states whose text depends on the occasion are given it by the lifecycle.
+/// The usual text of a status; where the text depends on the occasion, the lifecycle gives it.
 pub fn standing_text(status: Status) -> &'static str {
     match status {
-        Status::PendingForInput => "More about the cluster must be said; see its validations.",
+        Status::PendingForInput => "The cluster needs more settings; see its validations.",
         Status::Insufficient => "Not ready for installation yet; see its validations.",
         Status::Ready => "Ready to be installed.",
         Status::PreparingForInstallation => {

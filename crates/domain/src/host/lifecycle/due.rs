@@ -33,9 +33,9 @@ pub(super) fn due(host: &Host, around: &Around<'_>) -> Decision {
             .enter(Phase::Failed, around)
             .saying("The installer did not start in time; see the host's logs, then reset the cluster to try again.")
             .because("no progress after the install step", around),
-        // Told once: after that only the stage's own limit is waited for.
+        // Reported once: after that only the stage's own limit counts.
         Phase::Installing | Phase::InProgress
-            if silent && !host.connection_timed_out && !around.hub_was_away =>
+            if silent && !host.connection_timed_out && !around.hub_was_down =>
         {
             connection_lost(host, around)
         }

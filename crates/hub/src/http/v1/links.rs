@@ -25,15 +25,15 @@ pub fn routes() -> Router<Hub> {
         .route("/clusters/{cluster_id}/links", get(cluster))
 }
 
-/// Where the things of an InfraEnv can be fetched
+/// Show where to fetch the files of an InfraEnv
 ///
 /// The image, what is needed to boot over the network, and more, under the addresses by which hosts and people reach
-/// this hub. Those of the image and of the initrd change whenever their content does; older ones lead to the content of
-/// now.
+/// this hub. Those of the image and of the initrd change whenever their content does; older ones lead to the current
+/// content.
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/links", operation_id = "infraEnvLinks", tag = "muster",
     params(("infra_env_id" = Uuid, Path)),
     responses((status = 200, description = "The addresses", body = InfraEnvLinks),
-        (status = 400, description = "The id is no UUID", body = Problem),
+        (status = 400, description = "The id is not a UUID", body = Problem),
         (status = 404, description = "No such InfraEnv", body = Problem)))]
 async fn links(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     let infra_env = hub.newest(InfraEnvId(id)).await?;
@@ -56,13 +56,13 @@ async fn links(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Res
     Ok(json(StatusCode::OK, &links))
 }
 
-/// Where the things of a cluster can be fetched
+/// Show where to fetch the files of a cluster
 ///
 /// Under the addresses by which people reach this hub.
 #[utoipa::path(get, path = "/api/muster/v1/clusters/{cluster_id}/links", operation_id = "clusterLinks", tag = "muster",
     params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "The addresses", body = ClusterLinks),
-        (status = 400, description = "The id is no UUID", body = Problem),
+        (status = 400, description = "The id is not a UUID", body = Problem),
         (status = 404, description = "No such cluster", body = Problem)))]
 async fn cluster(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     clusters::find(&hub, id)?;

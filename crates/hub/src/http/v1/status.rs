@@ -20,7 +20,7 @@ pub fn routes() -> Router<Hub> {
 
 /// Show the hub's state
 #[utoipa::path(get, path = "/api/muster/v1/status", operation_id = "hubStatus", tag = "muster",
-    responses((status = 200, description = "How many of everything, and how the workers do", body = HubStatus)))]
+    responses((status = 200, description = "Counts of everything, and the state of the workers", body = HubStatus)))]
 async fn status(State(hub): State<Hub>) -> Response {
     // Whoever follows the feed from there must not miss what lists do not show yet. Without a database: from further back.
     let newest_change = feed::catch_up(&hub).await.unwrap_or_else(|_| hub.followed_to());

@@ -184,7 +184,7 @@ async fn presigned(
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/downloads/image-url",
     operation_id = "GetInfraEnvDownloadURL", tag = "infra-env", params(("infra_env_id" = Uuid, Path)),
     responses((status = 200, description = "The link", body = PresignedUrlView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn image_url(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let url = hub.settings.download_url(&*find(&hub, id)?);
@@ -204,7 +204,7 @@ async fn image_url(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Respons
     operation_id = "DownloadMinimalInitrd", tag = "infra-env", params(("infra_env_id" = Uuid, Path)),
     responses((status = 200, description = "A compressed cpio archive", body = [u8], content_type = "application/octet-stream"),
         (status = 204, description = "There is nothing to add"),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn initrd(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let infra_env = find(&hub, id)?;

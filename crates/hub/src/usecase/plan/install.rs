@@ -18,7 +18,7 @@ use muster_domain::{ClusterId, HostKey};
 
 pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
     hub.readable_cluster(id)?;
-    // The verb looks first, too: the last report may not have been looked at yet.
+    // The verb reconciles first, too: the last report may not have been evaluated yet.
     let before = cluster_reconcile(hub, id)
         .await?
         .ok_or_else(|| Error::missing("cluster", id))?;
@@ -68,7 +68,7 @@ fn files_note(cluster: &Cluster) -> String {
     match cluster.ignition_source {
         IgnitionSource::Installer if !cluster.ignition_endpoint.url.is_empty() => "The hub's openshift-install makes the files; the ignition endpoint is for hosts that are added later.",
         IgnitionSource::Installer => "The hub's openshift-install makes the files; if that fails, the cluster is ready again and says why.",
-        IgnitionSource::Uploaded => "The uploaded ignition is used.",
+        IgnitionSource::Uploaded => "The hub uses the uploaded ignition.",
         IgnitionSource::Endpoint => "Hosts fetch their ignition from the cluster's endpoint, and tell the hub when they run from their disks.",
     }
     .into()
@@ -140,10 +140,10 @@ pub async fn stop(hub: &Hub, id: ClusterId, how: Stop) -> Result<PlanView, Error
 
 fn after_stop(host: &Host) -> String {
     let text = match host.phase {
-        Phase::ResetPending if !host.agent_is_gone() => "Its agent is told to register again.",
+        Phase::ResetPending if !host.agent_is_gone() => "The hub tells its agent to register again.",
         Phase::ResetPending => "Somebody must boot the discovery image there.",
         Phase::Cancelled if host.installer_may_run => {
-            "A running installer is told to stop, and logs are collected."
+            "The hub tells a running installer to stop, and collects logs."
         }
         Phase::Cancelled => "It stays bound until the cluster is reset or the host is unbound.",
         _ => "Nothing was written to its disk.",

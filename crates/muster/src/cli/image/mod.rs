@@ -1,4 +1,4 @@
-//! `muster image`: discovery images made, looked at and served.
+//! `muster image`: discovery images made, inspected and served.
 
 mod build;
 mod inspect;
@@ -8,7 +8,7 @@ use crate::exit::Outcome;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-/// Discovery images: build one, look into one, serve them
+/// Discovery images: build, inspect and serve them
 #[derive(Debug, Args)]
 pub struct ImageArgs {
     #[command(subcommand)]
