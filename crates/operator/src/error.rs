@@ -5,7 +5,7 @@ use muster_contract::ClientError;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Somebody else wrote first. Never shown to people: the object is reconciled again at once.
-    #[error("the object was changed meanwhile")]
+    #[error("somebody else changed the object meanwhile")]
     Conflict,
     /// The object is gone; its deletion is a change of its own.
     #[error("the object is gone")]
@@ -15,7 +15,7 @@ pub enum Error {
     Kube(#[source] Box<kube::Error>),
     #[error("the hub refused or failed")]
     Hub(#[from] ClientError),
-    #[error("the controller broke down; its message is in the log")]
+    #[error("the controller panicked; its message is in the log")]
     Panic,
     #[error("the operator cannot start: {0}")]
     Start(String),

@@ -18,7 +18,9 @@ use std::collections::BTreeMap;
     status = "AgentServiceConfigStatus",
     derive = "Default",
     derive = "PartialEq",
-    doc = "AgentServiceConfig is here so that existing manifests apply. Nothing in it has an effect: the hub is set up by its chart or by muster serve. The condition ReconcileCompleted of the object named agent names the settings and annotations that are made in vain, and what to do instead."
+    doc = "AgentServiceConfig is here so that existing manifests apply. Nothing in it has an effect: its chart or \
+        muster serve configures the hub. The condition ReconcileCompleted of the object named agent names the \
+        settings and annotations that have no effect, and what to do instead."
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AgentServiceConfigSpec {

@@ -229,11 +229,11 @@ impl<K: Kind> ObjectCache<K> {
             match self.kube.list_api_groups().await {
                 Ok(groups) => break groups.groups,
                 Err(kube::Error::Api(status)) => {
-                    tracing::debug!(%status, "the versions of the server cannot be seen");
+                    tracing::debug!(%status, "cannot read the API versions of the server");
                     return;
                 }
                 Err(error) => {
-                    tracing::debug!(error = %chain(&error), "the server is away; it is asked again");
+                    tracing::debug!(error = %chain(&error), "the API server did not answer; trying again");
                     tokio::time::sleep(DISCOVERY_RETRY).await;
                 }
             }
@@ -309,7 +309,8 @@ impl<K: Kind> ObjectCache<K> {
                     Ok(None) => break,
                     Err(error) => {
                         let Some(absence) = absence(&error) else {
-                            tracing::warn!(kind = %self.resource().kind, error = %chain(&error), "a watch was cut off");
+                            tracing::warn!(kind = %self.resource().kind, error = %chain(&error), "a watch ended \
+                                early; starting it again");
                             continue;
                         };
                         times_absent += 1;
@@ -317,7 +318,8 @@ impl<K: Kind> ObjectCache<K> {
                             Meaning::AskAgain => ABSENT_AGAIN,
                             Meaning::KeepAll => {
                                 let kind = self.resource().kind;
-                                tracing::warn!(%kind, "this kind may not be read any more; what is known of it is kept");
+                                tracing::warn!(%kind, "the operator may not read this kind any more; it keeps its \
+                                    last copy");
                                 self.scope.absent_retry
                             }
                             Meaning::NoneThere => {
@@ -459,7 +461,7 @@ pub fn parse<K: Kind>(object: &RawObject) -> Option<K> {
     match object.parse() {
         Ok(object) => Some(object),
         Err(error) => {
-            tracing::warn!(key = %Key::of(object), %error, "an object cannot be read and is passed over");
+            tracing::warn!(key = %Key::of(object), %error, "cannot parse an object; skipping it");
             None
         }
     }
@@ -505,10 +507,13 @@ impl Absence {
         match self {
             Self::NotAllowed if times == ABSENT_TRIES => tracing::warn!(
                 kind,
-                "this kind may not be listed: nothing is done about its objects; see deploy/manifests/clusterrole.yaml"
+                "the operator may not list this kind and ignores its objects; see deploy/manifests/clusterrole.yaml"
             ),
             Self::NotInstalled | Self::NotAllowed => {
-                tracing::debug!(kind, "this kind is not installed or not allowed");
+                tracing::debug!(
+                    kind,
+                    "this kind is not installed, or the operator may not list it"
+                );
             }
         }
     }

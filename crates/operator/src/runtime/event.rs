@@ -61,7 +61,7 @@ impl Recorder {
             secondary: None,
         };
         if let Err(error) = self.events.publish(&event, &object.object_ref(&())).await {
-            tracing::debug!(name = %object.name_any(), %error, "an event was not recorded");
+            tracing::debug!(name = %object.name_any(), %error, "cannot record an event");
         }
     }
 }

@@ -53,7 +53,7 @@ async fn from_there(ctx: &Context, after: i64) {
                 page.changes.iter().for_each(|change| tell(ctx, change));
             }
             Err(ClientError::Refused { status: 410, .. }) => {
-                tracing::warn!("the hub's feed does not reach back far enough; everything is read anew");
+                tracing::warn!("the hub's feed does not reach back far enough; reconciling everything");
                 ctx.hosts.start_over(false);
                 return;
             }
@@ -74,7 +74,7 @@ fn tell(ctx: &Context, change: &Change) {
 }
 
 async fn away(ctx: &Context, error: &ClientError) {
-    tracing::debug!(%error, "the feed cannot be read; it is tried again");
+    tracing::debug!(%error, "cannot read the hub's feed; trying again");
     ctx.hosts.start_over(false);
     if ctx.metrics.hub_is_there(false) {
         ctx.hooks.lost.iter().for_each(|hook| hook(ctx));

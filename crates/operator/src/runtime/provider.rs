@@ -87,7 +87,8 @@ impl Context {
                 namespace,
                 lease = lease::CAPI_PROVIDER,
                 elsewhere,
-                "machines of a namespace are left to another provider as long as its lease is there"
+                "another provider has a lease in this namespace; the operator leaves its machines alone while that \
+                 exists"
             );
         }
         Ok(elsewhere)

@@ -145,8 +145,8 @@ impl Queue {
     pub fn lines(&self) -> Vec<String> {
         let (state, now) = (self.state(), Instant::now());
         let busy = state.busy.iter().map(|key| match state.when.get(key) {
-            Some(_) => format!("{key} is looked at, and will be once more"),
-            None => format!("{key} is looked at"),
+            Some(_) => format!("{key} is being reconciled, and will be once more"),
+            None => format!("{key} is being reconciled"),
         });
         let waits = state
             .due
@@ -236,7 +236,7 @@ mod tests {
         queue.wake(key("a"));
         queue.wake_after(key("b"), Duration::from_secs(1000));
         let lines = queue.lines();
-        assert_eq!(lines[0], "n/a is looked at, and will be once more");
+        assert_eq!(lines[0], "n/a is being reconciled, and will be once more");
         assert!(lines[1].starts_with("n/b is due in "), "{lines:?}");
         assert_eq!(lines.len(), 2);
     }

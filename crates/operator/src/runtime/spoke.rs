@@ -22,7 +22,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSpoke {
     /// There is none: the cluster was never installed, or is gone.
-    #[error("there is no kubeconfig of the cluster")]
+    #[error("the cluster has no kubeconfig")]
     NoKubeconfig,
     #[error("{0}")]
     Failed(String),
@@ -163,7 +163,7 @@ async fn config(access: &Access, read: Option<Duration>) -> Result<Config, Strin
 }
 
 fn unusable<E>(_: E) -> String {
-    "the kubeconfig of the cluster cannot be used".to_owned()
+    "cannot use the kubeconfig of the cluster".to_owned()
 }
 
 async fn make(access: &Access, read: Option<Duration>) -> Result<Client, String> {

@@ -48,7 +48,7 @@ async fn without_a_way_into_the_cluster_the_host_waits_for_somebody_to_boot_it()
             .status
             .as_ref()
             .and_then(|status| status.deprovision_info.as_ref());
-        info.is_some_and(|info| info.message.contains("cannot be removed"))
+        info.is_some_and(|info| info.message.contains("cannot remove the node"))
     };
     world.agent_when(&joining.name, "told what is left", told).await;
     operator.stop().await;

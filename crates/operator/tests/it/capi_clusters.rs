@@ -127,7 +127,7 @@ async fn a_control_plane_that_may_not_be_read_is_told_of_and_not_asked_for_again
     world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
     world.machine_when("m1", "waits", crate::machines::waits).await;
     let reads = || provider.requests.snapshot()["get"];
-    let looks = async || provider.counted("looks", "agent-machine").await;
+    let looks = async || provider.counted("reconciles", "agent-machine").await;
     let mut before = (reads(), looks().await);
     for name in ["a", "b", "c"] {
         before = (reads(), looks().await);

@@ -98,7 +98,7 @@ async fn a_host_of_the_hub_stays_bound_when_its_machine_is_paused_and_deleted() 
     world.start_operator().await;
     world
         .until("it has looked", async || {
-            world.operator().counted("looks", "agent").await > 1
+            world.operator().counted("reconciles", "agent").await > 1
         })
         .await;
     assert_eq!(cluster_of(&world, pool, host).await, before);

@@ -19,7 +19,7 @@ fn is_ready(machine: &AgentMachine) -> bool {
 fn waits_for(machine: &AgentMachine, agent: &str) -> bool {
     let text = message(machine, "Ready");
     says(machine, "AgentReserved") == word("False", "AgentNotYetFound")
-        && text.contains(&format!("Agent {agent},"))
+        && text.contains(&format!("Agent {agent} of this machine"))
         && text.contains("delete the Machine")
 }
 
@@ -158,7 +158,7 @@ async fn a_token_of_others_is_used_and_a_machine_that_is_ready_rests_when_its_da
         .await
         .unwrap();
     world.gone::<Secret>(&world.clusters, "user-data").await;
-    let looks = provider.counted("looks", "agent-machine").await;
+    let looks = provider.counted("reconciles", "agent-machine").await;
     let touch = json!({ "metadata": { "labels": { "touched": "yes" } } });
     world
         .patch::<AgentMachine>(&world.clusters, "m1", touch)
@@ -166,7 +166,7 @@ async fn a_token_of_others_is_used_and_a_machine_that_is_ready_rests_when_its_da
         .unwrap();
     world
         .until("it was looked at", async || {
-            provider.counted("looks", "agent-machine").await > looks
+            provider.counted("reconciles", "agent-machine").await > looks
         })
         .await;
     // Nothing is due any more, now or later.

@@ -96,10 +96,10 @@ async fn conflicts_are_no_failures_and_nobody_hears_of_them() {
             .sum()
     };
     assert!(
-        sum("muster_operator_look_conflicts_total") > 0.0,
+        sum("muster_operator_reconcile_conflicts_total") > 0.0,
         "nothing was tried"
     );
-    assert_eq!(sum("muster_operator_look_failures_total"), 0.0);
+    assert_eq!(sum("muster_operator_reconcile_failures_total"), 0.0);
     running.stop().await;
 }
 

@@ -117,7 +117,7 @@ impl Room {
 
     /// How often the operator has looked at machines.
     pub async fn looks(&self) -> u64 {
-        self.operator().counted("looks", "bare-metal-host").await
+        self.operator().counted("reconciles", "bare-metal-host").await
     }
 
     /// As people write it.

@@ -202,7 +202,9 @@ async fn a_machine_of_a_running_cluster_is_not_wiped_while_the_kubeconfig_is_mis
         annotation::BMAC_DRAIN_STATUS: "drain succeeded", annotation::BMAC_DRAIN_TIMEOUT: "12h" });
     lent.room.annotate(before).await;
     lent.delete().await;
-    let waits = lent.when_says("not drained yet: there is no kubeconfig").await;
+    let waits = lent
+        .when_says("not drained yet: the cluster has no kubeconfig")
+        .await;
     assert!(is_kept(&waits));
 
     let secrets = world.api::<Secret>(&world.clusters);

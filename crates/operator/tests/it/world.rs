@@ -434,9 +434,9 @@ impl Running {
     /// Waits until the controller has looked twice more, so that one look began after this. For what is looked at now and
     /// then, which never is idle.
     pub async fn looks_again(&self, controller: &str) {
-        let enough = self.counted("looks", controller).await + 2;
+        let enough = self.counted("reconciles", controller).await + 2;
         let waited = tokio::time::timeout(DEADLINE, async {
-            while self.counted("looks", controller).await < enough {
+            while self.counted("reconciles", controller).await < enough {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         });

@@ -87,9 +87,9 @@ async fn create(ctx: &Context, agent: &Agent) -> Result<(), Error> {
     let news = News {
         warning: false,
         reason: "Registered".into(),
-        note: "A host booted the discovery image and is looked at.".into(),
+        note: "A host booted the discovery image; the hub is checking it.".into(),
     };
-    tracing::info!(%key, "an Agent was made for a new host");
+    tracing::info!(%key, "created the Agent of a new host");
     ctx.recorder.tell_unless_many(&made, &news).await;
     Ok(())
 }
@@ -99,7 +99,8 @@ async fn keep(ctx: &Context, machine: &AgentMachine, patch: &Value) -> Result<()
     let key = Key::of(machine);
     match ctx.change::<AgentMachine>(WRITER, &key, patch).await {
         Err(error) if error.is_forbidden() => {
-            tracing::warn!(%key, error = %chain(&error), "an AgentMachine may not be patched: its Agent comes back without labels and approval");
+            tracing::warn!(%key, error = %chain(&error), "the operator may not patch an AgentMachine: its Agent \
+                will come back without labels and approval");
             Ok(())
         }
         Err(Error::Gone) => Ok(()),

@@ -170,8 +170,10 @@ pub fn is_rehomed(snapshot: &Snapshot) -> bool {
 /// The hub does not know the host. It may come back: the object, with all that people wrote into it, stays.
 fn orphan(snapshot: &Snapshot, agent: &Agent) -> Plan {
     let sync = match snapshot.host_id() {
-        Some(_) => Sync::Backend("The hub does not know this host; it is waited for.".into()),
-        None => Sync::Input("Agents are named after hosts, and this name is not the id of one.".into()),
+        Some(_) => Sync::Backend(
+            "The hub does not know this host. The operator waits until the host registers.".into(),
+        ),
+        None => Sync::Input("An Agent has the id of its host as its name; this name is not an id.".into()),
     };
     Plan::of(status::lost(snapshot, agent, &sync), Then::Rest)
 }

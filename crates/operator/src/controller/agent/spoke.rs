@@ -264,7 +264,7 @@ async fn approve(client: &Client, name: &str) -> kube::Result<()> {
     let csrs: Api<CertificateSigningRequest> = Api::all(client.clone());
     let condition = json!({
         "type": "Approved", "status": "True", "reason": "NodeCSRApprove",
-        "message": "The node belongs to a host that was installed into this cluster.",
+        "message": "Muster installed the host of this node into this cluster.",
     });
     let patch = json!({ "status": { "conditions": [condition] } });
     csrs.patch_subresource("approval", name, &params(), &Patch::Merge(&patch))

@@ -148,7 +148,7 @@ async fn tell(ctx: &Context, snapshot: &Snapshot, (what, reason): Matter, texts:
     if ctx.sent.knows(id, what, &text) {
         return;
     }
-    tracing::warn!(key = %snapshot.key, reason, %text, "a BareMetalHost cannot be served as it should");
+    tracing::warn!(key = %snapshot.key, reason, %text, "the operator cannot do what a BareMetalHost asks for");
     ctx.sent.remember(id, what, &text);
     let news = News {
         warning: true,

@@ -189,7 +189,7 @@ pub(crate) async fn states_of(ctx: &Context, agent: &Agent) -> Option<Vec<String
             Some(words.collect())
         }
         Err(error) => {
-            tracing::debug!(host = %id, %error, "the hub cannot be asked whether a machine may be booted anew");
+            tracing::debug!(host = %id, %error, "the hub did not answer whether a machine may be rebooted");
             None
         }
     }

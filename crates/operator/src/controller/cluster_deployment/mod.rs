@@ -142,7 +142,8 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
         Step::ManifestsAreDone => snapshot.remember_manifests(ctx),
         Step::PausePool(pause) => {
             if let Err(why) = pause_pool(ctx, &snapshot.key, *pause).await {
-                tracing::warn!(key = %snapshot.key, pause, %why, "the cluster's pool of workers stays as it is");
+                tracing::warn!(key = %snapshot.key, pause, %why, "cannot pause or resume the cluster's pool of \
+                    workers");
                 return Ok(Err(Failure::WorkerPool { pause: *pause, why }));
             }
         }

@@ -373,7 +373,7 @@ impl Snapshot {
         }
         let pool = super::worker_pool_of(ctx, &self.key).await;
         if let WorkerPool::Unknown(why) = &pool {
-            tracing::info!(key = %self.key, %why, "the cluster's pool of workers cannot be asked");
+            tracing::info!(key = %self.key, %why, "cannot read the cluster's pool of workers");
         }
         if pool == (WorkerPool::Found { paused: wanted }) {
             ctx.sent.remember(id, POOL, &wanted.to_string());

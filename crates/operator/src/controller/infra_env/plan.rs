@@ -228,7 +228,8 @@ fn being_written(snapshot: &Snapshot) -> Option<String> {
     busy.sort();
     (!busy.is_empty()).then(|| {
         format!(
-            "{} being installed; it goes when that is over. Delete the ClusterDeployment to cancel the installation.",
+            "{} being installed; the operator waits until that is over. Delete the ClusterDeployment to cancel the \
+             installation.",
             match busy.as_slice() {
                 [one] => format!("{one} is"),
                 many => format!("{} are", many.join(", ")),

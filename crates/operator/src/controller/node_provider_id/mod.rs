@@ -161,7 +161,7 @@ async fn name(ctx: &Context, cluster: &Key, node: &str, id: &str) -> Result<(), 
 
 fn why(error: NoSpoke) -> String {
     match error {
-        NoSpoke::NoKubeconfig => format!("there is no Secret with a {} of the cluster", data::KUBECONFIG),
+        NoSpoke::NoKubeconfig => format!("the cluster has no Secret with a {}", data::KUBECONFIG),
         NoSpoke::Failed(why) => why,
     }
 }

@@ -47,7 +47,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
             let news = News {
                 warning: true,
                 reason: "NodeUnreachable".into(),
-                note: format!("The node cannot be told which machine it is: {why}"),
+                note: format!("The operator cannot set the providerID of the node: {why}"),
             };
             Plan::of(vec![Step::Tell(news)], later)
         }
@@ -64,7 +64,7 @@ fn known(node: &Node, id: &str) -> Plan {
             let news = News {
                 warning: true,
                 reason: "OtherProviderID".into(),
-                note: format!("Node {} says it is {other} and not {id}.", node.name_any()),
+                note: format!("Node {} has the providerID {other}, not {id}.", node.name_any()),
             };
             Plan::of(vec![Step::Tell(news)], Then::Rest)
         }

@@ -130,7 +130,7 @@ pub fn settings(infra_env: &InfraEnv, sources: &Sources, secret: &Key) -> Result
     };
     let texts = [Some(&ironic.url), ironic.inspector.as_ref(), Some(&ironic.image)];
     if let Some(text) = texts.into_iter().flatten().find(|text| !is_one_word(text)) {
-        return Err(format!("{text:?} can be neither an address nor an image."));
+        return Err(format!("{text:?} is neither an address nor an image."));
     }
     Ok(ironic)
 }
@@ -138,7 +138,7 @@ pub fn settings(infra_env: &InfraEnv, sources: &Sources, secret: &Key) -> Result
 fn who_tells(sources: &Sources, secret: &Key) -> String {
     let hidden = sources.hidden.iter();
     let hidden: String = hidden
-        .map(|what| format!(" (it is not seen elsewhere: {what})"))
+        .map(|what| format!(" (the operator cannot find it elsewhere: {what})"))
         .collect();
     format!(
         "Secret {secret} with {} says where Ironic is{hidden}",
@@ -164,8 +164,8 @@ fn image(infra_env: &InfraEnv, sources: &Sources) -> Option<String> {
 fn who_names(infra_env: &InfraEnv, secret: &Key) -> String {
     let own = architecture(&infra_env.spec.cpu_architecture);
     format!(
-        "its image for {own} is named by annotation {}, by {} in Secret {secret} (which counts for machines of the \
-         operator's own architecture, {}) or by --ironic-agent-image of the operator",
+        "annotation {}, {} in Secret {secret} (for machines of the operator's own architecture, {}) or \
+         --ironic-agent-image of the operator names its image for {own}",
         annotation::IRONIC_AGENT_IMAGE,
         data::IRONIC_AGENT_IMAGE,
         architecture(std::env::consts::ARCH),
@@ -179,8 +179,8 @@ pub fn only_converged(infra_env: &InfraEnv) -> String {
 
 fn missing(infra_env: &InfraEnv, how: &str) -> String {
     format!(
-        "The image of InfraEnv {} does not contain Ironic's agent. It gets it when {how}; or write a unit {UNIT} into \
-         ignitionConfigOverride.",
+        "The image of InfraEnv {} does not contain Ironic's agent. The operator adds it when {how}. Or write a \
+         unit {UNIT} into ignitionConfigOverride.",
         infra_env.name_any()
     )
 }

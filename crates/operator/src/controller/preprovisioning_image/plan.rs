@@ -205,7 +205,7 @@ fn format(snapshot: &Snapshot) -> Result<(), Held> {
         true => Ok(()),
         false => Err(failed(
             reason::BAD_FORMAT,
-            format!("acceptFormats is {accepted:?}; there are iso and initrd."),
+            format!("acceptFormats is {accepted:?}; the hub has iso and initrd."),
         )),
     }
 }

@@ -99,7 +99,7 @@ impl Snapshot {
         match Row::find(&ctx.hub, id).await {
             Ok(row) => self.row = row,
             Err(error) => {
-                tracing::debug!(key = %self.key, %error, "the hub cannot be asked about an image");
+                tracing::debug!(key = %self.key, %error, "the hub did not answer about an image");
                 self.away = true;
             }
         }

@@ -64,12 +64,13 @@ async fn again_and_again(ctx: &Context, watched: &Watched, joiners: Joiners) {
         let cut = watch(ctx, watched, joiners).await;
         let cluster = &watched.cluster;
         if let Some(why) = refusal(&cut.error) {
-            tracing::warn!(%cluster, why, "nodes and certificate requests of this cluster may not be watched: hosts that join it are looked at now and then");
+            tracing::warn!(%cluster, why, "the kubeconfig of this cluster lacks the right to watch nodes and \
+                certificate requests: the operator reads them now and then");
             turn(ctx, joiners, watched, Phase::Refused(why));
             tokio::time::sleep(REFUSED).await;
             continue;
         }
-        tracing::debug!(%cluster, error = %chain(&cut.error), "a watch of a cluster was cut off");
+        tracing::debug!(%cluster, error = %chain(&cut.error), "a watch of a cluster ended early; starting it again");
         turn(ctx, joiners, watched, Phase::Begins);
         pause = if cut.had_begun {
             SOON

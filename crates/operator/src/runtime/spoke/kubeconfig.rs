@@ -4,7 +4,7 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig};
 
 /// The causes never quote the kubeconfig: it holds credentials.
 pub fn read(text: &str) -> Result<Kubeconfig, String> {
-    let unreadable = |_| "the kubeconfig of the cluster cannot be read".to_owned();
+    let unreadable = |_| "cannot parse the kubeconfig of the cluster".to_owned();
     let file = Kubeconfig::from_yaml(text).map_err(unreadable)?;
     // Also where no context leads to: nobody has a reason to keep them there.
     let clusters = file.clusters.iter().filter_map(|named| named.cluster.as_ref());
@@ -18,9 +18,8 @@ pub fn read(text: &str) -> Result<Kubeconfig, String> {
         .next()
     {
         Some(field) => Err(format!(
-            "the kubeconfig of the cluster names a file or a program of this machine ({field}); \
-             put what is meant into it instead: certificate-authority-data, client-certificate-data, \
-             client-key-data or token"
+            "the kubeconfig of the cluster names a file or a program of this machine ({field}); put the contents \
+             into it instead: certificate-authority-data, client-certificate-data, client-key-data or token"
         )),
         None => Ok(file),
     }

@@ -84,7 +84,7 @@ pub fn after_return(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Out
         (_, Some(Ok(spoke))) => return Outcome::Clean(removal(spoke)),
     };
     Outcome::Failed(DeprovisionInfo {
-        message: format!("The node cannot be removed yet: {why}"),
+        message: format!("The operator cannot remove the node yet: {why}"),
         ..info.clone()
     })
 }

@@ -139,12 +139,12 @@ pub fn follow(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Following
             following
         }
         Some(Err(NoSpoke::NoKubeconfig)) => Following {
-            failed: Some("There is no kubeconfig of the cluster to follow the node with.".into()),
+            failed: Some("The operator cannot follow the node: the cluster has no kubeconfig Secret.".into()),
             then: again,
             ..Following::default()
         },
         Some(Err(NoSpoke::Failed(why))) => Following {
-            failed: Some(format!("The node cannot be followed: {why}")),
+            failed: Some(format!("The operator cannot follow the node: {why}")),
             then: again,
             ..Following::default()
         },
@@ -167,8 +167,9 @@ fn unheard(snapshot: &Snapshot) -> Option<Step> {
         warning: true,
         reason: "NodeNotWatched".into(),
         note: format!(
-            "The cluster does not let its nodes and certificate requests be watched, so they are looked at once a minute. \
-             Give the user of its kubeconfig the right to list and watch nodes and certificatesigningrequests: {why}"
+            "The kubeconfig of the cluster lacks the right to watch nodes and certificate requests, so the \
+             operator reads them once a minute. Give its user the verbs list and watch on nodes and \
+             certificatesigningrequests: {why}"
         ),
     }))
 }
@@ -212,7 +213,7 @@ fn look(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> 
     };
     if takes(row, reached) {
         let info = if timed_out(row) {
-            "The node came up after the time for it was over."
+            "The node came up after its time limit."
         } else {
             ""
         };

@@ -10,9 +10,9 @@ use muster_contract::v1::host::HostDetail;
 use muster_vocabulary::{HostStatus, Word};
 
 /// What is said of such a host.
-pub const EXPLAINED: &str = "This host was installed, and the hub knows nothing of it: its disk may still belong to a \
-    cluster, so it is not bound again by itself. To use it anew, clear spec.clusterDeploymentName, wait until SpecSynced is \
-    True, and set it again.";
+pub const EXPLAINED: &str = "This host was installed, but the hub has no record of that. Its disk may still belong \
+    to a cluster, so the operator does not bind it again. To use it anew, clear spec.clusterDeploymentName, wait \
+    until SpecSynced is True, and set it again.";
 
 /// As the object remembers a host that works for its cluster.
 pub fn is_installed(state: &Word<HostStatus>) -> bool {

@@ -21,7 +21,7 @@ const SETTLING: SignedDuration = SignedDuration::from_secs(7);
 const JUST_BACK: &str = "The host has just come back.";
 
 /// What is said of the checks of a free host that somebody has a hand on; behind it, if they say anything bad, the checks.
-const CLAIMED: &str = "The host is claimed, and is not offered to anybody else.";
+const CLAIMED: &str = "Somebody has claimed this host; no other machine can take it.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {

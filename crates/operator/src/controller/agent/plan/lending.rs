@@ -70,7 +70,7 @@ fn lend(snapshot: &Snapshot, row: &HostDetail, to: Uuid) -> Lending {
     }
     let status = &row.host.status;
     if *status != HostStatus::KnownUnbound {
-        let why = format!("The host is {status}; it is bound as soon as it is known-unbound.");
+        let why = format!("The host is {status}. The operator binds it as soon as it is known-unbound.");
         return match row.moving_to {
             Some(_) => Lending::Do(vec![Step::Hub(Call::Move(to))]),
             None => Lending::Prepare(Sync::Backend(why)),
@@ -133,14 +133,19 @@ fn go(snapshot: &Snapshot, steps: Vec<Step>) -> Lending {
 /// Why the host cannot leave the cluster it is in.
 fn stays(snapshot: &Snapshot, row: &HostDetail) -> Option<String> {
     if snapshot.is_early_bound() {
-        return Some("The InfraEnv of this host belongs to a cluster, and its hosts with it; delete the Agent instead.".into());
+        return Some(
+            "The InfraEnv of this host belongs to a cluster, so you cannot unbind the host. Delete the \
+            Agent instead."
+                .into(),
+        );
     }
     (is_installing(&row.host.status) && !is_day_two(row)).then(|| installing(row))
 }
 
 fn installing(row: &HostDetail) -> String {
     format!(
-        "The host is being installed ({}); only hosts of running clusters can be taken out meanwhile.",
+        "The host is being installed ({}). Until that ends, you can unbind only a host that joins a running \
+         cluster.",
         row.host.status
     )
 }
@@ -179,7 +184,7 @@ fn note(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Vec<Step> {
         cluster_name: cluster.name.clone(),
         cluster_namespace: cluster.namespace.clone(),
         node_name: node_name(Some(agent), Some(row)),
-        message: "The node is removed when the host is back.".into(),
+        message: "The operator removes the node when the host is back.".into(),
     };
     if before.as_ref() == Some(&info) {
         return Vec::new();

@@ -119,8 +119,12 @@ fn any_time(agent: &Agent, row: &HostDetail) -> Option<Call> {
 fn list(field: &str, text: &str) -> Result<Vec<String>, Sync> {
     match text {
         "" => Ok(Vec::new()),
-        text => serde_json::from_str(text)
-            .map_err(|error| Sync::Input(format!("{field} is no JSON list of texts: {}.", place(&error)))),
+        text => serde_json::from_str(text).map_err(|error| {
+            Sync::Input(format!(
+                "{field} is not a JSON list of strings: {}.",
+                place(&error)
+            ))
+        }),
     }
 }
 
@@ -195,7 +199,7 @@ fn disk(spec: &AgentSpec, row: &HostDetail) -> Result<Option<Vec<DiskSelection>>
     if !disk.installation_eligibility.eligible {
         let why = disk.installation_eligibility.not_eligible_reasons.join("; ");
         return Err(Sync::Input(format!(
-            "Nothing can be installed to disk {wanted}: {why}."
+            "Muster cannot install to disk {wanted}: {why}."
         )));
     }
     let now = row.host.installation_disk_id.as_str();

@@ -171,7 +171,7 @@ fn synced(sync: &Sync) -> Finding {
         Sync::Moving => (
             Truth::True,
             MOVING,
-            "The host is on its way to its new cluster.".to_owned(),
+            "The host is moving to its new cluster.".to_owned(),
         ),
         Sync::Backend(why) => (
             Truth::False,

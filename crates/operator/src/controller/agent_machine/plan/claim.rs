@@ -98,9 +98,7 @@ pub fn stranger(snapshot: &Snapshot, agent: &Agent, cluster: &ClusterRef) -> Opt
         return None;
     }
     if let Some(other) = agent.labels().get(label::AGENT_MACHINE) {
-        return Some(format!(
-            "Agent {key} belongs to another AgentMachine, {other}, by now."
-        ));
+        return Some(format!("AgentMachine {other} has taken Agent {key}."));
     }
     if !snapshot.may_take_from(&key.namespace) {
         return Some(format!("Agent {key} is {OUT_OF_BOUNDS}."));
@@ -108,7 +106,7 @@ pub fn stranger(snapshot: &Snapshot, agent: &Agent, cluster: &ClusterRef) -> Opt
     let elsewhere = agent.spec.cluster_deployment_name.as_ref();
     let elsewhere = elsewhere.filter(|other| *other != cluster)?;
     Some(format!(
-        "Agent {key} was bound to {} by somebody else.",
+        "Somebody else bound Agent {key} to {}.",
         Key::from(elsewhere)
     ))
 }

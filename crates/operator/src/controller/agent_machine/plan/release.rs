@@ -61,7 +61,7 @@ fn waits_for(agent: &Agent) -> String {
     let state = agent.state();
     let state = match agent.metadata.deletion_timestamp.is_some() {
         true => "being deleted",
-        false if state.is_empty() => "in no state that is known",
+        false if state.is_empty() => "in an unknown state",
         false => state.as_str(),
     };
     let key = Key::of(agent);
@@ -151,7 +151,7 @@ fn done(snapshot: &Snapshot) -> Plan {
         let news = News {
             warning: true,
             reason: "AgentsLeftBehind".into(),
-            note: format!("The machine goes.{beside}"),
+            note: format!("The operator lets the machine go.{beside}"),
         };
         steps.insert(0, Step::Tell(news));
     }

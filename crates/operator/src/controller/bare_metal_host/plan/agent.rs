@@ -128,8 +128,9 @@ fn cluster(snapshot: &Snapshot, agent: &mut Agent, draft: &mut Draft) {
     let early = infra_env.is_some_and(|infra_env| infra_env.spec.cluster_ref.is_some());
     let wanted = match cluster_named(&snapshot.host) {
         Some(_) if early => {
-            return draft
-                .mistake("cluster-reference: the InfraEnv belongs to a cluster, and its hosts with it.");
+            return draft.mistake(
+                "cluster-reference has no effect: the InfraEnv belongs to a cluster, and so do its hosts.",
+            );
         }
         Some(Err(text)) => {
             return draft.mistake(format!(

@@ -45,7 +45,7 @@ pub enum Deed {
 const UNDER_WAY: &str = "draining in progress";
 const SUCCEEDED: &str = "drain succeeded";
 const TIMED_OUT: &str = "drain timed out";
-const NO_CLUSTER: &str = "not drained: there is no kubeconfig of the cluster";
+const NO_CLUSTER: &str = "not drained: the cluster has no kubeconfig";
 /// What keeps it follows.
 const HELD_UP: &str = "not drained yet: ";
 
@@ -104,7 +104,7 @@ pub(super) fn goes_on(snapshot: &Snapshot, draft: &mut Draft) -> bool {
     let timeout = wanted.as_deref().map(str::parse::<SignedDuration>).transpose();
     let Ok(timeout) = timeout else {
         let text = format!(
-            "drain-timeout: {:?} is no duration such as 90s or 1h30m.",
+            "drain-timeout: {:?} is not a duration such as 90s or 1h30m.",
             wanted.unwrap_or_default()
         );
         note(draft, &text);

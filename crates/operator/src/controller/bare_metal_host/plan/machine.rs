@@ -122,7 +122,7 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
             let cluster = &question.cluster;
             draft.failure(
                 snapshot,
-                format!("The machine cannot be made known to cluster {cluster}: {why}"),
+                format!("The operator cannot describe the machine to cluster {cluster}: {why}"),
             );
         }
     }
@@ -149,20 +149,18 @@ fn steps(
         .as_ref()
         .and_then(|metal| metal.pointer("/metadata/uid")?.as_str());
     if uid.is_some() && uid == snapshot.host.metadata.uid.as_deref() {
-        return Err("the BareMetalHost that the cluster has of this name is this very one".into());
+        return Err("the cluster's BareMetalHost of this name is this very object".into());
     }
     if let Some(why) = known
         .metal
         .as_ref()
         .and_then(|metal| another(snapshot, question, metal))
     {
-        return Err(format!(
-            "the BareMetalHost that the cluster has of this name {why}"
-        ));
+        return Err(format!("the cluster's BareMetalHost of this name {why}"));
     }
     let image = &master["spec"]["providerSpec"]["value"]["image"];
     if !image.is_object() {
-        return Err("its masters do not tell what image machines have".into());
+        return Err("the Machines of its control plane name no image".into());
     }
     let metal = metal(snapshot, agent, question, known.metal.as_ref());
     let machine = machine(agent, question, image, known.machine.as_ref());

@@ -357,7 +357,7 @@ fn release(snapshot: &Snapshot) -> Result<(String, muster_contract::v1::release:
             failure.text()
         ))),
         None => Err(InvalidSpec::Missing(format!(
-            "The release of ClusterImageSet {name:?} is not known yet."
+            "The hub does not know the release of ClusterImageSet {name:?} yet."
         ))),
     }
 }

@@ -151,7 +151,7 @@ fn awaited(snapshot: &Snapshot) -> Option<News> {
         warning: false,
         reason: DELAYED.into(),
         note: format!(
-            "The cluster goes when its hosts have left it: {}.",
+            "The operator deletes the cluster in the hub when its hosts have left it: {}.",
             names.join("; ")
         ),
     })
@@ -161,7 +161,7 @@ fn awaited(snapshot: &Snapshot) -> Option<News> {
 fn named(agent: &Agent) -> String {
     let name = called(agent);
     match agent::plan::is_installing(&agent.state()) {
-        true => format!("{name}, whose installation is cancelled first"),
+        true => format!("{name}, whose installation the operator cancels first"),
         false => name,
     }
 }
@@ -193,7 +193,7 @@ fn delayed(snapshot: &Snapshot, why: &str) -> Plan {
     let news = News {
         warning: true,
         reason: DELAYED.into(),
-        note: format!("The cluster cannot be deleted yet: {why}"),
+        note: format!("The operator cannot delete the cluster in the hub yet: {why}"),
     };
     waits(snapshot, news, SOON)
 }

@@ -107,7 +107,7 @@ pub fn overrides(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<S
             Ok(Value::Object(all)) => all,
             Ok(_) | Err(_) => {
                 return Err(InvalidSpec::Input(format!(
-                    "The annotation {key} is no JSON object."
+                    "The annotation {key} is not a JSON object."
                 )));
             }
         },
@@ -157,7 +157,7 @@ fn mirrors(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Map<Str
         let before = error.span().and_then(|span| text.get(..span.start));
         let line = 1 + before.unwrap_or_default().matches('\n').count();
         wrong(format!(
-            "{:?} is no list of registries in TOML (line {line})",
+            "{:?} is not a list of registries in TOML (line {line})",
             data::REGISTRIES_CONF
         ))
     })?;

@@ -100,11 +100,12 @@ pub fn news(pause: bool, why: &str) -> News {
     let (reason, what) = match pause {
         true => (
             "WorkersNotPaused",
-            "Hosts with labels join, and the cluster's pool of workers cannot be paused meanwhile, so workers may reboot",
+            "Hosts with labels join the cluster. The operator cannot pause its pool of workers meanwhile, so \
+             workers may reboot",
         ),
         false => (
             "WorkersStayPaused",
-            "The cluster's pool of workers was paused while hosts joined, and cannot be let go on",
+            "The operator paused the cluster's pool of workers while hosts joined, and cannot resume it",
         ),
     };
     News {

@@ -33,7 +33,7 @@ pub fn login(view: CredentialsView) -> Login {
 
 pub fn text(bytes: Option<Vec<u8>>) -> Result<Option<Secret>, ClientError> {
     let text =
-        |bytes| String::from_utf8(bytes).map_err(|_| ClientError::Decode("a kubeconfig is no text".into()));
+        |bytes| String::from_utf8(bytes).map_err(|_| ClientError::Decode("a kubeconfig is not text".into()));
     Ok(bytes.map(text).transpose()?.map(Secret))
 }
 

@@ -57,12 +57,13 @@ fn cluster(snapshot: &Snapshot, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid
             "There is no ClusterDeployment {name} yet."
         ))),
         Cluster::NotInHub => Err(InvalidSpec::NoCluster(format!(
-            "ClusterDeployment {name} is not known to the hub yet; it needs an AgentClusterInstall that is in order."
+            "The hub does not know ClusterDeployment {name} yet; it needs a valid AgentClusterInstall."
         ))),
         Cluster::Found { id, .. } => match snapshot.held_by {
             None => Ok(Some(*id)),
             Some(other) => Err(InvalidSpec::OtherCluster(format!(
-                "In the hub this InfraEnv belongs to cluster {other}, which ClusterDeployment {name} does not stand for; it follows when that cluster is deleted."
+                "In the hub this InfraEnv belongs to cluster {other}, which is not the cluster of \
+                 ClusterDeployment {name}. The operator moves it when that cluster is deleted."
             ))),
         },
     }

@@ -138,9 +138,10 @@ fn of_network(snapshot: &Snapshot, infra_env: &InfraEnv) -> String {
     match (name.is_empty(), &snapshot.network) {
         (true, _) => String::new(),
         (false, Some(_)) => format!(
-            " Its network settings are those of the NMStateConfigs of InfraEnv {lab}; what is in Secret {name} is not used."
+            " Its network settings are those of the NMStateConfigs of InfraEnv {lab}; the hub does not use Secret \
+             {name}."
         ),
-        (false, None) => format!(" The bare metal operator waits for Secret {name}, which is not there."),
+        (false, None) => format!(" The bare metal operator waits for Secret {name}, which does not exist."),
     }
 }
 
@@ -152,7 +153,7 @@ fn of_ironic(snapshot: &Snapshot) -> String {
         .iter()
         .filter(|_| snapshot.follows_ironic());
     hidden
-        .map(|what| format!(" It is not noticed when Ironic moves: {what}."))
+        .map(|what| format!(" The operator does not notice when Ironic moves: {what}."))
         .collect()
 }
 

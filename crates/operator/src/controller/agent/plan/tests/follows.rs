@@ -260,7 +260,7 @@ fn a_node_that_comes_up_after_its_time_recovers_its_host() {
     let [Call::Progress(HostStage::Done, info)] = calls(&plan_of)[..] else {
         panic!("{plan_of:?}")
     };
-    assert!(info.contains("after the time"), "{info}");
+    assert!(info.contains("after its time limit"), "{info}");
 }
 
 #[test]

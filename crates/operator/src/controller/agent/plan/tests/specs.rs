@@ -169,7 +169,7 @@ fn mistakes_are_the_objects() {
     };
     assert_eq!(
         text,
-        "installerArgs is no JSON list of texts: it goes wrong at line 1, column 22."
+        "installerArgs is not a JSON list of strings: it goes wrong at line 1, column 22."
     );
     let mut broken = agent();
     broken.spec.role = "king".into();

@@ -128,9 +128,9 @@ fn user_data_that_cannot_be_read_keeps_the_machine_waiting_and_is_not_quoted() {
         (none, "exactly one"),
         (two, "exactly one"),
         (basic, "without a token"),
-        (bare, "no header Authorization"),
-        (slash, "last part"),
-        (json!("hunter2"), "is no ignition"),
+        (bare, "no Authorization header"),
+        (slash, "without a path"),
+        (json!("hunter2"), "is not an Ignition config"),
     ] {
         let waits = settled(with(user_data(&data), None));
         assert_eq!(waits.agent, None);

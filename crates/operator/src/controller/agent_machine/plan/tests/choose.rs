@@ -24,7 +24,7 @@ fn the_smallest_that_fits_is_taken_and_why_is_said() {
     );
     let (_, _, text) = found(&one, "AgentReserved");
     for part in [
-        "host-small (8 processors, 16 GiB) was taken",
+        "The machine took host-small (8 processors, 16 GiB)",
         "the smallest of 4",
         "host-big (more memory)",
         "host-gpu (more GPUs)",
@@ -131,7 +131,7 @@ fn what_somebody_wants_elsewhere_or_deletes_is_not_stolen() {
     let waits = settled(snapshot(vec![wanted, leaving, fresh]));
     assert_eq!(says(&waits, "Ready"), word("False", "NoSuitableAgents"));
     let (_, _, text) = found(&waits, "AgentReserved");
-    assert!(text.contains("not looked at yet (c)"), "{text}");
+    assert!(text.contains("without an inventory yet (c)"), "{text}");
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn a_machine_that_knows_its_id_waits_for_its_agent_and_takes_no_other() {
         let (status, reason, text) = found(&waits, type_);
         assert_eq!((status.as_str(), reason.as_str()), ("False", "AgentNotYetFound"));
         assert!(
-            text.contains("Agent a,") && text.contains("delete the Machine"),
+            text.contains("Agent a of this machine") && text.contains("delete the Machine"),
             "{text}"
         );
     }

@@ -17,7 +17,10 @@ fn a_host_of_the_cluster_that_is_looked_after_from_here_keeps_its_power_controll
     let plan = plan(&snapshot);
     assert!(deeds(&plan).is_empty(), "{plan:?}");
     let told = reports(&plan);
-    assert!(told.len() == 1 && told[0].contains("this very one"), "{told:?}");
+    assert!(
+        told.len() == 1 && told[0].contains("this very object"),
+        "{told:?}"
+    );
 }
 
 /// The cluster has the copy of this machine, but for what is changed.

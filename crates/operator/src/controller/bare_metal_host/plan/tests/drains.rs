@@ -283,7 +283,7 @@ fn notes_from_before_the_deletion_tell_of_another_drain() {
     for status in [
         "drain succeeded",
         "drain timed out",
-        "not drained: there is no kubeconfig of the cluster",
+        "not drained: the cluster has no kubeconfig",
     ] {
         let old = [
             (annotation::BMAC_DRAIN_STARTED_AT, before.as_str()),

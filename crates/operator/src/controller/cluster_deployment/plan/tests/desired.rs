@@ -353,7 +353,7 @@ fn overrides_of_people_and_mirrors_are_put_together() {
         let plan = super::super::plan(&snapshot);
         let shown = shown(&snapshot, &plan);
         says(&shown, type_::SPEC_SYNCED, Truth::False, "InputError");
-        let told = format!("\"registries.conf\" is no list of registries in TOML (line {line})");
+        let told = format!("\"registries.conf\" is not a list of registries in TOML (line {line})");
         assert!(
             format!("{:?}", shown.status).contains(&format!("{told:?}")[1..50]),
             "{told}"
