@@ -23,10 +23,10 @@ use std::fmt;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AgentMachineSpec {
-    /// Chooses among Agents by their labels; any Agent will do when left out.
+    /// Selects Agents by their labels; when left out, any Agent will do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_label_selector: Option<LabelSelector>,
-    /// `agent://` and the name of the Agent. Written by the operator.
+    /// `agent://` and the name of the Agent. The operator writes it.
     #[serde(default, rename = "providerID", skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
 }
@@ -74,7 +74,7 @@ impl AgentMachine {
     }
 }
 
-/// Which Agent it is, and how far it is.
+/// The Agent of the machine, and how far its installation is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentMachineStatus {
@@ -90,10 +90,10 @@ pub struct AgentMachineStatus {
     /// AgentReserved, AgentSpecSynced, AgentValidated, AgentRequirementsMet, Installed and Ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// A word for what cannot be repaired.
+    /// The reason of a failure that the operator cannot repair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_reason: Option<String>,
-    /// What cannot be repaired.
+    /// A failure that the operator cannot repair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_message: Option<String>,
 }
@@ -101,7 +101,7 @@ pub struct AgentMachineStatus {
 /// A name or address of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineAddress {
-    /// What it is.
+    /// The type of the name or address.
     #[serde(rename = "type")]
     #[schemars(extend("enum" = ["Hostname", "ExternalIP", "InternalIP", "ExternalDNS", "InternalDNS"]))]
     pub type_: String,
@@ -142,7 +142,7 @@ pub mod reason {
     namespaced,
     derive = "Default",
     derive = "PartialEq",
-    doc = "AgentMachineTemplate is what Cluster API makes AgentMachines of."
+    doc = "AgentMachineTemplate is the template from which Cluster API creates AgentMachines."
 )]
 pub struct AgentMachineTemplateSpec {
     /// The machines to make.

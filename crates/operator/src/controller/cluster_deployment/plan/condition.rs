@@ -65,7 +65,7 @@ fn requirements_met(stage: Stage, needs: &ProvisionRequirements, tally: &Tally) 
         Stage::Cancelled | Stage::Other => say(
             Truth::Unknown,
             reason::UNKNOWN_STATUS,
-            "The hub does not tell this in the state that the cluster is in.",
+            "The hub cannot tell in this state of the cluster.",
         ),
     }
 }
@@ -210,7 +210,7 @@ fn completed(stage: Stage, view: &ClusterView, held: bool) -> Finding {
         Stage::Cancelled | Stage::Other => say(
             Truth::Unknown,
             reason::UNKNOWN_STATUS,
-            "The hub does not tell this in the state that the cluster is in.",
+            "The hub cannot tell in this state of the cluster.",
         ),
     }
 }
