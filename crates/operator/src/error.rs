@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_lost_race_is_looked_at_again_at_once() {
+    fn only_a_lost_race_is_reconciled_again_at_once() {
         assert!(matches!(answered(409, "Conflict"), Error::Conflict));
         assert!(matches!(answered(404, "NotFound"), Error::Gone));
         let taken = answered(409, "AlreadyExists");

@@ -61,15 +61,15 @@ impl AgentMachine {
     /// The Agent that it has, whether that is there or not. What Cluster API and the node were told is not taken back:
     /// where the status names another one, the id counts.
     pub fn named_agent(&self) -> Option<Named> {
-        let told = self.spec.provider_id.as_deref();
-        let told = told.and_then(|id| id.strip_prefix(ID_PREFIX));
-        let told = told.filter(|name| !name.is_empty());
+        let by_id = self.spec.provider_id.as_deref();
+        let by_id = by_id.and_then(|id| id.strip_prefix(ID_PREFIX));
+        let by_id = by_id.filter(|name| !name.is_empty());
         let status = self.status.as_ref();
         let reference = status.and_then(|status| status.agent_ref.as_ref());
-        let reference = reference.filter(|known| told.unwrap_or(&known.name) == known.name);
+        let reference = reference.filter(|known| by_id.unwrap_or(&known.name) == known.name);
         match reference.filter(|known| !known.name.is_empty()) {
             Some(known) => Some(Named::Whole(known.into())),
-            None => told.map(|name| Named::ById(name.to_owned())),
+            None => by_id.map(|name| Named::ById(name.to_owned())),
         }
     }
 }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_is_named_by_the_status_or_by_the_id_that_was_told() {
+    fn the_agent_is_named_by_the_status_or_by_the_provider_id() {
         let whole = Some(Named::Whole(Key::new("pool", "a")));
         let by_id = Some(Named::ById("a".into()));
         assert_eq!(machine(None, None), None);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_is_shown_as_it_can_be_looked_up() {
+    fn what_is_named_is_shown_as_a_key_or_a_name() {
         assert_eq!(Named::ById("a".into()).to_string(), "a");
         assert_eq!(Named::Whole(Key::new("pool", "a")).to_string(), "pool/a");
     }

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standard_condition_tells_the_generation_it_saw() {
+    fn a_standard_condition_has_the_observed_generation() {
         let mut list = Vec::new();
         set_standard(&mut list, finding(false, "Unbound", "free"), Some(1), at(1));
         set_standard(&mut list, finding(false, "Unbound", "free"), Some(2), at(2));

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_nobody_has_looked_at_has_no_state() {
+    fn a_host_that_nobody_has_reconciled_has_no_state() {
         let host: BareMetalHost = serde_json::from_value(json!({ "metadata": {}, "spec": {} })).unwrap();
         assert_eq!((host.state(), host.operational_status()), ("", ""));
     }

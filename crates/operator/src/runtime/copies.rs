@@ -91,7 +91,7 @@ impl HostCopies {
     }
 
     /// The hub tells that something changed.
-    pub fn heard(&self, change: &Change) {
+    pub fn note_change(&self, change: &Change) {
         match change.kind {
             ChangeKind::Host => {
                 let mut state = self.state();
@@ -238,24 +238,24 @@ mod tests {
     fn a_copy_is_good_until_a_newer_revision_is_heard_of() {
         let copies = fed();
         ask(&copies, HOST, row(3, 0));
-        copies.heard(&change(ChangeOp::Put, 3));
+        copies.note_change(&change(ChangeOp::Put, 3));
         assert!(has(&copies, HOST), "that was known");
-        copies.heard(&change(ChangeOp::Put, 4));
+        copies.note_change(&change(ChangeOp::Put, 4));
         assert!(!has(&copies, HOST));
         ask(&copies, HOST, row(4, 0));
-        copies.heard(&change(ChangeOp::Delete, 5));
+        copies.note_change(&change(ChangeOp::Delete, 5));
         assert!(!has(&copies, HOST));
         let mut elsewhere = change(ChangeOp::Put, 1);
         elsewhere.infra_env_id = Some(Uuid::from_u128(9));
         ask(&copies, HOST, row(4, 0));
-        copies.heard(&elsewhere);
+        copies.note_change(&elsewhere);
         assert!(!has(&copies, HOST), "one more InfraEnv knows it");
     }
 
     #[test]
     fn an_answer_that_was_overtaken_is_not_kept() {
         for overtake in [
-            |copies: &HostCopies| copies.heard(&change(ChangeOp::Put, 1)),
+            |copies: &HostCopies| copies.note_change(&change(ChangeOp::Put, 1)),
             |copies: &HostCopies| copies.forget(HOST),
             |copies: &HostCopies| copies.forget_cluster(Uuid::from_u128(7)),
             |copies: &HostCopies| copies.start_over(true),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_while_nobody_would_tell_of_a_change() {
+    fn nothing_is_kept_while_the_feed_is_not_read() {
         let copies = HostCopies::default();
         ask(&copies, HOST, row(3, 0));
         assert!(!has(&copies, HOST));

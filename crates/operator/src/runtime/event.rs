@@ -100,11 +100,11 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn of_a_flood_the_beginning_is_told_and_then_one_a_second() {
+    fn of_a_flood_the_beginning_is_recorded_and_then_one_a_second() {
         let begin = Instant::now();
         let mut allowance = Allowance::full(begin);
-        let told = (0..1000).filter(|_| allowance.take(begin)).count();
-        assert_eq!(told, 50);
+        let passed = (0..1000).filter(|_| allowance.take(begin)).count();
+        assert_eq!(passed, 50);
         assert!(!allowance.take(begin + Duration::from_millis(500)));
         assert!(allowance.take(begin + Duration::from_millis(1100)));
         assert!(!allowance.take(begin + Duration::from_millis(1100)));

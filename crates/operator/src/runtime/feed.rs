@@ -67,7 +67,7 @@ async fn from_there(ctx: &Context, after: i64) {
 
 fn tell(ctx: &Context, change: &Change) {
     // Before anybody reads it.
-    ctx.hosts.heard(change);
+    ctx.hosts.note_change(change);
     for hook in &ctx.hooks.changed {
         hook(ctx, change);
     }

@@ -65,16 +65,16 @@ impl Context {
     pub async fn patch_status<K: Cached + Serialize>(
         &self,
         writer: Writer,
-        seen: &K,
+        before: &K,
         status: &Value,
     ) -> Result<(), Error> {
-        let key = Key::of(seen);
+        let key = Key::of(before);
         let cache = self.cache::<K>();
         let now = cache.get(&key);
         // One that is not watched is as it was read.
-        let now = now.as_deref().unwrap_or(seen);
-        let is_same = now.meta().resource_version == seen.meta().resource_version;
-        if !is_same && status_of(now)? != status_of(seen)? {
+        let now = now.as_deref().unwrap_or(before);
+        let is_same = now.meta().resource_version == before.meta().resource_version;
+        if !is_same && status_of(now)? != status_of(before)? {
             return Err(Error::Conflict);
         }
         let version = &now.meta().resource_version;

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_wakes_are_one_look() {
+    async fn many_wakes_are_one_reconcile() {
         let queue = Queue::default();
         for _ in 0..3 {
             queue.wake(key("a"));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_woken_while_it_is_looked_at_is_looked_at_once_more_and_not_twice_at_a_time() {
+    async fn a_key_woken_while_it_is_reconciled_is_reconciled_once_more_and_not_twice_at_a_time() {
         let queue = Queue::default();
         queue.wake(key("a"));
         let first = queue.next().await;
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_stopped_worker_had_is_looked_at_again() {
+    async fn what_a_stopped_worker_had_is_reconciled_again() {
         let queue = Queue::default();
         queue.wake(key("a"));
         assert_eq!(queue.next().await, key("a"));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn people_see_what_is_looked_at_and_what_waits() {
+    async fn people_see_what_is_being_reconciled_and_what_waits() {
         let queue = Queue::default();
         queue.wake(key("a"));
         queue.next().await;
@@ -243,7 +243,7 @@ mod tests {
 
     /// However wakes and reconciliations fall together, the last one of a key begins after the last change of it.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn no_change_stays_without_a_look_that_began_after_it() {
+    async fn no_change_stays_without_a_reconcile_that_began_after_it() {
         const KEYS: usize = 5;
         const CHANGES: u64 = 2_000;
         let queue = Arc::new(Queue::default());
@@ -285,14 +285,14 @@ mod tests {
             changer.await.unwrap();
         }
         let all = |of: &[AtomicU64; KEYS]| of.each_ref().map(|one| one.load(Ordering::SeqCst));
-        let settled = async {
+        let caught_up = async {
             while all(&snapshot) != all(&seen) {
                 tokio::task::yield_now().await;
             }
         };
-        let settled = tokio::time::timeout(Duration::from_secs(20), settled).await;
+        let caught_up = tokio::time::timeout(Duration::from_secs(20), caught_up).await;
         assert!(
-            settled.is_ok(),
+            caught_up.is_ok(),
             "{:?} was seen as {:?}: {:?}",
             all(&snapshot),
             all(&seen),

@@ -38,11 +38,11 @@ impl Joining {
     }
 
     /// Into a cluster that people describe, which the operator lets hosts join.
-    pub async fn described(world: World, wish: Value) -> Self {
+    pub async fn described(world: World, patch: Value) -> Self {
         let joining = Self::free(world).await;
         let world = &joining.world;
         world.described_spoke("spoke").await;
-        world.change_agent(&joining.name, wish).await.unwrap();
+        world.change_agent(&joining.name, patch).await.unwrap();
         let own = json!({ "spec": { "hostname": joining.node, "approved": true } });
         world.change_agent(&joining.name, own).await.unwrap();
         world.want(&joining.name, Some("spoke")).await.unwrap();
@@ -305,7 +305,7 @@ async fn a_host_that_joins_a_running_cluster_is_done_when_its_node_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_that_only_look_like_the_nodes_are_left_alone() {
+async fn requests_that_resemble_those_of_the_node_are_left_alone() {
     let joining = Joining::start(World::start().await).await;
     let world = &joining.world;
     world.kubeconfig_of("spoke").await;

@@ -32,7 +32,7 @@ async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_
             figure(running, "muster_operator_hub_up").await == 0.0
         })
         .await;
-    let (looks, writes) = (figure(running, AGENT_RECONCILES).await, running.requests.writes());
+    let (reconciles, writes) = (figure(running, AGENT_RECONCILES).await, running.requests.writes());
     let before = world.agent(&host).await;
     let after = world
         .change_agent(&host, json!({ "spec": { "hostname": "named-meanwhile" } }))
@@ -40,7 +40,7 @@ async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_
         .unwrap();
     world
         .until("the operator tries more than once", async || {
-            figure(running, AGENT_RECONCILES).await >= looks + 2.0
+            figure(running, AGENT_RECONCILES).await >= reconciles + 2.0
         })
         .await;
     assert_eq!(
@@ -137,7 +137,7 @@ pub async fn lend_install_and_return(world: &mut World, mut interrupt: impl Asyn
     };
     assert_eq!(deeds(world, &ids).await, once());
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 /// Some states last for a moment only.

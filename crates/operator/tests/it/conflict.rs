@@ -139,7 +139,7 @@ impl Held {
         let held = self.clone();
         let through = tower::service_fn(move |request: http::Request<Body>| {
             let (kube, held) = (kube.clone(), held.clone());
-            async move { kube.send(held.look_at(request).await).await }
+            async move { kube.send(held.inspect(request).await).await }
         });
         Connection {
             kube: kube::Client::new(through, namespace),
@@ -147,7 +147,7 @@ impl Held {
         }
     }
 
-    async fn look_at(&self, request: http::Request<Body>) -> http::Request<Body> {
+    async fn inspect(&self, request: http::Request<Body>) -> http::Request<Body> {
         let agent = request.uri().path().rsplit_once("/agents/");
         let Some((_, agent)) = agent.filter(|_| request.method() == Method::PATCH) else {
             return request;

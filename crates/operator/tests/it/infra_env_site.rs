@@ -32,7 +32,7 @@ async fn hosts_of_an_infra_env_belong_to_its_cluster_also_when_that_is_made_agai
     let row = world.hub.host(pool, host.parse().unwrap()).await.unwrap();
     assert_eq!(row.cluster_id, Some(second));
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,5 +74,5 @@ async fn an_infra_env_has_the_time_sources_of_the_site_unless_it_names_its_own()
         .until("the site's counts again", async || sources().await == of_the_site)
         .await;
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }

@@ -98,7 +98,7 @@ impl Room {
     }
 
     /// A fresh operator looks at everything: if all is as it should be, it writes nothing.
-    pub async fn assert_settled(&mut self) {
+    pub async fn assert_converged(&mut self) {
         self.idle().await;
         self.stop_operator().await;
         self.start_operator().await;
@@ -116,7 +116,7 @@ impl Room {
     }
 
     /// How often the operator has looked at machines.
-    pub async fn looks(&self) -> u64 {
+    pub async fn reconciles(&self) -> u64 {
         self.operator().counted("reconciles", "bare-metal-host").await
     }
 
@@ -151,7 +151,7 @@ impl Room {
     }
 
     /// Waits until the operator has looked at the machine as it is now: what is taken away here comes back with a look.
-    pub async fn looked_at(&self) -> BareMetalHost {
+    pub async fn reconciled(&self) -> BareMetalHost {
         self.change(json!({ "metadata": { "labels": { label::BACKUP: null } } }))
             .await;
         self.when("looked at", |host| host.labels().contains_key(label::BACKUP))

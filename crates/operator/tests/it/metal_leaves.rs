@@ -156,17 +156,17 @@ async fn a_pod_that_cannot_be_evicted_keeps_no_other_from_it_and_the_note_of_it_
     lent.budget("two", "a-guarded").await;
     lent.make_pod("web").await;
     lent.delete().await;
-    let told = lent.when_says("not drained yet: ").await;
-    let note = noted(&told, annotation::BMAC_DRAIN_STATUS).unwrap().to_owned();
+    let waits = lent.when_says("not drained yet: ").await;
+    let note = noted(&waits, annotation::BMAC_DRAIN_STATUS).unwrap().to_owned();
     assert!(note.contains("a-guarded"), "{note}");
     lent.when_evicted("web").await;
 
     // Looked at again, and tried again, nothing is written.
     for time in ["once", "twice", "thrice"] {
-        let looks = lent.room.looks().await;
+        let reconciles = lent.room.reconciles().await;
         let before = lent.wake(time).await;
-        let looked = async || lent.room.looks().await > looks;
-        lent.room.world.until("looked at", looked).await;
+        let reconciled_again = async || lent.room.reconciles().await > reconciles;
+        lent.room.world.until("looked at", reconciled_again).await;
         let after = lent.room.now().await;
         assert_eq!(after.resource_version(), before.resource_version());
         assert_eq!(noted(&after, annotation::BMAC_DRAIN_STATUS), Some(note.as_str()));

@@ -295,7 +295,7 @@ fn recorded(connection: Connection) -> (Connection, Arc<Mutex<Vec<Sent>>>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_write_says_who_writes_and_lists_are_replaced_only_as_they_were_seen() {
+async fn every_write_names_its_writer_and_lists_are_replaced_only_as_they_were_read() {
     let mut world = World::without_operator().await;
     let (connection, sent) = recorded(world.server.connection().await);
     let options = Options {
@@ -337,16 +337,16 @@ async fn every_write_says_who_writes_and_lists_are_replaced_only_as_they_were_se
     }
     for one in sent.iter().filter(|one| one.method != Method::DELETE) {
         // Events belong to whoever tells them.
-        let told = one.uri.contains("/events");
+        let is_event = one.uri.contains("/events");
         assert!(
-            told || one.uri.contains("fieldManager=muster-"),
+            is_event || one.uri.contains("fieldManager=muster-"),
             "{} {}",
             one.method,
             one.uri
         );
         let guarded = one.body["metadata"]["resourceVersion"].is_string();
         let replaces = one.method == Method::PATCH && has_list(&one.body);
-        assert!(guarded || !replaces || told, "{} {}", one.uri, one.body);
+        assert!(guarded || !replaces || is_event, "{} {}", one.uri, one.body);
     }
 }
 

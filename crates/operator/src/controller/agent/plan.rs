@@ -188,7 +188,7 @@ fn keep(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Plan {
         }
     }
     let mut shown = status::Shown::of(snapshot, agent, row);
-    let mut then = shown.settles();
+    let mut then = shown.until_hold_ends();
     match cleanup::after_return(snapshot, agent, row) {
         cleanup::Outcome::Nothing => {}
         cleanup::Outcome::Clean(deeds) => {
@@ -201,7 +201,7 @@ fn keep(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Plan {
         }
     }
     let (sync, more) = match lending::decide(snapshot, agent, row) {
-        Lending::Settled => settled(snapshot, agent, row, &mut shown, &mut steps),
+        Lending::InPlace => in_place(snapshot, agent, row, &mut shown, &mut steps),
         Lending::Do(calls) => {
             steps.extend(calls);
             return Plan::of(steps, Then::Again);
@@ -258,7 +258,7 @@ fn give(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, steps: &mut Vec<St
 }
 
 /// The host is where it should be: now it gets what it should have, and its node is followed.
-fn settled(
+fn in_place(
     snapshot: &Snapshot,
     agent: &Agent,
     row: &HostDetail,

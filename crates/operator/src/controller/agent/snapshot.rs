@@ -13,7 +13,7 @@ use crate::crd::{
 use crate::error::{Error, Refusal};
 use crate::key::Key;
 use crate::runtime::Context;
-use crate::runtime::joining::Heard;
+use crate::runtime::joining::NodeWatch;
 use crate::runtime::secret::Found;
 use crate::runtime::spoke::NoSpoke;
 use jiff::Timestamp;
@@ -61,7 +61,7 @@ pub struct Snapshot {
     /// The cluster the host becomes or was a node of; read only when somebody asks.
     pub spoke: Option<Result<Spoke, NoSpoke>>,
     /// How its node is heard of there, while it comes up.
-    pub heard: Heard,
+    pub node_watch: NodeWatch,
     /// With what hosts are fetched back from the inside; absent: not at all.
     pub reclaim_image: Option<String>,
     /// How the agent that does it knows the hub; read only then.
@@ -136,7 +136,7 @@ impl Snapshot {
             has_metal: false,
             metal_joined: false,
             spoke: None,
-            heard: Heard::Not,
+            node_watch: NodeWatch::None,
             reclaim_image: ctx.reclaim_image.clone(),
             trust: TrustView::default(),
             hub_error: None,
@@ -176,7 +176,7 @@ impl Snapshot {
             return;
         }
         let question = super::plan::ask::question(self);
-        self.hear(ctx, question.as_ref()).await;
+        self.watch_node(ctx, question.as_ref()).await;
         let Some(question) = question else { return };
         if question.purpose == Purpose::Reclaim {
             match ctx.hub.trust().await {
@@ -193,12 +193,12 @@ impl Snapshot {
     }
 
     /// Before anything is read: what happens after that is heard of.
-    async fn hear(&mut self, ctx: &Context, question: Option<&Question>) {
+    async fn watch_node(&mut self, ctx: &Context, question: Option<&Question>) {
         let Some(joins) = question.filter(|question| question.purpose == Purpose::Follow) else {
             return ctx.joining.leave(&self.key);
         };
-        match ctx.hear(&joins.cluster, &self.key, &joins.node).await {
-            Ok(heard) => self.heard = heard,
+        match ctx.watch_node(&joins.cluster, &self.key, &joins.node).await {
+            Ok(node_watch) => self.node_watch = node_watch,
             // The reconciliation itself tells of it.
             Err(_) => ctx.joining.leave(&self.key),
         }

@@ -52,7 +52,7 @@ pub const METAL: (&str, &str, &str) = ("metal3.io", "v1alpha1", "BareMetalHost")
 pub async fn read(ctx: &Context, question: &Question) -> Result<Spoke, NoSpoke> {
     let client = ctx.spoke(&question.cluster).await?;
     let failed = |error| NoSpoke::Failed(chain(&error));
-    let mut spoke = look(&client, question).await.map_err(failed)?;
+    let mut spoke = read_cluster(&client, question).await.map_err(failed)?;
     if let (Some(own), Some(machine)) = (&question.metal, &spoke.machine)
         && let Some(metal) = &machine.metal
         && is_same(&ctx.kube, own, &client, metal).await.map_err(failed)?
@@ -74,7 +74,7 @@ async fn is_same(here: &Client, own: &Key, there: &Client, metal: &Key) -> kube:
     Ok(own.is_some() && own == uid(there, metal).await?)
 }
 
-async fn look(client: &Client, question: &Question) -> kube::Result<Spoke> {
+async fn read_cluster(client: &Client, question: &Question) -> kube::Result<Spoke> {
     let nodes: Api<Node> = Api::all(client.clone());
     let mut spoke = Spoke {
         node: node(&nodes, &question.node).await?,

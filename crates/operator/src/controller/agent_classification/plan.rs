@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_look_changes_nothing() {
+    fn a_second_reconcile_changes_nothing() {
         let mut one = classification(".cpu.count > 1");
         one.metadata.finalizers = Some(vec![finalizer::AGENT_CLASSIFICATION.into()]);
         let steps = plan(&one, &[], now());

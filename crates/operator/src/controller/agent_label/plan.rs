@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_was_not_looked_at_yet_is_not_judged() {
+    fn a_host_without_an_inventory_is_not_judged() {
         assert_eq!(
             plan(&Agent::default(), &[classification("large", ".disks[].id == 1")]),
             None

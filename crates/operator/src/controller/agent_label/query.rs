@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_cannot_look_around() {
+    fn queries_cannot_read_the_environment() {
         for query in [
             "env",
             "$ENV",

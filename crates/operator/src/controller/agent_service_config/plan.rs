@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn annotations_that_set_up_another_service_are_named_with_what_to_do_instead() {
-        let told = |key: &str, value: &str| {
+        let message_of = |key: &str, value: &str| {
             let mut one = config();
             one.annotations_mut().insert(key.into(), value.into());
             let shown = plan(&one, true, now()).unwrap();
@@ -237,12 +237,15 @@ mod tests {
             "something-new",
         ] {
             let key = format!("unsupported.agent-install.openshift.io/{name}");
-            assert!(told(&key, "x").contains(&format!("annotation {key} (")), "{name}");
+            assert!(
+                message_of(&key, "x").contains(&format!("annotation {key} (")),
+                "{name}"
+            );
         }
         let images = "agent-install.openshift.io/enable-image-service";
-        assert!(told(images, "false").contains(images));
-        assert!(!told(images, "true").contains(images), "it is so anyway");
-        assert!(!told("example.com/mine", "x").contains("mine"));
+        assert!(message_of(images, "false").contains(images));
+        assert!(!message_of(images, "true").contains(images), "it is so anyway");
+        assert!(!message_of("example.com/mine", "x").contains("mine"));
     }
 
     #[test]

@@ -98,11 +98,11 @@ async fn delete_agent(ctx: &Context, snapshot: &Snapshot) -> Result<(), Error> {
     let Some(agent) = &snapshot.agent else {
         return Ok(());
     };
-    let seen = Preconditions {
+    let preconditions = Preconditions {
         uid: agent.uid(),
         resource_version: None,
     };
-    let params = DeleteParams::default().preconditions(seen);
+    let params = DeleteParams::default().preconditions(preconditions);
     let api = ctx.cache::<Agent>().api(&snapshot.key.namespace);
     match api.delete(&agent.name_any(), &params).await.map_err(Error::from) {
         Ok(_) | Err(Error::Gone) => Ok(()),

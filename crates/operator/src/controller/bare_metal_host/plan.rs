@@ -209,7 +209,7 @@ impl Snapshot {
     }
 
     /// It is ours, and stays.
-    fn is_looked_after(&self) -> bool {
+    fn is_managed_here(&self) -> bool {
         self.host.labels().contains_key(label::INFRA_ENV) && self.host.metadata.deletion_timestamp.is_none()
     }
 

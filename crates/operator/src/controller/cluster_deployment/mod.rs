@@ -135,8 +135,8 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
         }
         Step::DeleteAgent(key) => {
             if let Some(agent) = snapshot.agent(key) {
-                let seen = agent.metadata.resource_version.clone();
-                delete(&ctx.cache::<Agent>().api(&key.namespace), agent, seen).await?;
+                let version = agent.metadata.resource_version.clone();
+                delete(&ctx.cache::<Agent>().api(&key.namespace), agent, version).await?;
             }
         }
         Step::ManifestsAreDone => snapshot.remember_manifests(ctx),
@@ -275,11 +275,11 @@ async fn delete(
     object: &impl Resource,
     resource_version: Option<String>,
 ) -> Result<(), Error> {
-    let seen = Preconditions {
+    let preconditions = Preconditions {
         uid: object.meta().uid.clone(),
         resource_version,
     };
-    let params = DeleteParams::default().preconditions(seen);
+    let params = DeleteParams::default().preconditions(preconditions);
     match api
         .delete(object.meta().name.as_deref().unwrap_or_default(), &params)
         .await

@@ -13,7 +13,7 @@ use crate::error::{Error, Refusal};
 use crate::key::Key;
 use crate::runtime::Context;
 use crate::runtime::secret::Found;
-use answer::{found, login, made, manifests, text, told};
+use answer::{found, login, made, manifests, or_refusal, text};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use muster_contract::v1::link::ClusterLinks;
@@ -279,7 +279,9 @@ impl Snapshot {
         };
         let Some(view) = found(ctx.hub.cluster_without_hosts(id).await)? else {
             if let Some(set) = &self.image_set {
-                self.release = Some(told(ctx.hub.release_of_image(&set.spec.release_image).await)?);
+                self.release = Some(or_refusal(
+                    ctx.hub.release_of_image(&set.spec.release_image).await,
+                )?);
             }
             return Ok(());
         };

@@ -82,7 +82,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
         return Plan::of(vec![Step::Patch(patch)], Then::Again);
     }
     if let Some(failure) = &snapshot.failure {
-        return troubled(snapshot, failure);
+        return hub_failed(snapshot, failure);
     }
     match desired::desired(snapshot) {
         Err(mistake) => flawed(snapshot, &mistake),
@@ -165,7 +165,7 @@ fn flawed(snapshot: &Snapshot, mistake: &InvalidSpec) -> Plan {
 }
 
 /// The hub did not do what it was asked.
-fn troubled(snapshot: &Snapshot, failure: &Refusal) -> Plan {
+fn hub_failed(snapshot: &Snapshot, failure: &Refusal) -> Plan {
     let has_image = snapshot
         .infra_env
         .status

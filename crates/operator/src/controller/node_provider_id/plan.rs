@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_not_there_is_looked_for_again() {
+    fn a_node_that_is_not_there_is_read_again() {
         let later = Then::After(Duration::from_secs(30));
         assert_eq!(plan(&snapshot(Some(Ok(None)))), Plan::of(Vec::new(), later));
         assert_eq!(plan(&snapshot(Some(Err("no route".into())))).then, later);

@@ -35,7 +35,7 @@ pub struct Snapshot {
     pub whereabouts: Whereabouts,
     /// The hub's words for the host, one from each InfraEnv that knows it; asked for only before its machine is booted
     /// anew, and absent when the hub cannot be asked.
-    pub told_by_hub: Option<Vec<String>>,
+    pub states_in_hub: Option<Vec<String>>,
     pub network: Option<Network>,
     pub boot: MetalBoot,
     pub retry: Duration,
@@ -45,7 +45,7 @@ pub struct Snapshot {
 /// The Secret with network settings that the image names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
-    pub seen: SecretStatus,
+    pub secret: SecretStatus,
     /// It is watched when it has these.
     pub missing_labels: BTreeMap<String, String>,
 }
@@ -68,7 +68,7 @@ impl Snapshot {
             row: None,
             away: false,
             whereabouts: Whereabouts::unknown(&ctx.ironic, String::new()),
-            told_by_hub: None,
+            states_in_hub: None,
             network: None,
             boot: ctx.metal_boot,
             retry: ctx.retry,
@@ -80,7 +80,7 @@ impl Snapshot {
             snapshot.read_network(ctx).await?;
         }
         if let Some(agent) = published::question(&snapshot) {
-            snapshot.told_by_hub = bare_metal_host::states_of(ctx, agent).await;
+            snapshot.states_in_hub = bare_metal_host::states_of(ctx, agent).await;
         }
         Ok(Some(snapshot))
     }
@@ -116,7 +116,7 @@ impl Snapshot {
             .find(&Key::new(&self.key.namespace, name))
             .await?;
         self.network = secret.map(|secret| Network {
-            seen: SecretStatus {
+            secret: SecretStatus {
                 name: name.clone(),
                 version: secret.resource_version().unwrap_or_default(),
             },

@@ -66,8 +66,8 @@ pub async fn find(ctx: &Context, infra_env: &InfraEnv) -> Result<Whereabouts, Er
     if sources.addresses.len() > 1 {
         sources.family = family(ctx, infra_env).await?;
     }
-    let is_mirrored = ctx.cache::<Secret>().covers(&ctx.ironic.namespace);
-    let config = sources.config.as_ref().filter(|_| is_mirrored);
+    let is_cached = ctx.cache::<Secret>().covers(&ctx.ironic.namespace);
+    let config = sources.config.as_ref().filter(|_| is_cached);
     Ok(Whereabouts {
         ironic: ironic::settings(infra_env, &sources, &ctx.ironic),
         secret: ctx.ironic.clone(),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pod_that_stays_tells_its_addresses() {
+    fn the_pod_that_stays_has_the_addresses() {
         let going = pod(|pod| {
             pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
             pod["status"]["podIPs"] = json!([{ "ip": "192.0.2.9" }]);

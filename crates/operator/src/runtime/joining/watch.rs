@@ -132,7 +132,7 @@ fn nodes(client: &Client) -> NodeEvents {
     let nodes: Api<PartialObjectMeta<Node>> = Api::all(client.clone());
     let events = watcher(nodes, watcher::Config::default().timeout(LONGEST));
     events
-        .map(|event| event.map(|event| told(event, |node| Some(node.name_any()))))
+        .map(|event| event.map(|event| news_of(event, |node| Some(node.name_any()))))
         .boxed()
 }
 
@@ -140,11 +140,11 @@ fn requests(client: &Client, joiners: Joiners) -> NodeEvents {
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     let events = watcher(requests, watcher::Config::default().timeout(LONGEST));
     events
-        .map(move |event| event.map(|event| told(event, joiners.node_of)))
+        .map(move |event| event.map(|event| news_of(event, joiners.node_of)))
         .boxed()
 }
 
-fn told<K>(event: Event<K>, node_of: impl Fn(&K) -> Option<String>) -> News {
+fn news_of<K>(event: Event<K>, node_of: impl Fn(&K) -> Option<String>) -> News {
     match event {
         Event::InitDone => News::Listed,
         // Whoever joins looks when all is listed.

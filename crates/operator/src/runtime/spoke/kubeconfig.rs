@@ -92,7 +92,7 @@ mod tests {
         })
     }
 
-    fn told(kubeconfig: &Value) -> String {
+    fn refusal(kubeconfig: &Value) -> String {
         read(&kubeconfig.to_string()).err().unwrap_or_default()
     }
 
@@ -130,10 +130,10 @@ mod tests {
             kubeconfig(authority, json!({ "token": "hunter2" })),
         ));
         for (field, kubeconfig) in &cases {
-            let told = told(kubeconfig);
-            assert!(told.contains(&format!("({field})")), "{field}: {told}");
-            assert!(told.contains("client-key-data"), "it says what to do: {told}");
-            assert!(!told.contains("hunter2"), "{told}");
+            let text = refusal(kubeconfig);
+            assert!(refusal.contains(&format!("({field})")), "{field}: {refusal}");
+            assert!(text.contains("client-key-data"), "it says what to do: {text}");
+            assert!(!text.contains("hunter2"), "{text}");
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
         let mut beside = good.clone();
         let idle = json!({ "name": "idle", "user": { "tokenFile": "/etc/passwd" } });
         beside["users"].as_array_mut().unwrap().push(idle);
-        assert!(told(&beside).contains("(tokenFile)"));
+        assert!(refusal(&beside).contains("(tokenFile)"));
         let second = kubeconfig(json!({}), json!({ "exec": { "command": "id" } }));
         let second = second.to_string().replace("hunter2", "other");
         let both = format!("{good}\n---\n{second}\n");
@@ -162,7 +162,7 @@ mod tests {
         ] {
             let cluster =
                 json!({ "certificate-authority-data": data, "proxy-url": "http://proxy.example.com" });
-            assert_eq!(told(&kubeconfig(cluster, user)), "");
+            assert_eq!(refusal(&kubeconfig(cluster, user)), "");
         }
     }
 }

@@ -242,7 +242,7 @@ impl Checks {
 
     fn complaints(&self, what: &str) -> String {
         let checks = self.found.iter().flatten().flat_map(|(_, checks)| checks);
-        let told = checks::told(checks.filter_map(|check| {
+        let text = checks::told(checks.filter_map(|check| {
             Some(checks::Said {
                 id: &check.id,
                 status: check.status.known()?,
@@ -250,6 +250,6 @@ impl Checks {
                 message: &check.message,
             })
         }));
-        format!("{what}: {told}")
+        format!("{what}: {text}")
     }
 }

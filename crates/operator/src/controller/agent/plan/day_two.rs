@@ -11,7 +11,7 @@ use crate::crd::{Agent, AgentClusterInstall};
 use crate::key::Key;
 use crate::runtime::clock;
 use crate::runtime::event::News;
-use crate::runtime::joining::Heard;
+use crate::runtime::joining::NodeWatch;
 use crate::runtime::spoke::NoSpoke;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
@@ -129,13 +129,13 @@ pub fn follow(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Following
     let again = Then::After(snapshot.retry * EVERY);
     match answer(snapshot, Purpose::Follow, &snapshot.spoke) {
         Some(Ok(spoke)) => {
-            let mut following = look(snapshot, agent, row, spoke);
-            following.then = following.then.or(match snapshot.heard {
-                Heard::AtOnce => Then::After(snapshot.retry * SELDOM),
-                Heard::Not | Heard::Refused(_) => again,
+            let mut following = follow_node(snapshot, agent, row, spoke);
+            following.then = following.then.or(match snapshot.node_watch {
+                NodeWatch::Running => Then::After(snapshot.retry * SELDOM),
+                NodeWatch::None | NodeWatch::Refused(_) => again,
             });
             // Told once, so it does not wait for what may fail.
-            following.steps.splice(0..0, unheard(snapshot));
+            following.steps.splice(0..0, not_watched(snapshot));
             following
         }
         Some(Err(NoSpoke::NoKubeconfig)) => Following {
@@ -159,8 +159,8 @@ const EVERY: u32 = 6;
 const SELDOM: u32 = 10 * EVERY;
 
 /// It takes longer than elsewhere, and people can change that.
-fn unheard(snapshot: &Snapshot) -> Option<Step> {
-    let Heard::Refused(why) = &snapshot.heard else {
+fn not_watched(snapshot: &Snapshot) -> Option<Step> {
+    let NodeWatch::Refused(why) = &snapshot.node_watch else {
         return None;
     };
     Some(Step::Tell(News {
@@ -174,7 +174,7 @@ fn unheard(snapshot: &Snapshot) -> Option<Step> {
     }))
 }
 
-fn look(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Following {
+fn follow_node(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Following {
     let approves = approves(snapshot, row);
     let mut following = Following::default();
     let now = agent

@@ -15,7 +15,7 @@ use muster_vocabulary::{HostStatus, Word};
 use std::time::Duration;
 
 /// Whoever waits for the release of a host asks every five seconds; a second more because objects keep whole seconds.
-const SETTLING: SignedDuration = SignedDuration::from_secs(7);
+const HOLD_TIME: SignedDuration = SignedDuration::from_secs(7);
 
 /// What is said of the checks of a host that has just come back.
 const JUST_BACK: &str = "The host has just come back.";
@@ -58,7 +58,7 @@ impl Hold {
         let was_unknown = validated.status == Truth::Unknown.word();
         Some(Self::JustBack {
             truth: if was_unknown { Truth::False } else { Truth::Unknown },
-            left: Duration::try_from(SETTLING).ok()?,
+            left: Duration::try_from(HOLD_TIME).ok()?,
         })
     }
 
@@ -66,7 +66,7 @@ impl Hold {
         let held = validated.message == JUST_BACK;
         let since = validated.last_transition_time.as_ref().filter(|_| held)?.0;
         // At most as long as it takes, should another operator's clock be ahead.
-        let left = (since + SETTLING).duration_since(snapshot.now).min(SETTLING);
+        let left = (since + HOLD_TIME).duration_since(snapshot.now).min(HOLD_TIME);
         let left = Duration::try_from(left).ok().filter(|left| !left.is_zero())?;
         let was_unknown = validated.status == Truth::Unknown.word();
         let truth = if was_unknown { Truth::Unknown } else { Truth::False };

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 pub enum Lending {
     /// The host is where it should be.
-    Settled,
+    InPlace,
     Do(Vec<Step>),
     /// To this cluster, after it got what the object asks for.
     Bind(Uuid),
@@ -34,11 +34,11 @@ const LATER: Duration = Duration::from_secs(60);
 pub fn decide(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Lending {
     match (&snapshot.target, row.host.cluster_id) {
         (Target::NotWanted, None) if row.moving_to.is_some() => Lending::Do(vec![stay()]),
-        (Target::NotWanted, None) => Lending::Settled,
+        (Target::NotWanted, None) => Lending::InPlace,
         (Target::NotWanted, Some(_)) => take_back(snapshot, agent, row),
         (Target::Absent, _) => missing("There is no such ClusterDeployment"),
         (Target::NotInHub, _) => missing("The hub does not have the cluster of the ClusterDeployment"),
-        (Target::Found { id, .. }, Some(bound)) if bound == *id => Lending::Settled,
+        (Target::Found { id, .. }, Some(bound)) if bound == *id => Lending::InPlace,
         (Target::Found { id, .. }, Some(_)) => pass_on(snapshot, agent, row, *id),
         (Target::Found { .. }, None) if doubt::may_run(agent, row) => input(doubt::EXPLAINED.into()),
         (Target::Found { id, .. }, None) => lend(snapshot, row, *id),

@@ -36,7 +36,7 @@ pub enum Verdict {
     Disconnected,
     Failing,
     Nameless,
-    Unseen,
+    NoInventory,
     Leaving,
 }
 
@@ -51,7 +51,7 @@ impl Verdict {
             Self::Disconnected => "not connected",
             Self::Failing => "failing checks, or not checked",
             Self::Nameless => "without a name",
-            Self::Unseen => "without an inventory yet",
+            Self::NoInventory => "without an inventory yet",
             Self::Leaving => "being deleted",
         }
     }
@@ -128,7 +128,7 @@ pub fn verdict(agent: &Agent, selector: Option<&Selector>) -> Option<Verdict> {
             agent.labels().contains_key(label::AGENT_MACHINE),
             Verdict::Reserved,
         ),
-        (bound.is_none(), Verdict::Unseen),
+        (bound.is_none(), Verdict::NoInventory),
         (moves, Verdict::OnItsWay),
         // What is asked for and not in effect yet counts, too.
         (

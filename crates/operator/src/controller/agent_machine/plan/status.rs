@@ -182,12 +182,12 @@ fn news(before: Option<&AgentMachineStatus>, finding: &Finding) -> Option<News> 
     let same = known.is_some_and(|known| {
         (known.status.as_str(), known.reason.as_str()) == (finding.status.word(), finding.reason.as_str())
     });
-    let told = match finding.type_ {
+    let is_shown = match finding.type_ {
         condition::RESERVED => true,
         condition::READY => finding.status == Truth::True,
         _ => false,
     };
-    (told && !same).then(|| News {
+    (is_shown && !same).then(|| News {
         warning: finding.reason == reason::NO_SUITABLE_AGENTS,
         reason: finding.reason.clone(),
         note: finding.message.clone(),

@@ -46,7 +46,7 @@ pub fn question(snapshot: &Snapshot) -> Option<Key> {
         None => agent::next_cluster(snapshot)?,
     };
     let agent = snapshot.agent.as_deref()?;
-    let asks = snapshot.is_looked_after() && deployment.spec.installed && waits(&agent.state());
+    let asks = snapshot.is_managed_here() && deployment.spec.installed && waits(&agent.state());
     asks.then_some(cluster)
 }
 

@@ -77,7 +77,7 @@ pub fn question(snapshot: &Snapshot) -> Option<Question> {
         .as_deref()
         .is_some_and(|install| !has_no_machines(install));
     let joins = agent.state().is(HostStatus::is_writing);
-    let due = snapshot.is_looked_after()
+    let due = snapshot.is_managed_here()
         && !has(&snapshot.host, annotation::BMAC_SPOKE_CREATED)
         && tenant.deployment.spec.installed
         && has_machines

@@ -163,7 +163,7 @@ fn validated(stage: Stage, view: &ClusterView) -> Finding {
 /// What fails and what is waited for, in the words of the checks.
 fn complaints(what: &str, view: &ClusterView) -> String {
     let all = validations(view);
-    let told = checks::told(all.values().flatten().filter_map(|check| {
+    let text = checks::told(all.values().flatten().filter_map(|check| {
         Some(checks::Said {
             id: &check.id,
             status: check.status.known()?,
@@ -171,9 +171,9 @@ fn complaints(what: &str, view: &ClusterView) -> String {
             message: &check.message,
         })
     }));
-    match told.is_empty() {
+    match text.is_empty() {
         true => format!("{what}."),
-        false => format!("{what}: {told}"),
+        false => format!("{what}: {text}"),
     }
 }
 

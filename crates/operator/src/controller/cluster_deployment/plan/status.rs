@@ -180,14 +180,14 @@ fn news(before: &[InstallCondition], finding: &Finding) -> Option<News> {
         type_::SPEC_SYNCED if finding.reason != reason::SYNC_OK => !(same_status && same_reason),
         _ => false,
     };
-    let told = [
+    let is_shown = [
         reason::IN_PROGRESS,
         reason::COMPLETED,
         reason::FAILED,
         reason::ON_HOLD,
     ]
     .contains(&finding.reason.as_str());
-    let far = finding.type_ == type_::COMPLETED && told && !same_reason;
+    let far = finding.type_ == type_::COMPLETED && is_shown && !same_reason;
     (bad || far).then(|| News {
         warning: bad || finding.reason == reason::FAILED,
         reason: finding.reason.clone(),

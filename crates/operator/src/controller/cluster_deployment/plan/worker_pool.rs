@@ -80,8 +80,8 @@ pub fn release(snapshot: &Snapshot) -> Option<Plan> {
     let forget = || note(install, None).into_iter();
     let steps = match (failed.or(snapshot.worker_pool.silence()), &snapshot.worker_pool) {
         (Some(why), _) => {
-            let told = [Step::Tell(news(false, why))];
-            told.into_iter().chain(forget()).collect()
+            let event = [Step::Tell(news(false, why))];
+            event.into_iter().chain(forget()).collect()
         }
         (None, WorkerPool::Found { paused: true }) => vec![Step::PausePool(false)],
         (None, WorkerPool::Found { paused: false } | WorkerPool::Absent) => forget().collect(),

@@ -54,7 +54,7 @@ pub fn made<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError>
 }
 
 /// A refusal is an answer, too.
-pub fn told<T>(answer: Result<T, ClientError>) -> Result<Result<T, Refusal>, ClientError> {
+pub fn or_refusal<T>(answer: Result<T, ClientError>) -> Result<Result<T, Refusal>, ClientError> {
     match answer {
         Ok(found) => Ok(Ok(found)),
         Err(error) => match Refusal::from(error.clone()) {

@@ -74,7 +74,7 @@ fn status(snapshot: &Snapshot, infra_env: &InfraEnv) -> Option<PreprovisioningIm
         "" => infra_env.spec.cpu_architecture.clone(),
         word => word.to_owned(),
     };
-    status.network_data = snapshot.network.as_ref().map(|network| network.seen.clone());
+    status.network_data = snapshot.network.as_ref().map(|network| network.secret.clone());
     status.conditions = before.conditions;
     status.rest = before.rest;
     let truth = match created.status.as_str() {
@@ -160,7 +160,7 @@ fn of_ironic(snapshot: &Snapshot) -> String {
 /// Watched from now on: the bare metal operator wants to know which version was seen.
 fn label(snapshot: &Snapshot) -> Option<Step> {
     let network = snapshot.network.as_ref()?;
-    let key = Key::new(&snapshot.key.namespace, &network.seen.name);
+    let key = Key::new(&snapshot.key.namespace, &network.secret.name);
     (!network.missing_labels.is_empty()).then(|| Step::LabelSecret(key, network.missing_labels.clone()))
 }
 
@@ -229,9 +229,9 @@ fn fate(snapshot: &Snapshot, host: &BareMetalHost) -> Fate {
         state::DEPROVISIONING => return Fate::Waits,
         _ => {}
     }
-    let told = snapshot.told_by_hub.as_deref();
+    let states = snapshot.states_in_hub.as_deref();
     match &snapshot.agent {
-        Some(agent) if !anew::may_be_booted(agent, told) => Fate::Waits,
+        Some(agent) if !anew::may_be_booted(agent, states) => Fate::Waits,
         Some(_) | None => Fate::Reboots,
     }
 }

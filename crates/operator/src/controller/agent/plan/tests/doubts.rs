@@ -68,7 +68,7 @@ fn an_installed_host_that_the_hub_forgot_is_not_installed_again_by_itself() {
 #[test]
 fn who_clears_the_reference_confirms_that_the_host_may_be_used_again() {
     let free = row("known-unbound");
-    let cleared = settled(remembered("installed", None), free.clone());
+    let cleared = converged(remembered("installed", None), free.clone());
     assert_eq!(state(&cleared), "known-unbound");
     assert!(!cleared.annotations().contains_key(annotation::INSTALLED_IN));
     let anew = Agent {
@@ -98,18 +98,18 @@ fn a_host_that_the_hub_took_back_itself_is_lent_again() {
         "reclaiming",
         "reclaiming-rebooting",
     ] {
-        let agent = settled(remembered("installed", Some("green")), row(status));
+        let agent = converged(remembered("installed", Some("green")), row(status));
         assert_eq!(state(&agent), status);
         assert!(is_bound(&agent, &row("known-unbound")), "{status}");
     }
     let mut moving = row("known-unbound");
     moving.moving_to = Some(GREEN);
-    let agent = settled(remembered("installed", Some("green")), moving);
+    let agent = converged(remembered("installed", Some("green")), moving);
     assert_eq!(state(&agent), "known-unbound");
 }
 
 #[test]
-fn a_host_that_was_sent_away_comes_back_even_if_nobody_was_looking() {
+fn a_host_that_was_unbound_comes_back_even_if_no_operator_ran() {
     let agent = sent_away_from("blue", remembered("installed", Some("green")));
     assert!(is_bound(&agent, &row("known-unbound")));
     // The note of an earlier cluster that does not answer says nothing about this one.
@@ -119,8 +119,8 @@ fn a_host_that_was_sent_away_comes_back_even_if_nobody_was_looking() {
 
 #[test]
 fn where_a_host_is_installed_is_noted_as_long_as_it_is() {
-    let agent = settled(wanting("blue"), at_stage(lent("installed", BLUE), "Done"));
+    let agent = converged(wanting("blue"), at_stage(lent("installed", BLUE), "Done"));
     assert_eq!(agent.annotations()[annotation::INSTALLED_IN], "clusters/blue");
-    let agent = settled(agent, lent("known", BLUE));
+    let agent = converged(agent, lent("known", BLUE));
     assert!(!agent.annotations().contains_key(annotation::INSTALLED_IN));
 }

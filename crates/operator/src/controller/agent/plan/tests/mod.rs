@@ -169,7 +169,7 @@ fn snapshot(agent: Option<Agent>, row: Option<HostDetail>) -> Snapshot {
         has_metal: false,
         metal_joined: false,
         spoke: None,
-        heard: Default::default(),
+        node_watch: Default::default(),
         reclaim_image: None,
         trust: Default::default(),
         hub_error: None,
@@ -243,7 +243,7 @@ fn after(agent: &Agent, plan: &Plan) -> Agent {
 }
 
 /// Looks until a plan changes nothing about the object; the hub stays as it is.
-fn settled(agent: Agent, row: HostDetail) -> Agent {
+fn converged(agent: Agent, row: HostDetail) -> Agent {
     let mut agent = agent;
     for _ in 0..5 {
         let snapshot = snapshot(Some(agent.clone()), Some(row.clone()));
