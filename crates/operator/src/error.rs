@@ -21,7 +21,7 @@ pub enum Error {
     Start(String),
 }
 
-/// With code 409, like a lost race, but told apart by its reason.
+/// With code 409, like a lost race, but with another reason.
 const ALREADY_EXISTS: &str = "AlreadyExists";
 
 impl Error {
@@ -52,10 +52,10 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// What the hub says to a request that it does not carry out, as conditions tell it: three classes.
+/// Why the hub did not carry out a request, as conditions report it: three classes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The hub is not there or not well: try again.
+    /// The hub does not answer or fails: try again.
     Internal(String),
     /// It does not go together with the state of things: try again after a while.
     Conflict(String),

@@ -36,11 +36,11 @@ pub struct AgentMachineSpec {
 pub enum Named {
     /// By `agentRef` of its status.
     Whole(Key),
-    /// By its `providerID`, which a backup keeps where it loses the status. It does not tell the namespace.
+    /// By its `providerID`, which a backup keeps where it loses the status. It does not name the namespace.
     ById(String),
 }
 
-/// What can be looked up: the key, or the name alone.
+/// The key, or the name alone.
 impl fmt::Display for Named {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,7 +58,7 @@ pub fn provider_id(agent: &str) -> String {
 }
 
 impl AgentMachine {
-    /// The Agent that it has, whether that is there or not. What Cluster API and the node were told is not taken back:
+    /// The Agent that it has, whether that is there or not. What Cluster API and the node have is not taken back:
     /// where the status names another one, the id counts.
     pub fn named_agent(&self) -> Option<Named> {
         let by_id = self.spec.provider_id.as_deref();

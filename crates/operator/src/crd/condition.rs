@@ -149,7 +149,7 @@ pub fn set_install(list: &mut Vec<InstallCondition>, finding: Finding, now: Time
     }
 }
 
-/// The time of transition moves only with the status; the generation that was looked at is told.
+/// The time of transition moves only with the status; the condition names the observed generation.
 pub fn set_standard(list: &mut Vec<Condition>, finding: Finding, generation: Option<i64>, now: Timestamp) {
     match list.iter_mut().find(|condition| condition.type_ == finding.type_) {
         Some(condition) => {

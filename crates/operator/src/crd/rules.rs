@@ -244,8 +244,8 @@ fn external() -> [Rule; 2] {
     ]
 }
 
-/// Once an installation has begun, most of the spec stays as it is. A rule for each field, so that whoever changes
-/// several is told of all of them: a text that is put together is too costly for the API server.
+/// Once an installation has begun, most of the spec stays as it is. A rule for each field, so that the refusal of
+/// several changes names all of them: a text that is put together is too costly for the API server.
 fn frozen() -> impl Iterator<Item = Rule> {
     let stays = FROZEN.iter().map(|field| {
         let began = began("oldSelf", BEGAN);

@@ -18,7 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often a kind that is not installed is looked for, unless somebody says otherwise.
+/// How often the cache tries to list a kind that is not installed, by default.
 const ABSENT_RETRY: Duration = Duration::from_secs(30);
 
 /// A server that has just begun may not know its kinds and rights yet: this many answers in a row are believed.
@@ -27,7 +27,7 @@ const ABSENT_TRIES: u32 = 3;
 /// The time between them.
 const ABSENT_AGAIN: Duration = Duration::from_secs(2);
 
-/// How often a server that is away is asked for the versions it has.
+/// How often the cache asks a server that does not answer for its versions.
 const DISCOVERY_RETRY: Duration = Duration::from_secs(1);
 
 /// The version to speak, of those that a server has.
@@ -71,7 +71,7 @@ pub struct Scope {
     pub namespaces: Vec<String>,
     /// A selector over labels; absent: all.
     pub labels: Option<String>,
-    /// How often a kind that is not installed is looked for.
+    /// How often the cache tries to list a kind that is not installed.
     pub absent_retry: Duration,
 }
 
@@ -250,7 +250,7 @@ impl<K: Kind> ObjectCache<K> {
         resource.api_version = format!("{}/{version}", resource.group);
     }
 
-    /// Whether changes in this namespace are heard of.
+    /// Whether the cache watches this namespace.
     pub fn covers(&self, namespace: &str) -> bool {
         self.scope.namespaces.is_empty() || self.scope.namespaces.iter().any(|ours| ours == namespace)
     }
@@ -261,7 +261,7 @@ impl<K: Kind> ObjectCache<K> {
         let _ = self.waiting.subscribe().wait_for(|left| *left == 0).await;
     }
 
-    /// Watches until it is dropped, telling `tell` about every change.
+    /// Watches until it is dropped, and calls `tell` with every change.
     pub async fn run(&self, tell: impl Fn(&Change<K>) + Send + Sync) {
         let namespaces = match self.scope.namespaces.as_slice() {
             [] => vec![""],
@@ -338,7 +338,8 @@ impl<K: Kind> ObjectCache<K> {
         }
     }
 
-    /// Takes over what the API answered to a write. What is not watched is not kept: nobody would tell when it goes.
+    /// Takes over what the API answered to a write. What is not watched is not kept: no watch would report its
+    /// deletion.
     pub fn took(&self, object: RawObject, tell: impl Fn(&Change<K>)) {
         let selector = self.scope.labels.as_deref();
         let is_selected = selector.is_none_or(|selector| selects(selector, object.meta().labels.as_ref()));
@@ -347,8 +348,9 @@ impl<K: Kind> ObjectCache<K> {
         }
     }
 
-    /// The same for the change of an object that is there. One that is not here by now went while the answer was on its
-    /// way, perhaps before the newest list, and nobody would tell that again; only a label can have brought it in.
+    /// The same for the change of an object that is there. One that is not here by now went while the answer was on
+    /// its way, perhaps before the newest list, and no watch would report that again; only a label can have brought
+    /// it in.
     pub fn took_change(&self, object: RawObject, tell: impl Fn(&Change<K>)) {
         if self.scope.labels.is_some() || self.get(&Key::of(&object)).is_some() {
             self.took(object, tell);
@@ -496,13 +498,13 @@ enum Absence {
 #[derive(Debug, PartialEq, Eq)]
 enum Meaning {
     AskAgain,
-    /// Objects were there, and nobody says that they went.
+    /// Objects were there, and no answer says that they went.
     KeepAll,
     NoneThere,
 }
 
 impl Absence {
-    /// Most clusters lack some kinds of others; a right that is missing is a mistake, which is told once.
+    /// Most clusters lack some kinds of others; a missing right is a mistake, which is logged once.
     fn tell(self, kind: &str, times: u32) {
         match self {
             Self::NotAllowed if times == ABSENT_TRIES => tracing::warn!(

@@ -1,7 +1,8 @@
 //! Copies of the hub's hosts: each host is asked for once after it changed, however often its Agent is reconciled.
 //!
-//! The feed tells of a change here before it wakes anybody, so a copy is never older than the change that woke its reader.
-//! An answer is kept only if nothing was heard of its host while it was on its way. Without the feed nothing is kept.
+//! The feed reports a change here before it wakes anybody, so a copy is never older than the change that woke its
+//! reader. An answer is kept only if the feed reported no change of its host while it was on its way. Without the
+//! feed nothing is kept.
 
 use muster_contract::ClientError;
 use muster_contract::HubClient;
@@ -22,7 +23,7 @@ pub struct HostCopies(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The feed is read: what changes is heard of.
+    /// The feed is read: every change arrives here.
     is_fed: bool,
     copies: HashMap<Uuid, Copy>,
     /// By the number of their question, the oldest first.
@@ -41,7 +42,7 @@ struct Copy {
 }
 
 impl HostCopies {
-    /// From here if that is as new as what was heard, else from the hub.
+    /// From here if that is as new as the feed, else from the hub.
     pub async fn rows(&self, hub: &HubClient, host: Uuid) -> Result<Rows, ClientError> {
         let question = match self.begin(host) {
             Ok(rows) => return Ok(rows),
@@ -90,7 +91,7 @@ impl HostCopies {
         }
     }
 
-    /// The hub tells that something changed.
+    /// A change from the hub's feed.
     pub fn note_change(&self, change: &Change) {
         match change.kind {
             ChangeKind::Host => {
@@ -104,7 +105,7 @@ impl HostCopies {
         }
     }
 
-    /// The host was changed from here, and the feed has not told it yet.
+    /// The operator changed the host, and the feed has not reported it yet.
     pub fn forget(&self, host: Uuid) {
         self.state().forget(host);
     }
@@ -129,7 +130,7 @@ impl HostCopies {
         state.asked.clear();
     }
 
-    /// From now on changes are heard of, or no more; what was copied before is not good any more.
+    /// The feed begins or ends; what was copied before is not good any more.
     pub fn start_over(&self, is_fed: bool) {
         let mut state = self.state();
         *state = State {

@@ -6,7 +6,7 @@ use kube::{Resource, ResourceExt};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Something worth telling.
+/// What an Event says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
     pub warning: bool,
@@ -35,7 +35,7 @@ impl Recorder {
         }
     }
 
-    /// For what happens to thousands at once: a flood of Events tells nobody more than its beginning does, and costs the
+    /// For what happens to thousands at once: a flood of Events says no more than its beginning does, and costs the
     /// API server as much as the objects.
     pub async fn tell_unless_many<K: Resource<DynamicType = ()>>(&self, object: &K, news: &News) {
         let is_granted = {
@@ -47,7 +47,7 @@ impl Recorder {
         }
     }
 
-    /// Telling is a courtesy: a failure is logged and changes nothing.
+    /// An event is a courtesy: a failure is logged and changes nothing.
     pub async fn tell<K: Resource<DynamicType = ()>>(&self, object: &K, news: &News) {
         let event = events::Event {
             type_: if news.warning {
@@ -66,7 +66,7 @@ impl Recorder {
     }
 }
 
-/// How many more may be told.
+/// How many more may be recorded.
 struct Allowance {
     left: f64,
     at: Instant,

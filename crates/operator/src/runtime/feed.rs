@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// One question; proxies in between cut off much longer ones.
 const WAIT_SECONDS: u32 = 25;
-/// A hub that is away is asked again this often.
+/// How often to ask a hub again that does not answer.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Never ends.
@@ -15,7 +15,7 @@ pub async fn follow(ctx: &Context) {
     loop {
         let from = head(ctx).await;
         ctx.hosts.start_over(true);
-        // What changed before `from` was not seen: so everything is reconciled.
+        // The feed does not report what changed before `from`: so everything is reconciled.
         ctx.start_over();
         from_there(ctx, from).await;
         // A hub that says so again and again is not asked in a circle.
@@ -45,7 +45,7 @@ async fn from_there(ctx: &Context, after: i64) {
             Ok(page) => {
                 ctx.metrics.hub_is_there(true);
                 if std::mem::take(&mut was_away) {
-                    // It may have other settings now, or other records: of neither its feed would tell.
+                    // It may have other settings now, or other records, and its feed would report neither.
                     ctx.hosts.start_over(true);
                     ctx.start_over();
                 }

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 /// Hosts of more clusters at a time are reconciled now and then.
 const MOST: usize = 256;
 
-/// How the node of a host is heard of.
+/// Whether a watch reports the node of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum NodeWatch {
     /// No watch runs: the operator reads the node now and then.
@@ -21,7 +21,7 @@ pub enum NodeWatch {
     None,
     /// What happens to the node and its requests wakes the Agent.
     Running,
-    /// As `Not`, and this is why. It is said once to each Agent.
+    /// As `None`, and this is why. Each Agent gets it once.
     Refused(String),
 }
 
@@ -34,7 +34,7 @@ struct Order {
 struct Watched {
     cluster: Key,
     client: Client,
-    /// Tells this watch from an earlier one of the same cluster.
+    /// Distinguishes this watch from an earlier one of the same cluster.
     number: u64,
 }
 
@@ -88,7 +88,7 @@ impl Default for Joining {
 }
 
 impl Joining {
-    /// How the Agent's node is heard of, if its cluster is watched with this kubeconfig; else it must `begin`.
+    /// How the Agent's node is watched, if its cluster is watched with this kubeconfig; else it must `begin`.
     pub fn go_on(&self, cluster: &Key, made_from: u64, agent: &Key, node: &str) -> Option<NodeWatch> {
         let mut state = self.state();
         let known = state.clusters.get(cluster);

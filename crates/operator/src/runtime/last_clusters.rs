@@ -1,4 +1,4 @@
-//! In which cluster each host was seen last: the hub tells where a host is, and not where it was.
+//! The last known cluster of each host: the hub says where a host is, and not where it was.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

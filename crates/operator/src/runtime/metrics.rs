@@ -231,7 +231,7 @@ async fn metrics(State(ctx): State<Arc<Context>>) -> String {
     ctx.metrics.text(lengths.into_iter(), ctx.joining.len())
 }
 
-/// Which objects are being reconciled, and which wait for what: where to look first when nothing happens.
+/// Which objects are being reconciled, and which wait for what: what to read first when nothing happens.
 async fn queues(State(ctx): State<Arc<Context>>) -> String {
     let lines = ctx.queues.all().flat_map(|(name, queue)| {
         let lines = queue.lines().into_iter();

@@ -71,7 +71,7 @@ impl Queue {
     /// The next key that is due; it is the caller's until `done`.
     pub async fn next(&self) -> Key {
         loop {
-            // Made before the look, so that no wake falls between the two.
+            // Made before the queue is read, so that no wake falls between the two.
             let news = self.news.notified();
             let first = {
                 let mut state = self.state();

@@ -54,7 +54,7 @@ pub trait Reconcile: Sized + Send + Sync {
     /// Where it stands, such as the key of the object.
     type Place: Display + Sync;
     type Step: Send + Sync;
-    /// Why a step was not carried out, as far as the next snapshot has to tell it.
+    /// Why a step was not carried out, as far as the next snapshot needs it.
     type Failure: Send;
 
     /// The object in a sentence, with its article.

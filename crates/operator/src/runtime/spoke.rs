@@ -56,7 +56,7 @@ impl Context {
         self.spokes.client(cluster, &access).await
     }
 
-    /// Hears of what happens in the cluster to the node that the Agent's host becomes; until it leaves.
+    /// Watches the node in the cluster that the Agent's host becomes, until it leaves.
     pub async fn watch_node(&self, cluster: &Key, agent: &Key, node: &str) -> Result<NodeWatch, NoSpoke> {
         let access = self.access(cluster).await?;
         let made_from = self.spokes.hasher.hash_one(&access);
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(hosted_server(&key, None, |_| true), None, "nobody describes it");
     }
 
-    /// Clients made of it are told apart by the namespace.
+    /// The namespace distinguishes clients made of it.
     fn kubeconfig(namespace: &str) -> String {
         let context = serde_json::json!({ "cluster": "c", "user": "u", "namespace": namespace });
         serde_json::json!({

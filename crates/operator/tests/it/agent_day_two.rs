@@ -18,7 +18,7 @@ use std::process::Command;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// A host that is being installed into a running cluster and has rebooted: only its node can tell more.
+/// A host that is being installed into a running cluster and has rebooted: only its node can show more.
 pub struct Joining {
     pub world: World,
     pub pool: Uuid,
@@ -337,7 +337,7 @@ async fn requests_that_resemble_those_of_the_node_are_left_alone() {
             joining.is_approved(&good).await
         })
         .await;
-    // It is noted by the look after the one that approved what was good.
+    // The reconcile after the one that approved the good ones notes it.
     let noted = |agent: &Agent| {
         let csrs = agent
             .status
@@ -477,7 +477,7 @@ async fn a_machine_set_shrinks_with_its_host_instead_of_replacing_the_node() {
         })
         .await;
     let machine = machines.get("machine-1").await.unwrap();
-    // The server counts all its writes in one row: what it was told last of each object tells the order.
+    // The server counts all its writes in one row: the last write of each object shows the order.
     let written = async |api: &Api<DynamicObject>, name: &str| -> u64 {
         let object = api.get(name).await.unwrap();
         object.resource_version().unwrap().parse().unwrap()

@@ -25,7 +25,7 @@ async fn said(api: &Api<AgentServiceConfig>, status: &'static str, reason: &'sta
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_that_have_no_effect_are_named_until_they_are_gone() {
     let mut world = World::without_operator().await;
-    // There is one per API server, so the operators of other tests do not look at it.
+    // There is one per API server, so the operators of other tests do not reconcile it.
     world.start_operator_with("agent-service-config").await;
     let api: Api<AgentServiceConfig> = Api::all(world.kube.clone());
     let _ = api.delete("agent", &DeleteParams::default()).await;

@@ -1,4 +1,4 @@
-//! What people write into Agents and their Secrets, what their hosts get of it, and what is taken away again.
+//! What people write into Agents and their Secrets, what their hosts get of it, and what is removed again.
 
 use crate::lent::{says, word};
 use crate::world::World;

@@ -1,4 +1,4 @@
-//! A hub that is away for a while, in the middle of things.
+//! A hub that does not answer for a while, in the middle of things.
 
 use crate::described::one_host;
 use crate::killed::{Ids, deeds, once};

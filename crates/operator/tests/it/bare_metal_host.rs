@@ -131,7 +131,7 @@ async fn a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_back(
     }
     let row = room.world.hub.host(pool, name.parse().unwrap()).await.unwrap();
     assert_eq!(row.cluster_id, None);
-    // A cluster that is not there is asked for now and then.
+    // The operator polls for a cluster that is not there.
     room.annotate(json!({ annotation::BMAC_CLUSTER_REFERENCE: null }))
         .await;
     room.world
@@ -227,7 +227,7 @@ async fn a_deploy_step_that_was_written_before_is_kept_where_others_boot_live_im
     })
     .await;
     room.assert_converged().await;
-    // Both at once is a mistake that people are told.
+    // Both at once is a mistake, and an event says so.
     let both = json!({
         "metadata": { "annotations": { annotation::METAL3_DETACHED: null } },
         "spec": { "image": { "url": "http://elsewhere/x.iso", "format": "live-iso" } },
@@ -326,7 +326,7 @@ async fn a_detached_machine_keeps_what_it_boots_when_the_image_becomes_another()
         .await;
 }
 
-/// Something else is in the image from now on; its address, as soon as the InfraEnv tells it.
+/// Something else is in the image from now on; its address, as soon as the InfraEnv shows it.
 async fn edited(room: &Room, path: &str, before: &str) -> String {
     let config = json!({ "ignition": { "version": "3.1.0" }, "storage": { "files": [{ "path": path }] } });
     let patch = json!({ "spec": { "ignitionConfigOverride": config.to_string() } });
@@ -553,7 +553,7 @@ async fn what_cannot_be_done_is_one_event_and_credentials_for_fencing_are_copied
         "metadata": { "name": "rack-1-bmc" }, "stringData": { "username": "root", "password": "hunter2" },
     }))
     .unwrap();
-    // Nobody is told of a Secret without the label: it is looked for now and then.
+    // No watch reports a Secret without the label: the operator polls for it.
     room.world.create(&room.world.pool, &credentials).await;
     let secret = format!("{name}-fencing-credentials");
     let named = |agent: &Agent| agent.spec.fencing_credentials_secret_ref == secret;

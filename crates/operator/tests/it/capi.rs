@@ -1,4 +1,4 @@
-//! Machines of Cluster API: which Agent they take, and what they tell it.
+//! Machines of Cluster API: which Agent they take, and what they write into it.
 
 use crate::lent::word;
 use crate::machines::{Capi, TOKEN, agent_of, but, free, holder, message, says, user_data, waits};

@@ -45,7 +45,7 @@ const LEFT: [&str; 7] = [
     "error",
 ];
 
-/// Every version of the Agents of a pool, as they were seen.
+/// Every version of the Agents of a pool, in the order of the watch.
 struct Diary {
     pages: Arc<Mutex<Vec<(Instant, Agent)>>>,
     task: JoinHandle<()>,
@@ -263,7 +263,7 @@ async fn our_agents_are_good_for_the_released_provider_1_also_when_nobody_saw_th
     });
     shared.world.stop_operator().await;
     shared.world.change_agent(&shared.name, free).await.unwrap();
-    // The hub takes it back, and has had it for longer than anybody would wait, before an operator looks again.
+    // The hub takes it back, and has had it for longer than anybody would wait, before an operator reconciles again.
     let host: Uuid = shared.name.parse().unwrap();
     shared.world.hub.unbind_host(shared.pool, host).await.unwrap();
     let row = async || shared.world.hub.host(shared.pool, host).await.unwrap();

@@ -1,4 +1,5 @@
-//! Clusters that somebody got wrong, or took away: what is mended is seen, what is made again is whole.
+//! Clusters that somebody got wrong, or deleted: the operator notices what is mended, and what is made again is
+//! whole.
 
 use crate::described::{one_host, says};
 use crate::lent::word;

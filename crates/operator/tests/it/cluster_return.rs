@@ -304,7 +304,7 @@ async fn hosts_that_were_added_wait_for_somebody_to_boot_them_without_a_reclaim_
     );
 }
 
-/// What the hub has told about a host, in its order.
+/// The hub's events about a host, in their order.
 async fn history(world: &World, host: &str) -> Vec<String> {
     let query = EventsQuery {
         host_id: Some(host.parse().unwrap()),

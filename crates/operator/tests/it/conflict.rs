@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// Somebody who is often a moment faster: of three changes that the operator makes, two come after another one, so that
-/// the API server answers with a conflict where the operator guards what it has seen.
+/// Somebody who is often a moment faster: of three changes that the operator makes, two come after another one, so
+/// that the API server answers with a conflict where the operator guards what it has read.
 struct Rival {
     admin: kube::Client,
     patches: AtomicU64,
@@ -188,7 +188,7 @@ async fn a_host_that_is_lent_elsewhere_while_its_cluster_goes_is_not_set_free() 
     };
     let other = hosts.iter().find(|host| **host != first).unwrap();
     world.want(other, Some("green")).await.unwrap();
-    // The operator has heard of it: the hub was told.
+    // The operator has noticed it: the hub has the change.
     lent(&world, other, |to| to == green).await;
     held.goes_on.send_replace(true);
     world.gone::<ClusterDeployment>(&world.clusters, "blue").await;

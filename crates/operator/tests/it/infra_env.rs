@@ -311,7 +311,7 @@ async fn a_pull_secret_that_comes_late_is_found() {
         .when(&world.pool, "lab", "failed", has("False", reason::FAILED))
         .await;
     assert_eq!(status(&infra_env).iso_download_url, "");
-    // Nobody watches a secret without the label: it is looked for.
+    // No watch reports a secret without the label: the operator polls for it.
     world.pull_secret(&world.pool, "late", PULL_SECRET).await;
     available(&world, "lab").await;
 }

@@ -10,7 +10,7 @@ use muster_operator::Options;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Of an operator that looks by itself once in so long a time that no test waits for it.
+/// Options of an operator that polls so rarely that no test waits for it.
 async fn never_polls(world: &World) -> Running {
     let options = Options {
         retry: Duration::from_secs(3600),

@@ -40,7 +40,7 @@ const DEEDS: [&str; 13] = [
     "infra_env_registered",
 ];
 
-/// Whether one operator tells the same news twice is a matter of time: not every story has that write.
+/// Whether one operator records the same event twice is a matter of time: not every story has that write.
 const EVENT_AGAIN: &str = "PATCH events/*";
 
 /// How many stories are told of each moment.
@@ -91,7 +91,7 @@ pub async fn stories<T: PartialEq + Debug>(tell: impl AsyncFn(Option<Arc<Fate>>)
     calm.done
 }
 
-/// As `deeds` tells it.
+/// As `deeds` returns it.
 pub fn once() -> Value {
     json!({
         "cluster_deregistered": 1,
@@ -315,7 +315,7 @@ where
         .collect()
 }
 
-/// How often each of `DEEDS` was done, as the hub tells it.
+/// How often each of `DEEDS` was done, by the events of the hub.
 pub async fn deeds(world: &World, ids: &Ids) -> Value {
     let of_pool = EventsQuery {
         infra_env_id: Some(ids.infra_env),

@@ -39,7 +39,7 @@ async fn figure(running: &Running, line: &str) -> u64 {
         .unwrap_or_default()
 }
 
-/// Waits until the operator has looked at leases so often that it could have done anything else meanwhile.
+/// Waits until the operator has read leases so often that it could have done anything else meanwhile.
 async fn a_while(world: &World, running: &Running) {
     let reads = || {
         running

@@ -113,7 +113,7 @@ impl World {
         self.patch(&self.pool, name, patch).await
     }
 
-    /// Sets `clusterDeploymentName`; nothing takes it away.
+    /// Sets `clusterDeploymentName`; nothing removes it.
     pub async fn want(&self, agent: &str, cluster: Option<&str>) -> Result<Agent, kube::Error> {
         let reference = cluster.map(|name| ClusterRef {
             name: name.into(),

@@ -23,7 +23,7 @@ pub const HOST: &str = "rack-1";
 /// Much longer than anything takes; only a failure waits for it.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A world whose operator looks after machines.
+/// A world whose operator manages machines.
 pub struct Room {
     pub world: World,
     pub clock: Clock,
@@ -76,7 +76,7 @@ impl Room {
         room
     }
 
-    /// The Secret that tells where Ironic is, in this world.
+    /// The Secret that says where Ironic is, in this world.
     pub fn ironic(&self) -> Key {
         Key::new(&self.world.pool, "ironic")
     }
@@ -97,7 +97,7 @@ impl Room {
         self.running.take().unwrap().stop().await;
     }
 
-    /// A fresh operator looks at everything: if all is as it should be, it writes nothing.
+    /// A fresh operator reconciles everything: if all is as it should be, it writes nothing.
     pub async fn assert_converged(&mut self) {
         self.idle().await;
         self.stop_operator().await;
@@ -115,7 +115,7 @@ impl Room {
         self.running.as_ref().unwrap()
     }
 
-    /// How often the operator has looked at machines.
+    /// How often the operator has reconciled machines.
     pub async fn reconciles(&self) -> u64 {
         self.operator().counted("reconciles", "bare-metal-host").await
     }
@@ -150,7 +150,8 @@ impl Room {
         self.world.when(&self.world.pool, HOST, what, holds).await
     }
 
-    /// Waits until the operator has looked at the machine as it is now: what is taken away here comes back with a look.
+    /// Waits until the operator has reconciled the machine as it is now: what is removed here comes back with a
+    /// reconcile.
     pub async fn reconciled(&self) -> BareMetalHost {
         self.change(json!({ "metadata": { "labels": { label::BACKUP: null } } }))
             .await;
@@ -203,7 +204,7 @@ impl MetalOperator {
         Self { remote, diary, task }
     }
 
-    /// What happened to the machine, in order; it is not told again.
+    /// What happened to the machine, in order; it is not returned again.
     pub fn diary(&self) -> Vec<String> {
         self.diary.send_replace(Vec::new())
     }

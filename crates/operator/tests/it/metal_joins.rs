@@ -1,5 +1,5 @@
-//! Machines with a power controller that join a running cluster: what they trust, and what the cluster is told of them. The
-//! cluster is an API server of its own, which at first knows nothing of machines.
+//! Machines with a power controller that join a running cluster: what they trust, and which objects the cluster gets.
+//! The cluster is an API server of its own, which at first knows nothing of machines.
 
 use crate::agent_day_two::Joining;
 use crate::joined::{METAL, with_metal};
@@ -73,7 +73,7 @@ impl Site {
         self.world().when(&self.world().pool, METAL, what, holds).await
     }
 
-    /// Waits until people are told of something, once.
+    /// Waits until one event says this.
     async fn warns(&self, text: &str) {
         let events: Api<Event> = Api::namespaced(self.world().kube.clone(), &self.world().pool);
         let of_host = ListParams::default().fields(&format!("regarding.name={METAL}"));

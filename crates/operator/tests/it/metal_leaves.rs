@@ -104,7 +104,7 @@ impl Lent {
         self.room.when(status, says).await
     }
 
-    /// The operator looks at once instead of in a while.
+    /// The operator reconciles at once instead of in a while.
     async fn wake(&self, value: &str) -> BareMetalHost {
         self.room.annotate(json!({ "look": value })).await
     }
@@ -161,7 +161,7 @@ async fn a_pod_that_cannot_be_evicted_keeps_no_other_from_it_and_the_note_of_it_
     assert!(note.contains("a-guarded"), "{note}");
     lent.when_evicted("web").await;
 
-    // Looked at again, and tried again, nothing is written.
+    // Another reconcile tries again and writes nothing.
     for time in ["once", "twice", "thrice"] {
         let reconciles = lent.room.reconciles().await;
         let before = lent.wake(time).await;

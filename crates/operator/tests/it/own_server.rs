@@ -104,7 +104,7 @@ impl Place {
         self.define(front, &[OURS, HIVE, THEIRS].map(Path::new)).await;
     }
 
-    /// What clears away objects whose owners are gone; it ends with what this gives.
+    /// What deletes objects whose owners are gone; it ends with what this gives.
     pub fn collector(&self, front: &Front) -> Child {
         let config = front.kubeconfig();
         let config = config.display();

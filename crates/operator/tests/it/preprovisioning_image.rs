@@ -81,7 +81,7 @@ async fn a_machine_of_the_converged_flow_boots_the_image_of_its_infra_env_with_i
         "stringData": { "IRONIC_BASE_URL": "https://ironic.example.com:6385", "IRONIC_AGENT_IMAGE": "registry/ipa:1" },
     }))
     .unwrap();
-    // It is looked for now and then.
+    // The operator polls for it.
     room.world.create(&room.world.pool, &config).await;
     when_says(&room, "False", "False", "WaitingForInfraEnvImageToCoolDown").await;
     assert_eq!(
@@ -113,7 +113,7 @@ async fn a_machine_of_the_converged_flow_boots_the_image_of_its_infra_env_with_i
         published.conditions[0].observed_generation,
         image.metadata.generation
     );
-    // And only now is the machine told to deploy.
+    // And only now does the machine get the order to deploy.
     room.status(json!({ "provisioning": { "state": "available" }, "operationalStatus": "OK" }))
         .await;
     room.when("deployed", |host| method(host) == Some(START)).await;
@@ -363,7 +363,7 @@ async fn ironic_pod(room: &Room, addresses: &[&str]) {
         .unwrap();
 }
 
-/// Waits until the agent in the image looks for Ironic there.
+/// Waits until the agent in the image uses Ironic there.
 async fn finds_ironic_at(room: &Room, url: &str) {
     let pool = id_of(&infra_env(room).await);
     let config = async || {
@@ -410,7 +410,7 @@ async fn when_blind(room: &Room, expected: bool) {
 async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_the_pod_is_away() {
     let mut room = Room::at_once(MetalBoot::Converged).await;
     named_agent(&room).await;
-    // Nobody tells of any of this: it is asked for now and then.
+    // No watch reports any of this: the operator polls for it.
     provisioning(&room).await;
     when_blind(&room, true).await;
     may_see_ironic(&room).await;

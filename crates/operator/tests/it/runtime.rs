@@ -67,7 +67,7 @@ async fn answer(State(proxy): State<Arc<Forgetful>>, request: Request) -> Respon
         return gone();
     }
     let answer = pass_on(&proxy.client, &proxy.hub, request).await;
-    // What was asked before the feed was cut is not told any more either.
+    // What was asked before the feed was cut is not answered any more either.
     if is_gone() {
         return gone();
     }
@@ -85,7 +85,7 @@ async fn when_the_feed_does_not_reach_back_everything_is_read_anew() {
     let operator = run(options).await;
     let pool = world.pool_of("lab", |_| ()).await;
     operator.idle().await;
-    // From now on the operator is told nothing: of these two it can only learn by looking.
+    // From now on no feed reaches the operator: of these two it can only learn by reading.
     feed.first.store(i64::MAX, Ordering::SeqCst);
     let (first, second) = (Uuid::new_v4(), Uuid::new_v4());
     world.register(pool, first).await;
@@ -136,7 +136,7 @@ async fn an_operator_without_a_server_is_alive_and_not_ready() {
     lost.stop().await;
 }
 
-/// The controllers that have looked at something.
+/// The controllers that have reconciled something.
 async fn at_work(world: &World, options: Options) -> BTreeSet<String> {
     let running = run_over(options, world.server.connection().await);
     running.idle().await;
@@ -336,7 +336,7 @@ async fn every_write_names_its_writer_and_lists_are_replaced_only_as_they_were_r
         assert!(kinds.contains(kind), "nobody wrote {kind}: {kinds:?}");
     }
     for one in sent.iter().filter(|one| one.method != Method::DELETE) {
-        // Events belong to whoever tells them.
+        // Events belong to whoever records them.
         let is_event = one.uri.contains("/events");
         assert!(
             is_event || one.uri.contains("fieldManager=muster-"),

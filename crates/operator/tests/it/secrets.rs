@@ -1,4 +1,4 @@
-//! What people keep in Secrets, proxies and overrides, good or bad: no status, label, annotation or Event tells it.
+//! What people keep in Secrets, proxies and overrides, good or bad: no status, label, annotation or Event shows it.
 
 use crate::described::one_host;
 use crate::world::{World, condition, named};
@@ -35,7 +35,7 @@ fn secret(name: &str, values: &[(&str, &str)]) -> Secret {
     }
 }
 
-/// What the operator tells in the objects of a kind: all but their specs and what people annotated themselves.
+/// What the operator writes into the objects of a kind: all but their specs and what people annotated themselves.
 async fn shown_in<K>(world: &World, namespace: &str) -> Vec<Value>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>

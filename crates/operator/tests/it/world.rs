@@ -97,7 +97,7 @@ fn kubeconfig(name: &str) -> PathBuf {
 }
 
 impl World {
-    /// Everything, with an operator that sees the two namespaces.
+    /// Everything, with an operator that watches the two namespaces.
     pub async fn start() -> Self {
         let mut world = Self::without_operator().await;
         world.start_operator().await;
@@ -351,8 +351,8 @@ impl World {
         remote
     }
 
-    /// A fresh operator looks at everything: if all is as it should be, it writes nothing. Hosts live on meanwhile, so
-    /// only a moment counts in which the hub had nothing new to tell.
+    /// A fresh operator reconciles everything: if all is as it should be, it writes nothing. Hosts live on meanwhile,
+    /// so only a moment counts in which the hub had no new change.
     pub async fn assert_converged(&mut self) {
         let deadline = tokio::time::Instant::now() + DEADLINE;
         loop {
@@ -391,7 +391,7 @@ impl Drop for World {
 }
 
 impl Running {
-    /// Waits until nothing is left to look at now. Mirrors are full by then.
+    /// Waits until no key is due. The caches are full by then.
     pub async fn idle(&self) {
         let deadline = tokio::time::Instant::now() + DEADLINE;
         let mut calm = 0;
@@ -431,8 +431,8 @@ impl Running {
             .unwrap_or_default()
     }
 
-    /// Waits until the controller has looked twice more, so that one look began after this. For what is looked at now and
-    /// then, which never is idle.
+    /// Waits for two more reconciles of the controller, so that one began after this. For what is polled, which never
+    /// is idle.
     pub async fn reconciles_again(&self, controller: &str) {
         let enough = self.counted("reconciles", controller).await + 2;
         let waited = tokio::time::timeout(DEADLINE, async {
@@ -455,7 +455,7 @@ impl Running {
         self.page("/metrics").await
     }
 
-    /// What it counted, what it looks at and what waits, for whoever wonders why nothing happens.
+    /// What it counted, what it reconciles and what waits, for whoever wonders why nothing happens.
     pub async fn state(&self) -> String {
         let (metrics, queues) = (self.metrics().await, self.page("/queues").await);
         let text = |page: Option<String>| page.unwrap_or("it does not answer".into());
@@ -594,8 +594,8 @@ async fn serve(
     (address.await.unwrap(), (stop, task))
 }
 
-/// For a server that is told its address before it starts, or that comes back to it. Systems give ports from 32768 on
-/// to whoever asks for any: one of those could be somebody else's by then. Each of these is given out once.
+/// For a server that gets its address before it starts, or that comes back to it. Systems give ports from 32768 on to
+/// whoever asks for any: one of those could be somebody else's by then. Each of these is given out once.
 pub fn free_address() -> SocketAddr {
     const PORTS: u32 = 12_000;
     static GIVEN: AtomicU32 = AtomicU32::new(0);

@@ -60,7 +60,7 @@ pub struct Snapshot {
     pub metal_joined: bool,
     /// The cluster the host becomes or was a node of; read only when somebody asks.
     pub spoke: Option<Result<Spoke, NoSpoke>>,
-    /// How its node is heard of there, while it comes up.
+    /// How the operator watches its node there, while it comes up.
     pub node_watch: NodeWatch,
     /// With what hosts are fetched back from the inside; absent: not at all.
     pub reclaim_image: Option<String>,
@@ -192,14 +192,14 @@ impl Snapshot {
         self.spoke = Some(super::spoke::read(ctx, &question).await);
     }
 
-    /// Before anything is read: what happens after that is heard of.
+    /// Before anything is read, so that no change after that is missed.
     async fn watch_node(&mut self, ctx: &Context, question: Option<&Question>) {
         let Some(joins) = question.filter(|question| question.purpose == Purpose::Follow) else {
             return ctx.joining.leave(&self.key);
         };
         match ctx.watch_node(&joins.cluster, &self.key, &joins.node).await {
             Ok(node_watch) => self.node_watch = node_watch,
-            // The reconciliation itself tells of it.
+            // The reconcile itself reports it.
             Err(_) => ctx.joining.leave(&self.key),
         }
     }
@@ -230,8 +230,8 @@ impl Snapshot {
         self.infra_env = of_row.or_else(|| ctx.cache::<InfraEnv>().get(&named?));
     }
 
-    /// An Agent that was deleted and comes back is still that of its machine, whose provider does not tell again what it
-    /// has told once; and so is one whose host booted another image of the namespace.
+    /// An Agent that was deleted and comes back is still that of its machine, whose provider writes its settings only
+    /// once; and so is one whose host booted another image of the namespace.
     async fn read_claim(&mut self, ctx: &Context) -> Result<(), Error> {
         let machines = &ctx.cache::<AgentMachine>();
         if let Some(agent) = &self.agent

@@ -19,7 +19,7 @@ use kube::api::{
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
-/// What a decision may look at.
+/// What a decision may use.
 #[derive(Debug, Clone, Default)]
 pub struct Spoke {
     pub node: Option<Node>,
@@ -64,7 +64,7 @@ pub async fn read(ctx: &Context, question: &Question) -> Result<Spoke, NoSpoke> 
     Ok(spoke)
 }
 
-/// Whether the cluster's BareMetalHost is the very one of the Agent: the cluster looks after itself.
+/// Whether the cluster's BareMetalHost is the very one of the Agent: the cluster runs the operator that manages it.
 async fn is_same(here: &Client, own: &Key, there: &Client, metal: &Key) -> kube::Result<bool> {
     let uid = async |client, key: &Key| {
         let found = find(client, METAL, key).await?;

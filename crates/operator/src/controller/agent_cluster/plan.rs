@@ -191,7 +191,7 @@ fn label_secrets(snapshot: &Snapshot) -> Vec<Step> {
         .collect()
 }
 
-/// The status with this to say, and who must hear of it.
+/// The status with this finding, and its event.
 fn shown(snapshot: &Snapshot, why: &'static str, text: String, then: Then) -> Plan {
     let before = snapshot.cluster.status.clone();
     let mut status = before.clone().unwrap_or_default();
@@ -208,7 +208,7 @@ fn shown(snapshot: &Snapshot, why: &'static str, text: String, then: Then) -> Pl
         reason: why.into(),
         note: text.clone(),
     });
-    // Whoever was told that it is ready is not told otherwise.
+    // Ready is never taken back.
     status.ready |= ready;
     // One that goes is not this cluster's: whatever is named here is waited for when it is gone.
     if let Some(deployment) = snapshot.deployment.as_ref().filter(|found| !is_leaving(found)) {

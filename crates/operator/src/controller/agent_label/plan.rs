@@ -34,7 +34,7 @@ pub fn plan(agent: &Agent, classifications: &[Arc<AgentClassification>]) -> Opti
         let failed = failed_value(&spec.label_value);
         let verdict = match (&inventory, classification.metadata.deletion_timestamp.is_some()) {
             (_, true) => Verdict::No,
-            // Nobody has looked at the host yet: nothing can be said, and nothing is wrong with the query.
+            // The host has no inventory yet: the query has no answer, and nothing is wrong with it.
             (None, false) => continue,
             (Some(inventory), false) => query::ask(&spec.query, inventory),
         };

@@ -22,7 +22,7 @@ pub enum Verdict {
 
 type Data = JustLut<Val>;
 
-/// What a question must not do: look around on this machine, write into the log, or end the operator.
+/// What a query must not do: read the environment of the operator, write into its log, or end it.
 const FORBIDDEN: [&str; 9] = [
     "debug",
     "debug_empty",

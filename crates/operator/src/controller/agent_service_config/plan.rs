@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::Value;
 
-/// What to change in its status. One that another service looks after is left to it.
+/// What to change in its status. The operator leaves one that another service manages to that service.
 pub fn plan(config: &AgentServiceConfig, hub_is_there: bool, now: Timestamp) -> Option<Value> {
     let is_anothers = keys::has_finalizer(config, finalizer::AGENT_SERVICE_CONFIG);
     if config.name_any() != NAME || is_anothers || config.metadata.deletion_timestamp.is_some() {

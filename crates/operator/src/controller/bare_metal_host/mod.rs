@@ -1,7 +1,7 @@
 //! BareMetalHost: machines with a power controller boot discovery by themselves, their Agents get what is written on
 //! them, and when an Agent is to come back the machine is fetched.
 //!
-//! The bare metal operator of metal3 does the work on the machine. Here it is only told what to do, by spec and
+//! The bare metal operator of metal3 does the work on the machine. This controller only orders it, by spec and
 //! annotations of the BareMetalHost.
 
 pub mod index;
@@ -93,7 +93,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Er
     }
 }
 
-/// The very object that was seen, and no other of its name.
+/// The very object that was read, and no other of its name.
 async fn delete_agent(ctx: &Context, snapshot: &Snapshot) -> Result<(), Error> {
     let Some(agent) = &snapshot.agent else {
         return Ok(());
@@ -131,7 +131,7 @@ async fn put_secret(ctx: &Context, desired: &plan::FencingSecret) -> Result<(), 
     ctx.create(WRITER, &secret).await.map(drop)
 }
 
-/// What people are told of, by its name in `SentValues` and the reason of the Event.
+/// What an Event is about: its name in `SentValues` and the reason of the Event.
 type Matter = (&'static str, &'static str);
 
 /// A BareMetalHost asks for something that cannot be done.

@@ -1,4 +1,4 @@
-//! The cluster of a machine: its node as far as it is drained, and what the cluster is told of a machine that joins it.
+//! The cluster of a machine: its node as far as it is drained, and the objects that describe a machine that joins it.
 
 use super::plan::drain::{Deed, Drained, Question};
 use super::plan::{authority, machine};

@@ -182,7 +182,7 @@ async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Fail
     let verb = |deed, answer: Answer| did(deed, answer).map_err(not_now);
     match step {
         Step::Create(desired) => {
-            // What was told to one that is gone is not known to this one: neither its manifests nor its secrets.
+            // A new cluster in the hub knows nothing that the old one got: neither manifests nor secrets.
             ctx.sent.forget(id);
             settings("create cluster", hub.put_cluster(id, desired).await.map(drop))?;
             snapshot.remember_pull_secret(ctx, &desired.pull_secret);
@@ -269,7 +269,7 @@ fn not_now(error: ClientError) -> Failure {
     }
 }
 
-/// The very object that was seen, and no other of its name; with a version, only as long as it is as it was seen.
+/// The very object that was read, and no other of its name; with a version, only if nobody has changed it since.
 async fn delete(
     api: &Api<RawObject>,
     object: &impl Resource,

@@ -36,7 +36,7 @@ pub enum Step {
     Tell(News),
     Create(Box<CreateInfraEnv>),
     Update(Box<UpdateInfraEnv>),
-    /// What an update cannot take away.
+    /// What an update cannot remove.
     Clear(InfraEnvSetting),
     /// Hosts belong to this cluster from now on; the one before is gone.
     Join(Uuid),
@@ -49,7 +49,7 @@ pub enum Step {
 pub enum InvalidSpec {
     /// The cluster it is for is not there.
     NoCluster(String),
-    /// Another cluster has to go first, of which nobody tells here.
+    /// Another cluster has to go first; nothing wakes the operator then.
     OtherCluster(String),
     /// Only a change of the object helps.
     Input(String),
@@ -57,12 +57,12 @@ pub enum InvalidSpec {
     Missing(String),
 }
 
-/// Conflicts of the image and failures of the hub go by: two retries, twenty seconds unless told otherwise.
+/// Conflicts of the image and failures of the hub go by: two retries, twenty seconds by default.
 fn soon(snapshot: &Snapshot) -> Then {
     Then::After(2 * snapshot.retry)
 }
 
-/// What keeps an InfraEnv from being deleted takes longer: a minute unless told otherwise.
+/// What keeps an InfraEnv from being deleted takes longer: a minute by default.
 fn later(snapshot: &Snapshot) -> Then {
     Then::After(6 * snapshot.retry)
 }
@@ -90,7 +90,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
     }
 }
 
-/// Before the hub hears of it, the object carries its id, and a finalizer that remembers to take it back.
+/// Before the hub gets it, the object carries its id, and a finalizer that remembers to delete it there.
 fn adoption(snapshot: &Snapshot) -> Option<Value> {
     let noted = snapshot.infra_env.annotations().get(annotation::INFRA_ENV_ID);
     let has_id = noted.is_some_and(|noted| *noted == snapshot.id.to_string());
@@ -156,7 +156,7 @@ fn labels(snapshot: &Snapshot) -> Vec<Step> {
 fn flawed(snapshot: &Snapshot, mistake: &InvalidSpec) -> Plan {
     let steps = status::steps(snapshot, status::flawed(snapshot, mistake));
     let then = match mistake {
-        // The object itself is watched, and so are clusters in namespaces that are seen.
+        // The object itself is watched, and so are clusters in namespaces that the operator watches.
         InvalidSpec::Input(_) => Then::Rest,
         InvalidSpec::NoCluster(_) if snapshot.is_cluster_watched => Then::Rest,
         InvalidSpec::NoCluster(_) | InvalidSpec::OtherCluster(_) | InvalidSpec::Missing(_) => soon(snapshot),

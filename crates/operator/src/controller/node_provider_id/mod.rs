@@ -54,7 +54,7 @@ fn register(registry: &mut Registry) {
         .on_start_over(all);
 }
 
-/// Only what tells which node it is, and when.
+/// Only what says which node it is, and when.
 fn itself(ctx: &Context, change: &Change<AgentMachine>) {
     if change.differs_in(|machine| {
         let status = machine.status.as_ref();
@@ -72,7 +72,7 @@ fn by_cluster(ctx: &Context, change: &Change<Cluster>) {
     }
 }
 
-/// It tells where the nodes are.
+/// It says where the nodes are.
 fn by_agent_cluster(ctx: &Context, change: &Change<AgentCluster>) {
     if change.differs_in(AgentCluster::deployment) {
         neighbours(ctx, &change.key.namespace);

@@ -17,8 +17,8 @@ pub enum Step {
     Tell(News),
 }
 
-/// Nodes of other clusters are not watched: a node that is not there yet is looked for every three retries, which is half
-/// a minute unless told otherwise.
+/// Nodes of other clusters are not watched: the operator polls for a node that is not there yet every three retries,
+/// which is half a minute by default.
 const EVERY: u32 = 3;
 
 /// The name of the node, of a machine that is installed and not on its way out.

@@ -1,7 +1,7 @@
-//! Where Ironic is: what its operator's Secret says; else what OpenShift's `Provisioning` and the pod of Ironic tell.
+//! Where Ironic is: what its operator's Secret says; else what OpenShift's `Provisioning` and the pod of Ironic say.
 //!
-//! Neither has to be there: where OpenShift is not, the answer is that nobody knows. Of these only the Secret is watched,
-//! once it has the label; the others are asked again now and then.
+//! Neither has to be there: where OpenShift is not, the answer is that nobody knows. Of these only the Secret is
+//! watched, once it has the label; the operator polls the others.
 
 use super::ironic::{self, Ironic, Sources};
 use crate::crd::keys::label;
@@ -31,12 +31,12 @@ pub struct Whereabouts {
     pub missing_labels: BTreeMap<String, String>,
     /// Whether the Secret says it, and is watched.
     pub is_watched: bool,
-    /// What the operator may not look at.
+    /// What the operator may not read.
     pub hidden: Option<String>,
 }
 
 impl Whereabouts {
-    /// Nobody has looked.
+    /// The operator has not read anything.
     pub fn unknown(secret: &Key, why: String) -> Self {
         Self {
             ironic: Err(why),
@@ -84,7 +84,7 @@ fn to_be_watched(config: &Found) -> BTreeMap<String, String> {
     labels
 }
 
-/// What there is, or what may not be looked at.
+/// What there is, or what the operator may not read.
 type Readable<T> = Result<Option<T>, String>;
 
 fn split<T>(readable: Readable<T>) -> (Option<T>, Option<String>) {
@@ -94,7 +94,7 @@ fn split<T>(readable: Readable<T>) -> (Option<T>, Option<String>) {
     }
 }
 
-/// A right that is missing is no failure that goes by: people are told of it.
+/// A missing right does not come by itself: an event says so.
 fn readable<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<Readable<T>, Error> {
     let is_refused = |error: &Error| {
         let Error::Kube(error) = error else { return false };

@@ -1,4 +1,4 @@
-//! The cache without a server: what it keeps, what it finds, what it tells.
+//! The cache without a server: what it keeps, what it finds, what it reports.
 
 use super::*;
 use crate::crd::NMStateConfig;
@@ -148,9 +148,9 @@ fn a_server_that_does_not_know_its_kinds_or_rights_yet_is_not_believed_at_once()
         (NotAllowed, 1, false, AskAgain),
         (NotAllowed, 1, true, AskAgain),
         (NotInstalled, 1, true, AskAgain),
-        // The kind was taken away, and its objects with it.
+        // The kind was removed, and its objects with it.
         (NotInstalled, ABSENT_TRIES, true, NoneThere),
-        // The right was never given, or was taken away: that deletes nothing.
+        // The right was never given, or was withdrawn: that deletes nothing.
         (NotAllowed, ABSENT_TRIES, false, NoneThere),
         (NotAllowed, ABSENT_TRIES, true, KeepAll),
     ] {

@@ -94,7 +94,7 @@ enum News {
     Nothing,
 }
 
-/// Until one of the two is cut off. Only a new list tells that a watch goes on, so both begin anew then.
+/// Until one of the two is cut off. Only a new list shows that a watch goes on, so both begin anew then.
 async fn watch(ctx: &Context, watched: &Watched, joiners: Joiners) -> Cut {
     let [nodes, requests] = [nodes(&watched.client), requests(&watched.client, joiners)];
     let mut both = stream::select(nodes, requests);
@@ -127,7 +127,7 @@ const BOTH: u32 = 2;
 
 type NodeEvents = BoxStream<'static, watcher::Result<News>>;
 
-/// What else is in a node is many times larger, and read when it is looked at.
+/// What else is in a node is many times larger, and read when the Agent is reconciled.
 fn nodes(client: &Client) -> NodeEvents {
     let nodes: Api<PartialObjectMeta<Node>> = Api::all(client.clone());
     let events = watcher(nodes, watcher::Config::default().timeout(LONGEST));
@@ -147,7 +147,7 @@ fn requests(client: &Client, joiners: Joiners) -> NodeEvents {
 fn news_of<K>(event: Event<K>, node_of: impl Fn(&K) -> Option<String>) -> News {
     match event {
         Event::InitDone => News::Listed,
-        // Whoever joins looks when all is listed.
+        // Whoever joins is reconciled when all is listed.
         Event::Init | Event::InitApply(_) => News::Nothing,
         Event::Apply(object) | Event::Delete(object) => node_of(&object).map_or(News::Nothing, News::Of),
     }

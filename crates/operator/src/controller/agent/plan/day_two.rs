@@ -29,8 +29,8 @@ pub struct Following {
     pub then: Then,
 }
 
-/// The ClusterDeployment of the cluster to look into, from the reboot until the node is done. A node whose time was over may
-/// still come up; of an installation that ended in any other way the hub hears nothing more.
+/// The ClusterDeployment of the cluster to read, from the reboot until the node is done. A node may still come up
+/// after its time limit; an installation that ended in any other way reports nothing more to the hub.
 pub fn follows(agent: &Agent, row: &HostDetail) -> Option<Key> {
     let cluster = agent.spec.cluster_deployment_name.as_ref()?;
     let stage = stage(row);
@@ -110,7 +110,7 @@ pub fn has_no_machines(install: &AgentClusterInstall) -> bool {
         || lacks_machine_api(install)
 }
 
-/// Bare metal was chosen among the capabilities of the cluster, and what looks after machines was left out.
+/// Bare metal was chosen among the capabilities of the cluster, and the component that manages machines was left out.
 fn lacks_machine_api(install: &AgentClusterInstall) -> bool {
     let text = install.annotations().get(annotation::INSTALL_CONFIG_OVERRIDES);
     let config: Value = text
@@ -134,7 +134,7 @@ pub fn follow(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Following
                 NodeWatch::Running => Then::After(snapshot.retry * SELDOM),
                 NodeWatch::None | NodeWatch::Refused(_) => again,
             });
-            // Told once, so it does not wait for what may fail.
+            // One event, so it does not wait for what may fail.
             following.steps.splice(0..0, not_watched(snapshot));
             following
         }
@@ -152,10 +152,10 @@ pub fn follow(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Following
     }
 }
 
-/// Six retries: once a minute unless told otherwise.
+/// Six retries: once a minute by default.
 const EVERY: u32 = 6;
 
-/// What is watched is looked at all the same, should a watch have fallen asleep.
+/// What is watched is read all the same, in case a watch is stuck.
 const SELDOM: u32 = 10 * EVERY;
 
 /// It takes longer than elsewhere, and people can change that.
@@ -186,7 +186,7 @@ fn follow_node(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, spoke: &Spo
     if approves {
         let name = node_name(Some(agent), Some(row));
         let open = certificates(snapshot, spoke, &name, &mut tracked);
-        // What was approved is noted by the next reconciliation, which sees it; what was not is tried again later.
+        // The next reconcile notes what was approved; what was not is tried again later.
         if !open.is_empty() && snapshot.failure.is_none() {
             following.then = Then::Again;
         }

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use muster_contract::v1::host::HostDetail;
 use muster_vocabulary::{HostStatus, Word};
 
-/// What is said of such a host.
+/// The message about such a host.
 pub const EXPLAINED: &str = "This host was installed, but the hub has no record of that. Its disk may still belong \
     to a cluster, so the operator does not bind it again. To use it anew, clear spec.clusterDeploymentName, wait \
     until SpecSynced is True, and set it again.";
@@ -19,8 +19,8 @@ pub fn is_installed(state: &Word<HostStatus>) -> bool {
     state.is(HostStatus::is_installed)
 }
 
-/// What is remembered of the host's state holds against what the hub says, as long as nobody clears the reference to the
-/// cluster. A host that the hub itself took back, or that was sent away from here, is not meant.
+/// What is remembered of the host's state holds against what the hub says, as long as nobody clears the reference to
+/// the cluster. This does not concern a host that the hub itself took back, or that the operator unbound.
 pub fn may_run(agent: &Agent, row: &HostDetail) -> bool {
     let noted = agent.annotations().get(annotation::AGENT_STATE);
     let is_wanted = agent.spec.cluster_deployment_name.is_some();

@@ -28,7 +28,7 @@ pub enum Lending {
     Wait(Sync, Then),
 }
 
-/// What is not there is watched for where it can be; elsewhere it is asked for now and then.
+/// The operator watches for what is missing where it can, and polls for it elsewhere.
 const LATER: Duration = Duration::from_secs(60);
 
 pub fn decide(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Lending {
@@ -118,7 +118,7 @@ fn take_back(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Lending {
     go(snapshot, steps)
 }
 
-/// What the hub refused is not asked again in the same breath.
+/// What the hub refused is not sent again in the same reconcile.
 fn go(snapshot: &Snapshot, steps: Vec<Step>) -> Lending {
     match &snapshot.failure {
         Some(failure @ Failure::Hub(_)) => {

@@ -12,7 +12,7 @@ use muster_contract::v1::host::HostDetail;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// All annotations of an object together may have 256 KiB; larger inventories are not mirrored.
+/// All annotations of an object together may have 256 KiB; larger inventories are left out.
 const LARGEST_ANNOTATION: usize = 180 * 1024;
 
 /// One patch for all of it; nothing when everything is as it should be.
@@ -111,7 +111,7 @@ fn labels(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> BTreeMap<Stri
     labels
 }
 
-/// What the hub knows, for the day on which only the objects are left.
+/// What the hub knows, for a restore from the objects alone.
 fn restore_annotations(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> BTreeMap<String, String> {
     let host = &row.host;
     let mut annotations = BTreeMap::new();

@@ -20,10 +20,11 @@ use std::collections::BTreeMap;
 
 /// What is to be done about what the object asks for.
 pub struct Settings {
-    /// Come first, and also when something is wrong with the rest: whoever mends a Secret is heard only then.
+    /// Come first, and also when something is wrong with the rest: only then does the operator notice a mended
+    /// Secret.
     pub labels: Vec<Step>,
     pub calls: Result<Vec<Step>, Sync>,
-    /// Secrets that are not there cannot be watched, so they are looked for.
+    /// The operator cannot watch Secrets that are not there, so it polls for them.
     pub then: Then,
 }
 

@@ -33,7 +33,7 @@ impl Shown {
         let hold = Hold::of(snapshot, agent, row);
         let (inventory, unreadable) = match inventory::parse(row) {
             Ok(Some(found)) => (inventory::shown(&found), None),
-            // While the host is handed over, what was known of it before still tells it from others.
+            // While the host is handed over, what was known before still identifies it.
             Ok(None) => (before.inventory.clone(), None),
             Err(unreadable) => (before.inventory.clone(), Some(unreadable)),
         };

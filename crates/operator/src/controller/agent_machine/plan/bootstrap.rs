@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What an Agent is told about its ignition.
+/// What an Agent gets to know about its ignition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ignition {
     /// The last part of the address.

@@ -21,7 +21,7 @@ pub enum Choice {
     Take(Arc<Agent>, String),
     /// None will do, and why.
     Nothing(String),
-    /// Nobody can tell what is wanted.
+    /// The selector or the source of Agents is not valid.
     Unreadable(String),
 }
 
@@ -241,7 +241,8 @@ fn nothing(snapshot: &Snapshot, others: &BTreeMap<Verdict, Vec<&str>>) -> String
     }
 }
 
-/// Of many Agents only the sorts are told: one Agent more or less of a sort is no news to every machine that waits.
+/// For many Agents the message names only the reasons: one Agent more or less must not write the status of every
+/// machine that waits.
 fn unfit(others: &BTreeMap<Verdict, Vec<&str>>) -> String {
     if others.values().map(Vec::len).sum::<usize>() > COUNTED {
         let sorts: Vec<_> = others.keys().map(|verdict| verdict.words()).collect();

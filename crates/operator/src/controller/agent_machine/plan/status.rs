@@ -40,8 +40,8 @@ pub fn none(snapshot: &Snapshot, why: &'static str, text: &str, then: Then) -> P
 /// Why a machine is still there that is to go.
 const LEAVING: &str = "AgentLeaving";
 
-/// It goes as soon as its Agent has left, which is noted: once the Agent is let go, nothing else tells whose it was. What
-/// else was said of the Agent stays as it is: nobody waits for that.
+/// It goes as soon as its Agent has left, which is noted: once the Agent is let go, nothing else says whose it was.
+/// What else was said of the Agent stays as it is: nobody waits for that.
 pub fn leaving(snapshot: &Snapshot, agent: &Agent, text: String) -> Vec<Step> {
     let mut status = snapshot.machine.status.clone().unwrap_or_default();
     status.agent_ref = Some(reference(agent));
@@ -154,7 +154,7 @@ fn written(snapshot: &Snapshot, mut status: AgentMachineStatus, mut findings: Ve
         .iter()
         .filter_map(|finding| news(before.as_ref(), finding))
         .collect();
-    // Never taken back: whoever was told has built on it.
+    // Never taken back: others have relied on it.
     status.ready |= findings.last().is_some_and(|ready| ready.status == Truth::True);
     let generation = snapshot.machine.metadata.generation;
     for finding in findings {

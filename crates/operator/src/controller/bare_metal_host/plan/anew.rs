@@ -1,7 +1,8 @@
 //! Whether a machine may be booted anew because its image became another.
 //!
-//! A reboot in the wrong moment destroys an installation, so a machine is booted anew only while its host is discovered and
-//! offered, or while it comes back to the pool. Whoever may not be disturbed now is looked at again when that is over.
+//! A reboot in the wrong moment destroys an installation, so a machine is booted anew only while its host is
+//! discovered and offered, or while it comes back to the pool. A host that must not be disturbed now is reconciled
+//! again when that is over.
 
 use crate::crd::Agent;
 use muster_vocabulary::HostStatus as Status;
@@ -32,7 +33,8 @@ fn is_undisturbed(status: Status) -> bool {
         | Status::DisconnectedUnbound
         | Status::InsufficientUnbound
         | Status::DisabledUnbound
-        // What the machine ran was taken away from it. If it cannot register with the image before, only another helps.
+        // The operator has removed the image that the machine ran. If the machine cannot register with the old image,
+        // only another one helps.
         | Status::UnbindingPendingUserAction => true,
         Status::PreparingForInstallation
         | Status::PreparingFailed
@@ -80,7 +82,7 @@ mod tests {
             // The machine is in two pools.
             (free, Some(states(&[free, busy])), false),
             (free, Some(states(&[free, "known"])), true),
-            // It is being made known again, or the hub is away.
+            // It registers again, or the hub does not answer.
             (free, Some(states(&[])), false),
             (free, None, false),
             ("", Some(states(&[free])), false),

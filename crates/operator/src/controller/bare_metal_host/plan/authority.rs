@@ -215,7 +215,7 @@ fn authorities(config: &mut Value) -> Option<&mut Vec<Value>> {
         .as_array_mut()
 }
 
-/// Takes away what became empty.
+/// Removes what became empty.
 fn prune(config: &mut Value, path: &str) {
     let empty = match config.pointer(path) {
         Some(Value::Array(list)) => list.is_empty(),

@@ -88,7 +88,7 @@ fn live_image(snapshot: &Snapshot, infra_env: &InfraEnv, draft: &mut Draft) -> G
         return Go::On;
     }
     if spec.image.is_some() && !may_be_booted(snapshot) {
-        // The Agent tells when it may; nobody tells when the hub is back.
+        // A change of the Agent wakes the operator; a hub that is back does not.
         if snapshot.states_in_hub.is_none() {
             draft.then = Then::After(snapshot.later());
         }

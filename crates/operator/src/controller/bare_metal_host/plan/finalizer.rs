@@ -50,7 +50,7 @@ fn leave(snapshot: &Snapshot, draft: &mut Draft) {
         return let_go(host);
     }
     if is_to_be_wiped(snapshot) {
-        // The machine is wiped first; the watch tells when it is.
+        // The machine is wiped first; the watch reports when it is.
         host.spec.automated_cleaning_mode = Some("metadata".into());
         return;
     }

@@ -116,7 +116,7 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
                 .annotations_mut()
                 .insert(annotation::BMAC_SPOKE_CREATED.into(), snapshot.now.to_string());
         }
-        // A cluster without masters does not look after its machines; they may still come.
+        // A cluster without Machines of masters does not manage its machines; they may still come.
         Ok(None) => draft.then = draft.then.or(Then::After(snapshot.later())),
         Err(why) => {
             let cluster = &question.cluster;
@@ -143,7 +143,7 @@ fn steps(
     let Some(master) = &known.master else {
         return Ok(None);
     };
-    // A cluster that looks after itself: without its power controller nobody could fetch the machine any more.
+    // This cluster runs the operator itself: without its power controller nobody could fetch the machine any more.
     let uid = known
         .metal
         .as_ref()
@@ -171,8 +171,8 @@ fn steps(
     Ok(Some(deeds.into_iter().flatten().map(Step::Join).collect()))
 }
 
-/// By what it is seen that a BareMetalHost in the cluster is not the copy of this one. What has no MAC address yet can be
-/// any machine's.
+/// What shows that a BareMetalHost in the cluster is not the copy of this one. What has no MAC address yet can be any
+/// machine's.
 fn another(snapshot: &Snapshot, question: &Question, metal: &Value) -> Option<&'static str> {
     let spec = &metal["spec"];
     let text = |pointer: &str| spec.pointer(pointer).and_then(Value::as_str).unwrap_or_default();

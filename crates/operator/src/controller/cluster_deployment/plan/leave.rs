@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The reason of events that tell why a cluster is still there.
+/// The reason of events that say why a cluster is still there.
 const DELAYED: &str = "DeletionDelayed";
 
-/// A cluster that is described in the same breath as another goes is there by then.
+/// A cluster whose objects are created together with this deletion exists by then.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 
 /// What becomes of an Agent.

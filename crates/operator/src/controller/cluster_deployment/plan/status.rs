@@ -36,7 +36,7 @@ pub fn of_cluster(snapshot: &Snapshot, install: &AgentClusterInstall, synced: Fi
     steps(snapshot, install, projection(snapshot, row), findings)
 }
 
-/// Only whether the object is in order; all else stays as it was seen last.
+/// Only whether the object is in order; all else stays as it was.
 pub fn only(snapshot: &Snapshot, install: &AgentClusterInstall, synced: Finding) -> Vec<Step> {
     let mut findings = vec![synced];
     if install
@@ -54,7 +54,7 @@ pub fn only(snapshot: &Snapshot, install: &AgentClusterInstall, synced: Finding)
     )
 }
 
-/// It is to go and cannot yet; all else stays as it was seen last. Events are told by who waits.
+/// It is to go and cannot yet; all else stays as it was. The caller records the event.
 pub fn delayed(snapshot: &Snapshot, install: &AgentClusterInstall, reason: &str, why: &str) -> Vec<Step> {
     let status = install.status.clone().unwrap_or_default();
     let synced = Finding::new(type_::SPEC_SYNCED, false, reason, why);

@@ -1,5 +1,6 @@
-//! Whether the running cluster's own machinery may reboot workers: not while hosts join that get labels and a pool. What
-//! was paused is noted on the AgentClusterInstall first, so that it ends even when the hosts or the operator go away.
+//! Whether the running cluster's own machinery may reboot workers: not while hosts join that get labels and a pool.
+//! What was paused is noted on the AgentClusterInstall first, so that it ends even when the hosts are deleted or the
+//! operator restarts.
 
 use super::stage::Kind;
 use super::{Failure, LATER, Plan, SOON, Snapshot, Step, Then};
@@ -59,7 +60,7 @@ pub fn is_noted(install: &AgentClusterInstall) -> bool {
 pub fn steps(snapshot: &Snapshot, install: &AgentClusterInstall) -> Vec<Step> {
     match (wanted(snapshot), &snapshot.worker_pool) {
         (Some(true), WorkerPool::Found { paused: false }) => {
-            // The note changes the object that the guard of a second write would look at, so each has a round of its own.
+            // The note changes the object that guards the second write, so each has a round of its own.
             vec![note(install, Some("true")).unwrap_or(Step::PausePool(true))]
         }
         (Some(false), WorkerPool::Found { paused: true }) => vec![Step::PausePool(false)],

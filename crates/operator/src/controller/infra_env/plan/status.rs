@@ -77,7 +77,7 @@ pub fn flawed(snapshot: &Snapshot, mistake: &InvalidSpec) -> (InfraEnvStatus, Fi
     (status, finding)
 }
 
-/// It cannot go yet; the image is as it was. The news is told with each change of the reason.
+/// It cannot go yet; the image is as it was. Each change of the reason is an event.
 pub fn delayed(snapshot: &Snapshot, reason: &str, text: String) -> Vec<Step> {
     let before = snapshot.infra_env.status.clone().unwrap_or_default();
     let mut after = before.clone();

@@ -77,7 +77,7 @@ impl Snapshot {
         panic!("it does not come to rest: {:#?}", plan(&self));
     }
 
-    /// What a step does to the snapshot, as far as plans look at it.
+    /// What a step does to the snapshot, as far as plans use it.
     fn carry_out(&mut self, step: Step) {
         match step {
             Step::Create(desired) => {

@@ -40,7 +40,7 @@ pub fn plan(snapshot: &Snapshot, infra_env: &InfraEnv) -> Plan {
     Plan::of(steps, then)
 }
 
-/// Until somebody has to ask again, because nobody tells.
+/// Until the operator has to ask again, because nothing wakes it.
 fn rest(snapshot: &Snapshot) -> Then {
     let mut then = Then::Rest;
     // A Secret that comes later comes without the label.
@@ -58,7 +58,7 @@ fn is_missing(snapshot: &Snapshot) -> bool {
     !snapshot.image.spec.network_data_name.is_empty() && snapshot.network.is_none()
 }
 
-/// `None` while the InfraEnv does not tell where the image is.
+/// `None` while the InfraEnv does not say where the image is.
 fn status(snapshot: &Snapshot, infra_env: &InfraEnv) -> Option<PreprovisioningImageStatus> {
     let shown = infra_env.status.as_ref()?;
     let created = find_service(&shown.conditions, IMAGE_CREATED)?;
@@ -131,7 +131,7 @@ fn of_initrd(infra_env: &InfraEnv, files: &BootArtifacts) -> Option<Preprovision
         })
 }
 
-/// What the bare metal operator believes to be in the image, and is not.
+/// The Secret that the bare metal operator believes to be in the image, but is not.
 fn of_network(snapshot: &Snapshot, infra_env: &InfraEnv) -> String {
     let name = &snapshot.image.spec.network_data_name;
     let lab = infra_env.name_any();
@@ -157,7 +157,7 @@ fn of_ironic(snapshot: &Snapshot) -> String {
         .collect()
 }
 
-/// Watched from now on: the bare metal operator wants to know which version was seen.
+/// Watched from now on: the bare metal operator wants to know which version was read.
 fn label(snapshot: &Snapshot) -> Option<Step> {
     let network = snapshot.network.as_ref()?;
     let key = Key::new(&snapshot.key.namespace, &network.secret.name);
@@ -236,7 +236,7 @@ fn fate(snapshot: &Snapshot, host: &BareMetalHost) -> Fate {
     }
 }
 
-/// Whether a machine is decided about later. Watches tell when; but the hub may be away, and does not.
+/// Whether a machine is decided about later. Watches report when; a hub that does not answer does not.
 fn waits(snapshot: &Snapshot, host: &BareMetalHost) -> bool {
     let published = snapshot
         .image

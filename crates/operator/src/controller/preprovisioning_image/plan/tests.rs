@@ -62,7 +62,7 @@ fn row() -> Row {
     }
 }
 
-/// A Secret tells it, and is watched.
+/// A Secret says it, and is watched.
 fn whereabouts() -> Whereabouts {
     Whereabouts {
         ironic: Ok(ironic()),
@@ -552,7 +552,7 @@ fn an_image_stays_until_its_machine_is_clean() {
     }
 }
 
-/// Whether the last look lets the image go.
+/// Whether the last reconcile lets the image go.
 fn converged_or_gone(snapshot: &Snapshot) -> bool {
     let plan = plan(snapshot);
     assert_eq!(plan.then, Then::Rest, "watches tell the rest");

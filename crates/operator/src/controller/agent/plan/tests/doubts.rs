@@ -3,7 +3,7 @@
 use super::*;
 use crate::crd::agent::{AgentStatus, DeprovisionInfo};
 
-/// The Agent of a host that worked for the blue cluster when it was last heard of.
+/// The Agent of a host that last worked for the blue cluster.
 fn remembered(state: &str, wants: Option<&str>) -> Agent {
     let mut agent = wants.map_or_else(agent, wanting);
     agent.annotations_mut().extend([

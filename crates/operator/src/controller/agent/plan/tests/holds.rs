@@ -14,7 +14,7 @@ fn validated_after(agent: &Agent, row: &HostDetail, seconds: i64) -> (Agent, (St
     (agent, said, plan.then)
 }
 
-/// Of a lent host that was seen last in this state and is not wanted any more.
+/// Of a lent host that was last in this state and that no cluster wants any more.
 fn let_go(last: &'static str) -> Agent {
     let mut agent = converged(wanting("blue"), lent(last, BLUE));
     assert_eq!(agent.status.as_ref().unwrap().debug_info.state, last);

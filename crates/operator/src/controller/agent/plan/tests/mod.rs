@@ -242,7 +242,7 @@ fn after(agent: &Agent, plan: &Plan) -> Agent {
     serde_json::from_value(value).unwrap()
 }
 
-/// Looks until a plan changes nothing about the object; the hub stays as it is.
+/// Reconciles until a plan changes nothing about the object; the hub stays as it is.
 fn converged(agent: Agent, row: HostDetail) -> Agent {
     let mut agent = agent;
     for _ in 0..5 {

@@ -1,4 +1,4 @@
-//! What an Agent looks like.
+//! What an Agent shows.
 
 use super::*;
 use crate::controller::agent::plan::metadata;
@@ -265,7 +265,7 @@ fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(owned).collect()
 }
 
-/// After looks with this InfraEnv; the host has what the object asks for.
+/// After reconciles with this InfraEnv; the host has what the object asks for.
 fn in_pool(pool: &InfraEnv, agent: Agent) -> Agent {
     let mut snapshot = snapshot(Some(agent.clone()), Some(row("known-unbound")));
     snapshot.infra_env = Some(Arc::new(pool.clone()));

@@ -1,4 +1,4 @@
-//! What people write into an Agent, and what the hub is told.
+//! What people write into an Agent, and what the operator sends to the hub.
 
 use super::*;
 use crate::crd::reference::FullRef;

@@ -478,7 +478,7 @@ fn one_agent_more_or_less_of_a_sort_is_no_news_to_machines_that_wait() {
         ..waits.clone()
     };
     assert_eq!(plan(&same).steps, []);
-    // Another sort of reason is told.
+    // Another kind of reason is reported.
     say(&mut agents[1], condition::CONNECTED, "True", "AgentIsConnected");
     say(
         &mut agents[1],

@@ -257,7 +257,7 @@ fn a_host_from_a_backup_is_let_go_so_that_its_status_is_restored_and_then_paused
         noted(&snapshot, annotation::METAL3_STATUS).is_some(),
         "it is restored from there"
     );
-    // The bare metal operator restores the status and takes the annotation away.
+    // The bare metal operator restores the status and removes the annotation.
     let mut host = (*snapshot.host).clone();
     host.status = before;
     host.annotations_mut().remove(annotation::METAL3_STATUS);

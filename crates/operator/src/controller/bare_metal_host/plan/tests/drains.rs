@@ -231,7 +231,7 @@ fn a_running_cluster_whose_kubeconfig_was_lost_is_waited_for_until_the_limit() {
     assert_eq!(status_after(&late), ("drain timed out".into(), false));
 }
 
-/// The look after one that could not carry out its plan.
+/// The reconcile after one that could not carry out its plan.
 fn refused(snapshot: &Snapshot, why: &str) -> Snapshot {
     let mut next = after(snapshot, &plan(snapshot));
     next.failure = Some(why.into());

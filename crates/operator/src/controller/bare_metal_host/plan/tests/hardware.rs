@@ -1,4 +1,4 @@
-//! What the bare metal operator is told of machines that it does not inspect.
+//! The hardware details that the bare metal operator gets of machines that it does not inspect.
 
 use super::*;
 use crate::crd::agent::{Cpu, Memory, SystemVendor};

@@ -1,4 +1,4 @@
-//! Machines of hosts that join running clusters: what they trust, and what the cluster is told of them.
+//! Machines of hosts that join running clusters: what they trust, and which objects the cluster gets.
 
 use super::super::{authority, machine};
 use super::*;

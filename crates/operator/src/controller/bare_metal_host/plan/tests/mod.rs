@@ -281,7 +281,7 @@ fn merge(value: &mut Value, patch: &Value) {
     }
 }
 
-/// Looks until nothing is left to do; the bare metal operator does nothing meanwhile.
+/// Reconciles until nothing is left to do; the bare metal operator does nothing meanwhile.
 fn converged(snapshot: &Snapshot) -> Snapshot {
     let mut snapshot = snapshot.clone();
     for _ in 0..4 {

@@ -1,4 +1,5 @@
-//! Secrets and ConfigMaps that the objects name: what is wrong with them is told, and seen when somebody mends it.
+//! Secrets and ConfigMaps that the objects name: what is wrong with them is reported, and the operator notices when
+//! somebody mends it.
 
 use super::*;
 
