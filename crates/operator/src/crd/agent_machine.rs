@@ -183,11 +183,7 @@ mod tests {
         assert_eq!(machine(Some("agent://a"), Some("a")), whole);
         assert_eq!(machine(Some("agent://a"), None), by_id);
         assert_eq!(machine(Some("agent://a"), Some("")), by_id);
-        assert_eq!(
-            machine(Some("agent://a"), Some("b")),
-            by_id,
-            "what was told counts"
-        );
+        assert_eq!(machine(Some("agent://a"), Some("b")), by_id, "the id counts");
         for other in ["", "agent://", "aws:///eu/i-1"] {
             assert_eq!(machine(Some(other), None), None);
             assert_eq!(machine(Some(other), Some("a")), whole);

@@ -175,7 +175,7 @@ mod tests {
             assert_eq!(
                 in_kubernetes(translated),
                 translated,
-                "told once more it stays the same"
+                "translated once more it stays the same"
             );
         }
     }

@@ -248,21 +248,21 @@ mod tests {
         const CHANGES: u64 = 2_000;
         let queue = Arc::new(Queue::default());
         let snapshot: Arc<[AtomicU64; KEYS]> = Arc::default();
-        let seen: Arc<[AtomicU64; KEYS]> = Arc::default();
+        let handled: Arc<[AtomicU64; KEYS]> = Arc::default();
         let number = |key: &Key| key.name.parse::<usize>().unwrap();
         let workers: Vec<_> = (0..4)
             .map(|_| {
-                let (queue, snapshot, seen) = (queue.clone(), snapshot.clone(), seen.clone());
+                let (queue, snapshot, handled) = (queue.clone(), snapshot.clone(), handled.clone());
                 tokio::spawn(async move {
-                    for look in 0u64.. {
+                    for round in 0u64.. {
                         let key = queue.next().await;
                         let now = snapshot[number(&key)].load(Ordering::SeqCst);
                         tokio::task::yield_now().await;
                         // One worker at a time has the key: nobody brings this back.
-                        seen[number(&key)].store(now, Ordering::SeqCst);
+                        handled[number(&key)].store(now, Ordering::SeqCst);
                         queue.done(&key);
-                        if look % 7 == 0 {
-                            queue.wake_after(key, Duration::from_millis(look % 3));
+                        if round % 7 == 0 {
+                            queue.wake_after(key, Duration::from_millis(round % 3));
                         }
                     }
                 })
@@ -286,16 +286,16 @@ mod tests {
         }
         let all = |of: &[AtomicU64; KEYS]| of.each_ref().map(|one| one.load(Ordering::SeqCst));
         let caught_up = async {
-            while all(&snapshot) != all(&seen) {
+            while all(&snapshot) != all(&handled) {
                 tokio::task::yield_now().await;
             }
         };
         let caught_up = tokio::time::timeout(Duration::from_secs(20), caught_up).await;
         assert!(
             caught_up.is_ok(),
-            "{:?} was seen as {:?}: {:?}",
+            "{:?} was handled as {:?}: {:?}",
             all(&snapshot),
-            all(&seen),
+            all(&handled),
             queue.lines()
         );
         workers.iter().for_each(tokio::task::JoinHandle::abort);

@@ -72,7 +72,7 @@ async fn a_host_that_boots_the_image_gets_an_agent() {
         items
             .iter()
             .any(|event| event.reason.as_deref() == Some("Registered")),
-        "people are told"
+        "there is an event"
     );
     world.assert_converged().await;
 }

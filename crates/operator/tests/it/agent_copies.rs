@@ -23,7 +23,7 @@ async fn copy(world: &World, namespace: &str, name: &str) {
             .is_some_and(|(status, _, message)| status == "False" && message.contains("has the same id"))
     };
     world
-        .when::<InfraEnv>(namespace, name, "told that it is a copy", refused)
+        .when::<InfraEnv>(namespace, name, "says that it is a copy", refused)
         .await;
 }
 

@@ -489,7 +489,7 @@ async fn a_machine_set_shrinks_with_its_host_instead_of_replacing_the_node() {
     ];
     assert!(
         order.is_sorted(),
-        "the Machine and the MachineSet are told before the host goes: {order:?}"
+        "the Machine and the MachineSet are changed before the host goes: {order:?}"
     );
     let let_go = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
     metal

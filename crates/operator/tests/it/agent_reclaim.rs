@@ -51,7 +51,7 @@ async fn without_a_way_into_the_cluster_the_host_waits_for_somebody_to_boot_it()
         info.is_some_and(|info| info.message.contains("cannot remove the node"))
     };
     world
-        .agent_when(&joining.name, "told what is left", says_why)
+        .agent_when(&joining.name, "says what is left", says_why)
         .await;
     operator.stop().await;
 }

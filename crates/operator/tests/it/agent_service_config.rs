@@ -74,7 +74,7 @@ async fn that_of_a_hosted_cluster_applies_and_says_that_nobody_serves_it_from_he
         found.is_some_and(|found| (found.0, found.1) == ("False", "HostedClusterNotServed"))
     };
     world
-        .when::<HypershiftAgentServiceConfig>(&world.pool, "hosted", "told", says)
+        .when::<HypershiftAgentServiceConfig>(&world.pool, "hosted", "named", says)
         .await;
     let nameless = json!({ "spec": { "kubeconfigSecretRef": null } });
     let refused = world

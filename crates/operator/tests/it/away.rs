@@ -46,7 +46,7 @@ async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_
     assert_eq!(
         running.requests.writes(),
         writes,
-        "nobody is told that the hub restarts"
+        "no status says that the hub restarts"
     );
     assert_eq!(world.agent(&host).await.status, before.status);
     assert_eq!(

@@ -82,7 +82,7 @@ async fn a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_back(
     assert_eq!(room.world.agent(&name).await.spec.cluster_deployment_name, None);
     // It was not inspected, so what it is made of comes from its agent.
     let known = room
-        .when("told what it is made of", |host| {
+        .when("has its hardware details", |host| {
             noted(host, annotation::METAL3_HARDWARE_DETAILS).is_some()
         })
         .await;
@@ -111,7 +111,7 @@ async fn a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_back(
     assert_eq!(agent.spec.cluster_deployment_name, None);
     assert_eq!(says(&agent, "Bound"), word("False", "Unbound"));
     let back = room
-        .when("settled", |host| {
+        .when("converged", |host| {
             noted(host, annotation::BMAC_RETURN_BEGUN).is_none()
         })
         .await;
@@ -172,7 +172,7 @@ async fn a_machine_in_the_converged_flow_is_fetched_back_and_then_all_is_quiet()
     let agent = room.world.agent_in(&name, "known-unbound").await;
     assert_eq!(says(&agent, "Bound"), word("False", "Unbound"));
     let back = room
-        .when("settled", |host| {
+        .when("converged", |host| {
             noted(host, annotation::BMAC_RETURN_BEGUN).is_none()
         })
         .await;
@@ -240,7 +240,7 @@ async fn a_deploy_step_that_was_written_before_is_kept_where_others_boot_live_im
         let mut notes = found.iter().map(|event| event.note.clone().unwrap_or_default());
         notes.any(|note| note.contains("spec.image, or customDeploy"))
     };
-    room.world.until("it is told", warned).await;
+    room.world.until("there is an event", warned).await;
 }
 
 /// As the bare metal operator makes it, with an image of this reason.
@@ -543,7 +543,7 @@ async fn what_cannot_be_done_is_one_event_and_credentials_for_fencing_are_copied
         found
     };
     room.world
-        .until("it is told", async || warnings().await.len() == 1)
+        .until("there is an event", async || warnings().await.len() == 1)
         .await;
     room.reconciled().await;
     room.reconciled().await;
@@ -658,7 +658,7 @@ async fn a_machine_that_somebody_else_runs_is_left_as_it_is_when_it_is_labelled(
         notes.any(|note| note.contains(text))
     };
     room.world
-        .until("it is told", async || is_noted("spec.consumerRef").await)
+        .until("there is an event", async || is_noted("spec.consumerRef").await)
         .await;
     let kept = room.reconciled().await;
     assert_eq!(image(&kept), Some("http://elsewhere/disk.img"));

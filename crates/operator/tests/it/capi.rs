@@ -172,7 +172,7 @@ async fn of_eleven_agents_of_another_namespace_the_one_that_is_valid_is_reserved
         events.iter().any(|event| of(event, "m1", "AgentReserved"))
             && events.iter().any(|event| of(event, "m2", "NoSuitableAgents"))
     };
-    world.until("both were told", both_events).await;
+    world.until("both have their events", both_events).await;
     provider.stop().await;
 }
 

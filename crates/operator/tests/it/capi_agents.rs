@@ -362,10 +362,13 @@ async fn our_agents_are_good_for_the_released_provider_5_puts_that_change_nothin
     let agents: Api<Agent> = world.api(&world.pool);
     let put_again = async || {
         let same = async || {
-            let seen = agents.get(&shared.name).await.unwrap();
-            match agents.replace(&shared.name, &PostParams::default(), &seen).await {
+            let before = agents.get(&shared.name).await.unwrap();
+            match agents
+                .replace(&shared.name, &PostParams::default(), &before)
+                .await
+            {
                 // Nothing was written.
-                Ok(after) => after.resource_version() == seen.resource_version(),
+                Ok(after) => after.resource_version() == before.resource_version(),
                 // Somebody else wrote in between; the provider tries again, too.
                 Err(kube::Error::Api(status)) if status.code == 409 => false,
                 Err(error) => panic!("{error}"),

@@ -85,7 +85,7 @@ async fn a_deployment_of_another_cluster_is_reported_and_left_alone_until_it_is_
     let provider = world.provider().await;
     world.hosted_cluster(Capi::V1Beta2, "blue").await;
     world
-        .when(&world.clusters, "blue", "told", |cluster: &AgentCluster| {
+        .when(&world.clusters, "blue", "taken", |cluster: &AgentCluster| {
             ready_of(cluster).0 == "ClusterDeploymentTaken"
         })
         .await;

@@ -97,7 +97,7 @@ async fn a_host_of_the_hub_stays_bound_when_its_machine_is_paused_and_deleted() 
     world.stop_operator().await;
     world.start_operator().await;
     world
-        .until("it has looked", async || {
+        .until("it has reconciled", async || {
             world.operator().counted("reconciles", "agent").await > 1
         })
         .await;

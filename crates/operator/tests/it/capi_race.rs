@@ -208,7 +208,7 @@ async fn where_another_provider_has_its_lease_this_one_stands_back_until_it_is_d
     stale_lease(&world).await;
     let provider = world.provider().await;
     let reconciled = async || provider.counted("reconciles", "agent-machine").await > 1;
-    world.until("it has looked", reconciled).await;
+    world.until("it has reconciled", reconciled).await;
     assert_eq!(provider.requests.writes(), 0);
     let leases = world.api::<Lease>(&world.clusters);
     leases.delete(LEASE, &DeleteParams::default()).await.unwrap();

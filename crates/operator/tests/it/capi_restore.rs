@@ -165,7 +165,7 @@ async fn a_token_of_others_is_used_and_a_machine_that_is_ready_rests_when_its_da
         .await
         .unwrap();
     world
-        .until("it was looked at", async || {
+        .until("it was reconciled", async || {
             provider.counted("reconciles", "agent-machine").await > reconciles
         })
         .await;

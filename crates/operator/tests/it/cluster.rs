@@ -380,7 +380,7 @@ async fn an_agent_is_installed_once_its_cluster_is_described_and_it_is_approved(
     for reason in ["InstallationInProgress", "InstallationCompleted"] {
         assert!(
             items.iter().any(|event| event.reason.as_deref() == Some(reason)),
-            "{reason} is told"
+            "{reason} is an event"
         );
     }
     world.operator().idle().await;

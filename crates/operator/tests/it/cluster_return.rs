@@ -54,7 +54,7 @@ async fn an_agent_of_an_early_bound_cluster_goes_with_it_though_somebody_freed_i
     let (_, name, remote) = world.early_host("blue").await;
     world.want(&name, None).await.unwrap();
     let refused = |agent: &Agent| lent::says(agent, "SpecSynced") == word("False", "InputError");
-    world.agent_when(&name, "told that it stays", refused).await;
+    world.agent_when(&name, "says that it stays", refused).await;
     let id = world.cluster_id("blue").await;
     remote.power(0, Power::Off);
     world.delete_deployment("blue").await;
@@ -73,12 +73,12 @@ async fn a_host_that_keeps_its_cluster_from_going_is_named() {
     world.want(&host, Some("nowhere")).await.unwrap();
     let refused = |agent: &Agent| lent::says(agent, "SpecSynced") == word("False", "BackendError");
     world
-        .agent_when(&host, "told that there is no such cluster", refused)
+        .agent_when(&host, "says that there is no such cluster", refused)
         .await;
     world.delete_deployment("blue").await;
     let events: Api<Event> = world.api(&world.clusters);
     world
-        .until("it is told who is waited for, and why", async || {
+        .until("an event says who is waited for, and why", async || {
             let items = events.list(&ListParams::default()).await.unwrap().items;
             items.iter().any(|event| {
                 let note = event.note.clone().unwrap_or_default();

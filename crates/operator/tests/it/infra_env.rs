@@ -242,7 +242,7 @@ async fn networks_are_chosen_by_label_within_the_namespace_and_followed() {
         .create(&world.pool, &network("later", "a", "52:54:00:00:00:0c"))
         .await;
     world
-        .until("a new one is seen", async || {
+        .until("a new one reaches the hub", async || {
             networks().await.contains("52:54:00:00:00:0c")
         })
         .await;

@@ -53,7 +53,7 @@ async fn an_infra_env_has_the_time_sources_of_the_site_unless_it_names_its_own()
     assert_eq!(sources().await, of_the_site);
     world.operator().idle().await;
     let row = world.hub.infra_env(pool).await.unwrap();
-    assert_eq!(sources().await, of_the_site, "a second look takes nothing away");
+    assert_eq!(sources().await, of_the_site, "a second reconcile removes nothing");
     assert_eq!(
         row.updated_at, row.created_at,
         "and the image is as old as it was"

@@ -164,7 +164,7 @@ async fn an_infra_env_waits_as_a_whole_for_a_host_whose_disk_is_written() {
         })
     };
     world
-        .when::<InfraEnv>(&world.pool, "lab", "told who is waited for", names_hosts)
+        .when::<InfraEnv>(&world.pool, "lab", "says who is waited for", names_hosts)
         .await;
     let rows = world.hub.host_rows(free.parse().unwrap()).await.unwrap();
     assert_eq!(rows.hosts.len(), 1, "the others are still there");

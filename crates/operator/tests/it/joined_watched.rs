@@ -128,7 +128,7 @@ async fn where_watching_is_not_allowed_an_event_says_so_and_the_node_is_polled()
             event.reason.as_deref() == Some("NodeNotWatched") && note.contains("certificatesigningrequests")
         })
     };
-    world.until("it is told", warned).await;
+    world.until("there is an event", warned).await;
     joining.allow_requests().await;
     joining.request(&Asks::client(&joining)).await;
     joining.make_node(true, json!({})).await;

@@ -51,7 +51,7 @@ async fn a_while(world: &World, running: &Running) {
     };
     let before = reads();
     world
-        .until("it looks at the leases again and again", async || {
+        .until("it reads the leases again and again", async || {
             reads() >= before + 8
         })
         .await;
@@ -121,7 +121,7 @@ async fn an_operator_that_lost_its_lease_stops_acting() {
     world.infra_env("one", |_| ()).await;
     let waiting = "muster_operator_queue_length{controller=\"infra-env\"}";
     world
-        .until("it has seen what there is to do", async || {
+        .until("it has read what there is to do", async || {
             figure(&first, waiting).await > 0
         })
         .await;

@@ -155,7 +155,7 @@ impl Room {
     pub async fn reconciled(&self) -> BareMetalHost {
         self.change(json!({ "metadata": { "labels": { label::BACKUP: null } } }))
             .await;
-        self.when("looked at", |host| host.labels().contains_key(label::BACKUP))
+        self.when("reconciled", |host| host.labels().contains_key(label::BACKUP))
             .await
     }
 
@@ -252,7 +252,7 @@ async fn work(api: Api<BareMetalHost>, remote: Arc<OnceLock<Remote>>, diary: wat
 }
 
 async fn write(api: &Api<BareMetalHost>, host: &BareMetalHost, next: &Next) -> bool {
-    let seen = host.resource_version();
+    let version = host.resource_version();
     let params = PatchParams::default();
     let status = match next {
         Next::State(state) => {
@@ -263,12 +263,12 @@ async fn write(api: &Api<BareMetalHost>, host: &BareMetalHost, next: &Next) -> b
         Next::Operational(word) => json!({ "operationalStatus": word }),
         Next::Restore(status) => status.clone(),
         Next::ForgetSaved => {
-            let patch = json!({ "metadata": { "resourceVersion": seen,
+            let patch = json!({ "metadata": { "resourceVersion": version,
                 "annotations": { annotation::METAL3_STATUS: null } } });
             return api.patch(HOST, &params, &Patch::Merge(patch)).await.is_ok();
         }
     };
-    let patch = json!({ "metadata": { "resourceVersion": seen }, "status": status });
+    let patch = json!({ "metadata": { "resourceVersion": version }, "status": status });
     api.patch_status(HOST, &params, &Patch::Merge(patch))
         .await
         .is_ok()

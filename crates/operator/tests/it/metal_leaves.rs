@@ -106,7 +106,7 @@ impl Lent {
 
     /// The operator reconciles at once instead of in a while.
     async fn wake(&self, value: &str) -> BareMetalHost {
-        self.room.annotate(json!({ "look": value })).await
+        self.room.annotate(json!({ "reconcile": value })).await
     }
 
     /// The machine is wiped, and then all is gone.
@@ -166,7 +166,7 @@ async fn a_pod_that_cannot_be_evicted_keeps_no_other_from_it_and_the_note_of_it_
         let reconciles = lent.room.reconciles().await;
         let before = lent.wake(time).await;
         let reconciled_again = async || lent.room.reconciles().await > reconciles;
-        lent.room.world.until("looked at", reconciled_again).await;
+        lent.room.world.until("reconciled", reconciled_again).await;
         let after = lent.room.now().await;
         assert_eq!(after.resource_version(), before.resource_version());
         assert_eq!(noted(&after, annotation::BMAC_DRAIN_STATUS), Some(note.as_str()));

@@ -203,7 +203,7 @@ async fn what_changes_in_the_image_reaches_a_machine_that_booted_it_and_is_not_p
     );
     let mine = network("mine", "a", "52:54:00:00:00:0a");
     room.world.create(&room.world.pool, &mine).await;
-    let mut seen = vec![before.clone()];
+    let mut images = vec![before.clone()];
     for change in ["network", "file", "key"] {
         match change {
             "file" => edit(&room, with_file("/etc/new")).await,
@@ -212,9 +212,9 @@ async fn what_changes_in_the_image_reaches_a_machine_that_booted_it_and_is_not_p
         }
         let after = when_noted(&room, |url| !url.is_empty() && url != before).await;
         assert_eq!(after, infra_env(&room).await.status.unwrap().iso_download_url);
-        assert!(!seen.contains(&after), "{change}: {after}");
+        assert!(!images.contains(&after), "{change}: {after}");
         is_rebooted(&room).await;
-        seen.push(after.clone());
+        images.push(after.clone());
         before = after;
     }
     // Nothing of this is in the image.

@@ -91,7 +91,7 @@ async fn when_the_feed_does_not_reach_back_everything_is_read_anew() {
     world.register(pool, first).await;
     world.register(pool, second).await;
     world
-        .until("it is told that the feed is cut off", async || {
+        .until("it notices that the feed is cut off", async || {
             feed.refused.load(Ordering::SeqCst) > 0
         })
         .await;
@@ -239,9 +239,9 @@ async fn every_controller_can_be_run_alone_and_be_left_out() {
         };
         let mut others = all.clone();
         others.remove(name);
-        let mut seen = at_work(&world, without).await;
-        seen.retain(is_here);
-        assert_eq!(seen, others, "without {name}");
+        let mut active = at_work(&world, without).await;
+        active.retain(is_here);
+        assert_eq!(active, others, "without {name}");
     }
 }
 

@@ -86,7 +86,7 @@ fn holds(text: &str) -> bool {
 async fn nobody_tells(world: &World) {
     for object in shown(world).await {
         let text = object.to_string();
-        assert!(!holds(&text), "a secret is told: {object:#}");
+        assert!(!holds(&text), "a secret is shown: {object:#}");
     }
 }
 

@@ -440,7 +440,7 @@ impl Running {
                 tokio::time::sleep(POLL_EVERY).await;
             }
         });
-        assert!(waited.await.is_ok(), "{controller} does not look again");
+        assert!(waited.await.is_ok(), "{controller} does not reconcile again");
     }
 
     /// The status with which a path beside the metrics is answered.

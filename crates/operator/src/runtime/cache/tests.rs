@@ -273,6 +273,10 @@ async fn in_the_end_the_cache_is_true_and_has_notified_every_change() {
             .clone()
             .into_iter()
             .filter(|(_, at)| at.is_some());
-        assert_eq!(last.collect::<BTreeMap<_, _>>(), there, "told with seed {seed}");
+        assert_eq!(
+            last.collect::<BTreeMap<_, _>>(),
+            there,
+            "reported with seed {seed}"
+        );
     }
 }

@@ -60,7 +60,7 @@ fn an_installed_host_that_the_hub_forgot_is_not_installed_again_by_itself() {
             let agent = after(&agent, &first);
             assert_eq!(state(&agent), noted, "what is remembered stays");
             let second = plan(&snapshot(Some(agent), Some(forgotten)));
-            assert_eq!(second.steps, [], "and people are told once");
+            assert_eq!(second.steps, [], "and there is one event");
         }
     }
 }

@@ -458,7 +458,7 @@ fn between_infra_envs_of_one_cluster_what_people_wrote_stays() {
     assert_eq!(
         after(&agent, &plan(&snapshot)).spec,
         spec,
-        "nor does the next look take it"
+        "nor does the next reconcile take it"
     );
 }
 

@@ -257,7 +257,7 @@ fn a_machine_waits_only_for_an_agent_that_is_still_its_own_to_lose() {
             }),
             true,
         ),
-        ("not looked at since it was let go", Box::new(claim_off), false),
+        ("not reconciled since it was let go", Box::new(claim_off), false),
         (
             "without a word of where it is",
             Box::new(|agent| {
@@ -267,7 +267,7 @@ fn a_machine_waits_only_for_an_agent_that_is_still_its_own_to_lose() {
             false,
         ),
         (
-            "never looked at",
+            "never reconciled",
             Box::new(|agent| {
                 claim_off(agent);
                 agent.status = None;

@@ -138,7 +138,7 @@ fn each_hint_finds_its_disk() {
         json!({ "minSizeGigabytes": 4000 }),
         json!({ "wwn": "0x3" }),
         json!({ "rotational": true }),
-        json!({ "rotational": true, "vendor": "Sea", "wwnWithExtension": "not told by inventories" }),
+        json!({ "rotational": true, "vendor": "Sea", "wwnWithExtension": "not in inventories" }),
         // As templates write what nobody filled in.
         json!({ "deviceName": "", "hctl": "", "model": "", "vendor": "", "serialNumber": "S3", "wwn": "",
             "wwnWithExtension": "", "minSizeGigabytes": 0 }),

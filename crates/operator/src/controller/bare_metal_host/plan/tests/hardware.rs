@@ -153,7 +153,7 @@ fn no_field_is_written_that_a_strict_reader_does_not_know_however_deep_it_is() {
         assert!(known, "{place}/{name} would make it refuse all");
     }
     for place in ["/systemVendor", "/cpu", "/nics/*", "/storage/*"] {
-        assert!(found.iter().any(|(one, _)| one == place), "{place} is told of");
+        assert!(found.iter().any(|(one, _)| one == place), "{place} is written");
     }
 }
 
