@@ -74,7 +74,7 @@ impl Snapshot {
             }
             plan.steps.into_iter().for_each(|step| self.carry_out(step));
         }
-        panic!("it does not come to rest: {:#?}", plan(&self));
+        panic!("it does not converge: {:#?}", plan(&self));
     }
 
     /// What a step does to the snapshot, as far as plans use it.

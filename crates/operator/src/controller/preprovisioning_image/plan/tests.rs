@@ -168,7 +168,7 @@ fn converged(snapshot: &Snapshot) -> Snapshot {
             }
         }
     }
-    panic!("it does not come to rest: {snapshot:?}");
+    panic!("it does not converge: {snapshot:?}");
 }
 
 fn merged<K: serde::Serialize + serde::de::DeserializeOwned>(object: &K, patch: &Value) -> K {
@@ -580,7 +580,7 @@ fn network_data_is_acknowledged_and_where_the_network_comes_from_is_said() {
     assert!(
         status(&without).conditions[0]
             .message
-            .contains("Secret net, which is not there")
+            .contains("Secret net, which does not exist")
     );
     assert_eq!(plan(&without).then, Then::After(LATER), "it may come later");
     let version = SecretStatus {

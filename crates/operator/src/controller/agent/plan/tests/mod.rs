@@ -253,5 +253,5 @@ fn converged(agent: Agent, row: HostDetail) -> Agent {
         }
         agent = next;
     }
-    panic!("it does not come to rest");
+    panic!("it does not converge");
 }

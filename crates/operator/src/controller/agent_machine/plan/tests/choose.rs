@@ -193,7 +193,7 @@ fn an_agent_out_of_bounds_is_not_taken_for_being_named_but_one_that_was_taken_is
 fn a_claim_is_one_guarded_write_and_comes_first() {
     let plan = plan(&snapshot(vec![agent("a", 16)]));
     let [
-        Step::Claim(seen, patch),
+        Step::Claim(claimed_agent, patch),
         Step::Patch(own),
         Step::Status(status),
         Step::Tell(_),
@@ -201,7 +201,7 @@ fn a_claim_is_one_guarded_write_and_comes_first() {
     else {
         panic!("{plan:?}")
     };
-    assert_eq!(seen.name_any(), "a");
+    assert_eq!(claimed_agent.name_any(), "a");
     assert_eq!(patch["metadata"]["labels"], json!({ "agentMachineRef": "m1" }));
     assert_eq!(
         patch["metadata"]["annotations"],
@@ -218,11 +218,11 @@ fn a_claim_is_one_guarded_write_and_comes_first() {
 #[test]
 fn a_claim_that_was_cut_off_is_found_again() {
     let first = plan(&snapshot(vec![agent("a", 16)]));
-    let Step::Claim(seen, patch) = &first.steps[0] else {
+    let Step::Claim(claimed_agent, patch) = &first.steps[0] else {
         panic!("{first:?}")
     };
     let mut again = snapshot(Vec::new());
-    let labelled = patched(&**seen, patch);
+    let labelled = patched(&**claimed_agent, patch);
     assert!(claim::is_mine(&again, &labelled));
     again.agent = Some(Arc::new(labelled.clone()));
     let done = converged(again);

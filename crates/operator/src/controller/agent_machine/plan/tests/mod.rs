@@ -206,7 +206,7 @@ fn converged(mut snapshot: Snapshot) -> Snapshot {
         }
         snapshot = carried_out(snapshot, &plan);
     }
-    panic!("it does not come to rest: {snapshot:?}");
+    panic!("it does not converge: {snapshot:?}");
 }
 
 /// An Agent that carries the machine's name.

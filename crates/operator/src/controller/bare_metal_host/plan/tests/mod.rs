@@ -297,7 +297,7 @@ fn converged(snapshot: &Snapshot) -> Snapshot {
         }
         snapshot = after(&snapshot, &plan);
     }
-    panic!("it does not come to rest: {snapshot:?}");
+    panic!("it does not converge: {snapshot:?}");
 }
 
 /// The bare metal operator has brought the machine into another state.
