@@ -31,7 +31,7 @@ async fn head(ctx: &Context) -> i64 {
                 ctx.metrics.hub_is_there(true);
                 return status.newest_change;
             }
-            Err(error) => away(ctx, &error).await,
+            Err(error) => no_answer(ctx, &error).await,
         }
     }
 }
@@ -39,12 +39,12 @@ async fn head(ctx: &Context) -> i64 {
 /// Until the feed no longer reaches back to where this is.
 async fn from_there(ctx: &Context, after: i64) {
     let mut feed = ctx.hub.follow(after);
-    let mut was_away = false;
+    let mut was_silent = false;
     loop {
         match feed.next(WAIT_SECONDS).await {
             Ok(page) => {
                 ctx.metrics.hub_is_there(true);
-                if std::mem::take(&mut was_away) {
+                if std::mem::take(&mut was_silent) {
                     // It may have other settings now, or other records, and its feed would report neither.
                     ctx.hosts.start_over(true);
                     ctx.start_over();
@@ -58,8 +58,8 @@ async fn from_there(ctx: &Context, after: i64) {
                 return;
             }
             Err(error) => {
-                was_away = true;
-                away(ctx, &error).await;
+                was_silent = true;
+                no_answer(ctx, &error).await;
             }
         }
     }
@@ -73,7 +73,7 @@ fn tell(ctx: &Context, change: &Change) {
     }
 }
 
-async fn away(ctx: &Context, error: &ClientError) {
+async fn no_answer(ctx: &Context, error: &ClientError) {
     tracing::debug!(%error, "cannot read the hub's feed; trying again");
     ctx.hosts.start_over(false);
     if ctx.metrics.hub_is_there(false) {

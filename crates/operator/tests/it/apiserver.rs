@@ -1,6 +1,6 @@
 //! An API server that restarts, and watches that have expired by the time it is back. Such a server is a test's own.
 
-use crate::away::lend_install_and_return;
+use crate::hub_outage::lend_install_and_return;
 use crate::own_server::{Place, world_at};
 use crate::world::{World, run_over};
 use futures_util::{StreamExt, TryStreamExt};

@@ -27,7 +27,7 @@ const BOOTED_ANEW: [&str; 5] = [
     "boot",
 ];
 
-fn is_given_away(host: &BareMetalHost) -> bool {
+fn is_detached(host: &BareMetalHost) -> bool {
     noted(host, annotation::METAL3_PAUSED) == Some(OURS)
 }
 
@@ -100,7 +100,7 @@ async fn a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_back(
         (row.requested_hostname.as_str(), row.role.as_str()),
         ("rack-one", "master")
     );
-    room.when("given away", is_given_away).await;
+    room.when("detached", is_detached).await;
     // Neither booted nor deprovisioned.
     metal.has_done(&["detached"]).await;
 
@@ -163,7 +163,7 @@ async fn a_machine_in_the_converged_flow_is_fetched_back_and_then_all_is_quiet()
     // The agent has ended, and with it the deploy step.
     room.status(json!({ "provisioning": { "state": "provisioned" } }))
         .await;
-    room.when("given away", is_given_away).await;
+    room.when("detached", is_detached).await;
     metal.has_done(&["detached"]).await;
 
     let id = room.world.cluster_id("blue").await;
@@ -371,7 +371,7 @@ async fn a_changed_live_image_reaches_a_free_machine_and_none_that_is_installed_
     let third = edited(&room, "/etc/third", &second).await;
     assert_eq!(image(&room.reconciled().await), Some(second.as_str()));
     room.world.install_in("blue", "adding-hosts").await;
-    room.when("given away", is_given_away).await;
+    room.when("detached", is_detached).await;
     metal.has_done(&["detached"]).await;
     edited(&room, "/etc/fourth", &third).await;
     room.idle().await;
@@ -402,7 +402,7 @@ async fn a_machine_is_paused_only_when_it_was_let_go_and_with_its_whole_status()
     assert_eq!(noted(&host, annotation::METAL3_PAUSED), None);
     assert_eq!(noted(&host, annotation::METAL3_STATUS), None);
     room.status(json!({ "operationalStatus": "detached" })).await;
-    let host = room.when("given away", is_given_away).await;
+    let host = room.when("detached", is_detached).await;
     let saved: Value = serde_json::from_str(noted(&host, annotation::METAL3_STATUS).unwrap()).unwrap();
     assert_eq!(saved, host.status.unwrap().0);
     assert_eq!(saved["operationalStatus"], "detached");
@@ -445,7 +445,7 @@ async fn a_machine_from_a_backup_gets_its_status_back_and_is_not_touched() {
         "fieldOfTomorrow": 1 }),
     )
     .await;
-    let lent = room.when("given away", is_given_away).await;
+    let lent = room.when("detached", is_detached).await;
     room.stop_operator().await;
     room.change(json!({ "metadata": { "finalizers": null } })).await;
     let api = room.world.api::<BareMetalHost>(&room.world.pool);
@@ -459,8 +459,8 @@ async fn a_machine_from_a_backup_gets_its_status_back_and_is_not_touched() {
     let metal = MetalOperator::start(&room);
     room.start_operator().await;
     let host = room
-        .when("given away again", |host| {
-            is_given_away(host) && host.state() == "provisioned"
+        .when("detached again", |host| {
+            is_detached(host) && host.state() == "provisioned"
         })
         .await;
     assert_eq!(host.status, lent.status);

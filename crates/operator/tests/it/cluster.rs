@@ -205,7 +205,7 @@ async fn a_kubeconfig_that_is_there_before_the_end_is_replaced_by_the_whole_one_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_of_the_objects_reach_the_hub_and_so_does_what_is_taken_away() {
+async fn changes_of_the_objects_reach_the_hub_and_so_does_what_is_removed() {
     let mut world = World::start().await;
     world.describe("blue", one_host()).await;
     world.install_waits("blue").await;

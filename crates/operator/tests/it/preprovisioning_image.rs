@@ -407,7 +407,7 @@ async fn when_blind(room: &Room, expected: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_the_pod_is_away() {
+async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_the_pod_is_gone() {
     let mut room = Room::at_once(MetalBoot::Converged).await;
     named_agent(&room).await;
     // No watch reports any of this: the operator polls for it.

@@ -46,7 +46,7 @@ async fn answers(address: SocketAddr, path: &str) -> Option<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hub_with_an_operator_serves_while_the_api_server_is_away_and_finds_it_when_it_comes() {
+async fn a_hub_with_an_operator_serves_while_the_api_server_does_not_answer_and_finds_it_when_it_comes() {
     let place = Place::open().await;
     let mut front = place.front("one").await;
     place.define_kinds(&front).await;

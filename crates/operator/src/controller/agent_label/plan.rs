@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_away_a_label_that_somebody_else_set() {
+    fn nobody_removes_a_label_that_somebody_else_set() {
         let both = [
             classification("large", ".cpu.count >= 16"),
             classification("small", ".cpu.count < 16"),

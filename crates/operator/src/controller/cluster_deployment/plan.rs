@@ -139,7 +139,7 @@ fn both(snapshot: &Snapshot, deployment: &ClusterDeployment, install: &AgentClus
     }
 }
 
-/// Nobody says how the cluster is to be installed. That is none of our business, unless there was an installation.
+/// No object says how to install the cluster. This controller ignores that, unless there was an installation.
 fn alone(snapshot: &Snapshot, deployment: &ClusterDeployment) -> Plan {
     let leaving = deployment.metadata.deletion_timestamp.is_some();
     if leaving && has_finalizer(deployment, finalizer::CLUSTER_DEPLOYMENT) {

@@ -71,7 +71,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
         return Plan::of(vec![Step::Patch(patch)], Then::Again);
     }
     // What is published is still good.
-    if snapshot.away {
+    if snapshot.hub_is_silent {
         return Plan::of(Vec::new(), Then::After(snapshot.retry));
     }
     let mut plan = match judge(snapshot) {

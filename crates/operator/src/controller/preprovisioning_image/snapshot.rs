@@ -31,7 +31,7 @@ pub struct Snapshot {
     /// As the hub has the InfraEnv.
     pub row: Option<Row>,
     /// The hub cannot be asked.
-    pub away: bool,
+    pub hub_is_silent: bool,
     pub whereabouts: Whereabouts,
     /// The hub's words for the host, one from each InfraEnv that knows it; asked for only before its machine is booted
     /// anew, and absent when the hub cannot be asked.
@@ -66,7 +66,7 @@ impl Snapshot {
             host,
             infra_env,
             row: None,
-            away: false,
+            hub_is_silent: false,
             whereabouts: Whereabouts::unknown(&ctx.ironic, String::new()),
             states_in_hub: None,
             network: None,
@@ -100,7 +100,7 @@ impl Snapshot {
             Ok(row) => self.row = row,
             Err(error) => {
                 tracing::debug!(key = %self.key, %error, "the hub did not answer about an image");
-                self.away = true;
+                self.hub_is_silent = true;
             }
         }
         Ok(())

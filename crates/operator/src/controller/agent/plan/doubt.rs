@@ -25,15 +25,12 @@ pub fn may_run(agent: &Agent, row: &HostDetail) -> bool {
     let noted = agent.annotations().get(annotation::AGENT_STATE);
     let is_wanted = agent.spec.cluster_deployment_name.is_some();
     let is_free = row.host.cluster_id.is_none() && row.moving_to.is_none() && !is_returning(&row.host.status);
-    noted.is_some_and(|state| is_installed(&Word::read(state)))
-        && is_wanted
-        && is_free
-        && !was_sent_away(agent)
+    noted.is_some_and(|state| is_installed(&Word::read(state))) && is_wanted && is_free && !was_unbound(agent)
 }
 
 /// The note of the cluster whose node is to go is written before the host leaves. One of an earlier cluster may still be
 /// there, if that does not answer.
-fn was_sent_away(agent: &Agent) -> bool {
+fn was_unbound(agent: &Agent) -> bool {
     let status = agent.status.as_ref();
     let Some(left) = status.and_then(|status| status.deprovision_info.as_ref()) else {
         return false;

@@ -68,7 +68,7 @@ fn waits_for(agent: &Agent) -> String {
     format!("The machine waits for Agent {key} to leave its cluster ({state}).")
 }
 
-/// What somebody else has claimed, or bound to another cluster by hand, is none of our business, and nothing to wait for.
+/// The machine does not wait for an Agent that somebody else has claimed, or bound to another cluster by hand.
 fn belongs_to_another(snapshot: &Snapshot, agent: &Agent) -> bool {
     if agent.labels().contains_key(keys::label::AGENT_MACHINE) {
         return !claim::is_mine(snapshot, agent);

@@ -622,7 +622,7 @@ fn bad_input_clears_the_link_and_is_not_tried_again() {
 }
 
 #[test]
-fn a_hub_that_is_away_does_not_take_back_an_image_that_is_there() {
+fn a_hub_that_does_not_answer_does_not_take_back_an_image_that_is_there() {
     let mut snapshot = snapshot().converged();
     snapshot.failure = Some(Refusal::Internal("gone".into()));
     assert_eq!(plan(&snapshot), Plan::of(Vec::new(), Then::After(SOON)));

@@ -104,7 +104,7 @@ fn snapshot() -> Snapshot {
         agent: None,
         infra_env: Some(Arc::new(infra_env())),
         row: Some(row()),
-        away: false,
+        hub_is_silent: false,
         whereabouts: whereabouts(),
         states_in_hub: None,
         network: None,
@@ -603,12 +603,12 @@ fn network_data_is_acknowledged_and_where_the_network_comes_from_is_said() {
 }
 
 #[test]
-fn while_the_hub_is_away_what_is_published_stays() {
-    let mut away = snapshot().with_url(URL);
-    away.away = true;
-    away.row = None;
+fn while_the_hub_does_not_answer_what_is_published_stays() {
+    let mut silent = snapshot().with_url(URL);
+    silent.hub_is_silent = true;
+    silent.row = None;
     assert_eq!(
-        plan(&away),
+        plan(&silent),
         Plan::of(Vec::new(), Then::After(Duration::from_secs(10)))
     );
 }

@@ -18,7 +18,7 @@ fn state(agent: &Agent) -> &str {
     &agent.annotations()[annotation::AGENT_STATE]
 }
 
-fn sent_away_from(cluster: &str, mut agent: Agent) -> Agent {
+fn unbound_from(cluster: &str, mut agent: Agent) -> Agent {
     agent.status = Some(AgentStatus {
         deprovision_info: Some(DeprovisionInfo {
             cluster_name: cluster.into(),
@@ -110,10 +110,10 @@ fn a_host_that_the_hub_took_back_itself_is_lent_again() {
 
 #[test]
 fn a_host_that_was_unbound_comes_back_even_if_no_operator_ran() {
-    let agent = sent_away_from("blue", remembered("installed", Some("green")));
+    let agent = unbound_from("blue", remembered("installed", Some("green")));
     assert!(is_bound(&agent, &row("known-unbound")));
     // The note of an earlier cluster that does not answer says nothing about this one.
-    let agent = sent_away_from("red", remembered("installed", Some("green")));
+    let agent = unbound_from("red", remembered("installed", Some("green")));
     assert!(!is_bound(&agent, &row("known-unbound")));
 }
 

@@ -160,7 +160,7 @@ fn a_claimed_host_that_is_bound_says_what_its_checks_say() {
 }
 
 #[test]
-fn while_the_hub_is_away_an_agent_that_is_claimed_is_offered_no_more() {
+fn while_the_hub_does_not_answer_an_agent_that_is_claimed_is_offered_no_more() {
     let free = converged(agent(), row("known-unbound"));
     let mut snapshot = snapshot(Some(reserved(free.clone())), None);
     snapshot.hub_error = Some("no answer".into());

@@ -194,7 +194,7 @@ fn a_host_that_the_hub_does_not_know_keeps_its_object_and_says_nothing_of_itself
 }
 
 #[test]
-fn while_the_hub_is_away_nothing_is_said() {
+fn while_the_hub_does_not_answer_nothing_is_written() {
     let mut snapshot = snapshot(Some(agent()), None);
     snapshot.hub_error = Some("no answer".into());
     assert_eq!(
@@ -204,7 +204,7 @@ fn while_the_hub_is_away_nothing_is_said() {
 }
 
 #[test]
-fn while_the_hub_is_away_an_agent_that_goes_is_offered_no_more() {
+fn while_the_hub_does_not_answer_an_agent_that_goes_is_offered_no_more() {
     let mut leaving = converged(agent(), row("known-unbound"));
     leaving.metadata.deletion_timestamp = Some(crate::runtime::clock::time(now()));
     let mut snapshot = snapshot(Some(leaving.clone()), None);

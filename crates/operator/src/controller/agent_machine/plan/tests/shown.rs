@@ -148,7 +148,7 @@ fn marks_that_got_lost_are_put_back() {
 }
 
 #[test]
-fn a_binding_that_was_taken_away_is_not_put_back() {
+fn a_binding_that_was_removed_is_not_put_back() {
     let mut snapshot = claimed();
     let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     agent.spec.cluster_deployment_name = None;

@@ -249,7 +249,7 @@ fn a_pause_without_a_saved_status_is_somebody_elses() {
 
 #[test]
 fn a_host_from_a_backup_is_let_go_so_that_its_status_is_restored_and_then_paused_again() {
-    let mut restored = given_away(deployed("provisioned"));
+    let mut restored = detached(deployed("provisioned"));
     let before = restored.status.take();
     let snapshot = converged(&converged(restored, None));
     assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), None);
@@ -268,12 +268,12 @@ fn a_host_from_a_backup_is_let_go_so_that_its_status_is_restored_and_then_paused
 #[test]
 fn people_may_keep_the_bare_metal_operator_in_charge() {
     let manage = [(annotation::BMAC_HOST_MANAGEMENT, "")];
-    let managed = annotated(given_away(deployed("provisioned")), &manage);
+    let managed = annotated(detached(deployed("provisioned")), &manage);
     let snapshot = converged(&converged(managed.clone(), None));
     assert_eq!(noted(&snapshot, annotation::METAL3_DETACHED), None);
     assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), None);
     let both = annotated(managed, &[(annotation::BMAC_REMOVE_ON_DELETE, "true")]);
-    let live_too = annotated(given_away(booted_live("provisioned")), &manage);
+    let live_too = annotated(detached(booted_live("provisioned")), &manage);
     for refused in [
         converged(both, None),
         live(live_too, Some(agent("installed", "Done"))),
@@ -391,11 +391,11 @@ fn where_machines_are_not_paused_they_are_detached_only_and_old_pauses_are_kept(
     assert_eq!(noted(&kept, annotation::METAL3_DETACHED), Some(OURS));
     assert_eq!(noted(&kept, annotation::METAL3_PAUSED), None);
     assert_eq!(noted(&kept, annotation::METAL3_STATUS), None);
-    let mut before = converged(given_away(deployed("provisioned")), None);
+    let mut before = converged(detached(deployed("provisioned")), None);
     before.pauses = false;
     assert_eq!(converged(&before).host, before.host);
     // From a backup: nobody else would ever undo the pause.
-    let mut restored = given_away(deployed("provisioned"));
+    let mut restored = detached(deployed("provisioned"));
     restored.status = None;
     let mut snapshot = converged(restored, None);
     snapshot.pauses = false;

@@ -13,7 +13,7 @@ const WAIT: Then = Then::After(Duration::from_secs(20));
 /// Deleted an hour ago, lent, and its Agent is to go with it.
 fn leaving(extra: &[(&str, &str)], node: Result<Drained, NoSpoke>) -> Snapshot {
     let remove = [(annotation::BMAC_REMOVE_ON_DELETE, "true")];
-    let mut host = annotated(annotated(given_away(deployed("provisioned")), &remove), extra);
+    let mut host = annotated(annotated(detached(deployed("provisioned")), &remove), extra);
     host.metadata.deletion_timestamp = Some(clock::time(now() - SignedDuration::from_hours(1)));
     let mut agent = agent("installed", "Done");
     agent.spec.hostname = "rack-one".into();

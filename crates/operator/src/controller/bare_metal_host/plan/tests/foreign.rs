@@ -49,10 +49,10 @@ fn once_nobody_else_has_it_a_machine_is_discovered() {
 
 #[test]
 fn a_machine_with_an_agent_comes_back_whoever_consumes_it() {
-    let lent = given_away(consumed(booted_live("provisioned")));
+    let lent = detached(consumed(booted_live("provisioned")));
     let begun = converged(&live(lent, Some(waiting())));
     assert_eq!(image_url(&begun), None);
-    let lent = given_away(consumed(deployed("provisioned")));
+    let lent = detached(consumed(deployed("provisioned")));
     let begun = converged(&converged(lent, Some(waiting())));
     assert_eq!(method(&begun), None);
     assert!(mistakes(&plan(&begun)).is_empty());

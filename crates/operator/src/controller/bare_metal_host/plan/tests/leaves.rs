@@ -22,7 +22,7 @@ fn with_agent(host: BareMetalHost) -> BareMetalHost {
 
 #[test]
 fn without_the_label_nothing_is_kept_and_nothing_else_touched() {
-    let mut foreign = given_away(booted_live("provisioned"));
+    let mut foreign = detached(booted_live("provisioned"));
     foreign.labels_mut().remove(label::INFRA_ENV);
     let plan = plan(&live(foreign, Some(waiting())));
     assert_eq!(
@@ -35,7 +35,7 @@ fn without_the_label_nothing_is_kept_and_nothing_else_touched() {
 fn a_deleted_host_is_let_go_and_its_agent_stays() {
     for (boot, machine) in ways() {
         for agent in [None, Some(lent())] {
-            let paused = deleted(given_away(machine("provisioned")));
+            let paused = deleted(detached(machine("provisioned")));
             let snapshot = super::snapshot(boot, paused, agent.clone());
             assert_eq!(snapshot.way(), boot);
             let snapshot = converged(&snapshot);
@@ -58,7 +58,7 @@ fn a_deleted_host_is_let_go_and_its_agent_stays() {
 #[test]
 fn an_agent_that_is_to_go_too_goes_when_the_machine_is_wiped() {
     let snapshot = converged(&converged(
-        deleted(with_agent(given_away(deployed("provisioned")))),
+        deleted(with_agent(detached(deployed("provisioned")))),
         Some(lent()),
     ));
     assert_eq!(snapshot.host.finalizers(), [finalizer::BARE_METAL_HOST]);
@@ -93,7 +93,7 @@ fn with_live_images_an_agent_is_never_taken_along() {
 
 #[test]
 fn a_host_that_we_have_let_go_of_is_still_unpaused() {
-    let mut gone = deleted(with_agent(given_away(deployed("provisioned"))));
+    let mut gone = deleted(with_agent(detached(deployed("provisioned"))));
     gone.metadata.finalizers = None;
     let snapshot = converged(&converged(gone, Some(lent())));
     assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), None);

@@ -113,7 +113,7 @@ fn converged_metadata(mut host: BareMetalHost) -> BareMetalHost {
 }
 
 /// Detached, let go by the bare metal operator, saved and paused.
-fn given_away(mut host: BareMetalHost) -> BareMetalHost {
+fn detached(mut host: BareMetalHost) -> BareMetalHost {
     let status = status(host.state(), "detached");
     let saved = status.0.to_string();
     host.status = Some(status);
@@ -343,9 +343,8 @@ fn whatever_the_world_is_like_it_comes_to_rest() {
         Some(agent("cancelled", "Writing image to disk")),
         Some(waiting()),
     ];
-    let kinds: [fn(&str) -> BareMetalHost; 4] = [host, booted_live, deployed, |state| {
-        given_away(booted_live(state))
-    }];
+    let kinds: [fn(&str) -> BareMetalHost; 4] =
+        [host, booted_live, deployed, |state| detached(booted_live(state))];
     for boot in [MetalBoot::LiveImage, MetalBoot::Converged] {
         for state in STATES {
             for kind in kinds {

@@ -3,8 +3,8 @@
 use super::*;
 
 #[test]
-fn a_live_image_is_taken_away_once_and_given_again_when_the_machine_is_available() {
-    let lent = given_away(annotated(
+fn a_live_image_is_removed_once_and_given_again_when_the_machine_is_available() {
+    let lent = detached(annotated(
         booted_live("provisioned"),
         &[
             (annotation::METAL3_HARDWARE_DETAILS, "{}"),
@@ -37,8 +37,8 @@ fn a_live_image_is_taken_away_once_and_given_again_when_the_machine_is_available
 }
 
 #[test]
-fn a_deploy_step_is_taken_away_and_given_again_when_the_machine_is_available() {
-    let lent = given_away(deployed("provisioned"));
+fn a_deploy_step_is_removed_and_given_again_when_the_machine_is_available() {
+    let lent = detached(deployed("provisioned"));
     let begun = converged(&converged(lent, Some(waiting())));
     assert_eq!(method(&begun), None);
     assert_eq!(noted(&begun, annotation::METAL3_DETACHED), None);
@@ -90,7 +90,7 @@ fn a_machine_that_was_switched_off_while_its_host_came_back_by_itself_is_not_lef
 #[test]
 fn a_detached_machine_keeps_its_image_and_one_that_comes_back_is_not_detached_again() {
     let mut lent = live(
-        given_away(booted_live("provisioned")),
+        detached(booted_live("provisioned")),
         Some(agent("installed", "Done")),
     );
     let mut newer = infra_env(SignedDuration::from_hours(1));

@@ -190,7 +190,7 @@ fn a_cluster_that_is_as_wanted_is_not_asked_for_again_and_hub_defaults_are_not_f
 }
 
 #[test]
-fn changes_reach_the_hub_and_so_does_what_is_taken_away() {
+fn changes_reach_the_hub_and_so_does_what_is_removed() {
     let size = change(json!({ "provisionRequirements": { "controlPlaneAgents": 5 } })).unwrap();
     assert_eq!(
         (size.control_plane_count, size.user_managed_networking),

@@ -285,7 +285,7 @@ fn the_cluster_goes_only_after_the_last_agent_took_its_host_back() {
 }
 
 #[test]
-fn a_hub_that_is_away_or_refuses_delays_the_deletion_and_loses_nothing() {
+fn a_hub_that_does_not_answer_or_refuses_delays_the_deletion_and_loses_nothing() {
     let blind = Snapshot {
         row: None,
         hub_error: Some("gone fishing".into()),

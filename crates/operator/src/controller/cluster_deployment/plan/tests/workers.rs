@@ -86,7 +86,7 @@ fn a_pause_of_somebody_else_is_neither_ended_nor_asked_about() {
 }
 
 #[test]
-fn workers_that_were_held_for_a_host_that_went_away_go_on() {
+fn workers_that_were_paused_for_a_host_that_was_deleted_are_resumed() {
     let mut snapshot = with_row(json!({}), "adding-hosts");
     note_pause(&mut snapshot);
     assert_eq!(worker_pool::wanted(&snapshot), Some(false));

@@ -20,7 +20,7 @@ async fn figure(running: &Running, line: &str) -> f64 {
 const AGENT_RECONCILES: &str = "muster_operator_reconciles_total{controller=\"agent\"}";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_have_their_way() {
+async fn while_the_hub_does_not_answer_objects_stay_as_they_are_and_afterwards_they_take_effect() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let host = world.free_host(pool).await;
