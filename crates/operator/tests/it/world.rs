@@ -586,10 +586,10 @@ async fn serve(
         let until = async move {
             stopped.wait_for(|stop| *stop).await.map(drop).ok();
         };
-        let on_address = |address| {
+        let told = |address| {
             ready.send(address).ok();
         };
-        muster_hub::serve::run(config, until, on_address).await.unwrap();
+        muster_hub::serve::run(config, until, told).await.unwrap();
     });
     (address.await.unwrap(), (stop, task))
 }

@@ -33,8 +33,7 @@ fn is_undisturbed(status: Status) -> bool {
         | Status::DisconnectedUnbound
         | Status::InsufficientUnbound
         | Status::DisabledUnbound
-        // The operator has removed the image that the machine ran. If the machine cannot register with the old image,
-        // only another one helps.
+        // What the machine ran was taken away from it. If it cannot register with the image before, only another helps.
         | Status::UnbindingPendingUserAction => true,
         Status::PreparingForInstallation
         | Status::PreparingFailed
