@@ -594,8 +594,8 @@ async fn serve(
     (address.await.unwrap(), (stop, task))
 }
 
-/// For a server that gets its address before it starts, or that comes back to it. Systems give ports from 32768 on to
-/// whoever asks for any: one of those could be somebody else's by then. Each of these is given out once.
+/// For a server that is told its address before it starts, or that comes back to it. Systems give ports from 32768 on
+/// to whoever asks for any: one of those could be somebody else's by then. Each of these is given out once.
 pub fn free_address() -> SocketAddr {
     const PORTS: u32 = 12_000;
     static GIVEN: AtomicU32 = AtomicU32::new(0);
