@@ -416,7 +416,7 @@ async fn our_agents_are_good_for_the_released_provider_6_one_that_goes_is_not_of
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_agents_are_good_for_the_released_provider_6_also_while_the_hub_is_away() {
+async fn our_agents_are_good_for_the_released_provider_6_also_while_the_hub_does_not_answer() {
     let shared = Shared::start().await;
     let world = &shared.world;
     let before = shared.selectable().await;
