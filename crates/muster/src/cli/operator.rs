@@ -74,7 +74,7 @@ pub struct KubeArgs {
     #[arg(long, value_name = "NAME")]
     namespace: Vec<String>,
     /// Machines of Cluster API take Agents of this namespace only (may be repeated; with --namespace, one of those);
-    /// of all namespaces that are seen when absent
+    /// of all namespaces that the operator watches when absent
     #[arg(long, value_name = "NAME")]
     agent_namespace: Vec<String>,
     /// Act without leader election

@@ -21,7 +21,7 @@ use std::time::Duration;
 pub struct Context {
     pub kube: kube::Client,
     pub hub: HubClient,
-    /// What the hub has told of hosts.
+    /// Copies of the hub's hosts.
     pub hosts: HostCopies,
     /// And of clusters.
     pub clusters: ClusterCopies,
@@ -43,7 +43,7 @@ pub struct Context {
     /// With what hosts are fetched back from the inside of their clusters; absent: not at all.
     pub reclaim_image: Option<String>,
     pub metal_boot: MetalBoot,
-    /// The Secret that tells where Ironic is.
+    /// The Secret that says where Ironic is.
     pub ironic: Key,
     /// Images of Ironic's agent that the site has, by architecture.
     pub ironic_images: BTreeMap<String, String>,
@@ -55,13 +55,13 @@ pub struct Context {
 }
 
 impl Context {
-    /// From now on the feed tells of changes, or no more.
+    /// The feed of changes begins or ends.
     pub fn is_fed(&self, is_fed: bool) {
         self.hosts.start_over(is_fed);
         self.clusters.start_over(is_fed);
     }
 
-    /// Everything is reconciled, and the hub is told again what it does not show.
+    /// Reconciles everything, and sends the hub again what it does not show.
     pub fn start_over(&self) {
         self.sent.forget_all();
         for hook in &self.hooks.start_over {

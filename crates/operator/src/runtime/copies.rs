@@ -1,7 +1,8 @@
 //! Copies of the hub's rows: each is asked for once after it changed, however often what depends on it is reconciled.
 //!
-//! The feed tells of a change here before it wakes anybody, so a copy is never older than the change that woke its reader.
-//! An answer is kept only if nothing was heard of its row while it was on its way. Without the feed nothing is kept.
+//! The feed reports a change here before it wakes anybody, so a copy is never older than the change that woke its
+//! reader. An answer is kept only if the feed reported no change of its row while it was on its way. Without the feed
+//! nothing is kept.
 
 pub mod clusters;
 pub mod hosts;
@@ -25,7 +26,7 @@ pub struct Copies<T>(Mutex<State<T>>);
 
 #[derive(Debug)]
 struct State<T> {
-    /// The feed is read: what changes is heard of.
+    /// The feed is read: every change arrives here.
     is_fed: bool,
     copies: HashMap<Uuid, Copy<T>>,
     /// By the number of their question, the oldest first.
@@ -50,7 +51,7 @@ impl<T> Default for Copies<T> {
 }
 
 impl<T: Kept> Copies<T> {
-    /// From here if that is as new as what was heard, else from the hub.
+    /// From here if that is as new as the feed, else from the hub.
     async fn get<E>(&self, id: Uuid, fetch: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let question = match self.begin(id) {
             Ok(row) => return Ok(row),
@@ -101,7 +102,7 @@ impl<T: Kept> Copies<T> {
         }
     }
 
-    /// The row was changed from here, and the feed has not told it yet.
+    /// The operator changed the row, and the feed has not reported it yet.
     pub fn forget(&self, id: Uuid) {
         self.state().forget(id);
     }
@@ -116,7 +117,7 @@ impl<T: Kept> Copies<T> {
         state.asked.clear();
     }
 
-    /// From now on changes are heard of, or no more; what was copied before is not good any more.
+    /// The feed begins or ends; what was copied before is not good any more.
     pub fn start_over(&self, is_fed: bool) {
         let mut state = self.state();
         *state = State::new(is_fed, state.questions);

@@ -104,7 +104,7 @@ impl Place {
         self.define(front, &[OURS, HIVE, THEIRS].map(Path::new)).await;
     }
 
-    /// What clears away objects whose owners are gone; it ends with what this gives.
+    /// What deletes objects whose owners are gone; it ends with what this gives.
     pub fn collector(&self, front: &Front) -> Child {
         let config = front.kubeconfig();
         let config = config.display();
@@ -142,7 +142,7 @@ impl Place {
 
     /// Deletes an object behind the back of every API server, and then forgets all history: whoever asks for what
     /// happened since a moment before now gets no answer.
-    pub async fn delete_unseen(&self, key: &str) {
+    pub async fn delete_unnoticed(&self, key: &str) {
         let ask = async |path: &str, body: Value| -> Value {
             let url = format!("{}{path}", self.etcd_url);
             let answer = reqwest::Client::new().post(url).json(&body).send().await.unwrap();

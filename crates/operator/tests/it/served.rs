@@ -46,7 +46,7 @@ async fn answers(address: SocketAddr, path: &str) -> Option<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hub_with_an_operator_serves_while_the_api_server_is_away_and_finds_it_when_it_comes() {
+async fn a_hub_with_an_operator_serves_while_the_api_server_does_not_answer_and_finds_it_when_it_comes() {
     let place = Place::open().await;
     let mut front = place.front("one").await;
     place.define_kinds(&front).await;
@@ -82,8 +82,8 @@ async fn a_hub_with_an_operator_serves_while_the_api_server_is_away_and_finds_it
     assert_eq!(hub.infra_envs(&Default::default()).await.unwrap().len(), 1);
 
     let id = program.id().unwrap().to_string();
-    let told = Command::new("kill").args(["-TERM", &id]).status().await.unwrap();
-    assert!(told.success());
+    let signalled = Command::new("kill").args(["-TERM", &id]).status().await.unwrap();
+    assert!(signalled.success());
     let ended = tokio::time::timeout(END, program.wait()).await;
     let ended = ended
         .unwrap_or_else(|_| panic!("it does not end: {}", log()))

@@ -22,7 +22,7 @@ impl Kept for ClusterFacts {
 }
 
 impl ClusterCopies {
-    /// From here if that is as new as what was heard, else from the hub.
+    /// From here if that is as new as the feed, else from the hub.
     pub async fn facts(&self, hub: &HubClient, cluster: Uuid) -> Result<ClusterFacts, ClientError> {
         let fetch = async {
             let view = hub.cluster_without_hosts(cluster).await?;
@@ -34,8 +34,8 @@ impl ClusterCopies {
         self.get(cluster, fetch).await
     }
 
-    /// The hub tells that something changed.
-    pub fn heard(&self, change: &Change) {
+    /// A change from the hub's feed.
+    pub fn note_change(&self, change: &Change) {
         match change.kind {
             ChangeKind::Cluster => self.forget(change.id),
             ChangeKind::Host | ChangeKind::InfraEnv => {}
@@ -75,12 +75,12 @@ mod tests {
         };
         let question = copies.begin(CLUSTER).unwrap_err();
         copies.keep(CLUSTER, question, &facts);
-        copies.heard(&change(ChangeKind::Host, Uuid::from_u128(5)));
-        copies.heard(&change(ChangeKind::Cluster, Uuid::from_u128(6)));
+        copies.note_change(&change(ChangeKind::Host, Uuid::from_u128(5)));
+        copies.note_change(&change(ChangeKind::Cluster, Uuid::from_u128(6)));
         assert_eq!(copies.begin(CLUSTER), Ok(facts));
-        copies.heard(&change(ChangeKind::Cluster, CLUSTER));
+        copies.note_change(&change(ChangeKind::Cluster, CLUSTER));
         let question = copies.begin(CLUSTER).unwrap_err();
-        copies.heard(&change(ChangeKind::Cluster, CLUSTER));
+        copies.note_change(&change(ChangeKind::Cluster, CLUSTER));
         copies.keep(
             CLUSTER,
             question,

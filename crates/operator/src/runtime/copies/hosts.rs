@@ -20,21 +20,21 @@ impl Kept for Rows {
 }
 
 impl HostCopies {
-    /// From here if that is as new as what was heard, else from the hub.
+    /// From here if that is as new as the feed, else from the hub.
     pub async fn rows(&self, hub: &HubClient, host: Uuid) -> Result<Rows, ClientError> {
         self.get(host, async { Ok(hub.host_rows(host).await?.hosts.into()) })
             .await
     }
 
-    /// The hub tells that something changed.
-    pub fn heard(&self, change: &Change) {
+    /// A change from the hub's feed.
+    pub fn note_change(&self, change: &Change) {
         match change.kind {
             ChangeKind::Host => self.changed(change.id, |rows| is_news(change, rows)),
             ChangeKind::Cluster | ChangeKind::InfraEnv => {}
         }
     }
 
-    /// What belongs to a cluster was changed from here, and the feed has not told it yet.
+    /// The operator changed what belongs to a cluster, and the feed has not reported it yet.
     pub fn forget_cluster(&self, cluster: Uuid) {
         self.forget_those(|rows| rows.iter().any(|row| row.host.cluster_id == Some(cluster)));
     }
@@ -126,27 +126,27 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_good_until_a_newer_revision_is_heard_of() {
+    fn a_copy_is_good_until_the_feed_reports_a_newer_revision() {
         let copies = fed();
         ask(&copies, HOST, row(3, 0));
-        copies.heard(&change(ChangeOp::Put, 3));
+        copies.note_change(&change(ChangeOp::Put, 3));
         assert!(has(&copies, HOST), "that was known");
-        copies.heard(&change(ChangeOp::Put, 4));
+        copies.note_change(&change(ChangeOp::Put, 4));
         assert!(!has(&copies, HOST));
         ask(&copies, HOST, row(4, 0));
-        copies.heard(&change(ChangeOp::Delete, 5));
+        copies.note_change(&change(ChangeOp::Delete, 5));
         assert!(!has(&copies, HOST));
         let mut elsewhere = change(ChangeOp::Put, 1);
         elsewhere.infra_env_id = Some(Uuid::from_u128(9));
         ask(&copies, HOST, row(4, 0));
-        copies.heard(&elsewhere);
+        copies.note_change(&elsewhere);
         assert!(!has(&copies, HOST), "one more InfraEnv knows it");
     }
 
     #[test]
     fn an_answer_that_was_overtaken_is_not_kept() {
         for overtake in [
-            |copies: &HostCopies| copies.heard(&change(ChangeOp::Put, 1)),
+            |copies: &HostCopies| copies.note_change(&change(ChangeOp::Put, 1)),
             |copies: &HostCopies| copies.forget(HOST),
             |copies: &HostCopies| copies.forget_cluster(Uuid::from_u128(7)),
             |copies: &HostCopies| copies.start_over(true),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_while_nobody_would_tell_of_a_change() {
+    fn nothing_is_kept_while_the_feed_is_not_read() {
         let copies = HostCopies::default();
         ask(&copies, HOST, row(3, 0));
         assert!(!has(&copies, HOST));

@@ -35,7 +35,7 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
             let pending = (
                 Truth::False,
                 reason::VALIDATIONS_USER_PENDING,
-                checks.complaints("Something must be decided"),
+                checks.complaints("The host waits for input"),
             );
             [not_ready(&state), pending, not_started(), bound(status)]
         }
@@ -70,7 +70,7 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
         Some(stopped_at @ (Cancelled | PreparingFailed)) => {
             let what = match stopped_at == Cancelled {
                 true => "The installation was cancelled",
-                false => "The installation could not be prepared",
+                false => "The hub could not prepare the installation",
             };
             let failed = (
                 Truth::False,
@@ -82,17 +82,17 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
         Some(Binding) => all(
             reason::BINDING,
             reason::BINDING,
-            "The host is being handed to its cluster.",
+            "The hub is handing the host over to its cluster.",
         ),
         Some(Unbinding) => all(
             reason::UNBINDING,
             reason::UNBINDING,
-            "The host is on its way back.",
+            "The host is leaving its cluster.",
         ),
         Some(UnbindingPendingUserAction) => all(
             reason::UNBINDING,
             reason::UNBINDING_PENDING_USER_ACTION,
-            "The host comes back when somebody boots the discovery image on it.",
+            "Boot the discovery image on the host to bring it back.",
         ),
         // While it is reclaimed, being bound keeps others from taking the host as long as its old owner holds on to it.
         Some(
@@ -146,9 +146,13 @@ fn connected(status: &Word<HostStatus>) -> Verdict {
         true => (
             Truth::False,
             reason::DISCONNECTED,
-            "The host has not been heard of for some time.".into(),
+            "The agent of the host has not polled the hub for some time.".into(),
         ),
-        false => (Truth::True, reason::CONNECTED, "The host is heard of.".into()),
+        false => (
+            Truth::True,
+            reason::CONNECTED,
+            "The agent of the host polls the hub.".into(),
+        ),
     }
 }
 
@@ -171,7 +175,7 @@ fn ready(approved: bool) -> Verdict {
         (
             Truth::False,
             reason::NOT_APPROVED,
-            "The host waits to be approved.".into(),
+            "The host waits for approval.".into(),
         )
     }
 }
@@ -199,7 +203,7 @@ fn stopped() -> Verdict {
 fn progress(row: &HostDetail) -> String {
     let stage = super::stage(row);
     match stage.is_empty() {
-        true => "The installation is being prepared.".into(),
+        true => "The hub is preparing the installation.".into(),
         false => format!("The installation is at \"{stage}\"."),
     }
 }
@@ -231,14 +235,14 @@ impl Checks {
             None => (
                 Truth::Unknown,
                 reason::VALIDATIONS_UNKNOWN,
-                "Nothing was checked yet.".into(),
+                "The hub has not checked the host yet.".into(),
             ),
         }
     }
 
     fn complaints(&self, what: &str) -> String {
         let checks = self.found.iter().flatten().flat_map(|(_, checks)| checks);
-        let told = checks::told(checks.filter_map(|check| {
+        let text = checks::told(checks.filter_map(|check| {
             Some(checks::Said {
                 id: &check.id,
                 status: check.status.known()?,
@@ -246,6 +250,6 @@ impl Checks {
                 message: &check.message,
             })
         }));
-        format!("{what}: {told}")
+        format!("{what}: {text}")
     }
 }
