@@ -1,20 +1,22 @@
 //! A change of a cluster and what follows from it for the cluster and its hosts: one decision, one commit.
 //!
-//! For whoever is answered with what follows. Nobody ever sees the one without the other, also when the hub is killed.
+//! For whoever is answered with what follows, or decides over it. Nobody ever sees the one without the other, also when the hub is
+//! killed.
 
 use super::{Member, arrange, counted, decide_follow, decide_host, has_manifests, own_findings, rows};
-use crate::Hub;
 use crate::change::{Decision, OpContext, Scope};
-use crate::cluster_change::{ClusterSnapshot, OneCluster};
+use crate::cluster_change::{ClusterChange, ClusterSnapshot, OneCluster};
 use crate::error::Error;
 use crate::host_change::{HostChange, HostSnapshot, Stored};
-use crate::measure;
 use crate::shared_facts::SharedFacts;
 use crate::stale_clusters::Reconciling;
+use crate::{Hub, measure};
 use jiff::Timestamp;
-use muster_domain::ClusterId;
 use muster_domain::cluster::{self, Cluster};
-use muster_domain::host::{Host, Report, rules};
+use muster_domain::host::{self, Effect, Host, Report, rules};
+use muster_domain::{ClusterId, Entry, HostKey};
+use muster_store::FileStat;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -43,25 +45,78 @@ pub async fn change(
     let turn = tokio::time::timeout(LONGEST_WAIT, gate.lock()).await.ok();
     // What was marked before is in the rows that are read now.
     let run = turn.as_ref().and_then(|_| Reconciling::begin(hub, id));
-    let scope = ChangedCluster {
-        id,
-        apply: &apply,
+    let scope = WithWhatFollows {
+        rows: OneCluster::new(id),
+        // A refusal is told by the decision, and where nothing changes nothing follows.
+        given: |before: &Cluster| apply(before).ok().filter(|given| does_something(given, before)),
         runs_left: AtomicUsize::new(if turn.is_some() { MOST_RUNS } else { 0 }),
     };
-    let done = hub.change(&scope, opctx, |changed| match &changed.follows {
-        Some(follows) => Ok(follows.written.clone()),
-        None => Ok(changed
-            .snapshot
-            .changed(apply(&changed.snapshot.cluster)?, Vec::new())),
+    let done = hub.change(&scope, opctx, |read| match &read.follows {
+        Some(follows) => Ok(follows.written()),
+        None => Ok(read.snapshot.changed(apply(&read.snapshot.cluster)?, Vec::new())),
     });
     let done = done.await;
     let follows = done.as_ref().ok().and_then(|done| done.snapshot.follows.as_ref());
+    finish(hub, id, follows, run);
+    let done = done?;
+    Ok(done.row().unwrap_or(done.snapshot.snapshot.cluster))
+}
+
+/// Decides over a cluster and its hosts as they are with what follows from their newest changes: if that was not written yet, it
+/// is written in the same commit. What follows from the decision comes after it.
+pub async fn decide(
+    hub: &Hub,
+    id: ClusterId,
+    below: &str,
+    opctx: &OpContext,
+    decide: impl Fn(&Cluster, &[Host], &[FileStat]) -> Result<ClusterChange, Error> + Sync,
+) -> Result<Arc<Cluster>, Error> {
+    if hub.index.cluster(id).is_none() {
+        return Err(Error::missing("cluster", id));
+    }
+    let gate = hub.stale_clusters.gate(id);
+    let turn = tokio::time::timeout(LONGEST_WAIT, gate.lock()).await.ok();
+    let run = turn.as_ref().and_then(|_| Reconciling::begin(hub, id));
+    let scope = WithWhatFollows {
+        rows: OneCluster::new(id).with_hosts().files_below(below),
+        given: |before: &Cluster| Some(as_it_is(before)),
+        runs_left: AtomicUsize::new(if run.is_some() { MOST_RUNS } else { 0 }),
+    };
+    let done = hub.change(&scope, opctx, |read| {
+        let Read { snapshot, follows } = read;
+        match follows {
+            Some(follows) => {
+                let hosts: Vec<_> = follows
+                    .members
+                    .iter()
+                    .map(|one| one.member.host.clone())
+                    .collect();
+                let change = decide(&follows.cluster, &hosts, &snapshot.files)?;
+                Ok(follows.written_with(change))
+            }
+            None => {
+                let change = decide(&snapshot.cluster, &snapshot.hosts, &snapshot.files)?;
+                Ok(snapshot.changed_with_hosts(change))
+            }
+        }
+    });
+    let done = done.await;
+    let follows = done.as_ref().ok().and_then(|done| done.snapshot.follows.as_ref());
+    finish(hub, id, follows, run);
+    let done = done?;
+    Ok(done.row().unwrap_or(done.snapshot.snapshot.cluster))
+}
+
+/// `follows`: what was written.
+fn finish(hub: &Hub, id: ClusterId, follows: Option<&Follows>, run: Option<Reconciling<'_>>) {
     match (follows, run) {
         (Some(follows), run) => {
             if let Some(shared) = &follows.shared {
                 hub.shared_facts.put(id, shared.clone());
             }
-            run.into_iter().for_each(Reconciling::worked);
+            if let Some(run) = run {
+                run.worked();
+            }
             if follows.goes_on {
                 hub.mark_dirty(id);
             }
@@ -69,51 +124,59 @@ pub async fn change(
         (None, Some(run)) => run.put_off(),
         (None, None) => {}
     }
-    let done = done?;
-    Ok(done.row().unwrap_or(done.snapshot.snapshot.cluster))
 }
 
-struct ChangedCluster<'a, F> {
-    id: ClusterId,
-    apply: &'a F,
+fn does_something(given: &cluster::Decision, before: &Cluster) -> bool {
+    given.cluster != *before || !given.journal.is_empty() || !given.effects.is_empty()
+}
+
+fn as_it_is(cluster: &Cluster) -> cluster::Decision {
+    cluster::Decision {
+        cluster: cluster.clone(),
+        journal: Vec::new(),
+        effects: Vec::new(),
+        why: "nothing to do",
+    }
+}
+
+/// A cluster, what is done to it, and what follows.
+struct WithWhatFollows<'a, F> {
+    rows: OneCluster<'a>,
+    given: F,
     runs_left: AtomicUsize,
 }
 
-struct Changed {
+struct Read {
     snapshot: ClusterSnapshot,
-    /// `None`: nothing changes, the change is refused, or what follows could not be found out.
+    /// `None`: nothing is done, or what follows could not be found out.
     follows: Option<Follows>,
 }
 
-/// A change with everything that follows from it.
-struct Follows {
-    written: Decision,
-    /// What the checks of the hosts share from now on; `None` where findings are frozen.
-    shared: Option<Arc<SharedFacts>>,
-    goes_on: bool,
-}
+impl<F: Fn(&Cluster) -> Option<cluster::Decision> + Sync> Scope for WithWhatFollows<'_, F> {
+    type Snapshot = Read;
 
-impl<F: Fn(&Cluster) -> Result<cluster::Decision, Error> + Sync> Scope for ChangedCluster<'_, F> {
-    type Snapshot = Changed;
-
-    async fn read(&self, hub: &Hub, now: Timestamp, fresh: bool) -> Result<Changed, Error> {
-        let snapshot = OneCluster::new(self.id).read(hub, now, fresh).await?;
-        let given = (self.apply)(&snapshot.cluster).ok();
-        let given = given.filter(|given| !snapshot.changed(given.clone(), Vec::new()).is_empty());
-        let is_allowed = |left: usize| left.checked_sub(1);
-        let may_run = || {
-            self.runs_left
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_allowed)
-        };
-        let follows = match given {
-            Some(given) if may_run().is_ok() => follows(hub, &snapshot, given).await,
+    async fn read(&self, hub: &Hub, now: Timestamp, fresh: bool) -> Result<Read, Error> {
+        let snapshot = self.rows.read(hub, now, fresh).await?;
+        let follows = match (self.given)(&snapshot.cluster) {
+            Some(given) if self.may_run() => follows(hub, &snapshot, given).await,
             Some(_) | None => Ok(None),
         };
         let follows = follows.unwrap_or_else(|error| {
-            tracing::warn!(cluster = %self.id, %error, "what follows from a change of a cluster cannot be found out; it is reconciled later");
+            let cluster = snapshot.cluster.id;
+            tracing::warn!(%cluster, %error, "what follows from a change of a cluster cannot be found out; it is reconciled later");
             None
         });
-        Ok(Changed { snapshot, follows })
+        Ok(Read { snapshot, follows })
+    }
+}
+
+impl<F> WithWhatFollows<'_, F> {
+    fn may_run(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        let left = self
+            .runs_left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+        left.is_ok()
     }
 }
 
@@ -129,23 +192,106 @@ async fn follows(
     }
     let rows = rows(hub, id).await?;
     let has_manifests = has_manifests(hub, id).await?;
-    let (there, now) = (hub.clone(), snapshot.now);
+    let (there, before, now) = (hub.clone(), snapshot.cluster.clone(), snapshot.now);
     let found = hub.look_threads.run(move || {
-        let members = rows
-            .into_iter()
-            .map(|row| Following::of(Member::of(row)))
-            .collect();
+        let members = rows.into_iter().map(|row| Following::of(Member::of(row)));
         let whole = Whole {
             hub: there,
-            cluster: given.cluster.clone(),
-            members,
+            members: members.collect(),
+            cluster: given.cluster,
             has_manifests,
             shared: None,
             now,
         };
-        whole.follow(given)
+        let given = Given {
+            journal: given.journal,
+            effects: given.effects,
+            why: given.why,
+        };
+        whole.follow(&before, given)
     });
     found.await.map(Some)
+}
+
+/// What is told and ordered by the change itself.
+struct Given {
+    journal: Vec<Entry>,
+    effects: Vec<Effect>,
+    why: &'static str,
+}
+
+/// The cluster and its hosts with everything that follows.
+struct Follows {
+    cluster: Cluster,
+    is_same: bool,
+    given: Given,
+    members: Vec<Following>,
+    /// The cluster's own news.
+    journal: Vec<Entry>,
+    effects: Vec<Effect>,
+    /// What the checks of the hosts share from now on; `None` where findings are frozen.
+    shared: Option<Arc<SharedFacts>>,
+    goes_on: bool,
+}
+
+impl Follows {
+    /// All of it, or nothing if everything stays as it is.
+    fn written(&self) -> Decision {
+        let mut written = self.hosts_and_news(self.given.why, &BTreeMap::new());
+        if !self.is_same || !written.is_empty() {
+            written.put(self.cluster.clone());
+        }
+        written.is_reconciled = true;
+        written
+    }
+
+    /// All of it with what was decided over it, from which more follows.
+    fn written_with(&self, change: ClusterChange) -> Decision {
+        let ClusterChange { cluster, hosts } = change;
+        let decided = hosts.into_iter().map(|decision| (decision.host.key(), decision));
+        let mut written = self.hosts_and_news(cluster.why, &decided.collect());
+        written.journal.extend(cluster.journal);
+        written.effects.extend(cluster.effects);
+        if !self.is_same || !written.is_empty() || cluster.cluster != self.cluster {
+            written.put(cluster.cluster);
+        }
+        written
+    }
+
+    /// The hosts' news come before the cluster's, as they do when a cluster is reconciled.
+    fn hosts_and_news(&self, why: &'static str, decided: &BTreeMap<HostKey, host::Decision>) -> Decision {
+        let mut written = Decision::because(why);
+        written.journal.clone_from(&self.given.journal);
+        written.effects.clone_from(&self.given.effects);
+        for Following { member, change } in &self.members {
+            let decided = decided.get(&member.host.key()).cloned().map(HostChange::plain);
+            let decided = decided.filter(|decided| !decided.changes_nothing(&member.host));
+            let whole = match (change.clone(), decided) {
+                (Some(change), Some(decided)) => Some(one_after_the_other(change, decided)),
+                (change, decided) => change.or(decided),
+            };
+            if let Some(change) = whole {
+                written.put_host(change);
+            }
+        }
+        written.journal.extend(self.journal.iter().cloned());
+        written.effects.extend(self.effects.iter().cloned());
+        written
+    }
+}
+
+fn one_after_the_other(mut change: HostChange, next: HostChange) -> HostChange {
+    let HostChange {
+        decision,
+        reports,
+        files,
+    } = next;
+    change.decision.host = decision.host;
+    change.decision.journal.extend(decision.journal);
+    change.decision.effects.extend(decision.effects);
+    change.reports.extend(reports);
+    change.files.extend(files);
+    change
 }
 
 /// A host of the cluster, and what has become of it so far.
@@ -162,38 +308,22 @@ impl Following {
 
     /// Whether the host went on to another phase.
     fn take(&mut self, change: HostChange) -> bool {
-        let HostChange {
-            decision,
-            reports,
-            files,
-        } = change;
-        let moved = decision.host.phase != self.member.host.phase;
-        for (report, body) in &reports {
+        let host = change.decision.host.clone();
+        let moved = host.phase != self.member.host.phase;
+        self.member.host = host;
+        for (report, body) in &change.reports {
             match body {
                 Some(body) => self.member.stored.insert(*report, body.clone()),
                 None => self.member.stored.remove(report),
             };
         }
-        if reports.keys().any(|report| *report != Report::Validations) {
+        if change.reports.keys().any(|report| *report != Report::Validations) {
             self.member.reports = measure::parse(&self.member.stored);
         }
-        self.member.host = decision.host.clone();
-        match &mut self.change {
-            None => {
-                self.change = Some(HostChange {
-                    decision,
-                    reports,
-                    files,
-                });
-            }
-            Some(so_far) => {
-                so_far.decision.host = decision.host;
-                so_far.decision.journal.extend(decision.journal);
-                so_far.decision.effects.extend(decision.effects);
-                so_far.reports.extend(reports);
-                so_far.files.extend(files);
-            }
-        }
+        self.change = Some(match self.change.take() {
+            Some(so_far) => one_after_the_other(so_far, change),
+            None => change,
+        });
         moved
     }
 }
@@ -209,31 +339,30 @@ struct Whole {
 }
 
 impl Whole {
-    fn follow(mut self, given: cluster::Decision) -> Result<Follows, Error> {
-        let mut written = Decision::because(given.why);
-        written.is_reconciled = true;
-        written.journal = given.journal;
-        written.effects = given.effects;
-        let mut own = Vec::new();
+    fn follow(mut self, before: &Cluster, given: Given) -> Result<Follows, Error> {
+        let (mut journal, mut effects) = (Vec::new(), Vec::new());
         let mut goes_on = true;
         for _ in 0..MOST_ROUNDS {
             let (decision, moved) = self.round()?;
             self.cluster = decision.cluster;
-            own.extend(decision.journal);
-            written.effects.extend(decision.effects);
+            journal.extend(decision.journal);
+            effects.extend(decision.effects);
             goes_on = moved;
             if !goes_on {
                 break;
             }
         }
-        let changes = self.members.into_iter().filter_map(|member| member.change);
-        changes.for_each(|change| written.put_host(change));
-        // The hosts' news come first, as they do when a cluster is reconciled.
-        written.journal.extend(own);
-        self.cluster.updated_at = self.now;
-        written.put(self.cluster);
+        let is_same = self.cluster == *before;
+        if !is_same {
+            self.cluster.updated_at = self.now;
+        }
         Ok(Follows {
-            written,
+            cluster: self.cluster,
+            is_same,
+            given,
+            members: self.members,
+            journal,
+            effects,
             shared: self.shared,
             goes_on,
         })
@@ -310,13 +439,7 @@ impl Whole {
             }
         }
         self.members = members;
-        let decision = cluster::Decision {
-            cluster: self.cluster.clone(),
-            journal: Vec::new(),
-            effects: Vec::new(),
-            why: "its hosts follow it",
-        };
-        Ok((decision, moved))
+        Ok((as_it_is(&self.cluster), moved))
     }
 
     fn snapshot(&self, host: &Host, stored: Stored, cluster: &Arc<Cluster>) -> HostSnapshot {
