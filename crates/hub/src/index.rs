@@ -75,7 +75,7 @@ pub fn skew(clock: i64, now: Timestamp) -> u8 {
     match checks::skew(clock, now) {
         Skew::Unknown => 0,
         Skew::Right => 1,
-        Skew::StaleClusters | Skew::Ahead => 2,
+        Skew::Behind | Skew::Ahead => 2,
     }
 }
 

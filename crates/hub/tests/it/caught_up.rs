@@ -213,7 +213,7 @@ async fn a_hub_that_is_killed_after_a_change_of_a_cluster_comes_back_with_what_f
     let since = lent.door.hub.store.changes_last().await.unwrap();
     lent.door.settle().await;
     assert_eq!(lent.rows().await.2, findings);
-    assert_eq!(lent.told(since).await, []);
+    assert_eq!(lent.told(since).await, Vec::new());
 }
 
 #[tokio::test]
@@ -232,7 +232,7 @@ async fn a_change_of_a_cluster_is_not_made_when_what_follows_from_it_cannot_be_w
     let refused = lent.door.ask(Method::PATCH, &path, Some(&wish)).await;
     assert!(refused.status.is_server_error(), "{}", refused.text);
     assert_eq!(lent.rows().await, before);
-    assert_eq!(lent.told(since).await, []);
+    assert_eq!(lent.told(since).await, Vec::new());
 
     lent.door
         .tamper("drop trigger fault", "drop trigger fault on host_reports")
@@ -264,7 +264,7 @@ async fn what_follows_is_found_out_anew_when_somebody_else_was_faster() {
     for field in ["status", "status_info", "validations_info"] {
         assert_eq!(answer.body[field], later.body[field], "{field}");
     }
-    assert_eq!(lent.told(since).await, []);
+    assert_eq!(lent.told(since).await, Vec::new());
 }
 
 #[tokio::test]
