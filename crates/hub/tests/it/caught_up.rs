@@ -9,8 +9,12 @@ use muster_domain::cluster::Cluster;
 use muster_domain::host::{Host, Report};
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
 use muster_hub::Clock;
+use muster_hub::change::OpContext;
+use muster_hub::usecase::cluster_install::cluster_install;
+use muster_hub::usecase::cluster_update::cluster_change;
 use muster_store::ChangeKind;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -265,6 +269,66 @@ async fn what_follows_is_found_out_anew_when_somebody_else_was_faster() {
         assert_eq!(answer.body[field], later.body[field], "{field}");
     }
     assert_eq!(lent.told(since).await, Vec::new());
+}
+
+#[tokio::test]
+async fn a_change_of_a_cluster_whose_turn_does_not_come_is_made_alone_and_followed_later() {
+    let (lent, path, wish) = Lent::with_a_wish(Place::new().await).await;
+    let (hub, id) = (&lent.door.hub, ClusterId(lent.cluster));
+    let gate = hub.stale_clusters.gate(id);
+    let turn = gate.lock().await;
+    let letting_go = async {
+        while hub.index.cluster(id).unwrap().api_vips.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(hub.clusters_to_reconcile(), 1);
+        drop(turn);
+    };
+    let (answer, ()) = tokio::join!(lent.door.ask(Method::PATCH, &path, Some(&wish)), letting_go);
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    assert_eq!(
+        hub.clusters_to_reconcile(),
+        0,
+        "whoever is answered waited for it"
+    );
+    let later = lent.door.get(&path).await;
+    assert_eq!(answer.body["validations_info"], later.body["validations_info"]);
+}
+
+#[tokio::test]
+async fn an_installation_is_decided_over_what_follows_from_a_change_that_nobody_has_reconciled() {
+    let mut world = World::with_machines(501, 3, &[]).await;
+    let cluster = world.ready_cluster("alpha", &[0, 1, 2]).await;
+    let (hub, id, opctx) = (world.hub.clone(), ClusterId(cluster), OpContext::hub());
+    let with = hub.index.cluster(id).unwrap();
+    let mut without = Cluster::clone(&with);
+    without.api_vips.clear();
+    without.ingress_vips.clear();
+    let set = async |wanted: &Cluster| {
+        let changed = cluster_change(&hub, id, &opctx, |cluster| {
+            cluster.api_vips.clone_from(&wanted.api_vips);
+            cluster.ingress_vips.clone_from(&wanted.ingress_vips);
+            Ok(Vec::new())
+        });
+        changed.await.unwrap();
+    };
+    set(&without).await;
+    world.settle().await;
+    set(&with).await;
+    assert_eq!(hub.clusters_to_reconcile(), 1);
+    assert_eq!(world.cluster_status(cluster), "pending-for-input");
+
+    let since = hub.store.changes_last().await.unwrap();
+    let started = cluster_install(&hub, id, &opctx).await.unwrap();
+    assert_eq!(started.status().word(), "preparing-for-installation");
+    let told = hub.store.changes_after(since, 100).await.unwrap();
+    let ids: BTreeSet<Uuid> = told.iter().map(|change| change.id).collect();
+    assert_eq!(
+        (told.len(), ids.len()),
+        (4, 4),
+        "each of them changes once: {told:?}"
+    );
+    world.until_cluster(cluster, "installed", 120).await;
 }
 
 #[tokio::test]
