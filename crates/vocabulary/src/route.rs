@@ -49,6 +49,11 @@ impl HostStatus {
         }
     }
 
+    /// A system runs on it that can bring it back by itself when it is asked to.
+    pub fn can_reclaim(self) -> bool {
+        self.is_installed()
+    }
+
     /// Whoever looks after the machine is to boot the discovery image on it, so that it comes back.
     pub fn is_to_be_fetched(self) -> bool {
         self.way_back() == Some(Route::Boot)

@@ -182,6 +182,8 @@ fn from_every_phase_the_route_is_the_same_before_and_after_and_the_phase_follows
                 for asked_again in [TakenBack::LetGo, TakenBack::InBand] {
                     assert_eq!(route(&back, asked_again), decided, "{said}");
                 }
+                let by_itself = taken == TakenBack::InBand && host.status().can_reclaim();
+                assert_eq!(decided == Route::Reclaim, by_itself, "{said}");
                 let state = back.status();
                 let wanted = match decided {
                     Route::AgentRestart if matches!(phase, Phase::Discovery | Phase::Binding) => {
