@@ -5,10 +5,6 @@
 
 use crate::Hub;
 use crate::error::Error;
-use crate::http::problem::{Problem, ProblemV1};
-use axum::extract::{Request, State};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use muster_domain::host::Host;
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
 use muster_store::{Row, RowId, RowKey};
@@ -53,18 +49,11 @@ impl Hub {
 }
 
 /// Before a request is answered, this hub gets to know what its path names.
-pub async fn load_what_is_named(State(hub): State<Hub>, request: Request, next: Next) -> Response {
-    if hub.shares_database()
-        && let Err(error) = load_all_named(&hub, request.uri().path()).await
-    {
-        let is_own = request.uri().path().starts_with(muster_contract::v1::BASE);
-        return if is_own {
-            ProblemV1::from(error).into_response()
-        } else {
-            Problem::from(error).into_response()
-        };
+pub async fn load_what_is_named(hub: &Hub, path: &str) -> Result<(), Error> {
+    if hub.shares_database() {
+        load_all_named(hub, path).await?;
     }
-    next.run(request).await
+    Ok(())
 }
 
 /// What cannot be read is told by whoever needs it: a host, for one, goes on when its InfraEnv is set aside.

@@ -95,6 +95,7 @@ fn context(options: &Options, connection: Connection, me: &str) -> Result<Contex
     Ok(Context {
         hub: HubClient::new(&options.hub_url)?,
         hosts: Default::default(),
+        clusters: Default::default(),
         caches,
         queues: Queues::of(running),
         hooks,

@@ -4,9 +4,8 @@
 
 use crate::Hub;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{Method, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::http::{Method, StatusCode, header};
+use axum::response::IntoResponse;
 use muster_domain::cluster::installation::PreparationStatus;
 use muster_domain::cluster::{Cluster, Phase};
 use muster_domain::host::Status;
@@ -160,16 +159,27 @@ fn word(method: &Method) -> &'static str {
     }
 }
 
-pub async fn measure(State(hub): State<Hub>, request: Request, next: Next) -> Response {
-    let started = Instant::now();
-    let method = request.method().clone();
-    // Shares the router's own text.
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let response = next.run(request).await;
-    let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
-    hub.metrics
-        .note(&method, route, response.status().as_u16(), started.elapsed());
-    response
+/// A request that is being answered.
+pub struct Timing {
+    started: Instant,
+    method: Method,
+    /// Shares the router's own text.
+    route: Option<MatchedPath>,
+}
+
+impl Timing {
+    pub fn begin(request: &Request) -> Self {
+        Self {
+            started: Instant::now(),
+            method: request.method().clone(),
+            route: request.extensions().get::<MatchedPath>().cloned(),
+        }
+    }
+
+    pub fn end(self, metrics: &Metrics, status: StatusCode) {
+        let route = self.route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
+        metrics.note(&self.method, route, status.as_u16(), self.started.elapsed());
+    }
 }
 
 pub async fn page(State(hub): State<Hub>) -> impl IntoResponse {

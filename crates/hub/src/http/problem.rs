@@ -19,6 +19,14 @@ impl IntoResponse for Problem {
     }
 }
 
+/// In the shape of the API that was asked.
+pub fn shaped_as_asked(path: &str, error: Error) -> Response {
+    if path.starts_with(muster_contract::v1::BASE) {
+        return ProblemV1::from(error).into_response();
+    }
+    Problem::from(error).into_response()
+}
+
 /// What the layers before an operation say: no such route, no such method, not decodable.
 pub fn framework(status: StatusCode, message: impl Into<String>) -> Response {
     json(status, &InfraErrorBody::new(status.as_u16(), message))

@@ -7,7 +7,7 @@ use crate::http::problem;
 use crate::http::watched::{Answer, Arriving};
 use axum::Router;
 use axum::body::{Body, HttpBody};
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header, uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -73,11 +73,7 @@ pub async fn serve_with(
 ) -> std::io::Result<()> {
     serving.router = serving
         .router
-        .layer(middleware::from_fn_with_state(
-            serving.names.clone(),
-            guard::guard,
-        ))
-        .layer(middleware::from_fn(framed));
+        .layer(middleware::from_fn_with_state(serving.names.clone(), framed));
     let crowd = Crowd::new(serving.limits);
     let (stop, stopping) = watch::channel(false);
     let mut connections = JoinSet::new();
@@ -215,8 +211,8 @@ impl Attended for Guest<'_> {
     }
 }
 
-/// What HTTP/1.1 asks of a server beyond what its parser sees to.
-async fn framed(request: Request, next: Next) -> Response {
+/// What HTTP/1.1 asks of a server beyond what its parser sees to, and whether the hub answers to this name.
+async fn framed(State(names): State<Names>, request: Request, next: Next) -> Response {
     if request.version() == Version::HTTP_11 && !names_one_host(request.headers()) {
         return problem::framework(
             StatusCode::BAD_REQUEST,
@@ -226,7 +222,10 @@ async fn framed(request: Request, next: Next) -> Response {
     // A length besides chunks means that somebody on the way may see another end of this request. The parser has
     // removed it already, so after chunks the connection is always closed: what follows is never taken for a request.
     let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
-    let mut response = next.run(request).await;
+    let mut response = match guard::judge(&names, &request) {
+        Some(refusal) => refusal,
+        None => next.run(request).await,
+    };
     if is_chunked {
         response
             .headers_mut()

@@ -1,6 +1,6 @@
 //! Fills the hub's memory from the database when it starts.
 
-use super::{deadlines, limits, looks};
+use super::{deadlines, limits, reconcile};
 use crate::Hub;
 use crate::error::Error;
 use jiff::Timestamp;

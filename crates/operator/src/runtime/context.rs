@@ -1,7 +1,8 @@
 //! Everything a controller may use, in one place.
 
 use super::clock::Clock;
-use super::copies::HostCopies;
+use super::copies::clusters::ClusterCopies;
+use super::copies::hosts::HostCopies;
 use super::event::Recorder;
 use super::joining::Joining;
 use super::last_clusters::LastClusters;
@@ -22,6 +23,8 @@ pub struct Context {
     pub hub: HubClient,
     /// What the hub has told of hosts.
     pub hosts: HostCopies,
+    /// And of clusters.
+    pub clusters: ClusterCopies,
     pub caches: Caches,
     pub queues: Queues,
     pub hooks: HubHooks,
@@ -52,6 +55,12 @@ pub struct Context {
 }
 
 impl Context {
+    /// From now on the feed tells of changes, or no more.
+    pub fn is_fed(&self, is_fed: bool) {
+        self.hosts.start_over(is_fed);
+        self.clusters.start_over(is_fed);
+    }
+
     /// Everything is reconciled, and the hub is told again what it does not show.
     pub fn start_over(&self) {
         self.sent.forget_all();

@@ -14,7 +14,7 @@ const RETRY: Duration = Duration::from_secs(1);
 pub async fn follow(ctx: &Context) {
     loop {
         let from = head(ctx).await;
-        ctx.hosts.start_over(true);
+        ctx.is_fed(true);
         // What changed before `from` was not seen: so everything is reconciled.
         ctx.start_over();
         from_there(ctx, from).await;
@@ -46,7 +46,7 @@ async fn from_there(ctx: &Context, after: i64) {
                 ctx.metrics.hub_is_there(true);
                 if std::mem::take(&mut was_away) {
                     // It may have other settings now, or other records: of neither its feed would tell.
-                    ctx.hosts.start_over(true);
+                    ctx.is_fed(true);
                     ctx.start_over();
                 }
                 ctx.metrics.fed(page.changes.len());
@@ -54,7 +54,7 @@ async fn from_there(ctx: &Context, after: i64) {
             }
             Err(ClientError::Refused { status: 410, .. }) => {
                 tracing::warn!("the hub's feed does not reach back far enough; everything is read anew");
-                ctx.hosts.start_over(false);
+                ctx.is_fed(false);
                 return;
             }
             Err(error) => {
@@ -68,6 +68,7 @@ async fn from_there(ctx: &Context, after: i64) {
 fn tell(ctx: &Context, change: &Change) {
     // Before anybody reads it.
     ctx.hosts.heard(change);
+    ctx.clusters.heard(change);
     for hook in &ctx.hooks.changed {
         hook(ctx, change);
     }
@@ -75,7 +76,7 @@ fn tell(ctx: &Context, change: &Change) {
 
 async fn away(ctx: &Context, error: &ClientError) {
     tracing::debug!(%error, "the feed cannot be read; it is tried again");
-    ctx.hosts.start_over(false);
+    ctx.is_fed(false);
     if ctx.metrics.hub_is_there(false) {
         ctx.hooks.lost.iter().for_each(|hook| hook(ctx));
     }

@@ -287,12 +287,12 @@ impl Snapshot {
             self.target = Target::NotInHub;
             return Ok(());
         };
-        match ctx.hub.cluster_without_hosts(id).await {
+        match ctx.clusters.facts(&ctx.hub, id).await {
             Ok(cluster) => {
                 self.target = Target::Found {
                     id,
                     status: cluster.status,
-                    architecture: cluster.cpu_architecture.into_owned(),
+                    architecture: cluster.architecture,
                 };
             }
             Err(ClientError::NotFound(_)) => self.target = Target::NotInHub,

@@ -159,7 +159,10 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
         | Step::Cancel
         | Step::DeleteCluster => {
             let done = ask(ctx, snapshot, step).await;
-            snapshot.id.iter().for_each(|id| ctx.hosts.forget_cluster(*id));
+            snapshot.id.iter().for_each(|id| {
+                ctx.hosts.forget_cluster(*id);
+                ctx.clusters.forget(*id);
+            });
             return Ok(done);
         }
     }
