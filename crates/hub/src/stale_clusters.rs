@@ -138,6 +138,11 @@ impl<'a> Reconciling<'a> {
         std::mem::forget(self);
     }
 
+    /// It did not come to an end, and nothing speaks against another one at once.
+    pub fn put_off(mut self) {
+        self.is_at_rest = true;
+    }
+
     pub fn failed(mut self, error: &Error) {
         let (hub, cluster) = (self.hub, self.cluster);
         hub.stale_clusters.rests.failed(cluster, hub.now(), error);

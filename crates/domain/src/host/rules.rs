@@ -172,13 +172,10 @@ pub fn keeps_reports_on_register(host: &Host) -> bool {
 /// Whether a registration of this host means another boot of its machine: its agent was gone, or silent. An agent that
 /// was there a moment ago was told to register again, or restarted.
 pub fn has_booted(host: &Host) -> bool {
-    let comes_back = host
-        .returning
-        .as_ref()
-        .is_some_and(|on_its_way| match on_its_way.route {
-            Route::Boot | Route::Reclaim => true,
-            Route::AgentRestart => false,
-        });
+    let comes_back = host.route().is_some_and(|route| match route {
+        Route::Boot | Route::Reclaim => true,
+        Route::AgentRestart => false,
+    });
     comes_back || !host.connected || host.agent_is_gone() || host.booted_version.is_empty()
 }
 

@@ -1,6 +1,8 @@
 //! Reconciles a cluster as a whole: networks, groups, roles, every host's findings, then the cluster's own, and counts
 //! how far its hosts are. Installations move by this: hosts follow the cluster, and the cluster follows its hosts.
 
+pub mod at_once;
+
 use crate::change::{Decision, OpContext, Scope};
 use crate::cluster_change::OneCluster;
 use crate::error::Error;
@@ -100,16 +102,26 @@ fn decide(hub: &Hub, measured: &Measured) -> Result<Decision, Error> {
         return Ok(written);
     };
     let all: Vec<_> = hosts.iter().collect();
-    let event = lifecycle::Event::Counted {
-        tally: Tally::of(&all),
-    };
-    let mut decision = lifecycle::next(&measured.next, &event, hub.cluster_around())?;
+    let mut decision = counted(hub, &measured.next, &all)?;
     if decision.cluster != *measured.before || !decision.effects.is_empty() {
         decision.cluster.updated_at = measured.now;
         written.journal.clone_from(&measured.journal);
         written.put_cluster(decision);
     }
     Ok(written)
+}
+
+/// What the count of its hosts makes of a cluster.
+fn counted(hub: &Hub, cluster: &Cluster, hosts: &[&Host]) -> Result<cluster::Decision, Error> {
+    let event = lifecycle::Event::Counted {
+        tally: Tally::of(hosts),
+    };
+    Ok(lifecycle::next(cluster, &event, hub.cluster_around())?)
+}
+
+/// Read after the cluster's row, whose revision every change of files raises: an old answer is not committed.
+async fn has_manifests(hub: &Hub, id: ClusterId) -> Result<bool, Error> {
+    Ok(!hub.store.file_list(id, MANIFESTS).await?.is_empty())
 }
 
 struct Member {
@@ -141,8 +153,7 @@ async fn measured(
     opctx: &OpContext,
 ) -> Result<Measured, Error> {
     let rows = rows(hub, cluster.id).await?;
-    // Read after the row, whose revision every change of files raises: an old answer is not committed.
-    let has_manifests = !hub.store.file_list(cluster.id, MANIFESTS).await?.is_empty();
+    let has_manifests = has_manifests(hub, cluster.id).await?;
     let (there, mut next) = (hub.clone(), Cluster::clone(&cluster));
     let arranged = hub.look_threads.run(move || {
         let mut members: Vec<_> = rows.into_iter().map(Member::of).collect();
@@ -172,9 +183,12 @@ async fn measured(
         }
     }
     let there = hub.clone();
-    let found = hub
-        .look_threads
-        .run(move || own_findings(&there, next, up_to_date, &shared, has_manifests));
+    let found = hub.look_threads.run(move || {
+        let members: Vec<_> = up_to_date.iter().collect();
+        let decision = own_findings(&there, next, &members, &shared, has_manifests)?;
+        let hosts = up_to_date.into_iter().map(|member| member.host).collect();
+        Ok::<(_, Vec<Host>), Error>((decision, hosts))
+    });
     let (decision, hosts) = found.await?;
     Ok(Measured {
         before: cluster,
@@ -406,15 +420,15 @@ fn decide_host(
     snapshot.measured_with(host, journal, shared)
 }
 
-/// The cluster as its own checks leave it, and its hosts.
+/// The cluster as its own checks leave it.
 fn own_findings(
     hub: &Hub,
     mut next: Cluster,
-    members: Vec<Member>,
+    members: &[&Member],
     shared: &SharedFacts,
     has_manifests: bool,
-) -> Result<(cluster::Decision, Vec<Host>), Error> {
-    let peers: Vec<_> = members.iter().map(Member::peer).collect();
+) -> Result<cluster::Decision, Error> {
+    let peers: Vec<_> = members.iter().map(|member| member.peer()).collect();
     let subject = cluster::checks::Subject {
         facts: &shared.facts,
         peers: &peers,
@@ -434,9 +448,7 @@ fn own_findings(
     let mut decision = lifecycle::next(&next, &event, hub.cluster_around())?;
     journal.append(&mut decision.journal);
     decision.journal = journal;
-    drop(peers);
-    let hosts = members.into_iter().map(|member| member.host).collect();
-    Ok((decision, hosts))
+    Ok(decision)
 }
 
 fn news(cluster: &Cluster, report: &cluster::checks::Report) -> Vec<muster_domain::Entry> {

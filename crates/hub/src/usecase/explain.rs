@@ -14,7 +14,7 @@ use muster_domain::cluster::{self, Cluster, PreparationStatus, checks as cluster
 use muster_domain::host::deadline::{Patience, patience};
 use muster_domain::host::machine;
 use muster_domain::host::rules::{self, PhaseGroup};
-use muster_domain::host::{Host, Media, Phase, Report, Status, words};
+use muster_domain::host::{Host, Media, Phase, Report, Status, returning, words};
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -50,7 +50,7 @@ pub async fn host(
         next_action: late(host)
             .or_else(|| host.machine.warning(snapshot.now).map(|_| machine::REMEDY))
             .or_else(|| cause(host))
-            .unwrap_or_else(|| next_action(status, &blockers))
+            .unwrap_or_else(|| next_action(host, &blockers))
             .into(),
         status: status.word().into(),
         status_info: host.status_info.clone(),
@@ -208,8 +208,8 @@ fn cause(host: &Host) -> Option<&'static str> {
     }
 }
 
-fn next_action(status: Status, blockers: &[Blocker]) -> &str {
-    match status {
+fn next_action<'a>(host: &Host, blockers: &'a [Blocker]) -> &'a str {
+    match host.status() {
         Status::KnownUnbound => "Bind it to a cluster.",
         Status::Known => "Nothing; it is ready to be installed.",
         Status::DiscoveringUnbound | Status::Discovering => "Wait for its first inventory report.",
@@ -221,11 +221,14 @@ fn next_action(status: Status, blockers: &[Blocker]) -> &str {
             None => "See its checks for what is missing.",
         },
         Status::PendingForInput => "Complete the settings of its cluster.",
-        Status::Binding | Status::Unbinding => "Wait for its agent to register again, within about a minute.",
-        Status::UnbindingPendingUserAction | Status::ResettingPendingUserAction => {
-            "Boot the discovery image."
-        }
-        Status::Reclaiming | Status::ReclaimingRebooting => "Wait; it returns to the free pool by itself.",
+        Status::Binding => "Wait for its agent to register again, within about a minute.",
+        Status::ResettingPendingUserAction => "Boot the discovery image.",
+        Status::Unbinding
+        | Status::UnbindingPendingUserAction
+        | Status::Reclaiming
+        | Status::ReclaimingRebooting => host
+            .route()
+            .map_or("Wait.", |route| returning::remedy(host, route)),
         Status::PreparingForInstallation
         | Status::PreparingSuccessful
         | Status::Installing
@@ -415,7 +418,7 @@ fn waiting(host: &Host) -> Option<Blocker> {
         code: "host-not-ready".into(),
         subject: format!("host/{}", host.name()),
         reason: format!("{}: {}", status.word(), host.status_info),
-        next_action: next_action(status, &[]).into(),
+        next_action: next_action(host, &[]).into(),
     })
 }
 

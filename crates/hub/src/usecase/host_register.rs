@@ -58,13 +58,18 @@ impl Scope for Registration {
         let Some(pool) = hub.index.infra_env(key.infra_env) else {
             return Ok(Found::Nowhere(key.infra_env));
         };
-        if let Some(slot) = hub.index.slot(key) {
-            let keeps_reports = rules::keeps_reports_on_register(&slot.row());
-            let need = if keeps_reports { Need::Reports } else { Need::Row };
-            match OneHost::new(key, need).read(hub, now, false).await {
+        if hub.index.slot(key).is_some() {
+            match OneHost::new(key, Need::Row).read(hub, now, false).await {
                 // Deleted in this very moment: then this is the first time.
                 Err(Error::Missing { .. }) => {}
-                known => return known.map(|known| Found::Known(Box::new(known))),
+                Err(error) => return Err(error),
+                Ok(mut known) => {
+                    // Asked of the row that is decided over: it may have changed a moment ago.
+                    if rules::keeps_reports_on_register(&known.host) {
+                        known.stored = hub.store.host_reports(key).await?;
+                    }
+                    return Ok(Found::Known(Box::new(known)));
+                }
             }
         }
         if let Some(cluster) = pool.cluster.filter(|_| fresh && hub.shares_database()) {

@@ -2,7 +2,6 @@
 
 use super::pass::{Failed, Pass};
 use crate::Hub;
-use crate::change::OpContext;
 use crate::error::Error;
 use crate::usecase::cluster_files::{files_drop, files_make};
 use crate::usecase::host_bind::finish_move;
@@ -159,6 +158,6 @@ async fn finish(hub: &Hub, job: &OutboxItem, result: Result<(), Error>) -> Resul
             }
         }
     };
-    hub.commit(commit, &OpContext::hub()).await?;
+    hub.commit(commit, true).await?;
     Ok(())
 }

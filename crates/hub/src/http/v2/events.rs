@@ -154,6 +154,6 @@ async fn trigger(
         journal: vec![entry],
         ..Commit::new(body.event_time.0.unwrap_or_else(|| hub.now()))
     };
-    hub.commit(commit, &opctx).await?;
+    hub.commit(commit, true).await?;
     Ok(StatusCode::CREATED)
 }

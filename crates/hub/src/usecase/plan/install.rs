@@ -1,6 +1,6 @@
 //! Plans of installations: what every host becomes, what is written over, and what stopping would leave behind.
 
-use super::draft::{Draft, lost};
+use super::draft::Draft;
 use crate::Hub;
 use crate::cluster_change::{ClusterChange, ClusterSnapshot, OneCluster};
 use crate::error::Error;
@@ -223,20 +223,16 @@ pub async fn reset_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
 }
 
 pub async fn reclaim(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
-    one(hub, key, Verb::ReclaimHost, decide_reclaim, |draft, snapshot, after| {
-        let step = draft.step(
-            &snapshot.host,
-            "return to its pool by itself".into(),
-            Some(snapshot.host.status().word()),
-            Some(after.status().word()),
-        );
-        step.destroys = lost(&snapshot.host);
-        step.note = Some(
-            "The node fetches the discovery image and boots it; if that does not work within an hour, somebody must boot it."
-                .into(),
-        );
-        draft.come_back(snapshot, after);
-    })
+    one(
+        hub,
+        key,
+        Verb::ReclaimHost,
+        decide_reclaim,
+        |draft, snapshot, after| {
+            draft.give_back(&snapshot.host, after);
+            draft.come_back(snapshot, after);
+        },
+    )
     .await
 }
 

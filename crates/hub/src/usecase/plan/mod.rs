@@ -18,7 +18,7 @@ use draft::{Draft, lost};
 use muster_contract::v1::plan::{PlanRequest, PlanView, Verb};
 use muster_domain::checks::verdict::{Verdict, verdicts};
 use muster_domain::cluster::Cluster;
-use muster_domain::host::{Event, Phase, Report, Role, Status};
+use muster_domain::host::{Event, Phase, Report, Role, Route, Status};
 use muster_domain::input::Invalid;
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
@@ -205,7 +205,7 @@ pub async fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error>
                     Fate::Returned(change) => {
                         let after = change.decision.host;
                         let before = hub.index.host(after.key()).unwrap_or_else(|| after.clone());
-                        by_hand += usize::from(after.phase == Phase::ReturnPending);
+                        by_hand += usize::from(after.route() == Some(Route::Boot));
                         draft.give_back(&before, &after);
                     }
                 }

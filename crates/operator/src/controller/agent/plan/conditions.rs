@@ -7,7 +7,7 @@ use muster_contract::v1::host::HostDetail;
 use muster_contract::v2::validation::ValidationsInfo;
 use muster_domain::checks;
 use muster_vocabulary::HostStatus::{self, *};
-use muster_vocabulary::Word;
+use muster_vocabulary::{Route, Word};
 
 /// What a condition says: status, reason, message.
 type Verdict = (Truth, &'static str, String);
@@ -18,6 +18,10 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
     let status = &row.host.status;
     let checks = Checks::of(row, named);
     let state = format!("The host is {status}.");
+    let unknown = || {
+        let unknown = || (Truth::Unknown, reason::UNKNOWN_STATUS, state.clone());
+        [unknown(), checks.passing(), unknown(), bound(status)]
+    };
     let [requirements, validated, installed, bound] = match status.known() {
         Some(Known | KnownUnbound) => [ready(approved), checks.passing(), not_started(), bound(status)],
         Some(Discovering | Disconnected | DiscoveringUnbound | DisconnectedUnbound) => {
@@ -84,29 +88,23 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
             reason::BINDING,
             "The hub is handing the host over to its cluster.",
         ),
-        Some(Unbinding) => all(
-            reason::UNBINDING,
-            reason::UNBINDING,
-            "The host is leaving its cluster.",
-        ),
-        Some(UnbindingPendingUserAction) => all(
-            reason::UNBINDING,
-            reason::UNBINDING_PENDING_USER_ACTION,
-            "Boot the discovery image on the host to bring it back.",
-        ),
-        // While it is reclaimed, being bound keeps others from taking the host as long as its old owner holds on to it.
-        Some(
-            Disabled
-            | DisabledUnbound
-            | Resetting
-            | ResettingPendingUserAction
-            | Reclaiming
-            | ReclaimingRebooting,
-        )
-        | None => {
-            let unknown = || (Truth::Unknown, reason::UNKNOWN_STATUS, state.clone());
-            [unknown(), checks.passing(), unknown(), bound(status)]
+        Some(back @ (Unbinding | UnbindingPendingUserAction | Reclaiming | ReclaimingRebooting)) => {
+            match back.way_back() {
+                Some(Route::AgentRestart) => all(
+                    reason::UNBINDING,
+                    reason::UNBINDING,
+                    "The host is leaving its cluster.",
+                ),
+                Some(Route::Boot) => all(
+                    reason::UNBINDING,
+                    reason::UNBINDING_PENDING_USER_ACTION,
+                    "Boot the discovery image on the host to bring it back.",
+                ),
+                // Being bound keeps others from taking the host as long as its old owner holds on to it.
+                Some(Route::Reclaim) | None => unknown(),
+            }
         }
+        Some(Disabled | DisabledUnbound | Resetting | ResettingPendingUserAction) | None => unknown(),
     };
     let said = |type_, (truth, reason, message): Verdict| Finding::new(type_, truth, reason, message);
     let validated = said(condition::VALIDATED, validated);

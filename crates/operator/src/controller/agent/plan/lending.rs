@@ -200,8 +200,8 @@ pub fn reclaims_from(snapshot: &Snapshot, row: &HostDetail) -> Option<Key> {
         (Target::Found { id, .. }, Some(bound)) => *id != bound && refuses(snapshot).is_none(),
         (Target::Found { .. } | Target::NotWanted, None) | (Target::Absent | Target::NotInHub, _) => false,
     };
-    let runs = doubt::is_installed(&row.host.status);
-    (leaves && runs && !snapshot.has_metal && stays(snapshot, row).is_none())
+    let can_reclaim = row.host.status.is(HostStatus::can_reclaim);
+    (leaves && can_reclaim && !snapshot.has_metal && stays(snapshot, row).is_none())
         .then(|| snapshot.tenant.clone())
         .flatten()
 }

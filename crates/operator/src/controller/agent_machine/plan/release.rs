@@ -114,7 +114,7 @@ fn has_left(agent: &Agent) -> bool {
         find_service(&status.conditions, condition::SPEC_SYNCED)
             .is_some_and(|synced| synced.status == "False" && synced.reason == reason::INPUT_ERROR)
     };
-    state == HostStatus::UnbindingPendingUserAction
+    state.is(HostStatus::is_to_be_fetched)
         || state.is(HostStatus::is_failed) && refused()
         || claim::is_out(agent)
 }

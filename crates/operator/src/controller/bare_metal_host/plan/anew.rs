@@ -5,7 +5,7 @@
 //! again when that is over.
 
 use crate::crd::Agent;
-use muster_vocabulary::HostStatus as Status;
+use muster_vocabulary::{HostStatus as Status, Route};
 
 /// Both have to allow it, the Agent and the hub: an Agent may lag behind, after a restart by minutes. `None` when the hub
 /// could not be asked.
@@ -32,9 +32,7 @@ fn is_undisturbed(status: Status) -> bool {
         | Status::KnownUnbound
         | Status::DisconnectedUnbound
         | Status::InsufficientUnbound
-        | Status::DisabledUnbound
-        // What the machine ran was taken away from it. If it cannot register with the image before, only another helps.
-        | Status::UnbindingPendingUserAction => true,
+        | Status::DisabledUnbound => true,
         Status::PreparingForInstallation
         | Status::PreparingFailed
         | Status::PreparingSuccessful
@@ -47,11 +45,17 @@ fn is_undisturbed(status: Status) -> bool {
         | Status::AddedToExistingCluster
         | Status::Cancelled
         | Status::Error
-        // These end by themselves in a moment, one way or the other.
-        | Status::Binding
-        | Status::Unbinding
+        // It ends by itself in a moment, one way or the other.
+        | Status::Binding => false,
+        Status::Unbinding
+        | Status::UnbindingPendingUserAction
         | Status::Reclaiming
-        | Status::ReclaimingRebooting => false,
+        | Status::ReclaimingRebooting => match status.way_back() {
+            // What the machine ran was taken away from it. If it cannot register with the image before, only another helps.
+            Some(Route::Boot) => true,
+            // These end by themselves in a moment, too.
+            Some(Route::AgentRestart | Route::Reclaim) | None => false,
+        },
     }
 }
 
