@@ -160,7 +160,9 @@ impl ServerCertVerifier for Exactly {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }
 
@@ -241,7 +243,10 @@ mod tests {
 
     #[test]
     fn names_are_shown_as_people_write_them() {
-        let given = ["DnsName(\"hub.example.com\")".to_owned(), "IpAddress(10.0.0.1)".to_owned()];
+        let given = [
+            "DnsName(\"hub.example.com\")".to_owned(),
+            "IpAddress(10.0.0.1)".to_owned(),
+        ];
         assert_eq!(names(&given), "hub.example.com, 10.0.0.1");
         assert_eq!(names(&[]), "no name");
     }

@@ -27,6 +27,7 @@ pub type Result<T> = std::result::Result<T, ClientError>;
 #[derive(Debug, Clone)]
 pub struct HubClient {
     base: String,
+    trust: Trust,
     http: reqwest::Client,
 }
 
@@ -46,7 +47,7 @@ impl HubClient {
     /// The same, believing others.
     pub fn trusting(base: &str, trust: &Trust) -> Result<Self> {
         spoken(base)?;
-        Ok(Self::on(base, http(trust, SILENCE)?))
+        Self::on(base, trust.clone(), SILENCE)
     }
 
     /// Gives a request up when the hub says nothing for that long.
@@ -56,18 +57,24 @@ impl HubClient {
             "https" => Trust::system(),
             _ => Trust::default(),
         };
-        Ok(Self::on(base, http(&trust, silence)?))
+        Self::on(base, trust, silence)
     }
 
-    fn on(base: &str, http: reqwest::Client) -> Self {
-        Self {
+    fn on(base: &str, trust: Trust, silence: Duration) -> Result<Self> {
+        Ok(Self {
             base: base.trim_end_matches('/').to_owned(),
-            http,
-        }
+            http: http(&trust, silence)?,
+            trust,
+        })
     }
 
     pub fn base(&self) -> &str {
         &self.base
+    }
+
+    /// For others that speak with the same hub.
+    pub fn trust(&self) -> &Trust {
+        &self.trust
     }
 
     async fn get<T: DeserializeOwned>(&self, path: String) -> Result<T> {

@@ -109,12 +109,7 @@ async fn taken(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Resu
 }
 
 /// From the page cache if it is there, or else on a thread that may wait for the disk.
-async fn filled(
-    mut buffer: Vec<u8>,
-    most: usize,
-    file: &Arc<File>,
-    at: u64,
-) -> io::Result<(Vec<u8>, usize)> {
+async fn filled(mut buffer: Vec<u8>, most: usize, file: &Arc<File>, at: u64) -> io::Result<(Vec<u8>, usize)> {
     let target = &mut [IoSliceMut::new(&mut buffer[..most])];
     let cached = preadv2(file, target, at, ReadWriteFlags::NOWAIT).unwrap_or(0);
     if cached > 0 {

@@ -269,11 +269,7 @@ async fn append(head: &mut Vec<u8>, body: Layout) -> io::Result<()> {
     Ok(())
 }
 
-async fn transmit(
-    stream: &mut impl Outlet,
-    body: &Layout,
-    mut meter: Option<&mut Meter>,
-) -> io::Result<()> {
+async fn transmit(stream: &mut impl Outlet, body: &Layout, mut meter: Option<&mut Meter>) -> io::Result<()> {
     for segment in body.segments() {
         match &segment.content {
             Content::Bytes(bytes) => write(stream, bytes, meter.as_deref_mut()).await?,
@@ -306,11 +302,7 @@ async fn transmit(
     Ok(())
 }
 
-async fn write(
-    stream: &mut impl Outlet,
-    mut bytes: &[u8],
-    mut meter: Option<&mut Meter>,
-) -> io::Result<()> {
+async fn write(stream: &mut impl Outlet, mut bytes: &[u8], mut meter: Option<&mut Meter>) -> io::Result<()> {
     while !bytes.is_empty() {
         let written = stream.put(bytes).await?;
         if let Some(meter) = meter.as_deref_mut() {
