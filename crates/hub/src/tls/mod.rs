@@ -15,7 +15,7 @@ use self_signed::SelfSigned;
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Where the hub's certificate comes from.
 #[derive(Debug, Clone)]
@@ -34,6 +34,8 @@ struct Inner {
     config: Arc<ServerConfig>,
     shown: Arc<Shown>,
     seen: RwLock<Seen>,
+    /// One looks at a time: what was found later is what counts.
+    turn: Mutex<()>,
     handshakes: Handshakes,
 }
 
@@ -109,6 +111,7 @@ impl Tls {
                 failures: 0,
                 trouble: None,
             }),
+            turn: Mutex::default(),
             handshakes: Handshakes::default(),
         })))
     }
@@ -143,6 +146,7 @@ impl Tls {
     /// Takes what is in the files now if it is new and can be used; reads from the disk. Connections that are there stay
     /// as they are.
     pub fn look(&self, now: Timestamp) -> Result<()> {
+        let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let done = self.changed(now);
         let mut seen = self.0.seen.write().unwrap_or_else(PoisonError::into_inner);
         match done {
