@@ -60,7 +60,7 @@ async fn a_machine_boots_from_the_plain_listener() {
         v2::BASE
     );
     let config = String::from_utf8(house.get(&file).await.1).unwrap();
-    assert!(config.contains(&format!("--url {}", house.url)), "{config}");
+    assert!(config.contains(&format!("--url \\\"{}", house.url)), "{config}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
