@@ -6,11 +6,14 @@ mod plain;
 mod reload;
 
 use house::{Authority, House, ask, pem};
+use jiff::Timestamp;
 use muster_contract::Trust;
 use muster_contract::client::{ClientError, HubClient};
 use muster_hub::config::TlsChoice;
 use muster_hub::tls::pair::Files;
 use muster_hub::{Config, serve};
+use muster_image::RemoteHub;
+use muster_image::source::PayloadSource;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 
@@ -157,6 +160,46 @@ async fn who_does_not_believe_the_hub_says_why() {
     assert!(why.contains("not signed by an authority"), "{why}");
     let believed = muster_simfleet::stream::Stream::open(&address, &house.trust.config().into()).await;
     assert!(believed.is_ok(), "{believed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_image_service_of_its_own_asks_the_hub_with_tls() {
+    let house = House::start(|config| config.tls = TlsChoice::SelfSigned).await;
+    let made = house.infra_env(json!({})).await;
+    let id = made["id"].as_str().unwrap();
+    let script = async |trust: &Trust| {
+        let authorities = trust.authorities().iter().map(AsRef::as_ref);
+        RemoteHub::trusting(&house.url, authorities).script(id).await
+    };
+    assert!(script(&house.trust).await.unwrap().starts_with("#!ipxe"));
+    let strange = Trust::from_pem(Authority::new("another").pem().as_bytes(), "ca.pem").unwrap();
+    assert_eq!(script(&strange).await.unwrap_err().status, 500);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_in_the_same_process_believes_the_hub_by_what_it_shows() {
+    let authority = Authority::new("lab");
+    let (house, other) = (
+        House::with_files(&authority).await,
+        House::with_files(&authority).await,
+    );
+    // For names that are not those of this process.
+    authority.put(&house.files(), &["hub.example.com"]);
+    house.tls.look(Timestamp::now()).unwrap();
+    let tls = house.tls.clone();
+    let own = Trust::own(move || tls.certificate());
+    let hub = HubClient::trusting(&house.url, &own).unwrap();
+    hub.hub_status().await.unwrap();
+    // It follows the hub to its next certificate.
+    authority.put(&house.files(), &["hub.example.com"]);
+    house.tls.look(Timestamp::now()).unwrap();
+    HubClient::trusting(&house.url, &own)
+        .unwrap()
+        .hub_status()
+        .await
+        .unwrap();
+    let asked = HubClient::trusting(&other.url, &own).unwrap().hub_status().await;
+    assert!(matches!(asked, Err(ClientError::Untrusted(_))), "{asked:?}");
 }
 
 #[tokio::test]
