@@ -168,7 +168,7 @@ impl ServerCertVerifier for Exactly {
 
 /// What is wrong with a hub's certificate, when that is why a call failed.
 pub fn distrust(error: &(dyn std::error::Error + 'static)) -> Option<String> {
-    if let Some(Error::InvalidCertificate(why)) = error.downcast_ref() {
+    if let Some(Error::InvalidCertificate(why)) = error.downcast_ref::<Error>() {
         return Some(told(why));
     }
     // An I/O error gives its cause away as what it holds, and as its source only what is behind that.

@@ -6,6 +6,7 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use sha2::{Digest, Sha256};
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,13 @@ pub struct Files {
 pub struct Contents {
     pub cert: Vec<u8>,
     pub key: Vec<u8>,
+}
+
+/// One of them is a secret.
+impl fmt::Debug for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Contents")
+    }
 }
 
 /// Ready to be shown.
