@@ -7,6 +7,9 @@ use crate::v2::error::{ErrorBody, InfraErrorBody};
 pub enum ClientError {
     #[error("cannot reach the hub: {0}")]
     Unreachable(String),
+    /// Somebody answers there, but cannot show that it is the hub.
+    #[error("cannot trust the hub: {0}")]
+    Untrusted(String),
     #[error("refused: {reason}{}", hint(.reason, .next_action))]
     Refused {
         status: u16,
@@ -46,6 +49,9 @@ impl ClientError {
     pub(crate) fn lost(error: reqwest::Error) -> Self {
         if error.is_builder() {
             return Self::BadInput(error.to_string());
+        }
+        if let Some(why) = crate::tls::distrust(&error) {
+            return Self::Untrusted(why);
         }
         // The outermost message only repeats the URL; the cause is what helps.
         let mut cause: &dyn std::error::Error = &error;

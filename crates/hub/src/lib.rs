@@ -9,6 +9,7 @@ pub mod change;
 pub mod clock;
 pub mod cluster_change;
 pub mod config;
+pub mod doors;
 pub mod error;
 pub mod host_change;
 pub mod hourly;
@@ -25,6 +26,7 @@ pub mod site;
 pub mod stale_clusters;
 pub mod steps;
 pub mod threads;
+pub mod tls;
 pub mod usecase;
 pub mod worker;
 
@@ -43,6 +45,7 @@ use muster_image::Images;
 use muster_store::{RowKey, Store};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use tls::Tls;
 use tokio::sync::{Notify, watch};
 
 /// Cheap to clone; everything behind it is shared.
@@ -82,6 +85,8 @@ pub struct Inner {
     told_full: AtomicI64,
     /// Set once the hub serves images itself.
     images: OnceLock<Images>,
+    /// Set when its own listener speaks https.
+    tls: OnceLock<Tls>,
 }
 
 /// For what the hub itself owns.
@@ -141,6 +146,7 @@ impl Hub {
             feed_turn: tokio::sync::Mutex::default(),
             told_full: AtomicI64::new(0),
             images: OnceLock::new(),
+            tls: OnceLock::new(),
         }));
         worker::load::everything(&hub).await?;
         Ok(hub)
@@ -158,6 +164,16 @@ impl Hub {
     /// From now on these are shown to people and metrics. The first ones stay.
     pub fn set_images(&self, images: Images) {
         self.images.set(images).ok();
+    }
+
+    /// `None` while the hub's own listener speaks http.
+    pub fn tls(&self) -> Option<&Tls> {
+        self.tls.get()
+    }
+
+    /// From now on this is looked after, and shown to people and metrics. The first one stays.
+    pub fn set_tls(&self, tls: Tls) {
+        self.tls.set(tls).ok();
     }
 
     /// The place in the feed up to which memory surely has everything.

@@ -7,7 +7,7 @@ use muster_domain::cluster;
 use muster_domain::host::steps::Step;
 use muster_domain::input::{ntp, trust_bundle};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Longer than most clusters take from their first host to a finished installation.
 const EVENT_DAYS: u32 = 90;
@@ -69,6 +69,19 @@ pub struct Trust {
     /// PEM of the authority behind the hub's certificate; empty: the system's.
     pub service_ca: String,
     pub insecure: bool,
+}
+
+impl Trust {
+    /// Another authority, beside those that are there.
+    pub fn add(&mut self, path: &Path) -> anyhow::Result<()> {
+        let more =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        if !self.service_ca.is_empty() && !self.service_ca.ends_with('\n') {
+            self.service_ca.push('\n');
+        }
+        self.service_ca.push_str(&more);
+        Ok(())
+    }
 }
 
 impl Site {

@@ -4,9 +4,11 @@ use crate::overlay::Payload;
 use crate::source::{Ask, Form, PayloadSource, Proof, SourceError, Target};
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use ureq::Agent;
 use ureq::http::StatusCode;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 const BASE: &str = "/api/assisted-install/v2/infra-envs";
 /// Configurations are some hundred kilobytes; more is not one.
@@ -39,9 +41,22 @@ struct Argument {
 
 impl RemoteHub {
     pub fn new(url: &str) -> RemoteHub {
+        RemoteHub::with(url, RootCerts::WebPki)
+    }
+
+    /// Believes hubs whose certificates these authorities signed; each is the DER of its certificate.
+    pub fn trusting<'a>(url: &str, authorities: impl IntoIterator<Item = &'a [u8]>) -> RemoteHub {
+        let certificates = authorities
+            .into_iter()
+            .map(|der| Certificate::from_der(der).to_owned());
+        RemoteHub::with(url, RootCerts::Specific(Arc::new(certificates.collect())))
+    }
+
+    fn with(url: &str, roots: RootCerts) -> RemoteHub {
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(30)))
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
             .build()
             .new_agent();
         RemoteHub {

@@ -96,6 +96,10 @@ impl From<ClientError> for Failure {
                 Self::new(Kind::Unreachable, format!("cannot reach the hub: {cause}"))
                     .next("start one with `muster serve`, or name another one with --hub URL")
             }
+            ClientError::Untrusted(cause) => {
+                Self::new(Kind::Unreachable, format!("cannot trust the hub: {cause}"))
+                    .next("name the authority that signed it with --ca FILE, or the hub as its certificate does with --hub URL")
+            }
             ClientError::Refused {
                 status: _,
                 reason,
@@ -151,10 +155,9 @@ mod tests {
             [3, 4, 3, 3, 1, 1],
             "bad input, missing, conflict, unprocessable, broken, unavailable"
         );
-        assert_eq!(
-            Failure::from(ClientError::Unreachable("gone".into())).kind.code(),
-            6
-        );
+        for error in [ClientError::Unreachable, ClientError::Untrusted] {
+            assert_eq!(Failure::from(error("gone".into())).kind.code(), 6);
+        }
     }
 
     #[test]

@@ -84,9 +84,10 @@ impl Refusal {
 impl From<ClientError> for Refusal {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::Unreachable(_) | ClientError::Server(_) | ClientError::Decode(_) => {
-                Self::Internal(error.to_string())
-            }
+            ClientError::Unreachable(_)
+            | ClientError::Untrusted(_)
+            | ClientError::Server(_)
+            | ClientError::Decode(_) => Self::Internal(error.to_string()),
             ClientError::Refused { status: 409, .. } => Self::Conflict(error.to_string()),
             ClientError::Refused { .. } | ClientError::NotFound(_) | ClientError::BadInput(_) => {
                 Self::Input(error.to_string())

@@ -93,7 +93,7 @@ fn context(options: &Options, connection: Connection, me: &str) -> Result<Contex
         .for_each(|controller| registry.add(controller, true));
     let (caches, hooks) = registry.done();
     Ok(Context {
-        hub: HubClient::new(&options.hub_url)?,
+        hub: HubClient::trusting(&options.hub_url, &options.hub_trust)?,
         hosts: Default::default(),
         clusters: Default::default(),
         caches,

@@ -4,6 +4,7 @@ use crate::controller::Chosen;
 use crate::key::Key;
 use crate::runtime::clock::Clock;
 use crate::runtime::lease::Terms;
+use muster_contract::Trust;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use std::time::Duration;
 pub struct Options {
     /// Where the hub is, such as `http://127.0.0.1:8090`.
     pub hub_url: String,
+    /// Whose certificates are believed when that is https.
+    pub hub_trust: Trust,
     pub controllers: Chosen,
     /// Empty: all namespaces.
     pub namespaces: Vec<String>,
@@ -61,6 +64,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             hub_url: "http://127.0.0.1:8090".into(),
+            hub_trust: Trust::default(),
             controllers: Chosen::default(),
             namespaces: Vec::new(),
             agent_namespaces: Vec::new(),

@@ -37,6 +37,7 @@ pub mod request;
 pub mod seed;
 pub mod setup;
 pub mod stats;
+pub mod stream;
 pub mod wire;
 
 pub use fault::{Fault, FaultKind, Victims, When};

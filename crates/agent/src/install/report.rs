@@ -49,7 +49,8 @@ impl Patience {
             }
             // What cannot be read was said by somebody on the way.
             | CallError::Unreadable(_)
-            | CallError::Lost(_) => Self::Broken,
+            | CallError::Lost(_)
+            | CallError::Untrusted(_) => Self::Broken,
             CallError::Refused { .. } => Self::None,
         }
     }

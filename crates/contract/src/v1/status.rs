@@ -34,6 +34,27 @@ pub struct SetAside {
     pub reason: String,
 }
 
+/// The certificate of the hub's own listener.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct TlsStatus {
+    /// SHA-256 of the certificate that is shown now.
+    pub fingerprint: String,
+    /// The names and addresses it is for.
+    pub names: Vec<String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub expires_at: Timestamp,
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub loaded_at: Timestamp,
+    /// The hub's own authority signed it (`--tls-self-signed`).
+    pub self_signed: bool,
+    /// How many new certificates the hub took since it started.
+    pub reloads: u64,
+    /// Why the certificate that is in the files now is not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
 /// The state of the hub.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
@@ -58,6 +79,9 @@ pub struct HubStatus {
     /// The first hundred of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_aside: Vec<SetAside>,
+    /// Absent where the hub's own listener speaks plain HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsStatus>,
     pub workers: Vec<WorkerStatus>,
 }
 

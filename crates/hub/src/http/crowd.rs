@@ -113,12 +113,18 @@ impl Crowd {
     /// Returns when one more connection has a place, be it that of one that waits. Until then nobody is accepted: the
     /// system keeps new ones in its queue.
     pub async fn room(&self) {
+        let mut has_waited = false;
         loop {
             let rings = self.0.room.notified();
             if self.has_room() {
+                // Other listeners may wait for the same: nobody may come to this one for a long time.
+                if has_waited {
+                    self.0.room.notify_one();
+                }
                 return;
             }
             rings.await;
+            has_waited = true;
         }
     }
 
@@ -366,6 +372,22 @@ mod tests {
         assert!(crowd.room().now_or_never().is_none());
         held.pop();
         assert!(crowd.room().now_or_never().is_some());
+    }
+
+    #[test]
+    fn room_is_told_to_all_listeners_that_wait_for_it() {
+        let crowd = Crowd::new(LIMITS);
+        let mut held = seats(&crowd, 1, 4);
+        held.extend(seats(&crowd, 2, 4));
+        held.iter().for_each(|seat| assert!(seat.works()));
+        let (mut one, mut other) = (Box::pin(crowd.room()), Box::pin(crowd.room()));
+        assert!((&mut one).now_or_never().is_none() && (&mut other).now_or_never().is_none());
+        held.pop();
+        assert!(
+            one.now_or_never().is_some(),
+            "it is woken, and nobody comes to it"
+        );
+        assert!(other.now_or_never().is_some());
     }
 
     #[test]

@@ -189,6 +189,9 @@ pub async fn page(State(hub): State<Hub>) -> impl IntoResponse {
     workers(&mut text, &hub);
     set_aside(&mut text, &hub);
     images(&mut text, &hub);
+    if let Some(tls) = hub.tls() {
+        crate::tls::metrics(&mut text, tls);
+    }
     hub.metrics.write(&mut text);
     (
         [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],

@@ -1,5 +1,6 @@
 //! Work that no request waits for: deadlines, looks at clusters, the outbox, signs of life, the feed.
 
+pub mod certificate;
 pub mod deadlines;
 pub mod feed;
 pub mod flush;
@@ -110,6 +111,9 @@ pub fn start(hub: &Hub) -> JoinSet<()> {
     keep("files", |hub| Box::pin(outbox::run_files(hub)), |_| ());
     keep("flush", |hub| Box::pin(flush::run(hub)), |_| ());
     keep("feed", |hub| Box::pin(feed::run(hub)), |_| ());
+    if hub.tls().is_some() {
+        keep("certificate", |hub| Box::pin(certificate::run(hub)), |_| ());
+    }
     workers
 }
 

@@ -6,6 +6,7 @@ mod cache;
 pub mod gate;
 mod meter;
 pub mod metrics;
+pub mod outlet;
 pub mod path;
 pub mod progress;
 pub mod range;

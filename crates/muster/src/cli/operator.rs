@@ -1,10 +1,12 @@
 //! `muster operator`: the hub's hosts and clusters as Kubernetes objects.
 
+use super::Global;
 use super::serve::{LogFormat, start_log, stop_signal};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use clap::ArgAction;
 use clap::builder::BoolishValueParser;
+use muster_contract::Trust;
 use muster_operator::controller::Chosen;
 use muster_operator::controller::preprovisioning_image::ironic::architecture;
 use muster_operator::crd::{self, ClusterRefs};
@@ -43,6 +45,7 @@ enum Verb {
 Examples:
   muster operator run
   muster operator run --kubeconfig ~/.kube/config --hub http://hub.example.com:8090
+  muster operator run --hub https://hub.example.com:8443 --ca ca.crt
   muster operator run --controllers infra-env --no-leader-election
   muster operator run --metrics 0.0.0.0:8080
   muster operator run --converged --ironic-agent-image arm64=registry.example.com/ipa:arm64
@@ -151,10 +154,10 @@ pub struct CrdsArgs {
     allow_cluster_ref_changes: bool,
 }
 
-pub fn run(hub: &str, args: OperatorArgs) -> Outcome {
+pub fn run(global: &Global, args: OperatorArgs) -> Outcome {
     match args.verb {
         Verb::Crds(args) => print_crds(&args),
-        Verb::Run(args) => super::on_all_cores(run_operator(hub, *args)),
+        Verb::Run(args) => super::on_all_cores(run_operator(global, *args)),
     }
 }
 
@@ -171,11 +174,12 @@ fn print_crds(args: &CrdsArgs) -> Outcome {
     output::print(&crd::yaml(&definitions))
 }
 
-async fn run_operator(hub: &str, args: RunArgs) -> Outcome {
+async fn run_operator(global: &Global, args: RunArgs) -> Outcome {
     start_log(&args.log, args.log_format)?;
+    let trust = global.trust()?;
     let stop = stop_signal()?;
     let connection = args.kube.connect().await?;
-    args.kube.run(connection, hub, stop).await
+    args.kube.run(connection, &global.hub, trust, stop).await
 }
 
 impl KubeArgs {
@@ -207,7 +211,13 @@ impl KubeArgs {
     }
 
     /// Runs an operator for a hub until `stop`. A cluster that is away is waited for.
-    pub async fn run(self, connection: Connection, hub: &str, stop: impl Future<Output = ()>) -> Outcome {
+    pub async fn run(
+        self,
+        connection: Connection,
+        hub: &str,
+        trust: Trust,
+        stop: impl Future<Output = ()>,
+    ) -> Outcome {
         self.sees_its_agents()?;
         let ironic_images = self.ironic_images();
         let election = if self.no_leader_election {
@@ -220,6 +230,7 @@ impl KubeArgs {
         };
         let options = Options {
             hub_url: hub.to_owned(),
+            hub_trust: trust,
             controllers: self.controllers,
             namespaces: self.namespace,
             agent_namespaces: self.agent_namespace,

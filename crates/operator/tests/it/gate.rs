@@ -79,7 +79,7 @@ impl Gate {
         Arc::new_cyclic(|gate: &std::sync::Weak<Self>| {
             let proxy = Proxy {
                 gate: gate.clone(),
-                hub: reqwest::Client::new(),
+                hub: crate::world::web_client(),
                 behind,
             };
             let router = axum::Router::new().fallback(forward).with_state(proxy);

@@ -1,6 +1,6 @@
 //! InfraEnvs, and mistakes that are easily made.
 
-use crate::world::{PULL_SECRET, World, condition, id_of, named};
+use crate::world::{PULL_SECRET, World, condition, id_of, named, web_client};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
@@ -91,7 +91,9 @@ async fn an_infra_env_without_a_cluster_gets_an_image_and_stays_quiet() {
     ] {
         assert!(link.starts_with("http://"), "{link}");
     }
-    let script = reqwest::get(&boot.ipxe_script)
+    let script = web_client()
+        .get(&boot.ipxe_script)
+        .send()
         .await
         .unwrap()
         .text()

@@ -1,6 +1,6 @@
 //! API servers of a test's own, which come and go, and whose kinds it chooses.
 
-use crate::world::{House, Server, World, free_address};
+use crate::world::{House, Server, World, free_address, web_client};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use muster_operator::Connection;
@@ -145,7 +145,7 @@ impl Place {
     pub async fn delete_unnoticed(&self, key: &str) {
         let ask = async |path: &str, body: Value| -> Value {
             let url = format!("{}{path}", self.etcd_url);
-            let answer = reqwest::Client::new().post(url).json(&body).send().await.unwrap();
+            let answer = web_client().post(url).json(&body).send().await.unwrap();
             answer.error_for_status().unwrap().json().await.unwrap()
         };
         let done = ask(

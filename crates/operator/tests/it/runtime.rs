@@ -4,7 +4,7 @@ use crate::described::one_host;
 use crate::gate::pass_on;
 use crate::lent::says;
 use crate::machines::Capi;
-use crate::world::{World, run, run_over};
+use crate::world::{World, run, run_over, web_client};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{Method, StatusCode};
@@ -36,7 +36,7 @@ impl Forgetful {
     async fn before(hub: &str) -> (String, Arc<Self>) {
         let proxy = Arc::new(Self {
             hub: hub.to_owned(),
-            client: reqwest::Client::new(),
+            client: web_client(),
             first: AtomicI64::new(0),
             refused: AtomicI64::new(0),
         });

@@ -1,7 +1,7 @@
 //! Hub and operator in one process: `muster serve --kube`, the program as people run it.
 
 use crate::own_server::{Place, world_at};
-use crate::world::free_address;
+use crate::world::{free_address, web_client};
 use muster_contract::HubClient;
 use muster_operator::crd::InfraEnv;
 use std::net::SocketAddr;
@@ -41,7 +41,11 @@ fn start(home: &Path, kubeconfig: &Path, listen: SocketAddr, metrics: SocketAddr
 }
 
 async fn answers(address: SocketAddr, path: &str) -> Option<u16> {
-    let answer = reqwest::get(format!("http://{address}{path}")).await.ok()?;
+    let answer = web_client()
+        .get(format!("http://{address}{path}"))
+        .send()
+        .await
+        .ok()?;
     Some(answer.status().as_u16())
 }
 

@@ -6,10 +6,11 @@ use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::runtime::wait::await_condition;
 use kube::{Resource, ResourceExt};
-use muster_contract::HubClient;
+use muster_contract::client::http;
 use muster_contract::v2::cluster_request::ClustersQuery;
 use muster_contract::v2::event::EventsQuery;
 use muster_contract::v2::host::ClusterHostsQuery;
+use muster_contract::{HubClient, Trust};
 use muster_hub::Config;
 use muster_operator::crd::InfraEnv;
 use muster_operator::crd::reference::LocalRef;
@@ -445,7 +446,9 @@ impl Running {
 
     /// The status with which a path beside the metrics is answered.
     pub async fn probe(&self, path: &str) -> Option<u16> {
-        let answer = reqwest::get(format!("http://{}{path}", self.metrics))
+        let answer = web_client()
+            .get(format!("http://{}{path}", self.metrics))
+            .send()
             .await
             .ok()?;
         Some(answer.status().as_u16())
@@ -463,7 +466,9 @@ impl Running {
     }
 
     async fn page(&self, path: &str) -> Option<String> {
-        let answer = reqwest::get(format!("http://{}{path}", self.metrics))
+        let answer = web_client()
+            .get(format!("http://{}{path}", self.metrics))
+            .send()
             .await
             .ok()?;
         answer.text().await.ok()
@@ -586,12 +591,17 @@ async fn serve(
         let until = async move {
             stopped.wait_for(|stop| *stop).await.map(drop).ok();
         };
-        let told = |address| {
-            ready.send(address).ok();
+        let told = |now: muster_hub::serve::Ready| {
+            ready.send(now.address).ok();
         };
         muster_hub::serve::run(config, until, told).await.unwrap();
     });
     (address.await.unwrap(), (stop, task))
+}
+
+/// For requests without TLS that the client of the hub has no method for.
+pub fn web_client() -> reqwest::Client {
+    http(&Trust::default(), Duration::from_secs(600)).unwrap()
 }
 
 /// For a server that is told its address before it starts, or that comes back to it. Systems give ports from 32768 on

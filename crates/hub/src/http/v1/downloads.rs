@@ -56,11 +56,10 @@ async fn report_of_all(hub: &Hub) -> Report {
         base_images: images.depot().list(),
     });
     let mut all = own.unwrap_or_default();
-    let url = &hub.settings.image_service_url;
-    if *url == hub.settings.base_url {
+    if hub.settings.serves_images() {
         return all;
     }
-    let url = url.clone();
+    let url = hub.settings.image_service_url.clone();
     let beside = tokio::task::spawn_blocking(move || beside::told(&url)).await;
     let beside = beside.unwrap_or_default();
     all.progress.extend(beside.progress);

@@ -40,15 +40,20 @@ async fn links(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Res
     let boot = hub.settings.boot_links(&infra_env);
     let edition = hub.settings.edition_links(&infra_env);
     let v2 = format!("{}{}", hub.settings.base_url, muster_contract::v2::BASE);
-    let file = |name: &str| format!("{v2}/infra-envs/{id}/downloads/files?file_name={name}");
+    let path = format!(
+        "{}/infra-envs/{id}/downloads/files?file_name=",
+        muster_contract::v2::BASE
+    );
+    let file = |name: &str| format!("{}{path}{name}", hub.settings.base_url);
+    let script = format!("{}{path}ipxe-script", hub.settings.boot_url());
     let links = InfraEnvLinks {
         iso: edition.iso,
         image_changed_at: infra_env.image_changed_at().into(),
         kernel: boot.kernel,
         initrd: edition.initrd,
         rootfs: boot.rootfs,
-        ipxe_script: file("ipxe-script"),
-        ipxe_boot_order_script: format!("{}&ipxe_script_type=boot-order-control", file("ipxe-script")),
+        ipxe_boot_order_script: format!("{script}&ipxe_script_type=boot-order-control"),
+        ipxe_script: script,
         discovery_ignition: file("discovery.ign"),
         static_network: file("static-network-config"),
         events: format!("{v2}/events?infra_env_id={id}"),

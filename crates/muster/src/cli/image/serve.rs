@@ -1,6 +1,7 @@
 //! `muster image serve`: the image service alone, near the machines and away from the hub.
 
 use super::cache;
+use crate::cli::Global;
 use crate::cli::door::DoorArgs;
 use crate::cli::serve::{LogFormat, start_log, stop_signal};
 use crate::exit::{Failure, Outcome};
@@ -60,8 +61,9 @@ pub struct ServeArgs {
     log: String,
 }
 
-pub async fn run(hub: &str, args: ServeArgs) -> Outcome {
+pub async fn run(global: &Global, args: ServeArgs) -> Outcome {
     start_log(&args.log, args.log_format)?;
+    let trust = global.trust()?;
     let catalog = catalog(input::json_opt("--os-images", args.os_images)?)?;
     let directory = cache(args.cache_dir, "base-images");
     let depot = Depot::open(&directory, args.cache_size)
@@ -78,7 +80,9 @@ pub async fn run(hub: &str, args: ServeArgs) -> Outcome {
     };
     let names = Names::new([settings.base_url.as_str()], &args.door.allowed_host)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let images = Images::new(depot, catalog, Arc::new(RemoteHub::new(hub)), settings);
+    let authorities = trust.authorities().iter().map(AsRef::as_ref);
+    let hub = RemoteHub::trusting(&global.hub, authorities);
+    let images = Images::new(depot, catalog, Arc::new(hub), settings);
     // A supervisor that does not read stdout is no reason to stop.
     let _ = output::print(&format!("muster image service is ready at http://{address}\n"));
     let serving = Serving {
