@@ -1,7 +1,7 @@
 //! JSON in which nothing can be read in two ways: every name once, nothing after the end, no depth without end.
 
 use crate::told::Told;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::fmt;

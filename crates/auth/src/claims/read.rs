@@ -187,7 +187,6 @@ pub(crate) fn checked_name(name: &str) -> Result<(), &'static str> {
 pub(crate) fn numeric_date(value: &Value) -> Option<Timestamp> {
     const END: i64 = 253_402_300_799;
     let in_range = |seconds: &i64| (0..=END).contains(seconds);
-    #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
     let whole = |seconds: f64| {
         (0.0..253_402_300_799.0)
             .contains(&seconds)

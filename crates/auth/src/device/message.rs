@@ -25,6 +25,11 @@ pub type Form = Vec<(&'static str, String)>;
 pub struct Secret(String);
 
 impl Secret {
+    /// One that was kept from an earlier login.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
     pub fn reveal(&self) -> &str {
         &self.0
     }

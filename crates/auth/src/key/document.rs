@@ -37,7 +37,7 @@ pub fn blocks(text: &str) -> Result<Vec<(Kind, Vec<u8>)>, KeyError> {
     if text.len() > LONGEST {
         return Err(KeyError::TooLong { limit: LONGEST });
     }
-    let blocks = pem::parse_many(text).map_err(|_| KeyError::NotPem)?;
+    let blocks = pem::parse_many(text).map_err(|_| KeyError::Malformed)?;
     if blocks.is_empty() {
         return Err(KeyError::NotPem);
     }

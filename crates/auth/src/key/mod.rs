@@ -46,7 +46,9 @@ pub enum KeyError {
     Curve,
     #[error("the private key does not hold its public key; write it anew with `openssl ec -in OLD -out NEW`")]
     NoPublicKey,
-    #[error("the public key is in compressed form; write it anew with `openssl ec -conv_form uncompressed`")]
+    #[error(
+        "the public key is in compressed form; write it anew with `openssl ec -pubin -conv_form uncompressed`"
+    )]
     Compressed,
     #[error("the public key is no point of the curve P-256")]
     NotOnCurve,

@@ -54,7 +54,7 @@ fn keys_that_are_made_are_read_back() {
 fn each_key_that_cannot_be_used_is_refused_with_its_reason() {
     let private = |text: &str| SigningKey::from_pem(text).map(drop);
     let public = |text: &str| VerifyingKey::from_pem(text).map(drop);
-    let truncated = PKCS8.replace("AxQk\n", "\n").replace("FAsxQk", "FA");
+    let truncated = PKCS8.replace("FAsxQk", "FA");
     let other = SigningKey::generate().unwrap();
     for (name, result, wanted) in [
         ("nothing", private(""), KeyError::NotPem),

@@ -23,7 +23,9 @@ pub(super) fn may(caller: &Caller, action: Action, facts: &Facts<'_>) -> Verdict
             .and(|| person.writes_beside(facts)),
         Action::ReadInfraEnv => person.infra_env(facts, |_| Verdict::Allowed),
         Action::WriteInfraEnv => {
-            let writes = |infra_env: &_| person.allowed(person.writes_infra_env(infra_env), Reason::NotOwner);
+            let writes = |infra_env: &InfraEnvFacts<'_>| {
+                person.allowed(person.writes_infra_env(infra_env), Reason::NotOwner)
+            };
             person
                 .infra_env(facts, writes)
                 .and(|| person.writes_beside(facts))

@@ -116,8 +116,9 @@ proptest! {
         let made: Vec<_> = (0..3).map(|_| SigningKey::generate().unwrap()).collect();
         let shown = |which: &[usize]| which.iter().map(|n| ec_jwk(&made[*n], &n.to_string())).collect::<Vec<_>>();
         let mut keys = Keys::new(rotation());
-        let (mut now, mut last_fetch, mut current) = (0, None, Vec::new());
-        let mut seen = [None; 3];
+        let (mut now, mut current) = (0, Vec::new());
+        let mut last_fetch: Option<i64> = None;
+        let mut seen: [Option<i64>; 3] = [None; 3];
         for step in steps {
             match step {
                 Step::Pass(seconds) => now += seconds,

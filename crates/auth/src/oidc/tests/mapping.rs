@@ -142,7 +142,7 @@ fn a_path_is_dotted_or_a_pointer() {
         ("sub", vec!["sub"]),
         ("realm_access.roles", vec!["realm_access", "roles"]),
         ("/a.b/c", vec!["a.b", "c"]),
-        ("/https:~1~1x~0y", vec!["https://x~y"]),
+        ("/https:~1~1x.y~0z", vec!["https://x.y~z"]),
     ] {
         assert_eq!(path(text), ClaimPath::from_names(&names), "{text}");
         assert_eq!(path(text).to_string(), text);
