@@ -89,6 +89,11 @@ pub const SUITES: &[Suite] = &[
         kind: Kind::Package("muster-vocabulary"),
     },
     Suite {
+        name: "auth",
+        about: "keys, tokens and the device flow",
+        kind: Kind::Package("muster-auth"),
+    },
+    Suite {
         name: "domain",
         about: "decisions: tables and laws",
         kind: Kind::Package("muster-domain"),

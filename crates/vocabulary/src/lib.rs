@@ -5,6 +5,7 @@
 // The macros name this crate as others see it.
 extern crate self as muster_vocabulary;
 
+mod access;
 mod check;
 mod cluster;
 mod host;
@@ -17,6 +18,7 @@ mod severity;
 mod stage;
 mod word;
 
+pub use access::{AccessRole, Generation};
 pub use check::CheckStatus;
 pub use cluster::{ClusterKind, ClusterStatus};
 pub use host::{HostKind, HostStatus, MediaStatus};

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The crates that talk about hosts and clusters.
-const CRATES: [&str; 9] = [
-    "agent", "contract", "domain", "hub", "image", "muster", "operator", "simfleet", "store",
+const CRATES: [&str; 10] = [
+    "agent", "auth", "contract", "domain", "hub", "image", "muster", "operator", "simfleet", "store",
 ];
 
 /// Texts that are spelled like a word of ours and mean something else: where, which, and what it is there.
@@ -25,6 +25,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
     ("agent/src/settings.rs", "installed", "an option of the program"),
     ("agent/src/steps/clock.rs", "error", "a state of a time source"),
+    ("auth/src/device/message.rs", "error", "a field of OAuth"),
     ("domain/src/host/install_order.rs", "bootstrap", "a field"),
     (
         "domain/src/host/words.rs",
@@ -215,8 +216,13 @@ fn the_agent_is_linked_with_wire_types_and_with_no_decisions() {
 }
 
 #[test]
-fn the_simulated_fleet_and_the_wire_know_no_decisions() {
-    for package in ["muster-simfleet", "muster-contract", "muster-vocabulary"] {
+fn the_simulated_fleet_the_wire_and_tokens_know_no_decisions() {
+    for package in [
+        "muster-auth",
+        "muster-simfleet",
+        "muster-contract",
+        "muster-vocabulary",
+    ] {
         let linked = linked(package);
         assert!(linked.contains(package), "{linked:?}");
         assert!(
