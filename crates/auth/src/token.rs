@@ -1,5 +1,9 @@
 //! The hub's own tokens: made with the key that signs, verified with every key that is kept.
 
+mod seen;
+
+pub use seen::Seen;
+
 use crate::bad_token::BadToken;
 use crate::base64url;
 use crate::claims::{BadClaims, Claims};
