@@ -32,7 +32,7 @@ pub enum CallError {
     Lost(String),
     #[error("cannot trust the hub: {0}; name the authority that signed it with --cacert")]
     Untrusted(String),
-    #[error("the hub's answer cannot be read: {0}")]
+    #[error("cannot read the hub's answer: {0}")]
     Unreadable(String),
 }
 

@@ -66,7 +66,7 @@ pub struct Inner {
     /// Clusters whose newest changes are not reflected in their findings yet.
     pub stale_clusters: stale_clusters::StaleClusters,
     /// For looks at clusters.
-    pub look_threads: threads::Threads,
+    pub reconcile_threads: threads::Threads,
     /// For what images are made of. Nobody's settings keep looks waiting.
     pub image_threads: threads::Threads,
     /// What deadlines, limits and the feed failed at rests for a while.
@@ -136,7 +136,7 @@ impl Hub {
             workers: worker::Board::default(),
             metrics: http::metrics::Metrics::default(),
             stale_clusters: stale_clusters::StaleClusters::default(),
-            look_threads: threads::Threads::default(),
+            reconcile_threads: threads::Threads::default(),
             image_threads: threads::Threads::default(),
             resting: worker::Resting::default(),
             outbox_bell: Notify::new(),

@@ -63,7 +63,7 @@ pub async fn run(
         limits: Limits::of_process(config.peer_connections),
         ..Serving::new(router)
     };
-    let stop = told_to_stop(shutdown, hub.store.clone());
+    let stop = stop_requested(shutdown, hub.store.clone());
     ready(doors.ready(tls.clone()));
     doors.serve(serving, tls, &hub.settings.base_url, stop).await?;
     drop(workers);
@@ -79,7 +79,7 @@ pub async fn run(
 }
 
 /// By whoever runs it, or because its database is gone.
-async fn told_to_stop(shutdown: impl Future<Output = ()>, store: Store) {
+async fn stop_requested(shutdown: impl Future<Output = ()>, store: Store) {
     tokio::select! {
         () = shutdown => {}
         _ = store.lost() => {}

@@ -18,7 +18,7 @@ pub struct Report {
 }
 
 /// Waits for the network; nothing when there is no such service at this address.
-pub fn told(url: &str) -> Report {
+pub fn fetch(url: &str) -> Report {
     let agent = Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .build()

@@ -29,7 +29,7 @@ impl HubAddress {
             Some(("https", rest)) => (true, rest),
             Some((other, _)) => {
                 return Err(format!(
-                    "{other} is not spoken here; use a http:// or https:// address"
+                    "cannot speak {other}; use an http:// or https:// address"
                 ));
             }
             None => (false, url),

@@ -3,7 +3,7 @@
 use super::{Host, Media, Status};
 
 /// The usual text of a status; where the text depends on the occasion, the lifecycle gives it.
-pub fn standing(status: Status) -> &'static str {
+pub fn status_text(status: Status) -> &'static str {
     match status {
         Status::Discovering | Status::DiscoveringUnbound => "Waiting for the host to report its hardware.",
         Status::Known => "Ready to be installed.",
@@ -46,7 +46,7 @@ pub fn of(host: &Host) -> &'static str {
     match host.status() {
         Status::Discovering | Status::DiscoveringUnbound if host.installer_may_run => INSTALLER_MAY_RUN,
         Status::Disconnected | Status::DisconnectedUnbound if host.media == Media::Disconnected => MEDIA_LOST,
-        status => standing(status),
+        status => status_text(status),
     }
 }
 

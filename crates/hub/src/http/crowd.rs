@@ -261,7 +261,7 @@ impl Seat {
     }
 
     /// Returns when the place is needed for somebody else.
-    pub async fn told_to_go(&self) {
+    pub async fn asked_to_close(&self) {
         self.place.leave.notified().await;
     }
 }
@@ -297,7 +297,7 @@ mod tests {
     }
 
     fn gone(seats: &[Seat]) -> Vec<usize> {
-        let told = |seat: &Seat| seat.told_to_go().now_or_never().is_some();
+        let told = |seat: &Seat| seat.asked_to_close().now_or_never().is_some();
         (0..seats.len()).filter(|at| told(&seats[*at])).collect()
     }
 

@@ -166,7 +166,7 @@ async fn connection(
     let seat = Arc::new(seat);
     tokio::select! {
         () = greeted(stream, peer, &seat, serving, stopping) => {}
-        () = seat.told_to_go() => {}
+        () = seat.asked_to_close() => {}
     }
 }
 

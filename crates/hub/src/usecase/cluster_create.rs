@@ -172,7 +172,7 @@ pub fn blank(hub: &Hub, opctx: &OpContext) -> Cluster {
         org: opctx.caller.org.clone(),
         email_domain: opctx.caller.email_domain.clone(),
     };
-    cluster.status_info = lifecycle::standing_text(cluster.status()).into();
+    cluster.status_info = lifecycle::status_text(cluster.status()).into();
     cluster
 }
 

@@ -155,7 +155,7 @@ async fn measured(
     let rows = rows(hub, cluster.id).await?;
     let has_manifests = has_manifests(hub, cluster.id).await?;
     let (there, mut next) = (hub.clone(), Cluster::clone(&cluster));
-    let arranged = hub.look_threads.run(move || {
+    let arranged = hub.reconcile_threads.run(move || {
         let mut members: Vec<_> = rows.into_iter().map(Member::of).collect();
         let shared = arrange(&there, &mut next, &mut members);
         (next, members, Arc::new(shared))
@@ -183,7 +183,7 @@ async fn measured(
         }
     }
     let there = hub.clone();
-    let found = hub.look_threads.run(move || {
+    let found = hub.reconcile_threads.run(move || {
         let members: Vec<_> = up_to_date.iter().collect();
         let decision = own_findings(&there, next, &members, &shared, has_manifests)?;
         let hosts = up_to_date.into_iter().map(|member| member.host).collect();
@@ -342,7 +342,7 @@ async fn judged(
     shared: &Arc<SharedFacts>,
 ) -> Vec<(Member, Result<Judged, Error>)> {
     let (there, shared) = (hub.clone(), shared.clone());
-    let judging = hub.look_threads.run(move || {
+    let judging = hub.reconcile_threads.run(move || {
         let judged = members.into_iter().map(|member| {
             let judged = judge(&there, &member, &shared);
             (member, judged)

@@ -159,7 +159,7 @@ async fn verbs(
 fn why(host: &Host, open: &Open, now: Timestamp) -> String {
     let mut text = match host.status() {
         // One state, several reasons.
-        status if words::of(host) != words::standing(status) => words::of(host).into(),
+        status if words::of(host) != words::status_text(status) => words::of(host).into(),
         Status::Disconnected | Status::DisconnectedUnbound => {
             format!("The last poll of its agent was at {:.0}.", host.checked_in_at)
         }
@@ -436,7 +436,7 @@ fn cluster_why(status: cluster::Status) -> &'static str {
         | Installed
         | Error
         | Cancelled
-        | Unmonitored => lifecycle::standing_text(status),
+        | Unmonitored => lifecycle::status_text(status),
     }
 }
 

@@ -210,7 +210,7 @@ impl KubeArgs {
         Connection::open(self.kubeconfig.as_deref()).await.map_err(failed)
     }
 
-    /// Runs an operator for a hub until `stop`. A cluster that is away is waited for.
+    /// Runs an operator for a hub until `stop`. It waits for a cluster that does not answer.
     pub async fn run(
         self,
         connection: Connection,

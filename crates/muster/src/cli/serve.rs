@@ -18,9 +18,8 @@ use tracing_subscriber::EnvFilter;
 
 /// Run the hub
 ///
-/// Keeps everything in one directory and needs no other process. The first line
-/// on stdout tells the address as soon as the hub answers; the log goes to stderr.
-/// SIGTERM and SIGINT let running requests finish and end with exit code 0.
+/// Keeps everything in one directory and needs no other process. The first line on stdout is its address, as soon as it
+/// answers; the log goes to stderr. SIGTERM and SIGINT let running requests finish and end with exit code 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -146,7 +146,7 @@ impl Report {
 
     /// What keeps the cluster back, as one line for `status_info`.
     pub fn complaints(&self) -> String {
-        finding::told(self.findings.iter().map(|finding| finding::Said {
+        finding::summary(self.findings.iter().map(|finding| finding::Summarized {
             id: finding.id.as_str(),
             status: finding.status,
             blocks: finding.gate != Gate::Nothing,

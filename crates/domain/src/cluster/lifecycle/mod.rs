@@ -13,7 +13,7 @@ mod words;
 pub use super::event::{Around, Decision, Event};
 pub use super::phase::Phase;
 pub use prepare::must_be_ready;
-pub use words::standing_text;
+pub use words::status_text;
 
 use super::Cluster;
 use crate::host::Effect;

@@ -3,7 +3,7 @@
 use super::super::{Cluster, PreparationStatus, Status};
 
 /// The usual text of a status; where the text depends on the occasion, the lifecycle gives it.
-pub fn standing_text(status: Status) -> &'static str {
+pub fn status_text(status: Status) -> &'static str {
     match status {
         Status::PendingForInput => "The cluster needs more settings; see its validations.",
         Status::Insufficient => "Not ready for installation yet; see its validations.",
@@ -26,12 +26,12 @@ pub fn standing_text(status: Status) -> &'static str {
 
 /// The same, with the reason why the last attempt did not get beyond its preparation.
 pub(super) fn of(cluster: &Cluster) -> String {
-    after_failure(cluster, standing_text(cluster.status()))
+    after_failure(cluster, status_text(cluster.status()))
 }
 
 /// The same after a round of checks: what keeps it back is said instead of where to look it up.
 pub(super) fn measured(cluster: &Cluster, complaints: &str) -> String {
-    let text = standing_text(cluster.status());
+    let text = status_text(cluster.status());
     match text.strip_suffix(SEE_CHECKS) {
         Some(text) if !complaints.is_empty() => after_failure(cluster, &format!("{text}. {complaints}.")),
         Some(_) | None => after_failure(cluster, text),

@@ -150,7 +150,7 @@ fn begin_preparing(draft: Draft<'_>, around: &Around<'_>) -> Decision {
 
 fn complaint(status: Status, complaints: &str) -> String {
     match complaints {
-        "" => words::standing(status).into(),
-        complaints => format!("{} {complaints}", words::standing(status)),
+        "" => words::status_text(status).into(),
+        complaints => format!("{} {complaints}", words::status_text(status)),
     }
 }

@@ -60,7 +60,7 @@ async fn report_of_all(hub: &Hub) -> Report {
         return all;
     }
     let url = hub.settings.image_service_url.clone();
-    let beside = tokio::task::spawn_blocking(move || beside::told(&url)).await;
+    let beside = tokio::task::spawn_blocking(move || beside::fetch(&url)).await;
     let beside = beside.unwrap_or_default();
     all.progress.extend(beside.progress);
     // Machines are sent there, so what it has counts first.

@@ -193,7 +193,7 @@ async fn follows(
     let rows = rows(hub, id).await?;
     let has_manifests = has_manifests(hub, id).await?;
     let (there, before, now) = (hub.clone(), snapshot.cluster.clone(), snapshot.now);
-    let found = hub.look_threads.run(move || {
+    let found = hub.reconcile_threads.run(move || {
         let members = rows.into_iter().map(|row| Following::of(Member::of(row)));
         let whole = Whole {
             hub: there,

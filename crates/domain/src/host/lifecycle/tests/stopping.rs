@@ -67,7 +67,7 @@ fn a_host_that_registers_with_a_running_installer_waits_for_its_end() {
     // Its hardware is not known yet when the answer comes: then that is what it waits for.
     let early = after(&after(&host, registered()), Event::InstallerStopped);
     assert_eq!(early.status(), Status::DiscoveringUnbound);
-    assert_eq!(early.status_info, words::standing(Status::DiscoveringUnbound));
+    assert_eq!(early.status_info, words::status_text(Status::DiscoveringUnbound));
 }
 
 #[test]

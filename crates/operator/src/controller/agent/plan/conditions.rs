@@ -240,8 +240,8 @@ impl Checks {
 
     fn complaints(&self, what: &str) -> String {
         let checks = self.found.iter().flatten().flat_map(|(_, checks)| checks);
-        let text = checks::told(checks.filter_map(|check| {
-            Some(checks::Said {
+        let text = checks::summary(checks.filter_map(|check| {
+            Some(checks::Summarized {
                 id: &check.id,
                 status: check.status.known()?,
                 blocks: checks::blocks(&check.id, self.bound),

@@ -163,8 +163,8 @@ fn validated(stage: Stage, view: &ClusterView) -> Finding {
 /// What fails and what is waited for, in the words of the checks.
 fn complaints(what: &str, view: &ClusterView) -> String {
     let all = validations(view);
-    let text = checks::told(all.values().flatten().filter_map(|check| {
-        Some(checks::Said {
+    let text = checks::summary(all.values().flatten().filter_map(|check| {
+        Some(checks::Summarized {
             id: &check.id,
             status: check.status.known()?,
             blocks: cluster::checks::blocks(&check.id),
