@@ -71,5 +71,9 @@ fn send(verb: &str, request: RequestBuilder<WithBody>, url: &str, body: &Value) 
         .body_mut()
         .read_to_string()
         .with_context(|| format!("reading {url}"))?;
+    // 204 has no body.
+    if text.is_empty() {
+        return Ok(Value::Null);
+    }
     serde_json::from_str(&text).with_context(|| format!("{url} did not answer with JSON"))
 }

@@ -27,7 +27,7 @@ pub fn ensure_compiler() -> Result<()> {
     install(&["build-essential"])
 }
 
-/// Installs what is named; the package lists are fetched only when the packages cannot be had without.
+/// Installs what is named; fetches the package lists only when it cannot get the packages without.
 pub fn install(packages: &[&str]) -> Result<()> {
     let _turn = turn::take("apt")?;
     println!("installing {} with apt-get", packages.join(", "));

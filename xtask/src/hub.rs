@@ -15,6 +15,8 @@ use crate::{process, project, wait};
 
 /// A debug build on a busy machine opens its database in a few seconds.
 const START_LIMIT: Duration = Duration::from_secs(60);
+/// Short against the hundredth of a second that a start takes: it is measured.
+const STARTING: Duration = Duration::from_millis(2);
 
 /// How a hub is started.
 pub struct Options<'a> {
@@ -51,7 +53,7 @@ impl Hub {
         command.args(more);
         command.stdout(File::create(&said)?).stderr(File::create(&log)?);
         let mut service = process::Service::start("the hub", &mut command, Signal::TERM)?;
-        let url = wait::until("the hub's line with its URL", START_LIMIT, || {
+        let url = wait::until_every(STARTING, "the hub's line with its URL", START_LIMIT, || {
             let text = fs::read_to_string(&said).unwrap_or_default();
             if let Some(url) = text.split_inclusive('\n').find_map(url_in) {
                 return Ok(Some(url.to_owned()));
@@ -61,7 +63,7 @@ impl Hub {
                 None => Ok(None),
             }
         })?;
-        wait::until("the hub to be ready", START_LIMIT, || {
+        wait::until_every(STARTING, "the hub to be ready", START_LIMIT, || {
             Ok(is_ready(&url).then_some(()))
         })
         .with_context(|| tail(&log))?;

@@ -303,7 +303,7 @@ mod tests {
             Duration::from_millis(300),
         )
         .unwrap_err();
-        assert!(error.to_string().contains("in vain"), "{error}");
+        assert!(error.to_string().contains("did not happen"), "{error}");
         let pid = std::fs::read_to_string(&file).unwrap();
         let gone = wait::until("the child's end", Duration::from_secs(10), || {
             Ok(is_gone(pid.trim()).then_some(()))

@@ -147,7 +147,7 @@ fn ensure_infra_env(client: &Client<'_>) -> Result<()> {
         Some(0) => return Ok(()),
         Some(NOT_FOUND) => {}
         Some(_) | None => bail!(
-            "the hub does not tell its InfraEnvs: {}",
+            "the hub does not list its InfraEnvs: {}",
             String::from_utf8_lossy(&asked.stderr).trim_end()
         ),
     }
@@ -158,7 +158,7 @@ fn ensure_infra_env(client: &Client<'_>) -> Result<()> {
     secret.write_all(PULL_SECRET.as_bytes())?;
     drop(secret);
     if !making.wait()?.success() {
-        bail!("the InfraEnv {INFRA_ENV} could not be made");
+        bail!("could not make the InfraEnv {INFRA_ENV}");
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub fn until_every<T>(
             bail!("interrupted while waiting for {what}");
         }
         if started.elapsed() > limit {
-            bail!("waited {} s for {what} in vain", limit.as_secs());
+            bail!("waited {} s for {what}, but it did not happen", limit.as_secs());
         }
         pause(every);
     }

@@ -145,6 +145,13 @@ impl Fleet {
         template.write(host, out);
     }
 
+    /// What a host reports of itself, as text.
+    pub fn inventory(&self, host: u32) -> String {
+        let mut text = Vec::new();
+        self.reply.write(host, &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
     /// Any report, whole.
     pub fn say(&self, host: u32, report: &[u8], out: &mut Vec<u8>) {
         self.act(host, "/instructions", report, out);
@@ -155,6 +162,13 @@ impl Fleet {
         let (pool, id) = (self.pool(host), &self.ids[host as usize]);
         let path = format!("{url}{V2}/infra-envs/{pool}/hosts/{id}/instructions");
         http::get_with(&path, ("discovery_agent_version", &self.agent))
+    }
+
+    /// One report, sent by itself.
+    pub fn tell(&self, url: &str, host: u32, report: &Value) -> Result<()> {
+        let (pool, id) = (self.pool(host), &self.ids[host as usize]);
+        let path = format!("{url}{V2}/infra-envs/{pool}/hosts/{id}/instructions");
+        http::post(&path, report).map(drop)
     }
 
     /// Where a host is reached: what its inventory says.

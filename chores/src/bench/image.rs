@@ -306,7 +306,7 @@ fn progress(served: &Served, sheet: &mut Sheet) -> Result<()> {
     ))?;
     let percent = told["downloads"][0]["percent"].as_f64();
     let percent = percent.with_context(|| format!("no progress in {}", Value::to_string(&told)))?;
-    sheet.add("progress told, %", percent, super::table::at_least(99.0));
+    sheet.add("progress shown, %", percent, super::table::at_least(99.0));
     Ok(())
 }
 

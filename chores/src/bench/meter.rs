@@ -83,7 +83,7 @@ impl Meter {
     /// The kernel keeps the peak; this makes it what is in use now.
     pub fn forget_peak(&self) -> Result<()> {
         let file = format!("/proc/{}/clear_refs", self.hub);
-        fs::write(&file, "5").with_context(|| format!("the hub's peak of memory is not to be had: {file}"))
+        fs::write(&file, "5").with_context(|| format!("cannot read the hub's peak of memory: {file}"))
     }
 
     fn memory_mb(&self, name: &str) -> Result<f64> {
@@ -92,7 +92,7 @@ impl Meter {
         let kb: f64 = line
             .and_then(|rest| rest.split_whitespace().next())
             .and_then(|number| number.parse().ok())
-            .context("the kernel does not tell the hub's memory")?;
+            .context("the kernel does not report the hub's memory")?;
         Ok(kb / 1000.0)
     }
 }

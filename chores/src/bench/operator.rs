@@ -1,5 +1,6 @@
 //! The operator with thousands of Agents: what it writes when nothing happens, what a change costs, and how soon it shows.
 
+mod bare;
 mod hosts;
 mod instance;
 mod shown;
@@ -20,8 +21,9 @@ use super::commit;
 use super::fleet::{self, Fleet, POOL};
 use super::load::{self, Amount};
 use super::meter::Used;
-use super::table::{Sheet, at_most, plain};
-use super::walk;
+use super::spread::{Spread, side_by_side};
+use super::table::{Sheet, at_least, at_most, plain};
+use super::{publish, walk};
 use crate::hub::{self, Hub};
 use crate::kube::Cluster;
 use crate::project::{self, Profile};
@@ -42,8 +44,9 @@ const ARRIVAL_LIMIT: Duration = Duration::from_secs(3600);
 #[command(after_help = "\
 Examples:
   cargo xtask bench operator
-  cargo xtask bench operator --agents 200 --seconds 20 --dev
+  cargo xtask bench operator --agents 200 --seconds 20 --rounds 1 --dev
   cargo xtask bench operator --json figures.json
+  cargo xtask bench operator --publish
 
 Everything runs on this machine, on loopback: API server, etcd, hub, operator and hosts share the cores. The
 operator is the only one of its kind and needs no lease, so every write is about an object.")]
@@ -57,18 +60,27 @@ pub struct OperatorBench {
     /// How many hosts change in a second
     #[arg(long, value_name = "N", default_value_t = 10.0)]
     changes: f64,
+    /// How many times all of it is measured, each with a server, a hub and an operator of its own
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
+    rounds: u32,
     /// Measure the binary as it is
     #[arg(long)]
     no_build: bool,
     /// Measure the debug build: to try the bench out
     #[arg(long)]
     dev: bool,
+    /// Put the table into docs/benchmarks.md, with the commit that was measured
+    #[arg(long, conflicts_with_all = ["no_build", "dev"])]
+    publish: bool,
     /// Also write all figures to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 pub fn run(args: &OperatorBench) -> Result<()> {
+    if args.publish {
+        publish::is_enough(args.rounds)?;
+    }
     let commit = commit::measured(!args.no_build);
     let profile = if args.dev { Profile::Dev } else { Profile::Release };
     match profile {
@@ -77,19 +89,32 @@ pub fn run(args: &OperatorBench) -> Result<()> {
         Profile::Quick | Profile::Dev => drop(project::build(profile)?),
     }
     let binary = project::binary(profile);
+    let mut sheets = Vec::new();
+    for round in 1..=args.rounds {
+        eprintln!("run {round} of {}", args.rounds);
+        sheets.push(once(args, &binary)?);
+    }
+    let spread = Spread::of(&sheets, &commit);
+    println!("{spread}");
+    if let Some(file) = &args.json {
+        fs::write(file, serde_json::to_string_pretty(&spread)?)
+            .with_context(|| format!("writing {}", file.display()))?;
+    }
+    if args.publish {
+        publish::publish(publish::Of::Operator, &side_by_side(&[spread]))?;
+    }
+    Ok(())
+}
+
+fn once(args: &OperatorBench, binary: &Path) -> Result<Sheet> {
     let home = tempfile::Builder::new()
         .prefix("bench-")
         .tempdir_in(project::target())?;
-    let mut sheet = Sheet::new(format!("{} Agents", args.agents)).at(commit);
-    let done = walk_through(args, &binary, home.path(), &mut sheet);
-    // What was measured before something went wrong is still worth seeing.
-    println!("{sheet}");
-    done?;
-    if let Some(file) = &args.json {
-        fs::write(file, serde_json::to_string_pretty(&sheet)?)
-            .with_context(|| format!("writing {}", file.display()))?;
-    }
-    Ok(())
+    let mut sheet = Sheet::new(format!("{} Agents", args.agents));
+    let done = walk_through(args, binary, home.path(), &mut sheet);
+    // The table comes when all runs are done. What was measured before something went wrong is still worth seeing.
+    eprintln!("{sheet}");
+    done.map(|()| sheet)
 }
 
 fn walk_through(args: &OperatorBench, binary: &Path, home: &Path, sheet: &mut Sheet) -> Result<()> {
@@ -108,11 +133,15 @@ fn walk_through(args: &OperatorBench, binary: &Path, home: &Path, sheet: &mut Sh
     let pools = pools(&cluster, home, args.agents)?;
     let fleet = Fleet::of_pools(&hub.url, args.agents, pools)?;
     let (proxy, kube_url) = proxy(&cluster, home)?;
+    let bare = bare::objects_per_second(walk::address(&kube_url)?, &fleet)?;
+    sheet.add("reference: bare objects made and changed /s", bare, plain());
+    operator.rest()?;
     let shown = Shown::watch(&kube_url)?;
     let stand = Stand {
         args,
         fleet: &fleet,
         address: walk::address(&hub.url)?,
+        bare_objects_per_second: bare,
         shown: &shown,
     };
     let over = AtomicBool::new(false);
@@ -124,7 +153,9 @@ fn walk_through(args: &OperatorBench, binary: &Path, home: &Path, sheet: &mut Sh
             stand.second_start(&again, sheet)
         });
         over.store(true, Ordering::Relaxed);
-        let polled = alive.join().map_err(|_| anyhow::anyhow!("the hosts broke down"));
+        let polled = alive
+            .join()
+            .map_err(|_| anyhow::anyhow!("the simulated hosts failed"));
         done.and(polled?)
     });
     drop(proxy);
@@ -198,6 +229,7 @@ struct Stand<'a> {
     args: &'a OperatorBench,
     fleet: &'a Fleet,
     address: SocketAddr,
+    bare_objects_per_second: f64,
     shown: &'a Shown,
 }
 
@@ -247,11 +279,19 @@ impl Stand<'_> {
         })?;
         operator.rest()?;
         let each = f64::from(self.fleet.hosts);
-        sheet.add("Agents made and filled /s", each / stretch.used.seconds, plain());
+        sheet.add(
+            "Agents made and filled /s",
+            each / stretch.used.seconds,
+            at_least(200.0),
+        );
+        sheet.against(
+            "bare objects",
+            each / stretch.used.seconds / self.bare_objects_per_second,
+        );
         sheet.add(
             "requests per new Agent",
             (stretch.reads + stretch.writes) / each,
-            plain(),
+            at_most(2.0),
         );
         sheet.add(
             "CPU ms per new Agent",

@@ -14,9 +14,6 @@ use super::{Database, HubBench, commit, publish};
 use crate::postgres::{Durability, Postgres};
 use crate::{process, project};
 
-/// One run shows a figure, two show that it varies, and only of three one is in the middle.
-const RUNS_TO_PUBLISH: u32 = 3;
-
 pub fn hub(args: &HubBench) -> Result<()> {
     if let Some(other) = args.against.as_deref().filter(|other| !other.is_file()) {
         bail!(
@@ -24,11 +21,8 @@ pub fn hub(args: &HubBench) -> Result<()> {
             other.display()
         );
     }
-    if args.publish && args.rounds < RUNS_TO_PUBLISH {
-        bail!(
-            "--publish: {} runs are too few, it takes {RUNS_TO_PUBLISH}",
-            args.rounds
-        );
+    if args.publish {
+        publish::is_enough(args.rounds)?;
     }
     let commit = commit::measured(!args.no_build);
     if !args.no_build {
@@ -65,7 +59,7 @@ fn measured(args: &HubBench, commit: &str) -> Result<()> {
         keep(args, &all)?;
     }
     if args.publish {
-        publish::publish(&side_by_side(&all))?;
+        publish::publish(publish::Of::Hub, &side_by_side(&all))?;
     }
     Ok(())
 }
@@ -175,7 +169,7 @@ mod tests {
         assert_eq!(all, [(10, false), (10, true), (20, false), (20, true)]);
         let args = read(&["--hosts", "10", "--database", "postgres"]).unwrap();
         assert_eq!(fleets(&args).collect::<Vec<_>>(), [(10, true)]);
-        assert_eq!(args.rounds, RUNS_TO_PUBLISH);
+        publish::is_enough(args.rounds).unwrap();
     }
 
     #[test]

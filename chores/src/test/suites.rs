@@ -89,6 +89,11 @@ pub const SUITES: &[Suite] = &[
         kind: Kind::Package("muster-vocabulary"),
     },
     Suite {
+        name: "auth",
+        about: "keys, tokens and the device flow",
+        kind: Kind::Package("muster-auth"),
+    },
+    Suite {
         name: "domain",
         about: "decisions: tables and laws",
         kind: Kind::Package("muster-domain"),
@@ -211,10 +216,11 @@ fn examples() -> Result<()> {
     process::run(project::cargo().args(["test", "--workspace", "--doc"]), LIMIT)
 }
 
-/// Where the programs that build images cannot be had, the tests that need them are left out; on CI that is a failure.
+/// Where the programs that build images are not available, the tests that need them are skipped; on CI that is a
+/// failure.
 fn images(house: &mut House) -> Result<()> {
     if let Err(error) = tools::qemu::ensure_builders() {
-        println!("images cannot be built here: {error:#}");
+        println!("cannot build images here: {error:#}");
     }
     house.tests("muster-image", &[])
 }

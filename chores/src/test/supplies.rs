@@ -41,7 +41,7 @@ fn bring() {
         }
         // The suite that needs it tries again, and fails with the reason.
         if let Err(error) = ensure() {
-            println!("{name} could not be had ahead of time: {error:#}");
+            println!("could not fetch {name} ahead of time: {error:#}");
         }
     }
 }
@@ -51,7 +51,7 @@ impl Drop for Supplies {
         if let Some(thread) = self.0.take()
             && thread.join().is_err()
         {
-            println!("whoever fetched things ahead of time gave up");
+            println!("the thread that fetched things ahead of time panicked");
         }
     }
 }

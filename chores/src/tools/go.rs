@@ -98,7 +98,7 @@ impl Go {
     /// Fetches a module and says where it is.
     pub fn download(&self, home: &Path, module: &str) -> Result<Module> {
         let told = process::output(self.command(home).args(["mod", "download", "-json", module]))?;
-        serde_json::from_slice(&told).with_context(|| format!("go told nothing useful about {module}"))
+        serde_json::from_slice(&told).with_context(|| format!("go said nothing useful about {module}"))
     }
 }
 

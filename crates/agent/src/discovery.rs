@@ -37,7 +37,7 @@ pub fn fill(settings: &mut Settings, config: &[u8]) -> anyhow::Result<()> {
             settings.token = value.as_str().into();
         }
     }
-    let config = Config::parse(config).context("the discovery config in the image cannot be read")?;
+    let config = Config::parse(config).context("cannot read the discovery config in the image")?;
     let unit = config.unit(UNIT).unwrap_or_default();
     let commands = unit
         .lines()
@@ -62,7 +62,10 @@ fn write_needed(settings: &Settings, config: &Config) {
     });
     for file in files {
         if let Err(error) = file.write(&settings.root) {
-            note!("{} of the discovery config is not used: {error:#}", file.path);
+            note!(
+                "the agent does not use {} of the discovery config: {error:#}",
+                file.path
+            );
         }
     }
 }
@@ -105,7 +108,7 @@ fn write_trust(settings: &mut Settings, config: &Config) -> anyhow::Result<()> {
     match config.files().find(is_it) {
         Some(file) => file
             .write(&settings.root)
-            .context("the certificates in the discovery config cannot be used"),
+            .context("cannot use the certificates in the discovery config"),
         None => Ok(()),
     }
 }

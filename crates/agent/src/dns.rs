@@ -95,7 +95,7 @@ impl Resolver {
         if truncated {
             answer = over_tcp(server, &question)?;
         }
-        read_answer(&answer, into).ok_or_else(|| io::Error::other("the name server's answer cannot be read"))
+        read_answer(&answer, into).ok_or_else(|| io::Error::other("cannot read the name server's answer"))
     }
 }
 

@@ -103,7 +103,7 @@ pub fn client(trust: &Trust) -> anyhow::Result<Http> {
 fn tls(trust: &Trust) -> anyhow::Result<TlsConfig> {
     let mut certificates = Vec::new();
     if let Some(path) = &trust.cacert {
-        let pem = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let pem = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         certificates.extend(read_pem(&pem));
         anyhow::ensure!(
             !certificates.is_empty(),

@@ -4,6 +4,7 @@ use crate::clock::{Clock, chance};
 use crate::http::Http;
 use muster_contract::ClientError;
 use muster_contract::secret::Secret;
+use muster_contract::tls::distrust;
 use muster_contract::v2::BASE;
 use muster_contract::v2::host::{HostView, RegisterHost};
 use muster_contract::v2::install::{LogsState, ReportHostProgress, ReportLogsProgress};
@@ -29,7 +30,9 @@ pub enum CallError {
     Refused { status: u16, reason: String },
     #[error("cannot reach the hub: {0}")]
     Lost(String),
-    #[error("the hub's answer cannot be read: {0}")]
+    #[error("cannot trust the hub: {0}; name the authority that signed it with --cacert")]
+    Untrusted(String),
+    #[error("cannot read the hub's answer: {0}")]
     Unreadable(String),
 }
 
@@ -37,7 +40,7 @@ impl CallError {
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
-            Self::Lost(_) | Self::Unreadable(_) => None,
+            Self::Lost(_) | Self::Untrusted(_) | Self::Unreadable(_) => None,
         }
     }
 
@@ -45,7 +48,8 @@ impl CallError {
     fn may_pass(&self) -> bool {
         match self {
             Self::Refused { status, .. } => matches!(status, 503 | 504),
-            Self::Lost(_) => true,
+            // A hub gets a new certificate, and clocks are set.
+            Self::Lost(_) | Self::Untrusted(_) => true,
             Self::Unreadable(_) => false,
         }
     }
@@ -217,7 +221,6 @@ impl Hub {
         if let Some(version) = call.version {
             request = request.header("discovery_agent_version", version);
         }
-        let lost = |error: ureq::Error| CallError::Lost(error.to_string());
         let invalid = |error: ureq::http::Error| CallError::Lost(error.to_string());
         let answer = if call.method == Method::GET {
             self.http.run(request.body(()).map_err(invalid)?)
@@ -241,6 +244,16 @@ impl Hub {
             }),
         }
     }
+}
+
+fn lost(error: ureq::Error) -> CallError {
+    let why = match &error {
+        ureq::Error::Io(cause) => distrust(cause),
+        ureq::Error::Rustls(cause) => distrust(cause),
+        // Not our enum, and it grows.
+        _ => None,
+    };
+    why.map_or_else(|| CallError::Lost(error.to_string()), CallError::Untrusted)
 }
 
 fn progress(ids: Ids, stage: Stage, info: Option<String>) -> (String, ReportHostProgress) {

@@ -1,4 +1,4 @@
-//! Remembers what was told: the same good answer is not told again within the hour.
+//! Remembers replies: the same good reply is not sent again within the hour.
 
 use muster_contract::v2::step::StepType;
 use std::collections::HashMap;

@@ -151,7 +151,7 @@ impl Agent {
                     backoff.next_pause()
                 }
                 Err(error) => {
-                    note!("registration fails: {error}");
+                    note!("registration failed: {error}");
                     self.interval()
                 }
             };
@@ -196,8 +196,8 @@ impl Agent {
                     }
                 }
                 Err(error) => {
-                    note!("polling fails: {error}");
-                    // The hub may have forgotten what it was told.
+                    note!("polling failed: {error}");
+                    // The hub may have lost earlier replies.
                     self.replies.forget();
                     // The reference freezes here. A hub that was restored needs us to come back by ourselves.
                     if error.status() == Some(404) && !self.shared.install.is_running() {
@@ -283,7 +283,7 @@ impl StepRunner {
             Some(kind) => self.outcome(kind, step.args.as_deref().unwrap_or_default()),
             None => {
                 let text = format!(
-                    "failed to find action for step {}: it is not known here",
+                    "failed to find action for step {}: this agent does not know it",
                     step.step_type
                 );
                 Outcome::failed(steps::NO_SUCH_ACTION, text)
@@ -301,19 +301,14 @@ impl StepRunner {
     }
 
     fn outcome(&self, kind: StepType, args: &[String]) -> Outcome {
-        let lost = || {
-            Outcome::failed(
-                MEDIA_LOST,
-                "the medium this machine was started from cannot be read",
-            )
-        };
+        let lost = || Outcome::failed(MEDIA_LOST, "cannot read the medium this machine was started from");
         if media::is_lost(&self.context.machine) {
             return lost();
         }
         // A step that panics is a step that failed: the machine stays.
         let run = std::panic::AssertUnwindSafe(|| steps::run(&self.context, kind, args));
         let outcome = std::panic::catch_unwind(run)
-            .unwrap_or_else(|_| Outcome::failed(1, format!("the agent made a mistake in {kind}")));
+            .unwrap_or_else(|_| Outcome::failed(1, format!("internal error of the agent in {kind}")));
         if outcome.exit_code != 0 && media::is_lost(&self.context.machine) {
             lost()
         } else {
@@ -355,10 +350,10 @@ impl StepRunner {
                         status: 400..=499, ..
                     },
                 ) => {
-                    note!("the reply to {} is refused: {error}", step.step_type);
+                    note!("the hub refused the reply to {}: {error}", step.step_type);
                     return;
                 }
-                Err(error) => note!("the reply to {} is not delivered: {error}", step.step_type),
+                Err(error) => note!("cannot deliver the reply to {}: {error}", step.step_type),
             }
             self.context.clock.sleep(backoff.next_pause());
             if !self.is_current() {

@@ -1,4 +1,4 @@
-//! What the agent is told: flags, the discovery config in the image, the kernel's command line; in this order.
+//! The settings of the agent: flags, the discovery config in the image, the kernel's command line; in this order.
 
 use crate::discovery;
 use clap::{ArgAction, Parser};

@@ -42,10 +42,10 @@ pub fn unpack(machine: &Machine) -> anyhow::Result<Option<()>> {
         return Ok(None);
     };
     note!("muster-system: the config of this host is on /dev/{disk}");
-    let config = Config::parse(&config).context("the config of this host cannot be read")?;
+    let config = Config::parse(&config).context("cannot read the config of this host")?;
     for file in config.files() {
         if let Err(error) = file.write(&machine.root) {
-            note!("muster-system: {} is not written: {error:#}", file.path);
+            note!("muster-system: cannot write {}: {error:#}", file.path);
         }
     }
     Ok(Some(()))
@@ -140,7 +140,7 @@ fn report(agent: &Agent) {
                     note!("muster-system: the hub refuses the report of {stage}: {reason}");
                     break;
                 }
-                Err(error) => note!("muster-system: {stage} is not reported: {error}"),
+                Err(error) => note!("muster-system: cannot report {stage}: {error}"),
             }
             agent.clock.sleep(backoff.next_pause());
         }

@@ -111,17 +111,14 @@ impl serde::de::Error for BodyError {
     }
 
     fn unknown_variant(_: &str, known: &'static [&'static str]) -> Self {
-        Self::custom(format_args!(
-            "is none of the words that are known here: use {}",
-            one_of(known)
-        ))
+        Self::custom(format_args!("is not a known word: use {}", one_of(known)))
     }
 
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
         let field: String = field.chars().take(LONGEST_NAME).collect();
         Self::custom(match known {
-            [] => format!("`{field}` is no field: none is known here"),
-            known => format!("`{field}` is no field: use {}", one_of(known)),
+            [] => format!("`{field}` is unknown: there are no fields here"),
+            known => format!("`{field}` is not a known field: use {}", one_of(known)),
         })
     }
 
@@ -494,7 +491,7 @@ mod tests {
         let text = refusal::<UpdateHost>(r#"{"disks_selected_config":[{"id":"a","role":"boot"}]}"#);
         assert_eq!(
             text,
-            "disks_selected_config.0.role in body: is none of the words that are known here: use `none` or `install`"
+            "disks_selected_config.0.role in body: is not a known word: use `none` or `install`"
         );
     }
 

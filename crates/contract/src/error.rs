@@ -7,6 +7,9 @@ use crate::v2::error::{ErrorBody, InfraErrorBody};
 pub enum ClientError {
     #[error("cannot reach the hub: {0}")]
     Unreachable(String),
+    /// Somebody answers there, but cannot show that it is the hub.
+    #[error("cannot trust the hub: {0}")]
+    Untrusted(String),
     #[error("refused: {reason}{}", hint(.reason, .next_action))]
     Refused {
         status: u16,
@@ -20,7 +23,7 @@ pub enum ClientError {
     BadInput(String),
     #[error("the hub failed: {0}")]
     Server(String),
-    #[error("the hub's answer cannot be read: {0}")]
+    #[error("cannot read the hub's answer: {0}")]
     Decode(String),
 }
 
@@ -46,6 +49,9 @@ impl ClientError {
     pub(crate) fn lost(error: reqwest::Error) -> Self {
         if error.is_builder() {
             return Self::BadInput(error.to_string());
+        }
+        if let Some(why) = crate::tls::distrust(&error) {
+            return Self::Untrusted(why);
         }
         // The outermost message only repeats the URL; the cause is what helps.
         let mut cause: &dyn std::error::Error = &error;
@@ -85,7 +91,7 @@ impl ClientError {
     }
 }
 
-/// The shapes are told apart by the key that carries the text: `reason`, `message` or `detail`.
+/// The key that carries the text tells the shapes apart: `reason`, `message` or `detail`.
 fn told(body: &[u8]) -> Option<Told> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     if body.get("reason").is_some() {

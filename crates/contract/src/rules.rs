@@ -121,7 +121,7 @@ mod tests {
         let error = "loud".parse::<EventSeverity>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "is none of the words that are known here: use `info`, `warning`, `error` or `critical`"
+            "is not a known word: use `info`, `warning`, `error` or `critical`"
         );
     }
 }

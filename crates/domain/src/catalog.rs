@@ -53,9 +53,9 @@ pub enum CatalogError {
     NotJson { setting: &'static str, problem: String },
     #[error("{setting} is empty: list at least one entry")]
     Empty { setting: &'static str },
-    #[error("{setting} has the version {version:?}, which is no version: write it like 4.20 or 4.20.33")]
+    #[error("{setting} has the version {version:?}, which is not a version: write it like 4.20 or 4.20.33")]
     BadVersion { setting: &'static str, version: String },
-    #[error("{setting} has a sha256 for {what} that is none: write 64 hexadecimal digits")]
+    #[error("{setting} has a sha256 for {what} that is not valid: write 64 hexadecimal digits")]
     BadChecksum { setting: &'static str, what: String },
     #[error("{setting} lists {what} twice: keep one of them")]
     Twice { setting: &'static str, what: String },

@@ -29,7 +29,7 @@ fn object(text: &str) -> Result<&str, String> {
 }
 
 fn unreadable(why: impl std::fmt::Display) -> String {
-    format!("the inventory cannot be read: {why}")
+    format!("the hub cannot read the inventory: {why}")
 }
 
 /// A wire object in which everything is optional. Fields after the semicolon are written even when empty.
@@ -351,7 +351,7 @@ impl Boot {
         self.argument("coreos.liveiso").unwrap_or_default()
     }
 
-    /// A machine that booted without media, or a small image, was told where the rest is.
+    /// A machine that booted without media, or a small image, has arguments that say where the rest is.
     fn version(&self) -> Option<String> {
         let (_, query) = self.argument("coreos.live.rootfs_url")?.split_once('?')?;
         let version = query.split('&').find_map(|pair| pair.strip_prefix("version="))?;

@@ -1,4 +1,4 @@
-//! What happened, told to people: the entries behind `GET /events`.
+//! What happened, for people: the entries behind `GET /events`.
 
 use muster_vocabulary::{ClusterId, HostId, InfraEnvId};
 use serde::{Deserialize, Serialize};

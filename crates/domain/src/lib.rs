@@ -1,6 +1,6 @@
 //! Muster's decisions, pure: lifecycles, checks, planners and rendering; time and fresh ids arrive as arguments.
 
-pub mod caller;
+pub mod access;
 pub mod catalog;
 pub mod checks;
 pub mod cluster;
@@ -20,7 +20,7 @@ pub mod id {
     pub use muster_vocabulary::{ClusterId, HostId, HostKey, InfraEnvId};
 }
 
-pub use caller::Caller;
+pub use access::Caller;
 pub use jiff::{SignedDuration, Timestamp};
 pub use journal::{Entry, Severity};
 pub use muster_vocabulary::{ClusterId, HostId, HostKey, InfraEnvId};

@@ -1,4 +1,4 @@
-//! When to look at whom again: a heap of due times, so that idle hosts and clusters cost nothing.
+//! When to evaluate whom again: a heap of due times, so that idle hosts and clusters cost nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -125,7 +125,7 @@ fn head(name: &str, size: u64, changed_at: Timestamp) -> Vec<u8> {
             .expect("writing to memory does not fail");
     }
     let mut header = tar::Header::new_ustar();
-    // As it is: the crate's way to set a path looks at it as one on this machine.
+    // As it is: the crate's way to set a path takes it as one on this machine.
     let short = &name.as_bytes()[..name.len().min(NAME)];
     header.as_old_mut().name[..short.len()].copy_from_slice(short);
     header.set_entry_type(tar::EntryType::Regular);

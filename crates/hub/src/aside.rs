@@ -1,14 +1,11 @@
-//! Rows that cannot be read are set aside: whoever asks for one is told so, and what would be decided without one waits.
+//! Rows that cannot be read are set aside: a request for one is refused with the reason, and a decision that needs one
+//! waits.
 //!
 //! "Not found" would be a lie that clients and agents act on. A cluster that misses a host is not counted while its
 //! installation depends on it, and nothing that such rows hang on is deleted.
 
 use crate::Hub;
 use crate::error::Error;
-use crate::http::problem::{Problem, ProblemV1};
-use axum::extract::{Request, State};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use muster_contract::v1::status::SetAside;
 use muster_domain::cluster::Cluster;
 use muster_domain::infra_env::InfraEnv;
@@ -108,19 +105,13 @@ enum Named {
     Host(HostKey),
 }
 
-/// Before a request is answered that is about a row which cannot be read.
-pub async fn told(State(hub): State<Hub>, request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    let refused = match named(path) {
+/// An error if the row that a request is about cannot be read.
+pub fn readable_named(hub: &Hub, path: &str) -> Result<(), Error> {
+    match named(path) {
         Some(Named::Host(key)) => hub.readable_host(key),
         Some(Named::Cluster(id)) => hub.readable_cluster(id),
         Some(Named::InfraEnv(id)) => hub.readable_infra_env(id),
         None => Ok(()),
-    };
-    match refused {
-        Ok(()) => next.run(request).await,
-        Err(error) if path.starts_with(muster_contract::v1::BASE) => ProblemV1::from(error).into_response(),
-        Err(error) => Problem::from(error).into_response(),
     }
 }
 

@@ -1,25 +1,49 @@
 //! What changes something is carried through, also when whoever asked for it is gone.
 //!
 //! The handler of a request is dropped when its connection closes. Between a commit and what follows from it (working
-//! memory, the feed, deadlines, the look at the cluster) that would leave a change which only the database knows of: polls
-//! are answered from memory, so a host that was bound would never hear of it.
+//! memory, the feed, deadlines, reconciling the cluster) that would leave a change which only the database knows of:
+//! polls are answered from memory, so a host that was bound would never hear of it.
 
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
 use std::future::poll_fn;
 use std::panic::resume_unwind;
-use std::task::Poll;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-/// Does the work apart from whoever waits for it. What is done at once, as most reports of agents are, needs no task of
-/// its own: nobody can go away in the middle of it.
+/// Does the work, to its end: what is left of it when whoever asked goes away goes on in a task of its own.
 pub async fn through<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    let mut work = Box::pin(work.in_current_span());
-    match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
-        Poll::Ready(done) => done,
-        Poll::Pending => finished(tokio::spawn(work)).await,
+    let mut carried = Carried(Some(Box::pin(work.in_current_span())));
+    poll_fn(|context| carried.poll(context)).await
+}
+
+/// Work that is not done, unless it has panicked. Nearly all of it is done by whoever asked: a task for each request would
+/// cost another thread's wake-up.
+struct Carried<F: Future<Output: Send + 'static> + Send + 'static>(Option<Pin<Box<F>>>);
+
+impl<F: Future<Output: Send + 'static> + Send + 'static> Carried<F> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<F::Output> {
+        let Some(mut work) = self.0.take() else {
+            return Poll::Pending;
+        };
+        let polled = work.as_mut().poll(context);
+        if polled.is_pending() {
+            self.0 = Some(work);
+        }
+        polled
+    }
+}
+
+impl<F: Future<Output: Send + 'static> + Send + 'static> Drop for Carried<F> {
+    fn drop(&mut self) {
+        // Without a runtime the whole process ends.
+        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(work);
+        }
     }
 }
 
@@ -53,12 +77,25 @@ mod tests {
     use tokio::sync::oneshot;
 
     #[tokio::test]
-    async fn what_is_done_at_once_is_done_by_whoever_asked() {
+    async fn whoever_asked_does_the_work_as_long_as_they_wait() {
         let asker = tokio::spawn(async {
             let mine = tokio::task::id();
-            through(async move { tokio::task::id() == mine }).await
+            through(async move {
+                tokio::task::yield_now().await;
+                tokio::task::id() == mine
+            })
+            .await
         });
         assert!(asker.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_is_not_done_again() {
+        let asker = tokio::spawn(through(async {
+            tokio::task::yield_now().await;
+            panic!("a mistake of ours");
+        }));
+        assert!(asker.await.unwrap_err().is_panic());
     }
 
     #[tokio::test]

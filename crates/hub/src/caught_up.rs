@@ -1,12 +1,9 @@
-//! Whoever changed something reads what follows from it: a cluster that is to be reconciled is reconciled before it is
-//! shown, decided about, or planned with.
+//! Whoever changed something reads what follows from it: the hub reconciles a stale cluster before it is shown, decided
+//! about, or planned with.
 
 use crate::Hub;
 use crate::worker::{feed, reconcile};
-use axum::extract::{Request, State};
 use axum::http::{Method, Uri};
-use axum::middleware::Next;
-use axum::response::Response;
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
 use std::time::Duration;
 use uuid::Uuid;
@@ -73,23 +70,23 @@ async fn refresh(hub: &Hub, wanted: Option<ClusterId>) {
 }
 
 /// Before a request is answered that shows clusters and their hosts, or depends on how they are.
-pub async fn first(State(hub): State<Hub>, request: Request, next: Next) -> Response {
-    if let Some(about) = about(request.method(), request.uri()) {
-        if hub.shares_database() {
-            // What another hub was told a moment ago.
-            let followed = tokio::time::timeout(LONGEST_WAIT, feed::catch_up(&hub)).await;
-            if let Ok(Err(error)) = followed {
-                tracing::warn!(%error, "cannot follow the changes of other hubs");
-            }
-        }
-        match about {
-            About::Cluster(id) => drop(hub.caught_up(id).await),
-            About::Host(key) => hub.caught_up_host(key).await,
-            About::Several => drop(hub.catch_up(None).await),
-            About::Unknown => {}
+pub async fn first(hub: &Hub, method: &Method, uri: &Uri) {
+    let Some(about) = about(method, uri) else {
+        return;
+    };
+    if hub.shares_database() {
+        // What another hub learned a moment ago.
+        let followed = tokio::time::timeout(LONGEST_WAIT, feed::catch_up(hub)).await;
+        if let Ok(Err(error)) = followed {
+            tracing::warn!(%error, "cannot follow the changes of other hubs");
         }
     }
-    next.run(request).await
+    match about {
+        About::Cluster(id) => drop(hub.caught_up(id).await),
+        About::Host(key) => hub.caught_up_host(key).await,
+        About::Several => drop(hub.catch_up(None).await),
+        About::Unknown => {}
+    }
 }
 
 fn about(method: &Method, uri: &Uri) -> Option<About> {

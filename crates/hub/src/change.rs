@@ -52,7 +52,7 @@ pub trait Scope: Sync {
 }
 
 /// What shall be written. What changes nothing writes nothing.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Decision {
     pub puts: Vec<Record>,
     pub deletes: Vec<Delete>,
@@ -60,6 +60,8 @@ pub struct Decision {
     pub files: Vec<FileWrite>,
     pub journal: Vec<Entry>,
     pub effects: Vec<Effect>,
+    /// What follows from it for its cluster is in it, so the cluster need not be reconciled for it.
+    pub is_reconciled: bool,
     /// One sentence for logs, plans and explanations.
     pub why: &'static str,
 }
@@ -80,6 +82,7 @@ impl Decision {
             files,
             journal,
             effects,
+            is_reconciled: _,
             why: _,
         } = self;
         puts.is_empty()
@@ -164,7 +167,8 @@ impl Hub {
                 return Ok(Changed { snapshot, rows });
             }
             attempt += 1;
-            match self.commit(commit(decision, opctx, now), opctx).await {
+            let concerns = !opctx.from_reconcile && !decision.is_reconciled;
+            match self.commit(commit(decision, opctx, now), concerns).await {
                 Err(Error::Store(StoreError::Stale(key))) if attempt < ATTEMPTS => self.reload(key).await?,
                 done => {
                     return done.map(|rows| Changed { snapshot, rows });
@@ -190,12 +194,11 @@ impl Hub {
     }
 
     /// Writes, and lets everything follow that follows from a change: memory, agendas, clusters that must be reconciled,
-    /// workers, and the feed. Gives the rows that were put, in their order.
-    pub(crate) async fn commit(&self, commit: Commit, opctx: &OpContext) -> Result<Vec<AnyRow>, Error> {
+    /// workers, and the feed. Clusters that it `concerns` are reconciled. Gives the rows that were put, in their order.
+    pub(crate) async fn commit(&self, commit: Commit, concerns: bool) -> Result<Vec<AnyRow>, Error> {
         let has_effects = !commit.effects.is_empty();
         let deleted: Vec<RowKey> = commit.deletes.iter().map(|delete| delete.key).collect();
         let committed = self.store.commit(commit).await?;
-        let concerns = !opctx.from_reconcile;
         let puts = committed.puts.into_iter();
         let rows = puts.map(|record| self.keep(record, concerns)).collect();
         deleted.into_iter().for_each(|key| self.forget(key, concerns));
@@ -258,6 +261,7 @@ fn commit(decision: Decision, opctx: &OpContext, now: Timestamp) -> Commit {
         files,
         journal,
         effects,
+        is_reconciled: _,
         why,
     } = decision;
     tracing::trace!(why, "a change is written");

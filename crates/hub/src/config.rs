@@ -1,7 +1,8 @@
-//! What a hub can be told: as it comes from flags and files, and as it is used.
+//! The settings of a hub: as they come from flags and files, and as it uses them.
 
 use crate::http::crowd::PEER_WAITING;
 use crate::site::{Site, Trust};
+use crate::tls::pair::Files;
 use jiff::SignedDuration;
 use muster_domain::catalog::{Catalog, Images};
 use muster_domain::checks;
@@ -23,6 +24,11 @@ const SHORTEST_SILENCE: SignedDuration = SignedDuration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct Config {
     pub listen: SocketAddr,
+    pub tls: TlsChoice,
+    /// Another listener without TLS, for what firmware needs; only where the first one has it.
+    pub plain_listen: Option<SocketAddr>,
+    /// How firmware reaches that one; absent: at the host of the base URL.
+    pub plain_url: Option<String>,
     pub data_dir: PathBuf,
     /// `postgres://…`; absent: SQLite in the data directory.
     pub database: Option<String>,
@@ -53,6 +59,17 @@ pub struct Config {
     pub most_hosts: MostHosts,
 }
 
+/// Whether https is spoken, and with whose certificate.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum TlsChoice {
+    #[default]
+    Off,
+    /// Of these PEM files, read again when they change.
+    Files(Files),
+    /// Of an authority of the hub's own, kept beside the data.
+    SelfSigned,
+}
+
 /// How many hosts are kept; agents beyond that are asked to come again later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MostHosts {
@@ -73,6 +90,9 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8090)),
+            tls: TlsChoice::Off,
+            plain_listen: None,
+            plain_url: None,
             data_dir: "muster-data".into(),
             database: None,
             base_url: None,
@@ -108,13 +128,15 @@ impl Config {
 pub struct Settings {
     pub base_url: String,
     pub image_service_url: String,
+    /// Where firmware gets what it needs without TLS.
+    pub plain_url: Option<String>,
     pub database: &'static str,
     pub catalog: Catalog,
     pub images: Images,
     pub requirements: Requirements,
     pub checks: checks::Settings,
     pub timers: Timers,
-    /// Agents are never told to wait longer than this before they poll again.
+    /// The hub never tells agents to wait longer than this before they poll again.
     pub longest_poll_seconds: i64,
     pub cluster_timers: cluster::event::Timers,
     pub disabled_steps: BTreeSet<String>,
@@ -157,7 +179,7 @@ pub struct EditionLinks {
 }
 
 impl Settings {
-    pub fn new(config: &Config, base_url: String) -> anyhow::Result<Self> {
+    pub fn new(config: &Config, base_url: String, plain_url: Option<String>) -> anyhow::Result<Self> {
         let catalog = Catalog::from_json(config.os_images.as_deref(), config.release_images.as_deref())?;
         let requirements = match &config.hw_requirements {
             Some(json) => Requirements::parse(json).map_err(anyhow::Error::msg)?,
@@ -170,8 +192,10 @@ impl Settings {
             image_service_url: config
                 .image_service_url
                 .clone()
+                .or_else(|| plain_url.clone())
                 .unwrap_or_else(|| base_url.clone()),
             base_url,
+            plain_url,
             database: if config.database.is_some() {
                 "postgresql"
             } else {
@@ -204,9 +228,19 @@ impl Settings {
 
     /// For tests and simulations: everything at its default.
     pub fn plain() -> anyhow::Result<Self> {
-        let mut settings = Self::new(&Config::default(), "http://127.0.0.1:8090".into())?;
+        let mut settings = Self::new(&Config::default(), "http://127.0.0.1:8090".into(), None)?;
         settings.installer.work_dir = std::env::temp_dir();
         Ok(settings)
+    }
+
+    /// Where firmware gets its boot script.
+    pub fn boot_url(&self) -> &str {
+        self.plain_url.as_deref().unwrap_or(&self.base_url)
+    }
+
+    /// Whether machines are sent to this hub for images, and not to a service beside it.
+    pub fn serves_images(&self) -> bool {
+        [self.base_url.as_str(), self.boot_url()].contains(&self.image_service_url.as_str())
     }
 
     pub fn download_url(&self, pool: &InfraEnv) -> String {
@@ -257,7 +291,7 @@ fn edition_segment(pool: &InfraEnv) -> String {
 fn longest_poll(given: Option<Duration>) -> anyhow::Result<i64> {
     let Some(limit) = given else { return Ok(i64::MAX) };
     if limit < Duration::from_secs(1) {
-        anyhow::bail!("agents need a second between two polls at least, not {limit:?}");
+        anyhow::bail!("agents need at least a second between two polls, not {limit:?}");
     }
     Ok(i64::try_from(limit.as_secs())?)
 }
@@ -290,7 +324,7 @@ mod tests {
                 agent_poll,
                 ..Config::default()
             };
-            Settings::new(&config, String::new()).map(|settings| settings.longest_poll_seconds)
+            Settings::new(&config, String::new(), None).map(|settings| settings.longest_poll_seconds)
         };
         assert_eq!(asked(Some(Duration::from_secs(5))).unwrap(), 5);
         assert_eq!(asked(None).unwrap(), i64::MAX);

@@ -35,12 +35,12 @@ impl Error {
         }
     }
 
-    /// The database is away, and a later try may work.
+    /// The database does not answer, and a later try may work.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Store(StoreError::Unavailable(_)))
     }
 
-    /// A row that it is about cannot be read; that is told where people look for it.
+    /// The hub cannot read a row that it is about; the status of the hub says so.
     pub fn is_set_aside(&self) -> bool {
         matches!(self, Self::Store(StoreError::Unreadable(_)))
     }

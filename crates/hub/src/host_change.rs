@@ -29,7 +29,7 @@ pub struct HostSnapshot {
 }
 
 /// A decision about a host with the reports and files it changes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct HostChange {
     pub decision: Decision,
     /// `None` deletes.
@@ -153,7 +153,15 @@ impl HostSnapshot {
         journal: Vec<Entry>,
         shared: &SharedFacts,
     ) -> Result<HostChange, Error> {
-        let found = measure::with_facts(&self.hub, &host, &self.stored, Some(shared), self.now);
+        let cluster = self.cluster_of(&host);
+        let found = measure::with_facts(
+            &self.hub,
+            &host,
+            &self.stored,
+            Some(shared),
+            cluster.as_deref(),
+            self.now,
+        );
         let decision = Decision {
             host,
             journal,

@@ -12,7 +12,7 @@ const PAUSE: SignedDuration = SignedDuration::from_hours(1);
 pub struct Hourly(Mutex<Vec<(&'static str, Timestamp)>>);
 
 impl Hourly {
-    /// Whether the news may be told now; if so it counts as told.
+    /// Whether the news may be reported now; if so it counts as reported.
     pub fn may_tell(&self, name: &'static str, now: Timestamp) -> bool {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         told.retain(|(_, at)| now.duration_since(*at) < PAUSE);

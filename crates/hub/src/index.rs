@@ -33,16 +33,16 @@ pub struct Slot {
 /// Signs of life, written without a lock at every poll and flushed in batches.
 #[derive(Debug, Default)]
 pub struct Live {
-    seen_micros: AtomicI64,
+    last_poll_micros: AtomicI64,
     clock: AtomicI64,
     unflushed: AtomicBool,
     /// How the host's clock was judged when its checks last ran: 0 unknown, 1 right, 2 wrong.
     pub skew: AtomicU8,
     /// How often the agent was asked to replace itself; asking for ever would keep it from working.
     upgrades: AtomicU8,
-    /// What may be told of this host once an hour.
+    /// News of this host that are reported at most once an hour.
     pub hourly: Hourly,
-    /// When the machine that is known under this id last told of its hardware.
+    /// When the machine that is known under this id last reported its hardware.
     machine_micros: AtomicI64,
     /// Long steps the agent is working on.
     pub outstanding: Outstanding,
@@ -58,7 +58,7 @@ impl Slot {
     /// The row with the newest signs of life filled in.
     pub fn host(&self) -> Host {
         let mut host = Host::clone(&self.row());
-        host.checked_in_at = host.checked_in_at.max(self.live.seen());
+        host.checked_in_at = host.checked_in_at.max(self.live.last_poll());
         host.clock = self.live.clock.load(Ordering::Relaxed);
         host
     }
@@ -75,14 +75,14 @@ pub fn skew(clock: i64, now: Timestamp) -> u8 {
     match checks::skew(clock, now) {
         Skew::Unknown => 0,
         Skew::Right => 1,
-        Skew::StaleClusters | Skew::Ahead => 2,
+        Skew::Behind | Skew::Ahead => 2,
     }
 }
 
 impl Live {
     fn of(host: &Host) -> Self {
         Self {
-            seen_micros: AtomicI64::new(host.checked_in_at.as_microsecond()),
+            last_poll_micros: AtomicI64::new(host.checked_in_at.as_microsecond()),
             clock: AtomicI64::new(host.clock),
             // Who polled before this hub was there is not known: it counts as the machine that is listed.
             machine_micros: AtomicI64::new(host.checked_in_at.as_microsecond()),
@@ -94,7 +94,7 @@ impl Live {
     }
 
     pub fn saw(&self, now: Timestamp, clock: Option<i64>) {
-        self.seen_micros
+        self.last_poll_micros
             .fetch_max(now.as_microsecond(), Ordering::Relaxed);
         if let Some(clock) = clock {
             self.clock
@@ -105,7 +105,8 @@ impl Live {
 
     /// Counts the host as seen at `at` without there being anything to write down.
     pub fn excuse(&self, at: Timestamp) {
-        self.seen_micros.fetch_max(at.as_microsecond(), Ordering::Relaxed);
+        self.last_poll_micros
+            .fetch_max(at.as_microsecond(), Ordering::Relaxed);
     }
 
     /// Whether the agent may be asked once more; if so it counts as asked.
@@ -148,8 +149,8 @@ impl Live {
         );
     }
 
-    pub fn seen(&self) -> Timestamp {
-        crate::clock::from_micros(self.seen_micros.load(Ordering::Relaxed))
+    pub fn last_poll(&self) -> Timestamp {
+        crate::clock::from_micros(self.last_poll_micros.load(Ordering::Relaxed))
     }
 
     pub fn heard_machine(&self, now: Timestamp) {
@@ -396,7 +397,7 @@ impl Index {
         read(&self.lives)
             .iter()
             .filter(|(_, live)| live.unflushed.swap(false, Ordering::Relaxed))
-            .map(|(key, live)| (*key, live.seen(), live.clock()))
+            .map(|(key, live)| (*key, live.last_poll(), live.clock()))
             .collect()
     }
 

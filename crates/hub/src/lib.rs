@@ -9,6 +9,7 @@ pub mod change;
 pub mod clock;
 pub mod cluster_change;
 pub mod config;
+pub mod doors;
 pub mod error;
 pub mod host_change;
 pub mod hourly;
@@ -25,6 +26,7 @@ pub mod site;
 pub mod stale_clusters;
 pub mod steps;
 pub mod threads;
+pub mod tls;
 pub mod usecase;
 pub mod worker;
 
@@ -43,6 +45,7 @@ use muster_image::Images;
 use muster_store::{RowKey, Store};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use tls::Tls;
 use tokio::sync::{Notify, watch};
 
 /// Cheap to clone; everything behind it is shared.
@@ -63,7 +66,7 @@ pub struct Inner {
     /// Clusters whose newest changes are not reflected in their findings yet.
     pub stale_clusters: stale_clusters::StaleClusters,
     /// For looks at clusters.
-    pub look_threads: threads::Threads,
+    pub reconcile_threads: threads::Threads,
     /// For what images are made of. Nobody's settings keep looks waiting.
     pub image_threads: threads::Threads,
     /// What deadlines, limits and the feed failed at rests for a while.
@@ -78,10 +81,12 @@ pub struct Inner {
     feed_read_to: AtomicI64,
     /// Who follows them; one at a time.
     feed_turn: tokio::sync::Mutex<()>,
-    /// The minute in which the log was last told that there is no room for more hosts.
+    /// The minute of the last log line about no room for more hosts.
     told_full: AtomicI64,
     /// Set once the hub serves images itself.
     images: OnceLock<Images>,
+    /// Set when its own listener speaks https.
+    tls: OnceLock<Tls>,
 }
 
 /// For what the hub itself owns.
@@ -131,7 +136,7 @@ impl Hub {
             workers: worker::Board::default(),
             metrics: http::metrics::Metrics::default(),
             stale_clusters: stale_clusters::StaleClusters::default(),
-            look_threads: threads::Threads::default(),
+            reconcile_threads: threads::Threads::default(),
             image_threads: threads::Threads::default(),
             resting: worker::Resting::default(),
             outbox_bell: Notify::new(),
@@ -141,6 +146,7 @@ impl Hub {
             feed_turn: tokio::sync::Mutex::default(),
             told_full: AtomicI64::new(0),
             images: OnceLock::new(),
+            tls: OnceLock::new(),
         }));
         worker::load::everything(&hub).await?;
         Ok(hub)
@@ -158,6 +164,16 @@ impl Hub {
     /// From now on these are shown to people and metrics. The first ones stay.
     pub fn set_images(&self, images: Images) {
         self.images.set(images).ok();
+    }
+
+    /// `None` while the hub's own listener speaks http.
+    pub fn tls(&self) -> Option<&Tls> {
+        self.tls.get()
+    }
+
+    /// From now on this is looked after, and shown to people and metrics. The first one stays.
+    pub fn set_tls(&self, tls: Tls) {
+        self.tls.set(tls).ok();
     }
 
     /// The place in the feed up to which memory surely has everything.
@@ -179,17 +195,17 @@ impl Hub {
             now,
             timers: &self.settings.timers,
             cluster: cluster.map(Cluster::state),
-            hub_was_away: now < self.started_at + GRACE_AFTER_START && self.settings.was_here_before,
+            hub_was_down: now < self.started_at + GRACE_AFTER_START && self.settings.was_here_before,
         }
     }
 
-    /// When a host must be looked at by the clock. Whoever installs or comes back by itself had no chance to tell us
-    /// while we were away: nothing of that comes due before they had the time to.
+    /// When the clock must evaluate a host. Whoever installs or comes back by itself had no chance to report while we
+    /// were away: nothing of that comes due before they had the time to.
     pub fn due_at(&self, host: &Host) -> Option<Timestamp> {
         let cluster = host.cluster.and_then(|id| self.index.cluster(id));
         let around = self.around(cluster.as_deref(), self.now());
         let due = deadline::of(host, &around)?;
-        Some(if host.phase.comes_back_by_itself() && around.hub_was_away {
+        Some(if host.phase.comes_back_by_itself() && around.hub_was_down {
             due.max(self.started_at + GRACE_AFTER_START)
         } else {
             due
@@ -210,7 +226,7 @@ impl Hub {
         }
     }
 
-    /// The same, unless an earlier look is planned already.
+    /// The same, unless an earlier check is planned already.
     pub fn remind_of_host(&self, slot: &Slot) {
         let host = slot.host();
         let Some(due) = self.due_at(&host) else {
@@ -222,7 +238,7 @@ impl Hub {
         }
     }
 
-    /// Something about a cluster or its hosts changed: it is reconciled, soon and once.
+    /// Something about a cluster or its hosts changed: the worker reconciles it, soon and once.
     pub fn mark_dirty(&self, cluster: ClusterId) {
         self.stale_clusters.mark(cluster);
     }

@@ -21,7 +21,8 @@ pub struct Found {
 
 pub fn host(hub: &Hub, host: &Host, stored: &Stored, now: Timestamp) -> Found {
     let shared = host.cluster.map(|id| shared_facts(hub, id));
-    with_facts(hub, host, stored, shared.as_deref(), now)
+    let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
+    with_facts(hub, host, stored, shared.as_deref(), cluster.as_deref(), now)
 }
 
 /// Whether hosts of this cluster were compared with each other before, and not yet since this hub started: what only all
@@ -50,11 +51,13 @@ fn shared_facts(hub: &Hub, id: muster_domain::ClusterId) -> Arc<SharedFacts> {
     })
 }
 
+/// `cluster`: as it shall be, which memory may not know yet.
 pub fn with_facts(
     hub: &Hub,
     host: &Host,
     stored: &Stored,
     shared: Option<&SharedFacts>,
+    cluster: Option<&Cluster>,
     now: Timestamp,
 ) -> Found {
     let nobody = Neighbours::default();
@@ -62,9 +65,7 @@ pub fn with_facts(
     let inventory = text.map(|text| Inventory::parse(text));
     let reports = parse(stored);
     let infra_env = hub.index.infra_env(host.infra_env);
-    let cluster = host.cluster.and_then(|id| hub.index.cluster(id));
     let wanted_images = cluster
-        .as_deref()
         .map(|cluster| hub.wanted_images(cluster))
         .unwrap_or_default();
     let ntp_configured = infra_env.is_some_and(|pool| pool.has_time_sources())
@@ -127,7 +128,7 @@ pub fn parse(stored: &Stored) -> Reports {
 /// Checks that turned bad or good, for the history.
 pub fn news(host: &Host, old: &str, report: &checks::Report) -> Vec<Entry> {
     let old = checks::stored(old);
-    // The first look at a host's hardware is no news about it.
+    // The first evaluation of a host's hardware is no news about it.
     if old.get(checks::CheckId::HasInventory.as_str()) != Some(&checks::Status::Success) {
         return Vec::new();
     }

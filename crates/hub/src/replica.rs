@@ -1,14 +1,10 @@
 //! Several hubs on one database: what another one made or deleted a moment ago is known here as soon as it matters.
 //!
 //! The feed brings everything within a second. An agent that registers through one hub and asks the next one a
-//! millisecond later must not be told that it does not exist, so what a request names is looked up before it is denied.
+//! millisecond later must not get a 404, so the hub looks up what a request names before it denies it.
 
 use crate::Hub;
 use crate::error::Error;
-use crate::http::problem::{Problem, ProblemV1};
-use axum::extract::{Request, State};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use muster_domain::host::Host;
 use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
 use muster_store::{Row, RowId, RowKey};
@@ -30,7 +26,7 @@ impl Hub {
         Ok(())
     }
 
-    /// In every InfraEnv that knows it, and not older than what the feed has told: followers read the feed from the
+    /// In every InfraEnv that knows it, and not older than what the feed has reported: followers read the feed from the
     /// database, at any of the hubs, and may ask before working memory here has caught up.
     pub async fn newest_hosts(&self, id: HostId) -> Result<Vec<Host>, Error> {
         let rows = self.store.hosts_by_id(id).await?.into_iter();
@@ -41,7 +37,7 @@ impl Hub {
         Ok(newest.collect())
     }
 
-    /// Not older than what the feed has told.
+    /// Not older than what the feed has reported.
     pub async fn newest<K: RowId>(&self, key: K) -> Result<Arc<K::Row>, Error> {
         let row = self.store.find(key).await?;
         let row = row.ok_or_else(|| Error::missing(K::Row::NOUN.word(), key))?;
@@ -53,21 +49,14 @@ impl Hub {
 }
 
 /// Before a request is answered, this hub gets to know what its path names.
-pub async fn load_what_is_named(State(hub): State<Hub>, request: Request, next: Next) -> Response {
-    if hub.shares_database()
-        && let Err(error) = load_all_named(&hub, request.uri().path()).await
-    {
-        let is_own = request.uri().path().starts_with(muster_contract::v1::BASE);
-        return if is_own {
-            ProblemV1::from(error).into_response()
-        } else {
-            Problem::from(error).into_response()
-        };
+pub async fn load_what_is_named(hub: &Hub, path: &str) -> Result<(), Error> {
+    if hub.shares_database() {
+        load_all_named(hub, path).await?;
     }
-    next.run(request).await
+    Ok(())
 }
 
-/// What cannot be read is told by whoever needs it: a host, for one, goes on when its InfraEnv is set aside.
+/// Whoever needs a row reports that it cannot be read: a host, for one, goes on when its InfraEnv is set aside.
 fn loaded(done: Result<(), Error>) -> Result<(), Error> {
     match done {
         Err(error) if error.is_set_aside() => Ok(()),

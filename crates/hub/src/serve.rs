@@ -1,9 +1,11 @@
-//! Runs a hub until it is told to stop: open, listen, work, drain.
+//! Runs a hub until somebody stops it: open, listen, work, drain.
 
 use crate::config::{Config, Settings};
+use crate::doors::Doors;
 use crate::http::crowd::Limits;
 use crate::http::guard::Names;
 use crate::http::server::Serving;
+use crate::tls::Tls;
 use crate::{Clock, Hub, http, worker};
 use anyhow::Context;
 use futures_util::FutureExt;
@@ -13,24 +15,32 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
-use tokio::net::TcpListener;
+
+/// What others want to know of a hub that answers now.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    pub address: SocketAddr,
+    /// With the scheme that is spoken there.
+    pub url: String,
+    /// What firmware reaches without TLS.
+    pub plain: Option<SocketAddr>,
+    pub tls: Option<Tls>,
+}
 
 pub async fn run(
     config: Config,
     shutdown: impl Future<Output = ()> + Send + 'static,
-    ready: impl FnOnce(SocketAddr),
+    ready: impl FnOnce(Ready),
 ) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(config.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}", config.listen))?;
-    let address = listener.local_addr()?;
-    let base_url = config
-        .base_url
-        .clone()
-        .unwrap_or_else(|| format!("http://{address}"));
-    let mut settings = Settings::new(&config, base_url)?;
-    let urls = [settings.base_url.as_str(), settings.image_service_url.as_str()];
-    let names = Names::new(urls, &config.allowed_hosts)?;
+    let doors = Doors::open(&config).await?;
+    let mut settings = Settings::new(&config, doors.base_url(&config), doors.plain_url(&config)?)?;
+    let mut urls = vec![settings.base_url.as_str(), settings.image_service_url.as_str()];
+    urls.extend(settings.plain_url.as_deref());
+    let names = Names::new(urls.iter().copied(), &config.allowed_hosts)?;
+    let tls = doors.tls(&config, &urls)?;
+    if let Some(own) = tls.as_ref().and_then(Tls::self_signed) {
+        settings.trust.add(&own.authority())?;
+    }
     for note in &settings.catalog.notes {
         tracing::warn!("{note}");
     }
@@ -41,18 +51,21 @@ pub async fn run(
     let hub = Hub::open(store, settings, Clock::System)
         .await
         .context("cannot read the database")?;
+    if let Some(tls) = &tls {
+        hub.set_tls(tls.clone());
+    }
     let images = http::images::open(&hub, &config).context("cannot keep base images")?;
     let router = http::router(hub.clone()).merge(http::images::routes(&images));
     let workers = worker::start(&hub);
-    ready(address);
-    let stop = told_to_stop(shutdown, hub.store.clone());
     let serving = Serving {
         images: Some(images),
         names,
         limits: Limits::of_process(config.peer_connections),
         ..Serving::new(router)
     };
-    http::server::serve_with(listener, serving, stop).await?;
+    let stop = stop_requested(shutdown, hub.store.clone());
+    ready(doors.ready(tls.clone()));
+    doors.serve(serving, tls, &hub.settings.base_url, stop).await?;
     drop(workers);
     if let Some(error) = hub.store.lost().now_or_never() {
         hub.store.close().await;
@@ -66,7 +79,7 @@ pub async fn run(
 }
 
 /// By whoever runs it, or because its database is gone.
-async fn told_to_stop(shutdown: impl Future<Output = ()>, store: Store) {
+async fn stop_requested(shutdown: impl Future<Output = ()>, store: Store) {
     tokio::select! {
         () = shutdown => {}
         _ = store.lost() => {}
@@ -86,14 +99,14 @@ fn database(config: &Config) -> anyhow::Result<Database> {
 
 /// What is in it holds secrets. A directory that others are meant to use, by its set-group-ID or sticky bit, stays as it
 /// is; so does one of another owner.
-fn private_directory(path: &Path) -> std::io::Result<()> {
+pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let mode = std::fs::metadata(path)?.permissions().mode();
     if mode & 0o3000 == 0
         && mode & 0o077 != 0
         && let Err(error) = std::fs::set_permissions(path, Permissions::from_mode(mode & 0o700))
     {
-        tracing::warn!(directory = %path.display(), %error, "others may look into the data directory");
+        tracing::warn!(directory = %path.display(), %error, "other users can read the data directory");
     }
     Ok(())
 }

@@ -7,9 +7,9 @@ use muster_domain::cluster;
 use muster_domain::host::steps::Step;
 use muster_domain::input::{ntp, trust_bundle};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Longer than most clusters take from their first host to the end of their troubles.
+/// Longer than most clusters take from their first host to a finished installation.
 const EVENT_DAYS: u32 = 90;
 /// A century: the calendar ends some time.
 const MOST_EVENT_DAYS: u32 = 36_500;
@@ -69,6 +69,19 @@ pub struct Trust {
     /// PEM of the authority behind the hub's certificate; empty: the system's.
     pub service_ca: String,
     pub insecure: bool,
+}
+
+impl Trust {
+    /// Another authority, beside those that are there.
+    pub fn add(&mut self, path: &Path) -> anyhow::Result<()> {
+        let more =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        if !self.service_ca.is_empty() && !self.service_ca.ends_with('\n') {
+            self.service_ca.push('\n');
+        }
+        self.service_ca.push_str(&more);
+        Ok(())
+    }
 }
 
 impl Site {
@@ -137,7 +150,8 @@ impl Site {
             None => String::new(),
         };
         if self.service_ca.is_some() {
-            trust_bundle::trust_bundle(&service_ca).context("--service-ca is no bundle of certificates")?;
+            trust_bundle::trust_bundle(&service_ca)
+                .context("--service-ca is not a bundle of certificates")?;
         }
         Ok(Trust {
             service_ca,
@@ -161,7 +175,7 @@ fn known(
     let words = plain(given).unwrap_or_default().split(',').map(str::trim);
     let words: BTreeSet<String> = words.filter(|word| !word.is_empty()).map(str::to_owned).collect();
     match words.iter().find(|word| !is_known(word)) {
-        Some(word) => anyhow::bail!("{flag} has {word:?}, which is not known here; possible are {possible}"),
+        Some(word) => anyhow::bail!("{flag} has the unknown word {word:?}; use one of {possible}"),
         None => Ok(words),
     }
 }

@@ -1,4 +1,4 @@
-//! Which clusters are to be reconciled: something changed since the last run for them began.
+//! Which clusters are stale: something changed since their last reconcile began.
 
 use crate::Hub;
 use crate::error::Error;
@@ -16,7 +16,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 #[derive(Debug, Default)]
 pub struct StaleClusters {
     clusters: Mutex<HashMap<ClusterId, State>>,
-    /// Rings when a cluster must be done at again.
+    /// Rings when a cluster is stale again.
     pub bell: Notify,
     /// Runs that failed are tried again, later each time.
     pub rests: Rests<ClusterId>,
@@ -54,7 +54,7 @@ impl StaleClusters {
         all.values().filter(|state| state.is_stale()).count()
     }
 
-    /// Those that are to be done at now.
+    /// Those that the worker must reconcile now.
     pub fn due(&self, now: Timestamp) -> Vec<ClusterId> {
         let marked: Vec<_> = self
             .lock()
@@ -138,6 +138,11 @@ impl<'a> Reconciling<'a> {
         std::mem::forget(self);
     }
 
+    /// It did not come to an end, and nothing speaks against another one at once.
+    pub fn put_off(mut self) {
+        self.is_at_rest = true;
+    }
+
     pub fn failed(mut self, error: &Error) {
         let (hub, cluster) = (self.hub, self.cluster);
         hub.stale_clusters.rests.failed(cluster, hub.now(), error);
@@ -153,10 +158,10 @@ impl Drop for Reconciling<'_> {
         }
         if let Some(state) = stale.lock().get_mut(&self.cluster) {
             state.is_running = false;
-            // Nothing is forgotten: it is done at again.
+            // Nothing is lost: the cluster stays stale.
             state.is_marked = true;
         }
-        // Who done may not be the worker, which has to hear when that rest is over.
+        // Whoever ran may not be the worker, which has to learn when that rest is over.
         stale.bell.notify_one();
     }
 }

@@ -321,7 +321,7 @@ impl Desk<'_> {
                 .collect();
             ask.insert("request_headers".into(), headers.into());
         }
-        Some(vec![serde_json::Value::Object(opctx).to_string()])
+        Some(vec![serde_json::Value::Object(ask).to_string()])
     }
 
     fn boot_artifacts(&self) -> Option<Vec<String>> {

@@ -1,4 +1,4 @@
-//! What an image service that stands alone tells of its clients: for the hub whose images it serves.
+//! What a separate image service reports of its clients: for the hub whose images it serves.
 
 use crate::depot::Status;
 use crate::serve::progress::Progress;
@@ -12,19 +12,19 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Report {
     pub progress: Vec<Progress>,
     pub base_images: Vec<Status>,
 }
 
 /// Waits for the network; nothing when there is no such service at this address.
-pub fn told(url: &str) -> Told {
+pub fn fetch(url: &str) -> Report {
     let agent = Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .build()
         .new_agent();
     let url = url.trim_end_matches('/');
-    Told {
+    Report {
         progress: get(&agent, &format!("{url}/progress")),
         base_images: get(&agent, &format!("{url}/base-images")),
     }
@@ -38,7 +38,7 @@ fn get<T: DeserializeOwned>(agent: &Agent, url: &str) -> Vec<T> {
         serde_json::from_slice(&body).map_err(|error| error.to_string())
     });
     read.unwrap_or_else(|error| {
-        tracing::warn!(error, url, "the image service does not tell of its clients");
+        tracing::warn!(error, url, "the image service does not report its clients");
         Vec::new()
     })
 }

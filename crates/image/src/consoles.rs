@@ -2,7 +2,7 @@
 
 const SERIAL: &str = "console=ttyS";
 
-/// Linux takes the first serial port it is told and no other, so one that is appended later would not count: the one
+/// Linux takes the first serial port it is given and no other, so one that is appended later would not count: the one
 /// the line has goes.
 pub(crate) fn without_overruled(line: &str, appended: &[String]) -> String {
     let mut added = appended.iter().flat_map(|argument| argument.split_whitespace());

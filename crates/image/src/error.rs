@@ -5,7 +5,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     /// The file cannot serve as a base image; the text says what is missing or broken.
-    #[error("this cannot be used as a base image: {0}")]
+    #[error("cannot use this as a base image: {0}")]
     BadBase(String),
     /// The base image is fine but has no such part.
     #[error("this base image has no {0}")]
@@ -16,7 +16,7 @@ pub enum ImageError {
         have: u64,
         room: u64,
     },
-    #[error("the base image cannot be read")]
+    #[error("cannot read the base image")]
     Io(#[from] io::Error),
 }
 

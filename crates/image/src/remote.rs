@@ -4,9 +4,11 @@ use crate::overlay::Payload;
 use crate::source::{Ask, Form, PayloadSource, Proof, SourceError, Target};
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use ureq::Agent;
 use ureq::http::StatusCode;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 const BASE: &str = "/api/assisted-install/v2/infra-envs";
 /// Configurations are some hundred kilobytes; more is not one.
@@ -39,9 +41,22 @@ struct Argument {
 
 impl RemoteHub {
     pub fn new(url: &str) -> RemoteHub {
+        RemoteHub::with(url, RootCerts::WebPki)
+    }
+
+    /// Believes hubs whose certificates these authorities signed; each is the DER of its certificate.
+    pub fn trusting<'a>(url: &str, authorities: impl IntoIterator<Item = &'a [u8]>) -> RemoteHub {
+        let certificates = authorities
+            .into_iter()
+            .map(|der| Certificate::from_der(der).to_owned());
+        RemoteHub::with(url, RootCerts::Specific(Arc::new(certificates.collect())))
+    }
+
+    fn with(url: &str, roots: RootCerts) -> RemoteHub {
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(30)))
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
             .build()
             .new_agent();
         RemoteHub {
@@ -60,7 +75,7 @@ impl RemoteHub {
             Proof::Authorization(header) => request.header("Authorization", header),
         };
         let unreachable = |error: &dyn std::fmt::Display| {
-            tracing::warn!(%error, "the hub cannot be asked for an image's configuration");
+            tracing::warn!(%error, "cannot ask the hub for an image's configuration");
             SourceError {
                 status: 500,
                 text: "cannot reach the hub".to_owned(),
@@ -86,7 +101,7 @@ impl RemoteHub {
             tracing::warn!(%error, "the hub describes an InfraEnv in a way we do not know");
             SourceError {
                 status: 502,
-                text: "the hub's answer is not understood".to_owned(),
+                text: "cannot understand the hub's answer".to_owned(),
             }
         })
     }
@@ -152,7 +167,7 @@ impl RemoteHub {
                 tracing::error!(%error, "asking the hub failed");
                 Err(SourceError {
                     status: 500,
-                    text: "the hub could not be asked".to_owned(),
+                    text: "could not ask the hub".to_owned(),
                 })
             })
         })

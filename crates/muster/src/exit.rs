@@ -36,7 +36,7 @@ Exit codes:
   3  refused: the hub's rules do not allow it now, or the input is not valid
   4  not found
   5  timed out while waiting
-  6  the hub cannot be reached
+  6  cannot reach the hub
 
 Errors are written to stderr: one line with the cause and, where there is
 something to do about it, one line that begins with \"next:\".";
@@ -96,6 +96,10 @@ impl From<ClientError> for Failure {
                 Self::new(Kind::Unreachable, format!("cannot reach the hub: {cause}"))
                     .next("start one with `muster serve`, or name another one with --hub URL")
             }
+            ClientError::Untrusted(cause) => {
+                Self::new(Kind::Unreachable, format!("cannot trust the hub: {cause}"))
+                    .next("name the authority that signed it with --ca FILE, or the hub as its certificate does with --hub URL")
+            }
             ClientError::Refused {
                 status: _,
                 reason,
@@ -105,8 +109,8 @@ impl From<ClientError> for Failure {
             ClientError::NotFound(reason) => Self::new(Kind::NotFound, reason),
             ClientError::BadInput(reason) => Self::new(Kind::Refused, reason),
             ClientError::Server(reason) => Self::other(format!("the hub failed: {reason}"))
-                .next("look at the hub's log; the request can be repeated"),
-            ClientError::Decode(reason) => Self::other(format!("the hub's answer cannot be read: {reason}"))
+                .next("read the hub's log; you can repeat the request"),
+            ClientError::Decode(reason) => Self::other(format!("cannot read the hub's answer: {reason}"))
                 .next(
                     "check with `muster status` that the address is a Muster hub of a version like this one",
                 ),
@@ -151,10 +155,9 @@ mod tests {
             [3, 4, 3, 3, 1, 1],
             "bad input, missing, conflict, unprocessable, broken, unavailable"
         );
-        assert_eq!(
-            Failure::from(ClientError::Unreachable("gone".into())).kind.code(),
-            6
-        );
+        for error in [ClientError::Unreachable, ClientError::Untrusted] {
+            assert_eq!(Failure::from(error("gone".into())).kind.code(), 6);
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn pull_secret_opt(path: Option<&Path>) -> Outcome<Option<Secret>> {
 /// The given pull secret, or one for practice, with a word about it.
 pub fn pull_secret(path: Option<&Path>) -> Outcome<Secret> {
     Ok(pull_secret_opt(path)?.unwrap_or_else(|| {
-        eprintln!("note: no --pull-secret FILE given; a placeholder is used, which cannot download anything");
+        eprintln!("note: no --pull-secret FILE given; using a placeholder, which cannot download anything");
         Secret::from(PRACTICE_PULL_SECRET)
     }))
 }

@@ -121,7 +121,7 @@ fn pick(kind: &str, wanted: &str, candidates: &[Candidate]) -> Outcome<usize> {
             [..] => return Err(ambiguous(kind, wanted, &found, candidates)),
         }
     }
-    let list = format!("see what there is with `muster {kind} list`");
+    let list = format!("list them with `muster {kind} list`");
     Err(Failure::new(Kind::NotFound, format!("there is no {kind} `{wanted}`")).next(list))
 }
 

@@ -5,7 +5,7 @@ use muster_contract::ClientError;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Somebody else wrote first. Never shown to people: the object is reconciled again at once.
-    #[error("the object was changed meanwhile")]
+    #[error("somebody else changed the object meanwhile")]
     Conflict,
     /// The object is gone; its deletion is a change of its own.
     #[error("the object is gone")]
@@ -15,13 +15,13 @@ pub enum Error {
     Kube(#[source] Box<kube::Error>),
     #[error("the hub refused or failed")]
     Hub(#[from] ClientError),
-    #[error("the controller broke down; its message is in the log")]
+    #[error("the controller panicked; its message is in the log")]
     Panic,
     #[error("the operator cannot start: {0}")]
     Start(String),
 }
 
-/// With code 409, like a lost race, but told apart by its reason.
+/// With code 409, like a lost race, but with another reason.
 const ALREADY_EXISTS: &str = "AlreadyExists";
 
 impl Error {
@@ -52,10 +52,10 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// What the hub says to a request that it does not carry out, as conditions tell it: three classes.
+/// Why the hub did not carry out a request, as conditions report it: three classes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The hub is not there or not well: try again.
+    /// The hub does not answer or fails: try again.
     Internal(String),
     /// It does not go together with the state of things: try again after a while.
     Conflict(String),
@@ -84,9 +84,10 @@ impl Refusal {
 impl From<ClientError> for Refusal {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::Unreachable(_) | ClientError::Server(_) | ClientError::Decode(_) => {
-                Self::Internal(error.to_string())
-            }
+            ClientError::Unreachable(_)
+            | ClientError::Untrusted(_)
+            | ClientError::Server(_)
+            | ClientError::Decode(_) => Self::Internal(error.to_string()),
             ClientError::Refused { status: 409, .. } => Self::Conflict(error.to_string()),
             ClientError::Refused { .. } | ClientError::NotFound(_) | ClientError::BadInput(_) => {
                 Self::Input(error.to_string())
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_lost_race_is_looked_at_again_at_once() {
+    fn only_a_lost_race_is_reconciled_again_at_once() {
         assert!(matches!(answered(409, "Conflict"), Error::Conflict));
         assert!(matches!(answered(404, "NotFound"), Error::Gone));
         let taken = answered(409, "AlreadyExists");

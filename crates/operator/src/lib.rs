@@ -74,13 +74,13 @@ pub async fn run(
     tokio::select! {
         () = async { stop.await; stopping.send_replace(true); std::future::pending().await } => {}
         () = work => {}
-        // They never end by themselves: without the one or the other the operator would hear of nothing and not know it.
+        // They never end by themselves: without any of them the operator would miss changes without noticing.
         Some(_) = background.join_next() => return Err(Error::Panic),
     }
     Ok(())
 }
 
-/// Asks nobody: a server that is away at the start is waited for like one that goes away later.
+/// Sends no request: the operator waits for a server that does not answer at the start as it does later.
 fn context(options: &Options, connection: Connection, me: &str) -> Result<Context, Error> {
     let Connection { kube, requests } = connection;
     let running = options.controllers.0.as_slice();
@@ -93,8 +93,9 @@ fn context(options: &Options, connection: Connection, me: &str) -> Result<Contex
         .for_each(|controller| registry.add(controller, true));
     let (caches, hooks) = registry.done();
     Ok(Context {
-        hub: HubClient::new(&options.hub_url)?,
+        hub: HubClient::trusting(&options.hub_url, &options.hub_trust)?,
         hosts: Default::default(),
+        clusters: Default::default(),
         caches,
         queues: Queues::of(running),
         hooks,

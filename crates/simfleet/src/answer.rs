@@ -74,10 +74,7 @@ pub struct Oddities {
 pub fn answer(machine: &Machine, work: &Work, args: &[String], odd: Oddities) -> Answer {
     match work {
         Work::Step(kind) => step(machine, *kind, args, odd).unwrap_or_else(|error| {
-            Answer::failed(
-                NO_ACTION,
-                format!("the arguments of {kind} cannot be used: {error}"),
-            )
+            Answer::failed(NO_ACTION, format!("cannot use the arguments of {kind}: {error}"))
         }),
         Work::Busy(StepType::Install) => Answer::failed(
             CANNOT_START,

@@ -12,7 +12,8 @@ use crate::seed::mix;
 use crate::setup::{REPLY_CACHE_MS, Setup, USUAL_POLL_MS};
 use crate::stats::{Kind, Stats};
 use crate::wire::{HubAddress, Wire};
-use muster_contract::Secret;
+use muster_contract::{Secret, Trust};
+use rustls::ClientConfig;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -30,8 +31,10 @@ const RETURN_BOOTS: Duration = Duration::from_secs(60);
 /// A fleet to be. Hosts, seed, hub and infra-env are what most callers set.
 #[derive(Debug, Clone)]
 pub struct FleetConfig {
-    /// `http://host:port`
+    /// `http://host:port` or `https://host:port`
     pub hub_url: String,
+    /// Whose certificates are believed; for https.
+    pub trust: Trust,
     pub infra_env_id: Uuid,
     pub hosts: u32,
     pub seed: u64,
@@ -66,6 +69,7 @@ impl Default for FleetConfig {
     fn default() -> Self {
         Self {
             hub_url: "http://localhost:8090".into(),
+            trust: Trust::default(),
             infra_env_id: Uuid::nil(),
             hosts: 10,
             seed: 1,
@@ -89,7 +93,7 @@ impl Default for FleetConfig {
 /// Why a fleet cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FleetError {
-    #[error("the address of the hub cannot be used: {0}")]
+    #[error("cannot use the address of the hub: {0}")]
     HubUrl(String),
     #[error("hosts {first} to {last} are too many; the last possible number is {}", MAX_HOSTS - 1)]
     TooMany { first: u32, last: u64 },
@@ -134,6 +138,7 @@ impl Remote {
 pub struct Fleet {
     config: FleetConfig,
     hub: HubAddress,
+    tls: Arc<ClientConfig>,
     setup: Arc<Setup>,
     stats: Arc<Stats>,
     remote: Remote,
@@ -151,6 +156,7 @@ impl Fleet {
             });
         }
         let setup = Arc::new(setup(&config));
+        let tls = Arc::new(config.trust.config());
         let tasks = config.connections.clamp(1, config.hosts.max(1) as usize);
         let (senders, commands): (Vec<_>, Vec<_>) = (0..tasks).map(|_| mpsc::unbounded_channel()).unzip();
         let remote = Remote {
@@ -160,6 +166,7 @@ impl Fleet {
         Ok(Self {
             config,
             hub,
+            tls,
             setup,
             stats: Arc::default(),
             remote,
@@ -194,7 +201,7 @@ impl Fleet {
         }
         while let Some(ended) = running.join_next().await {
             if let Err(error) = ended {
-                tracing::error!(%error, "a part of the fleet broke down");
+                tracing::error!(%error, "a part of the fleet failed");
             }
         }
     }
@@ -288,7 +295,7 @@ impl Shard {
             wakes: BinaryHeap::with_capacity(hosts.len()),
             turn: 0,
             turns: vec![0; hosts.len()],
-            wire: Wire::new(fleet.hub.clone(), fleet.config.token.0.clone()),
+            wire: Wire::new(fleet.hub.clone(), fleet.tls.clone(), fleet.config.token.0.clone()),
             stats: fleet.stats.clone(),
             clock,
             timeout: fleet.config.request_timeout,

@@ -60,7 +60,7 @@ enum Phase {
     Registering,
     PollAt(u64),
     Polling,
-    /// The runner was told to end and still sleeps.
+    /// The hub told the runner to end, and it still sleeps.
     ExitAt(u64),
     /// The agent gave up; only a reboot helps.
     BlockedUntil(u64),
@@ -95,7 +95,7 @@ pub struct Installs {
 
 impl SimHost {
     /// The host with this index, which registers for the first time at `start_ms`. All times are milliseconds since
-    /// 1970; only their differences matter, but the hub is told the host's clock.
+    /// 1970; only their differences matter, but the hub gets the host's clock.
     pub fn new(setup: Arc<Setup>, index: u32, start_ms: u64) -> Self {
         let board = fault::board(&setup, index);
         let id = Machine::new(&setup, index, board).id();

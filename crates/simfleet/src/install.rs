@@ -1,7 +1,7 @@
 //! Whole installations, played by three parties that the hub hears of: the installer that runs beside the agent, the
 //! system on the disk after the reboot, and the controller inside the new cluster.
 //!
-//! Each is a machine without I/O: it names the call it makes next and when, and is told what came of it.
+//! Each is a machine without I/O: it names the call it makes next and when, and gets the result.
 
 pub mod controller;
 pub mod installer;

@@ -18,9 +18,9 @@
 //! assert!(matches!(host.poll(1_010), Next::WaitUntil(_)), "it tries again a little later");
 //! ```
 //!
-//! Hosts that are told to install do it like real ones: see [`install`]. Afterwards they run their own system, and come
-//! back with [`SimHost::boot_discovery`], by a reclaim, or because someone looks after them (`return_boots`). Whatever
-//! can go wrong on the way is in [`fault`].
+//! Hosts that the hub tells to install do it like real ones: see [`install`]. Afterwards they run their own system, and
+//! come back with [`SimHost::boot_discovery`], by a reclaim, or because someone looks after them (`return_boots`).
+//! Whatever can go wrong on the way is in [`fault`].
 //!
 //! Everything a host is and does follows from the seed and its index: the same seed gives the same bytes.
 
@@ -37,6 +37,7 @@ pub mod request;
 pub mod seed;
 pub mod setup;
 pub mod stats;
+pub mod stream;
 pub mod wire;
 
 pub use fault::{Fault, FaultKind, Victims, When};

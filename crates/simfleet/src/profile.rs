@@ -258,7 +258,7 @@ impl std::str::FromStr for Profile {
     fn from_str(word: &str) -> Result<Self, String> {
         let words = || Self::ALL.map(|profile| profile.spec().word).join(", ");
         let found = Self::ALL.into_iter().find(|profile| profile.spec().word == word);
-        found.ok_or_else(|| format!("no hardware profile is called {word:?}; there are {}", words()))
+        found.ok_or_else(|| format!("there is no hardware profile {word:?}; there are {}", words()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a simulated host asks its driver to do, and what it is told afterwards.
+//! What a simulated host asks its driver to do, and what it learns afterwards.
 
 use crate::job::Job;
 use http::Method;

@@ -1,9 +1,11 @@
 //! A keep-alive HTTP/1.1 connection that does just what the agents of a fleet need, for little CPU.
 
 use crate::request::Request;
+use crate::stream::Stream;
+use rustls::ClientConfig;
 use std::io;
+use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 /// No answer to an agent is larger; a hub that sends more is broken.
 const BODY_LIMIT: usize = 64 << 20;
@@ -16,14 +18,21 @@ pub struct HubAddress {
     pub authority: String,
     /// What stands before the API's own path; usually nothing.
     pub prefix: String,
+    /// Whether https is spoken there.
+    pub is_secure: bool,
 }
 
 impl HubAddress {
     pub fn parse(url: &str) -> Result<Self, String> {
-        let rest = match url.split_once("://") {
-            Some(("http", rest)) => rest,
-            Some((other, _)) => return Err(format!("{other} is not spoken here; use a http:// address")),
-            None => url,
+        let (is_secure, rest) = match url.split_once("://") {
+            Some(("http", rest)) => (false, rest),
+            Some(("https", rest)) => (true, rest),
+            Some((other, _)) => {
+                return Err(format!(
+                    "cannot speak {other}; use an http:// or https:// address"
+                ));
+            }
+            None => (false, url),
         };
         let (host, prefix) = rest
             .split_once('/')
@@ -37,7 +46,7 @@ impl HubAddress {
         let authority = if has_port {
             host.to_owned()
         } else {
-            format!("{host}:80")
+            format!("{host}:{}", if is_secure { 443 } else { 80 })
         };
         let prefix = prefix.trim_end_matches('/');
         let prefix = if prefix.is_empty() {
@@ -45,7 +54,11 @@ impl HubAddress {
         } else {
             format!("/{prefix}")
         };
-        Ok(Self { authority, prefix })
+        Ok(Self {
+            authority,
+            prefix,
+            is_secure,
+        })
     }
 }
 
@@ -53,16 +66,18 @@ impl HubAddress {
 #[derive(Debug)]
 pub struct Wire {
     hub: HubAddress,
+    tls: Arc<ClientConfig>,
     token: String,
-    stream: Option<TcpStream>,
+    stream: Option<Stream>,
     out: Vec<u8>,
     read: Vec<u8>,
 }
 
 impl Wire {
-    pub fn new(hub: HubAddress, token: String) -> Self {
+    pub fn new(hub: HubAddress, tls: Arc<ClientConfig>, token: String) -> Self {
         Self {
             hub,
+            tls,
             token,
             stream: None,
             out: Vec::new(),
@@ -88,9 +103,10 @@ impl Wire {
         self.write_request(request);
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
-            None => connect(&self.hub.authority).await?,
+            None => Stream::open(&self.hub, &self.tls).await?,
         };
         stream.write_all(&self.out).await?;
+        stream.flush().await?;
         self.read.clear();
         let head = read_head(&mut stream, &mut self.read).await?;
         let body = match head.length {
@@ -136,13 +152,6 @@ impl Wire {
     }
 }
 
-async fn connect(authority: &str) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(authority).await?;
-    // Requests are written whole: waiting for more would only add delay.
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
 #[derive(Debug, PartialEq, Eq)]
 struct Head {
     status: u16,
@@ -159,7 +168,7 @@ enum Length {
     UntilClose,
 }
 
-async fn read_head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Head> {
+async fn read_head(stream: &mut Stream, buffer: &mut Vec<u8>) -> io::Result<Head> {
     loop {
         fill(stream, buffer).await?;
         let Some(end) = buffer
@@ -221,7 +230,7 @@ fn parse_head(bytes: &[u8], end: usize) -> io::Result<Head> {
 }
 
 async fn read_exactly(
-    stream: &mut TcpStream,
+    stream: &mut Stream,
     buffer: &mut Vec<u8>,
     start: usize,
     length: usize,
@@ -235,7 +244,7 @@ async fn read_exactly(
     Ok(buffer[start..start + length].to_vec())
 }
 
-async fn read_chunks(stream: &mut TcpStream, buffer: &mut Vec<u8>, start: usize) -> io::Result<Vec<u8>> {
+async fn read_chunks(stream: &mut Stream, buffer: &mut Vec<u8>, start: usize) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     let mut at = start;
     loop {
@@ -268,7 +277,7 @@ async fn read_chunks(stream: &mut TcpStream, buffer: &mut Vec<u8>, start: usize)
 }
 
 /// The position of the next line end.
-async fn read_line(stream: &mut TcpStream, buffer: &mut Vec<u8>, at: usize) -> io::Result<usize> {
+async fn read_line(stream: &mut Stream, buffer: &mut Vec<u8>, at: usize) -> io::Result<usize> {
     loop {
         if let Some(end) = buffer
             .get(at..)
@@ -280,7 +289,7 @@ async fn read_line(stream: &mut TcpStream, buffer: &mut Vec<u8>, at: usize) -> i
     }
 }
 
-async fn fill(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<()> {
+async fn fill(stream: &mut Stream, buffer: &mut Vec<u8>) -> io::Result<()> {
     match stream.read_buf(buffer).await? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         _ => Ok(()),

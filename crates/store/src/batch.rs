@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 /// One guarded write, whichever noun it is about.
 struct Guarded {
     key: RowKey,
-    seen: i64,
+    expected: i64,
     op: ChangeOp,
 }
 
@@ -69,7 +69,7 @@ async fn append(
     commits: &[&Commit],
     feed: Vec<Change>,
 ) -> Result<i64, StoreError> {
-    outbox::settle(connection, commits).await?;
+    outbox::finish(connection, commits).await?;
     let items = outbox::items(commits)?;
     let entries: usize = commits.iter().map(|commit| commit.journal.len()).sum();
     let row = sqlx::query_as::<_, (i64, i64, i64)>(
@@ -97,7 +97,7 @@ async fn states(
     let mut inserted = BTreeSet::new();
     for write in commits.iter().flat_map(writes) {
         keys.insert(write.key);
-        if write.seen == 0 {
+        if write.expected == 0 {
             inserted.insert(write.key);
         }
     }
@@ -114,7 +114,7 @@ fn writes(commit: &Commit) -> Vec<Guarded> {
         .iter()
         .map(|delete| (delete.key, delete.revision, ChangeOp::Delete));
     puts.chain(deletes)
-        .map(|(key, seen, op)| Guarded { key, seen, op })
+        .map(|(key, expected, op)| Guarded { key, expected, op })
         .collect()
 }
 
@@ -122,7 +122,7 @@ fn writes(commit: &Commit) -> Vec<Guarded> {
 fn first_stale(writes: &[Guarded], states: &HashMap<RowKey, RowState>) -> Option<RowKey> {
     let fresh = |write: &Guarded| {
         let now = states.get(&write.key).map_or(0, |state| state.revision);
-        now == write.seen && (now > 0 || write.op == ChangeOp::Put)
+        now == write.expected && (now > 0 || write.op == ChangeOp::Put)
     };
     let once = |at: usize, write: &Guarded| writes[..at].iter().all(|earlier| earlier.key != write.key);
     writes
@@ -166,7 +166,7 @@ impl Plan {
             self.touched.insert(key);
             self.rows.put(record, revision)?;
             revisions.push(revision);
-            feed.push(nouns::told_put(record, revision, commit.at));
+            feed.push(nouns::put_change(record, revision, commit.at));
         }
         for delete in &commit.deletes {
             let state = states.entry(delete.key).or_default();
@@ -179,7 +179,7 @@ impl Plan {
             self.touched.insert(delete.key);
             self.rows.delete(delete.key, delete.revision, revision, commit.at);
             revisions.push(revision);
-            feed.push(nouns::told_delete(delete.key, &before, revision, commit.at));
+            feed.push(nouns::delete_change(delete.key, &before, revision, commit.at));
         }
         self.touched.extend(references::hosts_of_reports(commit));
         self.reports.add(&commit.reports);

@@ -1,4 +1,4 @@
-//! When each host was last heard of: liveness only, flushed in batches beside the guarded rows.
+//! When each host polled last: liveness only, flushed in batches beside the guarded rows.
 
 use crate::nouns::hosts::{key, pair};
 use crate::sql::{self, Columns, Value};
@@ -10,7 +10,7 @@ use muster_domain::id::HostKey;
 use sqlx::AnyConnection;
 use std::collections::BTreeMap;
 
-/// Host, when it polled, and what its own clock said then (epoch seconds; 0 = never told).
+/// Host, when it polled, and what its own clock said then (epoch seconds; 0 = never reported).
 pub type Checkin = (HostKey, Timestamp, i64);
 
 /// Check-ins per transaction: commits that wait meanwhile are held up for a few milliseconds only.
@@ -28,7 +28,7 @@ impl Store {
         Ok(())
     }
 
-    /// When a host was last heard of by any hub on this database.
+    /// When any hub on this database last had a poll of a host.
     pub async fn checkin_find(&self, of: HostKey) -> Result<Option<(Timestamp, i64)>, StoreError> {
         let text = "select at, clock from host_checkins where infra_env_id = $1 and host_id = $2";
         let query = sqlx::query(text)

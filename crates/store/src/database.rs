@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The file inside a data directory.
 const FILE: &str = "muster.db";
 
-/// Longer than any healthy query takes; after it the caller is told rather than kept waiting.
+/// Longer than any healthy query takes; after it the caller gets an error rather than waiting on.
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 
 /// SQLite readers each keep a cache, and more of them than cores gain nothing.

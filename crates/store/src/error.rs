@@ -1,6 +1,6 @@
 //! What can go wrong, one variant per thing a caller can do differently.
 
-use crate::{RowKey, Trouble, UnreadableRow};
+use crate::{DatabaseFault, RowKey, UnreadableRow};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub enum StoreError {
     #[error("the file {path} was changed meanwhile")]
     Replaced { path: String },
     /// Nothing is known about the outcome of a write; a later try may succeed.
-    #[error("the database {}", Trouble::of(.0).text())]
+    #[error("the database {}", DatabaseFault::of(.0).text())]
     Unavailable(#[source] Arc<sqlx::Error>),
     /// The database holds something this program cannot have written, or not this release of it.
     #[error("the database holds an unreadable {what}: {detail}")]
@@ -41,9 +41,9 @@ impl StoreError {
     }
 
     /// Why the database is not available, for people.
-    pub fn trouble(&self) -> Option<Trouble> {
+    pub fn fault(&self) -> Option<DatabaseFault> {
         match self {
-            Self::Unavailable(cause) => Some(Trouble::of(cause)),
+            Self::Unavailable(cause) => Some(DatabaseFault::of(cause)),
             Self::Stale(_)
             | Self::Replaced { .. }
             | Self::Corrupt { .. }
@@ -135,7 +135,7 @@ impl From<sqlx::Error> for StoreError {
 fn passes(code: &str) -> bool {
     // PostgreSQL's codes have five characters and their first two are a class: connection, who may log in, no such
     // database, transaction rollback, resources, operator intervention, system error; a server that became a read-only
-    // replica, a transaction that was ended because its client slept, a lock that was not to be had in time.
+    // replica, a transaction that was ended because its client slept, a lock that did not come free in time.
     if code.len() == 5 {
         return matches!(&code[..2], "08" | "28" | "3D" | "40" | "53" | "57" | "58")
             || matches!(code, "25006" | "25P03" | "25P04" | "55P03");
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_troubles_that_may_pass_are_called_unavailable() {
+    fn only_faults_that_may_pass_are_called_unavailable() {
         for code in [
             "08006", "40001", "57P01", "53300", "25006", "25P03", "55P03", "5", "261", "13", "778", "14",
         ] {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// A hub that was just told to stop may still be at it.
+/// A hub that was just asked to stop may still be at it.
 const PATIENCE: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(50);
 

@@ -65,7 +65,7 @@ impl Home {
     }
 
     /// From now on the directory belongs to this database.
-    pub fn settle(&mut self, id: Uuid) -> Result<(), StoreError> {
+    pub fn adopt(&mut self, id: Uuid) -> Result<(), StoreError> {
         self.log = id_of(&beside(&self.path, "-wal")).ok();
         if self.expected == Some(id) {
             return Ok(());
@@ -98,7 +98,7 @@ impl Home {
             Ok(found) if found.len() == 0 => "was emptied",
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => "was removed",
-            // A disk that does not answer is another trouble.
+            // A disk that does not answer is another fault.
             Err(_) => return Ok(()),
         };
         Err(StoreError::not_ours(format!(
@@ -128,7 +128,7 @@ impl Home {
             && !self.marker.exists()
             && let Err(error) = write_marker(&self.marker, id)
         {
-            tracing::warn!(%error, file = %self.marker.display(), "this file could not be written again");
+            tracing::warn!(%error, file = %self.marker.display(), "cannot write this file again");
         }
     }
 
@@ -253,7 +253,7 @@ fn keep_private(path: &Path) {
         return;
     }
     if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700)) {
-        tracing::warn!(file = %path.display(), %error, "others may read this file");
+        tracing::warn!(file = %path.display(), %error, "other users can read this file");
     }
 }
 

@@ -9,7 +9,7 @@ use uuid::Uuid;
 pub(crate) const KEY: &str = "identity";
 
 /// Finds the id or gives one. A database from before there were ids takes the one that its directory has.
-pub(crate) async fn settle(
+pub(crate) async fn establish(
     connection: &mut AnyConnection,
     home: Option<&Home>,
     was_empty: bool,
@@ -64,7 +64,7 @@ pub(crate) fn check(expected: Uuid, answer: Result<Option<String>, sqlx::Error>)
 }
 
 /// Asks while nothing is written.
-pub(crate) async fn look(
+pub(crate) async fn probe(
     connection: &mut AnyConnection,
     expected: Uuid,
 ) -> Result<Result<(), StoreError>, StoreError> {

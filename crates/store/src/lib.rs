@@ -12,6 +12,7 @@ mod database;
 mod document;
 mod error;
 mod events;
+mod fault;
 mod files;
 mod hold;
 mod home;
@@ -29,7 +30,6 @@ mod shrink;
 mod sql;
 mod together;
 mod tombstones;
-mod trouble;
 mod unreadable;
 mod uploads;
 mod writer;
@@ -41,12 +41,12 @@ pub use counts::Counts;
 pub use database::Database;
 pub use error::StoreError;
 pub use events::{Event, EventQuery, EventsPage, SeverityCounts};
+pub use fault::DatabaseFault;
 pub use files::{FileReader, FileStat};
 pub use nouns::hosts::HostFilter;
 pub use nouns::{ChangeKind, Record, RowKey, Visit, VisitKey};
 pub use outbox::OutboxItem;
 pub use row::{Reference, Row, RowId, Table};
-pub use trouble::Trouble;
 pub use unreadable::{RowKind, UnreadableRow};
 pub use uploads::Upload;
 
@@ -114,7 +114,7 @@ impl Store {
             // A writer that is gone already has nothing left to drain.
             let _ = self.inner.jobs.send(Job::Close).await;
             if let Err(error) = task.await {
-                tracing::error!(%error, "the store's writer ended badly");
+                tracing::error!(%error, "the store's writer failed");
             }
             let is_lost = self.inner.lost.borrow().is_some();
             if is_lost {

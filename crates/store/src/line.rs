@@ -106,13 +106,13 @@ impl Line {
         self.lost.subscribe()
     }
 
-    /// Whether there is something to look at while nothing is written.
+    /// Whether there is something to probe while nothing is written.
     pub fn can_be_lost(&self) -> bool {
         self.home.is_some() || self.dialect == Dialect::Postgres
     }
 
-    /// Looks whether the database is still the one it was. A server that does not answer may come back.
-    pub async fn look(&mut self) {
+    /// Checks whether the database is still the one it was. A server that does not answer may come back.
+    pub async fn probe(&mut self) {
         if self.lost.borrow().is_some() {
             return;
         }
@@ -124,7 +124,7 @@ impl Line {
             return;
         };
         if let Ok(mut connection) = self.take().await
-            && let Ok(found) = within(Some(CONNECT_LIMIT), identity::look(&mut connection, identity)).await
+            && let Ok(found) = within(Some(CONNECT_LIMIT), identity::probe(&mut connection, identity)).await
         {
             self.note(found).ok();
             self.rest(connection);
@@ -191,7 +191,7 @@ impl Line {
     pub async fn end<T>(&mut self, turn: Turn, done: Result<T, StoreError>) -> Result<T, StoreError> {
         match done {
             Ok(done) => self.commit(turn).await.map(|()| done),
-            // A connection may remember its trouble: SQLite's to a file that was read-only for a moment does.
+            // A connection may remember its fault: SQLite's to a file that was read-only for a moment does.
             Err(error @ StoreError::Unavailable(_)) if matches!(turn, Turn::Own(_)) => Err(error),
             Err(error) => {
                 self.roll_back(turn).await;
@@ -260,7 +260,7 @@ impl Line {
             } => within(Some(CONNECT_LIMIT), async { Ok(connection.close().await?) }).await,
         };
         if let Err(error) = closed {
-            tracing::warn!(%error, "the writer's connection did not end well");
+            tracing::warn!(%error, "closing the writer's connection failed");
         }
     }
 }
@@ -306,7 +306,7 @@ pub(crate) async fn within<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Trouble;
+    use crate::DatabaseFault;
     use std::str::FromStr;
 
     /// A line whose first connections start like this, on a file of its own.
@@ -347,8 +347,8 @@ mod tests {
         for _ in 0..4 {
             refused.extend(wrote(&mut line, FILL).await.err());
         }
-        let causes: Vec<_> = refused.iter().map(StoreError::trouble).collect();
-        assert_eq!(causes, [Some(Trouble::Full); 3], "{refused:?}");
+        let causes: Vec<_> = refused.iter().map(StoreError::fault).collect();
+        assert_eq!(causes, [Some(DatabaseFault::Full); 3], "{refused:?}");
         from_now_on(&mut line, "pragma max_page_count = 4000");
         wrote(&mut line, FILL).await.unwrap();
     }
@@ -358,7 +358,7 @@ mod tests {
         let (mut line, _directory) = line("pragma query_only = on").await;
         for _ in 0..2 {
             let refused = wrote(&mut line, FILL).await.unwrap_err();
-            assert_eq!(refused.trouble(), Some(Trouble::ReadOnly), "{refused:?}");
+            assert_eq!(refused.fault(), Some(DatabaseFault::ReadOnly), "{refused:?}");
         }
         from_now_on(&mut line, "");
         wrote(&mut line, FILL).await.unwrap();

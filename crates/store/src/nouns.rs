@@ -168,8 +168,8 @@ macro_rules! nouns {
                 match record { $($(#[$when])* Record::$Noun(row) => self.$rows.put(row, revision)),* }
             }
 
-            pub fn delete(&mut self, key: RowKey, seen: i64, last: i64, at: Timestamp) {
-                match key { $($(#[$when])* RowKey::$Noun(key) => self.$rows.delete(key, seen, last, at)),* }
+            pub fn delete(&mut self, key: RowKey, expected: i64, last: i64, at: Timestamp) {
+                match key { $($(#[$when])* RowKey::$Noun(key) => self.$rows.delete(key, expected, last, at)),* }
             }
 
             pub async fn write(self, connection: &mut AnyConnection) -> Result<(), StoreError> {
@@ -251,7 +251,7 @@ impl RowKey {
 }
 
 /// What followers hear of a row that was written.
-pub(crate) fn told_put(record: &Record, revision: i64, at: Timestamp) -> Change {
+pub(crate) fn put_change(record: &Record, revision: i64, at: Timestamp) -> Change {
     let scope = record.scope();
     Change {
         seq: 0,
@@ -267,7 +267,7 @@ pub(crate) fn told_put(record: &Record, revision: i64, at: Timestamp) -> Change 
 }
 
 /// What followers hear of a row that is gone.
-pub(crate) fn told_delete(key: RowKey, before: &RowState, revision: i64, at: Timestamp) -> Change {
+pub(crate) fn delete_change(key: RowKey, before: &RowState, revision: i64, at: Timestamp) -> Change {
     let scope = key.scope_of_deleted(&before.references);
     Change {
         seq: 0,

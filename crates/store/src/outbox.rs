@@ -192,7 +192,7 @@ pub(crate) async fn append(
 }
 
 /// Strikes out what is done and puts off what failed.
-pub(crate) async fn settle(connection: &mut AnyConnection, commits: &[&Commit]) -> Result<(), StoreError> {
+pub(crate) async fn finish(connection: &mut AnyConnection, commits: &[&Commit]) -> Result<(), StoreError> {
     let done = commits
         .iter()
         .flat_map(|commit| &commit.outbox_done)

@@ -16,7 +16,7 @@ pub(crate) struct Pulse(Mutex<Option<Beat>>);
 struct Beat {
     at: Instant,
     kind: Kind,
-    trouble: Option<StoreError>,
+    error: Option<StoreError>,
 }
 
 /// What was written. A full disk often has room for the little that a probe takes, and for nothing else.
@@ -29,18 +29,18 @@ pub(crate) enum Kind {
 impl Pulse {
     /// How a transaction ended. What is wrong with a value is not wrong with the database.
     pub fn note<T>(&self, kind: Kind, ended: &Result<T, StoreError>) {
-        let trouble = match ended {
+        let error = match ended {
             Err(error @ (StoreError::Unavailable(_) | StoreError::NotOurs(_))) => Some(error.clone()),
             Err(_) => return,
             Ok(_) => None,
         };
-        if kind == Kind::Probe && trouble.is_none() && self.refused().is_some() {
+        if kind == Kind::Probe && error.is_none() && self.refused().is_some() {
             return;
         }
         let beat = Beat {
             at: Instant::now(),
             kind,
-            trouble,
+            error,
         };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(beat);
     }
@@ -50,13 +50,13 @@ impl Pulse {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let beat = last.as_ref()?;
         let counts = beat.kind == Kind::Change && beat.at.elapsed() < FRESH;
-        beat.trouble.clone().filter(|_| counts)
+        beat.error.clone().filter(|_| counts)
     }
 
     fn is_fresh(&self) -> bool {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref()
-            .is_some_and(|beat| beat.trouble.is_none() && beat.at.elapsed() < FRESH)
+            .is_some_and(|beat| beat.error.is_none() && beat.at.elapsed() < FRESH)
     }
 }
 

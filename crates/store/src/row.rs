@@ -1,4 +1,4 @@
-//! What a noun is: a row with a document, guarded by a revision, told by the feed and kept in the memory of hubs.
+//! What a noun is: a row with a document, guarded by a revision, announced by the feed and kept in the memory of hubs.
 
 use crate::changes::{Change, Scope};
 use crate::document::{self, Document};
@@ -442,11 +442,11 @@ impl<R: Row> Rows<R> {
         Ok(())
     }
 
-    /// `seen` is the revision it has, `last` the one that its end is told under.
-    pub fn delete(&mut self, key: R::Key, seen: i64, last: i64, at: Timestamp) {
+    /// `expected` is the revision it has, `last` the one under which the feed announces its end.
+    pub fn delete(&mut self, key: R::Key, expected: i64, last: i64, at: Timestamp) {
         R::push_key(key, &mut self.buried);
         self.buried.extend([Value::Int(last), Value::time(at)]);
-        self.deletes.push((key, seen));
+        self.deletes.push((key, expected));
     }
 
     pub async fn write(mut self, connection: &mut AnyConnection) -> Result<(), StoreError> {
@@ -498,11 +498,11 @@ impl<R: Row> Rows<R> {
             table.key_equals(),
             table.key.len() + 1
         );
-        for (key, seen) in deletes {
+        for (key, expected) in deletes {
             // One at a time: SQLite would walk the whole table for a list that names the revision too.
             let mut values = Vec::with_capacity(table.key.len() + 1);
             R::push_key(key, &mut values);
-            values.push(Value::Int(seen));
+            values.push(Value::Int(expected));
             let done = sql::query(text.clone(), values).execute(&mut *connection).await?;
             expect_rows(R::NOUN.word(), 1, done.rows_affected())?;
             gone.push(key);

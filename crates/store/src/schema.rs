@@ -19,7 +19,7 @@ pub(crate) async fn migrate(line: &mut Line) -> Result<(), StoreError> {
     let id = line.end(turn, done).await?;
     line.identity = Some(id);
     match &mut line.home {
-        Some(home) => home.settle(id),
+        Some(home) => home.adopt(id),
         None => Ok(()),
     }
 }
@@ -36,7 +36,7 @@ async fn bring_up(
             .await?;
     }
     let applied = applied(connection).await?;
-    let id = identity::settle(connection, home, applied == 0).await?;
+    let id = identity::establish(connection, home, applied == 0).await?;
     if applied > MIGRATIONS.len() {
         let detail = format!("version {applied}; this release knows {}", MIGRATIONS.len());
         return Err(StoreError::corrupt("schema of a newer release", detail));

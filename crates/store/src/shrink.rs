@@ -7,6 +7,8 @@ use crate::{Database, Store, StoreError, home};
 use sqlx::any::AnyConnectOptions;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Executor};
 use std::fs::{self, File};
+use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 
 /// Pages of one step, 4 MiB: the writer is held up for a few milliseconds only.
@@ -91,11 +93,25 @@ pub(crate) async fn renew(home: &mut Home, options: &AnyConnectOptions) {
         tracing::warn!(%error, file = %draft.display(), "this file is of no use and can be removed");
     }
     if let Err(error) = done {
-        tracing::warn!(%error, "the database was not made smaller");
+        tracing::warn!(%error, "could not make the database smaller");
     }
 }
 
+/// Where SQLite's file format says whether a file can shrink by steps. See "The Database Header" in its documentation.
+const INCREMENTAL_VACUUM: Range<usize> = 64..68;
+
+/// Reads that from the file itself. A connection would copy the whole log back when it is closed, and every start would
+/// wait for that. What only the log has is found out by asking.
+fn says_incremental(path: &Path) -> bool {
+    let mut header = [0; INCREMENTAL_VACUUM.end];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    read.is_ok() && header[INCREMENTAL_VACUUM] != [0; 4]
+}
+
 async fn try_renew(home: &mut Home, options: &AnyConnectOptions, draft: &Path) -> Result<(), StoreError> {
+    if says_incremental(&home.path) {
+        return Ok(());
+    }
     let mut connection = AnyConnection::connect_with(options).await?;
     let room = room(&mut connection, &home.path).await?;
     if !room.is_worth_a_copy() {
@@ -104,13 +120,13 @@ async fn try_renew(home: &mut Home, options: &AnyConnectOptions, draft: &Path) -
     let (unused, used) = (room.unused >> 20, room.used >> 20);
     if !room.can_be_copied() {
         tracing::warn!(
-            "{unused} MiB of the database are unused, and it cannot be made smaller now: see \"Room on the disk\" in \
-             docs/guides/operating.md"
+            "{unused} MiB of the database are unused, and the hub cannot make it smaller now: see \"Room \
+             on the disk\" in docs/guides/operating.md"
         );
         return Ok(connection.close().await?);
     }
     tracing::info!(
-        "the {used} MiB of the database are copied, so that it gives back what is unused ({unused} MiB now)"
+        "copying the {used} MiB of the database, so that it gives back what is unused ({unused} MiB now)"
     );
     let _ = fs::remove_file(draft);
     home::create(draft)?;
@@ -197,5 +213,24 @@ mod tests {
             }
             .can_be_copied()
         );
+    }
+
+    #[tokio::test]
+    async fn the_header_of_a_file_says_whether_it_can_shrink_by_steps() {
+        sqlx::any::install_default_drivers();
+        let home = tempfile::tempdir().unwrap();
+        assert!(!says_incremental(&home.path().join("absent.db")));
+        for (mode, can) in [("none", false), ("full", false), ("incremental", true)] {
+            let path = home.path().join(format!("{mode}.db"));
+            let url = format!("sqlite://{}?mode=rwc", path.display());
+            let mut connection = AnyConnection::connect(&url).await.unwrap();
+            let text = format!("pragma auto_vacuum = {mode}; create table things (name text)");
+            connection
+                .execute(sqlx::raw_sql(AssertSqlSafe(text)))
+                .await
+                .unwrap();
+            connection.close().await.unwrap();
+            assert_eq!(says_incremental(&path), can, "{mode}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Hosts that were deleted, remembered for a while so that a late agent can be told apart from a new one.
+//! Hosts that were deleted, remembered for a while to tell a late agent apart from a new one.
 
 use crate::nouns::hosts::key;
 use crate::sql::Columns;

@@ -22,7 +22,7 @@ pub enum RowKind {
     Report,
     /// What is to be done, in the outbox.
     Order,
-    /// When a host was heard of last.
+    /// When a host polled last.
     Checkin,
     /// Of a host that was deleted.
     Tombstone,
@@ -87,7 +87,7 @@ impl Unreadable {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Told in the log when it is news.
+    /// Logged when it is news.
     pub fn note(&self, row: UnreadableRow) -> Arc<UnreadableRow> {
         let mut rows = self.lock();
         let key = (row.kind, row.id.clone());
@@ -97,7 +97,7 @@ impl Unreadable {
             return known.clone();
         }
         tracing::error!(kind = row.kind.word(), id = %row.id, reason = %row.reason,
-            "a row of the database cannot be read and is set aside");
+            "cannot read a row of the database; the hub sets it aside");
         let row = Arc::new(row);
         rows.insert(key, row.clone());
         self.count.store(rows.len(), Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl Unreadable {
             tracing::info!(
                 kind = kind.word(),
                 id,
-                "a row that was set aside is no trouble any more"
+                "a row that was set aside is readable again, or gone"
             );
         }
         self.count.store(rows.len(), Ordering::Relaxed);

@@ -19,7 +19,7 @@ use uuid::Uuid;
 const BATCH: usize = 256;
 
 /// How soon a database that is gone is missed when nobody writes.
-const LOOK: Duration = Duration::from_millis(500);
+const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Jobs that may wait; beyond it callers are held back at the door.
 pub(crate) const QUEUE: usize = 1024;
@@ -88,7 +88,7 @@ impl Store {
     }
 }
 
-/// Runs until it is told to close, or until nobody is left to ask.
+/// Runs until somebody closes it, or until nobody is left to ask.
 pub(crate) async fn run(line: Line, mut queue: mpsc::Receiver<Job>, pulse: Arc<Pulse>) {
     let mut writer = Writer {
         line,
@@ -121,7 +121,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Until there is work or nobody is left to bring any. Looks at the database meanwhile.
+    /// Until there is work or nobody is left to bring any. Probes the database meanwhile.
     async fn wait(&mut self, queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>) -> usize {
         if !self.line.can_be_lost() {
             return queue.recv_many(jobs, BATCH).await;
@@ -130,7 +130,7 @@ impl Writer {
             tokio::select! {
                 biased;
                 count = queue.recv_many(jobs, BATCH) => return count,
-                () = tokio::time::sleep(LOOK) => self.line.look().await,
+                () = tokio::time::sleep(PROBE_INTERVAL) => self.line.probe().await,
             }
         }
     }
@@ -189,7 +189,7 @@ impl Writer {
                 self.one_by_one(&commits).await
             }
             Err(error) => {
-                tracing::warn!(%error, commits = commits.len(), "a batch was not written");
+                tracing::warn!(%error, commits = commits.len(), "could not write a batch");
                 commits.iter().map(|_| Err(error.clone())).collect()
             }
         };
@@ -256,7 +256,7 @@ impl Writer {
             self.line.end(turn, done).await
         });
         if let Err(error) = done.await {
-            tracing::warn!(%error, "an upload that was given up is still there");
+            tracing::warn!(%error, "could not discard an abandoned upload");
         }
     }
 

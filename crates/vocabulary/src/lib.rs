@@ -5,6 +5,7 @@
 // The macros name this crate as others see it.
 extern crate self as muster_vocabulary;
 
+mod access;
 mod check;
 mod cluster;
 mod host;
@@ -14,12 +15,14 @@ mod operator;
 mod platform;
 mod report;
 mod role;
+mod route;
 mod setting;
 mod severity;
 mod stage;
 mod step;
 mod word;
 
+pub use access::{AccessRole, Generation};
 pub use check::CheckStatus;
 pub use cluster::{ClusterKind, ClusterStatus, PreparationStatus};
 pub use host::{HostKind, HostStatus, MediaStatus};
@@ -29,6 +32,7 @@ pub use operator::OperatorStatus;
 pub use platform::PlatformType;
 pub use report::{LogsState, NtpSourceState, ReplyResult, VipType, VipVerification};
 pub use role::{InstallRole, Role};
+pub use route::Route;
 pub use setting::{
     CertificateVerification, CloudControllerManager, DiskEncryptionMode, DiskRole, HighAvailabilityMode,
     LoadBalancerType, NetworkType, RoleSet,

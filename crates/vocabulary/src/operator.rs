@@ -1,7 +1,7 @@
 //! How the operators of a cluster are doing.
 
 crate::words! {
-    /// How an operator is doing.
+    /// The state of an operator.
     pub enum OperatorStatus {
         Failed = "failed",
         Progressing = "progressing",

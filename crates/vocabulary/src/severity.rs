@@ -1,7 +1,7 @@
 //! How bad an event is, and for whom it is meant.
 
 crate::words! {
-    /// How bad it is.
+    /// How serious it is.
     #[cfg_attr(feature = "openapi", schema(as = EventSeverity))]
     #[derive(Default)]
     pub enum Severity {
@@ -14,7 +14,7 @@ crate::words! {
 }
 
 crate::words! {
-    /// Whom an event is for.
+    /// Whom an event is about.
     #[cfg_attr(feature = "openapi", schema(as = EventCategory))]
     #[derive(Default)]
     pub enum Category {

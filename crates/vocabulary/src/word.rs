@@ -105,7 +105,7 @@ impl UnknownWord {
 
 impl fmt::Display for UnknownWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("is none of the words that are known here: use ")?;
+        f.write_str("is not a known word: use ")?;
         for (at, word) in self.known.iter().enumerate() {
             let before = match at {
                 0 => "",
@@ -282,7 +282,7 @@ mod tests {
         let error = "perhaps".parse::<CheckStatus>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "is none of the words that are known here: use `success`, `failure`, `pending`, `error` or `disabled`"
+            "is not a known word: use `success`, `failure`, `pending`, `error` or `disabled`"
         );
     }
 }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The crates that talk about hosts and clusters.
-const CRATES: [&str; 9] = [
-    "agent", "contract", "domain", "hub", "image", "muster", "operator", "simfleet", "store",
+const CRATES: [&str; 10] = [
+    "agent", "auth", "contract", "domain", "hub", "image", "muster", "operator", "simfleet", "store",
 ];
 
 /// Words of ours that everybody uses for everything else, too; to look for them would tell nothing.
@@ -37,6 +37,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
         "a state of nmstate",
     ),
     ("agent/src/settings.rs", "installed", "an option of the program"),
+    ("auth/src/device/message.rs", "error", "a field of OAuth"),
     ("domain/src/host/install_order.rs", "bootstrap", "a field"),
     (
         "domain/src/host/words.rs",
@@ -261,8 +262,13 @@ fn the_agent_is_linked_with_wire_types_and_with_no_decisions() {
 }
 
 #[test]
-fn the_simulated_fleet_and_the_wire_know_no_decisions() {
-    for package in ["muster-simfleet", "muster-contract", "muster-vocabulary"] {
+fn the_simulated_fleet_the_wire_and_tokens_know_no_decisions() {
+    for package in [
+        "muster-auth",
+        "muster-simfleet",
+        "muster-contract",
+        "muster-vocabulary",
+    ] {
         let linked = linked(package);
         assert!(linked.contains(package), "{linked:?}");
         assert!(

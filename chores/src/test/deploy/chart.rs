@@ -34,6 +34,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("ingress.enabled=true", "host"),
     ("persistence.size=large", "size"),
     ("operator.ironicConfig=without-a-namespace", "ironicConfig"),
+    ("tls.plain.enabled=true", "tls.secretName"),
+    ("tls.plain.url=https://firmware.example.com", "url"),
 ];
 
 pub fn run() -> Result<()> {
@@ -63,6 +65,7 @@ pub fn run() -> Result<()> {
     uninstall(&helm, &cluster)?;
     comes_back(&helm, &cluster).context("installed again")?;
     groups(&helm)?;
+    speaks_https(&helm)?;
     sees_ironic(&helm)?;
     super::plain::run(&cluster).context("the plain manifests")
 }
@@ -263,6 +266,38 @@ fn groups(helm: &Helm) -> Result<()> {
     Ok(())
 }
 
+/// With a certificate everybody who reaches the hub speaks https, and without one nobody does.
+fn speaks_https(helm: &Helm) -> Result<()> {
+    let secret = "--set=tls.secretName=cert,tls.caKey=ca.crt";
+    for (words, scheme) in [(&[][..], "http"), (&[secret][..], "https")] {
+        let separate = [
+            "template",
+            "muster",
+            helm.chart()?,
+            "--set=operator.mode=separate",
+        ];
+        let rendered = helm.ask(&[&separate, words].concat())?;
+        let is_secure = scheme == "https";
+        for (text, wanted) in [
+            (format!("--base-url={scheme}://"), true),
+            (format!("--hub={scheme}://"), true),
+            (format!("targetPort: {scheme}\n"), true),
+            (format!("port: {scheme}\n"), true),
+            ("scheme: HTTPS".to_owned(), is_secure),
+            ("--tls-key=/etc/muster-tls/tls.key".to_owned(), is_secure),
+            ("--service-ca=/etc/muster-tls/ca.crt".to_owned(), is_secure),
+            ("--ca=/etc/muster-tls/ca.crt".to_owned(), is_secure),
+            ("--plain-listen".to_owned(), false),
+        ] {
+            ensure!(
+                rendered.contains(&text) == wanted,
+                "with {words:?} {text:?} is not as it should be"
+            );
+        }
+    }
+    Ok(())
+}
+
 /// The Service of the operator's metrics leads to a container that serves them.
 fn offers_metrics(cluster: &Cluster, wanted: bool) -> Result<()> {
     let get = |what: &[&str]| -> Result<Value> {
@@ -436,7 +471,7 @@ fn uninstall(helm: &Helm, cluster: &Cluster) -> Result<()> {
     helm.ask(&["uninstall", "muster"])?;
     let left = cluster.ask(&[
         "get",
-        "deployments,services,serviceaccounts,roles,rolebindings,configmaps,ingresses,pdb",
+        "deployments,services,serviceaccounts,roles,rolebindings,configmaps,ingresses,pdb,networkpolicies",
         "--namespace",
         NAMESPACE,
         "--selector=app.kubernetes.io/instance=muster",

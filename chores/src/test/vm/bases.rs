@@ -61,7 +61,7 @@ fn take(discovery: &Path, tree: &Path, own: [&str; 2]) -> Result<()> {
         fs::create_dir_all(to.parent().context("a folder")?)?;
         command.args(["-extract", &format!("/{from}")]).arg(&to);
     }
-    process::output(&mut command).context("our own image cannot be taken apart")?;
+    process::output(&mut command).context("cannot take our own image apart")?;
     // What comes from an image cannot be written to, and the loader is.
     let mut command = Command::new("chmod");
     process::run(command.args(["-R", "u+w"]).arg(tree), LIMIT)
@@ -88,6 +88,6 @@ fn pack(tree: &Path, target: &Path) -> Result<()> {
     command.args(["-b", "isolinux/isolinux.bin", "-c", "isolinux/boot.cat"]);
     command.args(["-no-emul-boot", "-boot-load-size", "4", "-boot-info-table"]);
     command.args(["-eltorito-alt-boot", "-e", "boot/efi.img", "-no-emul-boot", "-o"]);
-    process::output(command.arg(target).arg(tree)).context("an image cannot be made")?;
+    process::output(command.arg(target).arg(tree)).context("cannot make an image")?;
     Ok(())
 }

@@ -130,7 +130,7 @@ fn damaged_image(place: &Place<'_>, machine: &mut Machine) -> Result<()> {
     place.choose_system(machine, &["--image-url".into(), wrong])?;
     place.install(CLUSTER)?;
     let failed = place.until_error(machine, INSTALL)?;
-    ensure!(failed.contains("sha256"), "the reason is not told: {failed}");
+    ensure!(failed.contains("sha256"), "the reason is missing: {failed}");
     ensure!(machine.samples()? == before, "the disk was written to");
     again(place, machine)
 }
@@ -148,7 +148,7 @@ fn power_cut(place: &Place<'_>, machine: &mut Machine) -> Result<()> {
     machine.spec.disk_bytes_per_second = None;
     machine.start(First::Disk)?;
     let failed = place.until_error(machine, BOOT)?;
-    ensure!(failed.contains("restarted"), "the reason is not told: {failed}");
+    ensure!(failed.contains("restarted"), "the reason is missing: {failed}");
     again(place, machine)
 }
 

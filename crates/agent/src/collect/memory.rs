@@ -72,7 +72,7 @@ fn module_bytes(record: &[u8]) -> i64 {
     }
 }
 
-/// Memory that can be taken out while running is told in blocks.
+/// The kernel reports memory that can be removed while running in blocks.
 fn from_blocks(machine: &Machine) -> i64 {
     let size = i64::from_str_radix(&machine.text("sys/devices/system/memory/block_size_bytes"), 16)
         .unwrap_or_default();

@@ -81,7 +81,7 @@ fn mount() {
         match sys::mount(kind, Path::new(target), kind, false) {
             // Kernels may mount /dev by themselves.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
-            Err(error) => note!("{target} is not mounted: {error}"),
+            Err(error) => note!("cannot mount {target}: {error}"),
             Ok(()) => {}
         }
     }
@@ -94,7 +94,7 @@ fn mount_firmware() {
     if efi.exists()
         && let Err(error) = sys::mount("efivarfs", efi, "efivarfs", true)
     {
-        note!("the firmware's variables are not mounted: {error}");
+        note!("cannot mount the firmware's variables: {error}");
     }
 }
 
@@ -152,7 +152,7 @@ fn name_host(machine: &Machine, is_last: bool) {
     if !name.is_empty()
         && let Err(error) = sys::set_hostname(&name)
     {
-        note!("the machine is not named {name}: {error}");
+        note!("cannot name the machine {name}: {error}");
     }
 }
 
@@ -246,7 +246,7 @@ pub fn watch_over(program: &Path, environment: &[(String, String)]) -> ! {
         let variables = environment.iter().map(|(name, value)| (name, value));
         match Command::new(program).envs(variables).env(IN_IMAGE, "1").spawn() {
             Ok(child) => while sys::wait_for_any().is_ok_and(|pid| pid != child.id()) {},
-            Err(error) => note!("the agent does not start: {error}"),
+            Err(error) => note!("cannot start the agent: {error}"),
         }
         Real.sleep(RESTART);
     }

@@ -27,7 +27,7 @@ pub struct Modules {
     aliases: Vec<(String, String)>,
     files: BTreeMap<String, Module>,
     tried: HashSet<String>,
-    /// Devices that were looked at.
+    /// Devices that were probed.
     seen: HashSet<String>,
     load: Load,
 }
@@ -118,7 +118,7 @@ impl Modules {
         match (self.load)(path) {
             // It looked, and what it is for is not in this machine.
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-            Err(error) => note!("the module {} is not loaded: {error}", path.display()),
+            Err(error) => note!("cannot load the module {}: {error}", path.display()),
             Ok(()) => {}
         }
     }

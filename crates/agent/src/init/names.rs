@@ -66,7 +66,7 @@ impl ResolvConf {
             return;
         }
         if let Err(error) = std::fs::write(self.machine.path(NAMES), text(&told)) {
-            note!("/{NAMES} is not written: {error}");
+            note!("cannot write /{NAMES}: {error}");
         }
     }
 }

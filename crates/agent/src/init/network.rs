@@ -62,7 +62,7 @@ fn wanted(machine: &Machine) -> Vec<Connection> {
         list = read_folder(machine, KEPT, &[]);
     }
     for connection in &mut list {
-        settle(connection, &here);
+        complete(connection, &here);
     }
     list
 }
@@ -82,7 +82,7 @@ fn read_folder(machine: &Machine, folder: &str, pairs: &[(String, String)]) -> V
         };
         match read {
             Ok(found) => list.extend(found),
-            Err(error) => note!("/{folder}/{file} is not used, DHCP is tried: {error:#}"),
+            Err(error) => note!("/{folder}/{file} is not usable, trying DHCP: {error:#}"),
         }
     }
     for one in &mut list {
@@ -113,8 +113,8 @@ fn call_by_name(connection: &mut Connection, labels: &[Label]) {
     }
 }
 
-/// Interface and MAC of a card tell each other.
-fn settle(connection: &mut Connection, here: &BTreeMap<String, String>) {
+/// Completes the interface of a card by its MAC, and its MAC by its interface.
+fn complete(connection: &mut Connection, here: &BTreeMap<String, String>) {
     if !connection.kind.is_card() {
         return;
     }
@@ -260,7 +260,7 @@ impl Network {
     fn configure(&self, connection: &Connection) {
         let name = &connection.interface;
         if let Err(error) = self.apply(connection) {
-            return note!("{name} is not set up: {error:#}");
+            return note!("cannot set up {name}: {error:#}");
         }
         if connection.dhcp {
             self.ask(name, connection.mtu.is_none());
@@ -278,19 +278,19 @@ impl Network {
         let name = &connection.interface;
         stack::make(&self.machine, name, &connection.kind)?;
         if let Some(mac) = parse_mac(&connection.mac).filter(|_| !connection.kind.is_card()) {
-            netlink::set_mac(name, mac).context("its MAC cannot be set")?;
+            netlink::set_mac(name, mac).context("cannot set its MAC")?;
         }
         if let Some(mtu) = connection.mtu {
-            netlink::set_mtu(name, mtu).context("the size of packets cannot be set")?;
+            netlink::set_mtu(name, mtu).context("cannot set the size of packets")?;
         }
         self.join_parts(connection);
         netlink::link_up(name).context("it does not come up")?;
         for (ip, prefix) in &connection.addresses {
-            netlink::add_address(name, *ip, *prefix).with_context(|| format!("{ip} cannot be set"))?;
+            netlink::add_address(name, *ip, *prefix).with_context(|| format!("cannot set {ip}"))?;
         }
         for route in &connection.routes {
             netlink::add_route(name, route.to, route.prefix, route.gateway)
-                .with_context(|| format!("the route to {}/{} cannot be set", route.to, route.prefix))?;
+                .with_context(|| format!("cannot set the route to {}/{}", route.to, route.prefix))?;
         }
         let names = Names {
             servers: connection.name_servers.clone(),
@@ -334,7 +334,7 @@ impl Network {
         (self.machine.clone(), self.ready.clone(), self.resolv_conf.clone())
     }
 
-    /// In a thread, as soon as there is a link. A reason why it cannot be done is told once.
+    /// In a thread, as soon as there is a link. A reason why it cannot be done is logged once.
     fn keep_asking(
         &self,
         interface: &str,
@@ -352,7 +352,7 @@ impl Network {
                     Err(error) => {
                         let reason = format!("{error:#}");
                         if reason != told {
-                            note!("{interface} is not asked for: {reason}");
+                            note!("not asking for addresses on {interface}: {reason}");
                             told = reason;
                         }
                     }
@@ -392,7 +392,7 @@ fn keep(machine: &Machine, wanted: &[Connection]) {
             .open(folder.join(format!("{name}.nmconnection")))
             .and_then(|mut file| std::io::Write::write_all(&mut file, connection.to_keyfile().as_bytes()));
         if let Err(error) = written {
-            note!("the network settings of {name} are not kept: {error}");
+            note!("cannot keep the network settings of {name}: {error}");
         }
     }
 }

@@ -62,10 +62,10 @@ pub fn make(machine: &Machine, name: &str, kind: &Kind) -> anyhow::Result<()> {
     match kind {
         Kind::Card => Ok(()),
         Kind::Vlan(vlan) => {
-            netlink::add_vlan(&vlan.parent, name, vlan.id).context("the tagged network cannot be made")
+            netlink::add_vlan(&vlan.parent, name, vlan.id).context("cannot make the tagged network")
         }
         Kind::Bond(bond) => {
-            netlink::add_link(name, "bond").context("the bond cannot be made")?;
+            netlink::add_link(name, "bond").context("cannot make the bond")?;
             set(
                 machine,
                 &format!("sys/class/net/{name}/bonding"),
@@ -73,7 +73,7 @@ pub fn make(machine: &Machine, name: &str, kind: &Kind) -> anyhow::Result<()> {
             )
         }
         Kind::Bridge(bridge) => {
-            netlink::add_link(name, "bridge").context("the bridge cannot be made")?;
+            netlink::add_link(name, "bridge").context("cannot make the bridge")?;
             set(
                 machine,
                 &format!("sys/class/net/{name}/bridge"),
@@ -100,9 +100,9 @@ fn set(machine: &Machine, folder: &str, options: &[(String, String)]) -> anyhow:
         let written = file.and_then(|mut file| std::io::Write::write_all(&mut file, value.as_bytes()));
         match written {
             Err(error) if name == "mode" => {
-                return Err(error).with_context(|| format!("the mode {value} cannot be set"));
+                return Err(error).with_context(|| format!("cannot set the mode {value}"));
             }
-            Err(error) => note!("/{folder}/{name} is not set to {value}: {error}"),
+            Err(error) => note!("cannot set /{folder}/{name} to {value}: {error}"),
             Ok(()) => {}
         }
     }
@@ -113,7 +113,7 @@ fn set(machine: &Machine, folder: &str, options: &[(String, String)]) -> anyhow:
 fn bond_options(bond: &Bond) -> Vec<(String, String)> {
     let mode = (!bond.mode.is_empty()).then(|| ("mode".to_owned(), bond.mode.clone()));
     let others = bond.options.iter().flat_map(|(name, value)| {
-        // A list is told one by one.
+        // A list is written entry by entry.
         let values: Vec<String> = match name.as_str() {
             "arp_ip_target" | "ns_ip6_target" => {
                 value.split(',').map(|ip| format!("+{}", ip.trim())).collect()
@@ -148,7 +148,7 @@ fn bridge_options(bridge: &Bridge) -> Vec<(String, String)> {
         match (file(&TIMES, name), file(&PLAIN, name), number.parse::<u64>()) {
             (Some(file), _, Ok(seconds)) => list.push((file.to_owned(), (seconds * 100).to_string())),
             (_, Some(file), _) => list.push((file.to_owned(), number.to_owned())),
-            (_, None, _) => note!("the option {name} of a bridge is not known here"),
+            (_, None, _) => note!("unknown option {name} of a bridge"),
         }
     }
     // With it on, times must be within its limits: it comes last.

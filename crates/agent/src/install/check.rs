@@ -9,9 +9,9 @@ use muster_contract::v2::agent::inventory::{Disk, Inventory};
 use muster_contract::v2::host::HostView;
 use muster_vocabulary::HostStatus;
 
-/// The disk to write to, when the hub still wants it and it is the one that was planned. Asked when the order comes, and
-/// again in the moment before the first byte: the hub may have changed its mind, and disks may have changed their names.
-/// A hub that is away is waited for; only its answer can end an installation.
+/// The disk to write to, when the hub still wants it and it is the one that was planned. Asked when the order comes,
+/// and again in the moment before the first byte: the hub may have changed its mind, and disks may have changed their
+/// names. The installation waits for a hub that does not answer; only its answer can end an installation.
 pub fn disk(context: &Context, order: &InstallArgs) -> Result<Disk, Ended> {
     let ids = context.ids;
     if order.host_id != ids.host || order.infra_env_id != ids.infra_env {

@@ -57,7 +57,7 @@ pub fn install(
 ) -> Result<(), Ended> {
     let folder = Folder::new()?;
     let ignition = folder.0.join("host.ign");
-    write_private(&ignition, config).context("the config of this host cannot be handed over")?;
+    write_private(&ignition, config).context("cannot hand over the config of this host")?;
     let has_sum = !image.url.is_empty() && !image.sha256.is_empty();
     let origin = origin(context, image, &folder.0, |at| tell(at / 2))?;
     let disk = check::disk(context, order)?;
@@ -108,7 +108,7 @@ fn fetch(
     let mut source = image.fetch(context);
     let mut buffer = vec![0; 1 << 20];
     loop {
-        let length = source.read(&mut buffer).context("the image cannot be read")?;
+        let length = source.read(&mut buffer).context("cannot read the image")?;
         if length == 0 {
             break;
         }
@@ -123,7 +123,7 @@ fn fetch(
         }
         source.percent().into_iter().for_each(&mut tell);
     }
-    image.check_sum(&source.finish().context("the image cannot be read to its end")?)?;
+    image.check_sum(&source.finish().context("cannot read the image to its end")?)?;
     Ok(kept.map(|_| path))
 }
 
@@ -131,7 +131,7 @@ fn arguments(image: &Image, origin: &Origin, ignition: &Path, disk: &Path) -> Ve
     let mut args: Vec<OsString> = vec!["install".into(), "--ignition-file".into(), ignition.into()];
     args.extend(image.args.iter().map(OsString::from));
     let mut add = |flag: &str, value: Option<OsString>| {
-        // The program refuses what it is told twice.
+        // The program refuses an argument given twice.
         if !image.has(flag) {
             args.push(flag.into());
             args.extend(value);
@@ -162,8 +162,8 @@ fn run(program: &Path, slot: &Slot, args: &[OsString], mut tell: impl FnMut(u64)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .with_context(|| format!("{} does not start", program.display()))?;
-    let errors = child.stderr.take().context("its output cannot be read")?;
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    let errors = child.stderr.take().context("cannot read its output")?;
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || read_lines(errors, &sender));
     let mut last = String::new();
@@ -215,7 +215,7 @@ impl Folder {
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&path)
-            .with_context(|| format!("{} cannot be made", path.display()))?;
+            .with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Self(path))
     }
 }

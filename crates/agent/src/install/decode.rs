@@ -1,4 +1,4 @@
-//! Takes images out of their compression, which is told by their first bytes.
+//! Takes images out of their compression, which their first bytes name.
 
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;

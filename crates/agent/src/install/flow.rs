@@ -127,9 +127,9 @@ fn write(context: &Context, order: &InstallArgs, config: &[u8]) -> Result<(), En
         match written {
             Ok(()) => return Ok(()),
             Err(_) if context.shared.install.is_cancelled() => {
-                return Err(Ended::Unwanted("it was told to stop".into()));
+                return Err(Ended::Unwanted("the hub told it to stop".into()));
             }
-            Err(Ended::Failed(error)) if left > 0 => note!("the image is fetched once more: {error:#}"),
+            Err(Ended::Failed(error)) if left > 0 => note!("fetching the image once more: {error:#}"),
             Err(ended) => return Err(ended),
         }
     }
@@ -158,7 +158,7 @@ fn whole_config<'a>(context: &Context, image: &Image, config: &'a [u8]) -> anyho
     });
     let files: Vec<(String, String)> = files.collect();
     let config = ignition::add_secret_files(config, &files)
-        .context("the network settings cannot be added to the config of this host")?;
+        .context("cannot add the network settings to the config of this host")?;
     Ok(Cow::Owned(config))
 }
 
@@ -180,13 +180,13 @@ impl Job<'_> {
         let first = Input::Fetched(Box::new(self.image.fetch(self.context)), Some(spool));
         let spool = self.pass(first, &Target::pretend(size), |at| percent.tell(at / 2))?;
         if self.context.settings.dry_run {
-            note!("dry run: {} would be written now", self.disk.path);
+            note!("dry run: the agent would write {} now", self.disk.path);
             percent.tell(100);
             return Ok(());
         }
         let disk = check::disk(self.context, self.order)?;
         let target = Target::open(&self.context.machine.path(&disk.path))
-            .with_context(|| format!("{} cannot be opened", disk.path))?;
+            .with_context(|| format!("cannot open {}", disk.path))?;
         note!("the image is whole: {} is written", disk.path);
         let second = match spool.and_then(Spool::replay) {
             Some(replay) => Input::Kept(replay, self.context.shared.install.cancel.clone()),
@@ -206,7 +206,7 @@ impl Job<'_> {
     ) -> anyhow::Result<Option<Spool>> {
         let input = RefCell::new(input);
         let written = {
-            let mut decoded = decode::decoder(Shared(&input)).context("the image cannot be read")?;
+            let mut decoded = decode::decoder(Shared(&input)).context("cannot read the image")?;
             write_body(&mut decoded, target, || {
                 if let Some(at) = input.borrow().percent() {
                     tell(at);
@@ -214,7 +214,7 @@ impl Job<'_> {
             })?
         };
         let mut input = input.into_inner();
-        let sum = input.finish().context("the image cannot be read to its end")?;
+        let sum = input.finish().context("cannot read the image to its end")?;
         if let Some(sum) = sum {
             self.image.check_sum(&sum)?;
         }

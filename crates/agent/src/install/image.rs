@@ -17,12 +17,12 @@ pub struct Image {
 }
 
 impl Image {
-    /// What the order names, or else what the agent was told to write.
+    /// What the order names, or else what the agent's settings name.
     pub fn of(context: &Context, order: &InstallArgs) -> anyhow::Result<Self> {
         let args: Vec<String> = if order.installer_args.is_empty() {
             Vec::new()
         } else {
-            serde_json::from_str(&order.installer_args).context("the installer's arguments cannot be read")?
+            serde_json::from_str(&order.installer_args).context("cannot read the installer's arguments")?
         };
         let mut image = parse(args);
         if image.url.is_empty() && !image.has("--image-file") {

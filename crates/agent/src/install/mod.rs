@@ -33,7 +33,7 @@ impl Slot {
     /// The installation ends before its next byte. When none runs, nothing happens.
     pub fn cancel(&self) {
         if self.is_running() {
-            note!("the installation is told to stop");
+            note!("telling the installation to stop");
             self.cancel.store(true, Ordering::SeqCst);
         }
     }
@@ -55,8 +55,8 @@ impl Slot {
     }
 }
 
-/// Checks the order and begins. The step is answered at once; what follows is told as progress. Hubs repeat the order
-/// until they hear of the first stage: an installation that runs is not begun again.
+/// Checks the order and begins. The agent answers the step at once; what follows is reported as progress. Hubs repeat
+/// the order until they hear of the first stage: an installation that runs is not begun again.
 pub fn start(context: &Context, order: InstallArgs) -> anyhow::Result<String> {
     if !context.shared.install.take() {
         return Ok(String::new());

@@ -49,7 +49,8 @@ impl Patience {
             }
             // What cannot be read was said by somebody on the way.
             | CallError::Unreadable(_)
-            | CallError::Lost(_) => Self::Broken,
+            | CallError::Lost(_)
+            | CallError::Untrusted(_) => Self::Broken,
             CallError::Refused { .. } => Self::None,
         }
     }
@@ -73,7 +74,7 @@ pub fn patiently<T>(
     let mut failures = 0;
     loop {
         if context.shared.install.is_cancelled() {
-            return Err(Ended::Unwanted("it was told to stop".into()));
+            return Err(Ended::Unwanted("the hub told it to stop".into()));
         }
         let error = match call() {
             Ok(value) => return Ok(value),

@@ -228,10 +228,9 @@ pub fn fetch_file(fetch: &Fetch, path: &Path) -> anyhow::Result<()> {
 
 fn fetch_part(fetch: &Fetch, part: &Path) -> anyhow::Result<()> {
     let mut source = Source::new(fetch.clone(), Arc::default());
-    let mut file =
-        std::fs::File::create(part).with_context(|| format!("{} cannot be made", part.display()))?;
+    let mut file = std::fs::File::create(part).with_context(|| format!("cannot make {}", part.display()))?;
     io::copy(&mut source, &mut file)
-        .with_context(|| format!("{} cannot be fetched to {}", fetch.url, part.display()))?;
+        .with_context(|| format!("cannot fetch {} to {}", fetch.url, part.display()))?;
     file.sync_all()
-        .with_context(|| format!("{} is not kept", part.display()))
+        .with_context(|| format!("cannot keep {}", part.display()))
 }

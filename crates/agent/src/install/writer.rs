@@ -73,7 +73,7 @@ impl Target {
         );
         if let Some(file) = &self.file {
             file.write_all_at(bytes, offset)
-                .with_context(|| format!("writing to the disk fails at byte {offset}"))?;
+                .with_context(|| format!("writing to the disk failed at byte {offset}"))?;
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ fn fill(image: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
 /// Writes all of the image but its first MiB. `tell` is called after each piece.
 pub fn write_body(image: &mut dyn Read, target: &Target, mut tell: impl FnMut()) -> anyhow::Result<Written> {
     let mut head = vec![0; HEAD];
-    let length = fill(image, &mut head).context("the image cannot be read")?;
+    let length = fill(image, &mut head).context("cannot read the image")?;
     head.truncate(length);
     anyhow::ensure!(length >= 512, "the image is too short to be one");
     let is_bootable = partition::has_boot_signature(&head) || !partition::read(&head).is_empty();
@@ -138,7 +138,7 @@ pub fn write_body(image: &mut dyn Read, target: &Target, mut tell: impl FnMut())
     let mut piece = vec![0; PIECE];
     let mut unsynced = 0;
     loop {
-        let length = fill(image, &mut piece).context("the image cannot be read")?;
+        let length = fill(image, &mut piece).context("cannot read the image")?;
         if length == 0 {
             break;
         }

@@ -35,7 +35,7 @@ pub fn ask(server: IpAddr, port: u16, now: impl Fn() -> Duration) -> io::Result<
     let mut answer = [0; 128];
     let length = socket.recv(&mut answer)?;
     read(&answer[..length], &packet[40..48], sent, now())
-        .ok_or_else(|| io::Error::other("the time server's answer cannot be read"))
+        .ok_or_else(|| io::Error::other("cannot read the time server's answer"))
 }
 
 fn read(answer: &[u8], cookie: &[u8], sent: Duration, received: Duration) -> Option<Answer> {

@@ -65,13 +65,13 @@ fn free_in(context: &Context, network: &str) -> anyhow::Result<Vec<String>> {
     let (base, prefix) = parse(network).with_context(|| format!("{network} is not an IPv4 network"))?;
     anyhow::ensure!(
         (LARGEST..=30).contains(&prefix),
-        "{network} has the wrong size: /{LARGEST} to /30 are looked at"
+        "{network} has the wrong size: the agent scans /{LARGEST} to /30"
     );
     let place = place(context, |_, ip| contains(base, prefix, ip))
         .with_context(|| format!("no interface has an address in {network}"))?;
     let all = hosts(base, prefix);
     let taken = arp::scan(&place.interface, place.mac, place.own, &all)
-        .with_context(|| format!("neighbours on {} cannot be asked", place.interface))?;
+        .with_context(|| format!("cannot ask neighbours on {}", place.interface))?;
     let own: HashSet<Ipv4Addr> = context.machine.addresses().iter().filter_map(v4).collect();
     let is_free = |ip: &&Ipv4Addr| !taken.contains_key(ip) && !own.contains(ip);
     Ok(all.iter().filter(is_free).map(ToString::to_string).collect())

@@ -130,7 +130,7 @@ fn set_clock(context: &Context, offset: f64) -> bool {
         return false;
     }
     let now = context.clock.now().as_secs_f64() + offset;
-    note!("the clock is set: it was off by {offset:.3} s");
+    note!("set the clock: it was off by {offset:.3} s");
     now > 0.0 && sys::set_clock(Duration::from_secs_f64(now)).is_ok()
 }
 

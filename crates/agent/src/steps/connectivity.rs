@@ -74,7 +74,7 @@ fn layer_2(nics: &[Interface], hosts: &[ConnectivityCheckHost], found: &mut [Rem
         let answers = match arp::scan(&nic.name, mac, from, &wanted) {
             Ok(answers) => answers,
             Err(error) => {
-                note!("neighbours on {} cannot be asked: {error}", nic.name);
+                note!("cannot ask neighbours on {}: {error}", nic.name);
                 continue;
             }
         };

@@ -93,16 +93,16 @@ struct Advertisement {
 
 pub fn tang(context: &Context, args: &TangCheckArgs) -> anyhow::Result<String> {
     let servers: Vec<TangServer> =
-        serde_json::from_str(&args.tang_servers).context("the list of servers cannot be read")?;
+        serde_json::from_str(&args.tang_servers).context("cannot read the list of servers")?;
     let http = client(&trust(context, None))?;
     let mut answers = Vec::new();
     for server in servers {
         let url = server.url;
         let advertised = http.get(format!("{}/adv", url.trim_end_matches('/'))).call();
-        let mut answer = advertised.with_context(|| format!("{url} cannot be reached"))?;
+        let mut answer = advertised.with_context(|| format!("cannot reach {url}"))?;
         anyhow::ensure!(answer.status().is_success(), "{url} answers {}", answer.status());
         let body: Advertisement = serde_json::from_reader(answer.body_mut().as_reader())
-            .with_context(|| format!("the answer of {url} cannot be read"))?;
+            .with_context(|| format!("cannot read the answer of {url}"))?;
         answers.push(server_reply(url, body));
     }
     json(&TangCheckReply {

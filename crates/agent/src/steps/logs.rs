@@ -34,7 +34,7 @@ pub fn gather(context: &Context, cluster: Uuid) -> anyhow::Result<()> {
     context
         .hub
         .upload_logs(context.ids, cluster, &archive)
-        .context("the logs cannot be sent")?;
+        .context("cannot send the logs")?;
     let _ = context.hub.logs_progress(context.ids, LogsState::Completed);
     Ok(())
 }

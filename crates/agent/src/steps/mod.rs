@@ -142,7 +142,7 @@ pub fn run(context: &Context, step: StepType, args: &[String]) -> Outcome {
     outcome
 }
 
-/// Nothing on an installed system may be looked at or written to, except to come back.
+/// Nothing on an installed system may be read or written to, except to come back.
 fn is_for_installed(step: StepType) -> bool {
     matches!(step, StepType::DownloadBootArtifacts | StepType::RebootForReclaim)
 }

@@ -42,21 +42,25 @@ pub fn download(context: &Context, args: &BootArtifactsArgs) -> anyhow::Result<S
     let line = command_line(&running, &args.rootfs_url);
     if context.settings.dry_run {
         note!(
-            "dry run: {} and {} would be fetched to {}",
+            "dry run: the agent would fetch {} and {} to {}",
             args.kernel_url,
             args.initrd_url,
             folder.display()
         );
         return Ok(String::new());
     }
-    note!("the hub wants this machine back: the discovery kernel is fetched");
+    note!("the hub wants this machine back: fetching the discovery kernel");
     let boot = system.join(BOOT);
     if boot.is_dir() {
         // CoreOS keeps it read-only; a container sees that mount below the folder of the system.
-        sys::make_writable(&boot)
-            .with_context(|| format!("{} is read-only and cannot be made writable", boot.display()))?;
+        sys::make_writable(&boot).with_context(|| {
+            format!(
+                "{} is read-only and the agent cannot make it writable",
+                boot.display()
+            )
+        })?;
     }
-    std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for (url, name) in [(&args.kernel_url, "vmlinuz"), (&args.initrd_url, "initrd")] {
         let fetch = Fetch {
             http: context.hub.http.clone(),
@@ -72,10 +76,10 @@ pub fn download(context: &Context, args: &BootArtifactsArgs) -> anyhow::Result<S
     }
     match load(context, &folder) {
         Ok(()) => {}
-        Err(error) if has_loader => note!("discovery is started by the boot loader: {error:#}"),
+        Err(error) if has_loader => note!("starting discovery by the boot loader: {error:#}"),
         Err(error) => bail!(
-            "the discovery kernel can be started neither directly ({error:#}) nor by a boot loader: this system has no \
-             loader entries"
+            "the agent can start the discovery kernel neither directly ({error:#}) nor by a boot loader: \
+             this system has no loader entries"
         ),
     }
     power::sync();
@@ -104,7 +108,7 @@ fn write_entry(system: &Path, line: &str) -> anyhow::Result<()> {
     let text = format!(
         "title Discovery\nversion 999\nlinux /discovery/vmlinuz\ninitrd /discovery/initrd\noptions {line}\n"
     );
-    std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))
+    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 pub fn reboot(context: &Context, args: &RebootForReclaimArgs) -> anyhow::Result<String> {
@@ -118,7 +122,7 @@ pub fn reboot(context: &Context, args: &RebootForReclaimArgs) -> anyhow::Result<
             Err(error) if system.join(ENTRY).exists() => {
                 note!("going back to discovery by the boot loader: {error:#}");
             }
-            Err(error) => return Err(error.context("the discovery kernel cannot be started")),
+            Err(error) => return Err(error.context("cannot start the discovery kernel")),
         }
     }
     context.shared.power.reboot(&context.settings)?;

@@ -165,7 +165,7 @@ fn an_image_without_a_place_for_the_config_is_refused_before_the_disk_is_touched
     assert_untouched(&world);
 }
 
-/// A hub and an image server that are both away for five minutes from the second MiB of the image on.
+/// A hub and an image server that are both down for five minutes from the second MiB of the image on.
 #[test]
 fn a_network_that_is_lost_for_five_minutes_costs_only_time() {
     let clock: Arc<OnceLock<Arc<Manual>>> = Arc::default();
@@ -194,8 +194,8 @@ fn a_network_that_is_lost_for_five_minutes_costs_only_time() {
     assert_eq!(world.count(Request::is_register), 1, "the agent kept its place");
 }
 
-/// The hub is away for most of an hour from one of its looks at the host on: the one when the order comes, the one before
-/// the image is fetched, the one before the first byte.
+/// The hub is down for most of an hour from one of the agent's reads of the host on: the one when the order comes, the
+/// one before the image is fetched, the one before the first byte.
 #[test]
 fn a_hub_that_dies_at_the_last_question_is_waited_for() {
     for (nth, code) in [(1, 500), (2, 502), (3, 500)] {

@@ -1,4 +1,4 @@
-//! Whether container images can be had, asked of a registry that plays a script.
+//! Whether container images are available, asked of a registry that plays a script.
 
 use crate::installation::hash;
 use crate::world::*;

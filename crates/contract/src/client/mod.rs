@@ -14,6 +14,7 @@ pub use install::Pieces;
 pub use muster::Feed;
 
 use crate::body::place;
+use crate::tls::Trust;
 use crate::{v1, v2};
 use reqwest::{Method, Response};
 use serde::Serialize;
@@ -26,6 +27,7 @@ pub type Result<T> = std::result::Result<T, ClientError>;
 #[derive(Debug, Clone)]
 pub struct HubClient {
     base: String,
+    trust: Trust,
     http: reqwest::Client,
 }
 
@@ -37,33 +39,42 @@ const SILENCE: Duration = Duration::from_secs(60);
 const NOTHING: Option<&()> = None;
 
 impl HubClient {
-    /// `base` is the hub's own URL, such as `http://127.0.0.1:8090`.
+    /// `base` is the hub's own URL, such as `http://127.0.0.1:8090`. With https, those are believed that the system trusts.
     pub fn new(base: &str) -> Result<Self> {
         Self::with_silence(base, SILENCE)
     }
 
+    /// The same, believing others.
+    pub fn trusting(base: &str, trust: &Trust) -> Result<Self> {
+        spoken(base)?;
+        Self::on(base, trust.clone(), SILENCE)
+    }
+
     /// Gives a request up when the hub says nothing for that long.
     pub fn with_silence(base: &str, silence: Duration) -> Result<Self> {
-        let url = reqwest::Url::parse(base)
-            .map_err(|error| ClientError::BadInput(format!("`{base}` is not a URL: {error}")))?;
-        if url.scheme() != "http" {
-            return Err(ClientError::BadInput(format!(
-                "`{base}`: only http:// is spoken here"
-            )));
-        }
-        let http = reqwest::Client::builder()
-            .connect_timeout(Duration::from_secs(10))
-            .read_timeout(silence)
-            .build()
-            .map_err(|error| ClientError::BadInput(error.to_string()))?;
+        // Reading what the system trusts takes a while, and http needs none of it.
+        let trust = match spoken(base)?.scheme() {
+            "https" => Trust::system(),
+            _ => Trust::default(),
+        };
+        Self::on(base, trust, silence)
+    }
+
+    fn on(base: &str, trust: Trust, silence: Duration) -> Result<Self> {
         Ok(Self {
             base: base.trim_end_matches('/').to_owned(),
-            http,
+            http: http(&trust, silence)?,
+            trust,
         })
     }
 
     pub fn base(&self) -> &str {
         &self.base
+    }
+
+    /// For others that speak with the same hub.
+    pub fn trust(&self) -> &Trust {
+        &self.trust
     }
 
     async fn get<T: DeserializeOwned>(&self, path: String) -> Result<T> {
@@ -130,6 +141,27 @@ impl HubClient {
         }
         let body = response.bytes().await.unwrap_or_default();
         Err(ClientError::refused(status.as_u16(), &body))
+    }
+}
+
+/// For requests that [`HubClient`] has no method for.
+pub fn http(trust: &Trust, silence: Duration) -> Result<reqwest::Client> {
+    reqwest::Client::builder()
+        .connect_timeout(Duration::from_secs(10))
+        .read_timeout(silence)
+        .tls_backend_preconfigured(trust.config())
+        .build()
+        .map_err(|error| ClientError::BadInput(error.to_string()))
+}
+
+fn spoken(base: &str) -> Result<reqwest::Url> {
+    let url = reqwest::Url::parse(base)
+        .map_err(|error| ClientError::BadInput(format!("`{base}` is not a URL: {error}")))?;
+    match url.scheme() {
+        "http" | "https" => Ok(url),
+        _ => Err(ClientError::BadInput(format!(
+            "`{base}`: only http:// and https:// are spoken here"
+        ))),
     }
 }
 

@@ -26,7 +26,7 @@ words! {
     }
 }
 
-/// Something changed. The newest revision is to be read; old ones are not kept.
+/// Something changed. Read the newest revision; the hub keeps no old ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(from = "ToldChange")]

@@ -24,7 +24,7 @@ pub struct DownloadView {
     pub total_bytes: u64,
     /// Different bytes of the file that the client has.
     pub read_bytes: u64,
-    /// All bytes sent, those asked for twice counted twice.
+    /// All bytes sent; those sent twice count twice.
     pub sent_bytes: u64,
     pub percent: u8,
     /// Replies on their way now.
@@ -33,7 +33,7 @@ pub struct DownloadView {
     pub idle_seconds: u64,
 }
 
-/// The base image an InfraEnv's images are made of, as far as it is here.
+/// The base image of an InfraEnv's images, as far as the hub has it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct BaseImageView {
@@ -45,18 +45,18 @@ pub struct BaseImageView {
     pub done_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_bytes: Option<u64>,
-    /// Why it cannot be had.
+    /// Why the hub cannot fetch it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// Everything that was sent for one InfraEnv since this hub, and the image service beside it, started.
+/// Everything that this hub, and the image service beside it, sent for one InfraEnv since they started.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct DownloadsView {
     /// Those who read last come first.
     pub downloads: Vec<DownloadView>,
-    /// Absent when none is offered for this InfraEnv any more.
+    /// Absent when the hub no longer has one for this InfraEnv.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_image: Option<BaseImageView>,
 }

@@ -103,10 +103,11 @@ pub struct HostDetail {
     /// Grows with every change, as the feed tells it.
     #[serde(default)]
     pub revision: i64,
-    /// A person has looked at the host and agrees that it is used.
+    /// A person has approved the use of the host.
     #[serde(default, skip_serializing_if = "is_false")]
     pub approved: bool,
-    /// Somebody reports what becomes of the host after the reboot that ends its installation into a running cluster.
+    /// Somebody follows the host after the reboot that ends its installation into a running cluster, and reports what
+    /// becomes of it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub followed: bool,
     /// The name a person gave; empty when the host has only the one it reports.
@@ -135,7 +136,7 @@ pub struct HostRows {
 }
 
 words! {
-    /// What can be taken from a host so that it is as if it had never been set.
+    /// Settings of a host that can be removed, as if nobody had ever set them.
     pub enum HostSetting {
         Hostname = "hostname",
         MachineConfigPool = "machine-config-pool",
@@ -154,7 +155,7 @@ pub struct ChangeHost {
     pub approved: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub followed: Option<bool>,
-    /// Settings to take away.
+    /// Settings to remove.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clear: Vec<HostSetting>,
 }

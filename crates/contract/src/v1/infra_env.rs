@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 words! {
-    /// What can be taken from an InfraEnv so that it is as if it had never been set. In REST v2 an empty value of these
+    /// Settings of an InfraEnv that can be removed, as if nobody had ever set them. In REST v2 an empty value of these
     /// means that nothing changes.
     pub enum InfraEnvSetting {
         SshAuthorizedKey = "ssh-authorized-key",
@@ -19,10 +19,10 @@ words! {
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeInfraEnv {
-    /// Settings to take away.
+    /// Settings to remove.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clear: Vec<InfraEnvSetting>,
-    /// The cluster that hosts belong to as they register, instead of one that does not exist any more.
+    /// The cluster that hosts belong to as they register, instead of one that no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
 }

@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct InfraEnvLinks {
-    /// The discovery image. The address changes with its content; older ones lead to the content of now.
+    /// The discovery image. The address changes with its content; older ones lead to the current content.
     pub iso: String,
-    /// Since when the content of the image, and with it its address, is what it is.
+    /// When the content of the image, and with it its address, last changed.
     #[serde(default)]
     pub image_changed_at: DateMs,
     pub kernel: String,
@@ -27,7 +27,7 @@ pub struct InfraEnvLinks {
     pub events: String,
 }
 
-/// Addresses under which people reach what this hub knows of a cluster.
+/// Addresses under which people reach the files of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ClusterLinks {

@@ -92,7 +92,7 @@ impl From<ToldStep> for PlanStep {
     }
 }
 
-/// Something that stands in the way, and what to do about it.
+/// Something that blocks a verb, and what to do about it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Blocker {

@@ -21,17 +21,38 @@ pub struct WorkerStatus {
     pub last_error: Option<String>,
 }
 
-/// A row of the database that the hub cannot read. It is left as it is, and everybody else is served.
+/// A row of the database that the hub cannot read. The hub leaves it as it is, and serves everybody else.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SetAside {
     /// `host`, `cluster`, `infra-env`, `report`, `order`, `check-in` or `tombstone`.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub kind: Cow<'static, str>,
-    /// Its key in the table; of a host and what hangs on it, InfraEnv and host.
+    /// Its key in the table; for a host and what belongs to it, InfraEnv and host.
     pub id: String,
-    /// Why it cannot be read, without anything of its content.
+    /// Why the hub cannot read it, without anything of its content.
     pub reason: String,
+}
+
+/// The certificate of the hub's own listener.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct TlsStatus {
+    /// SHA-256 of the certificate that is shown now.
+    pub fingerprint: String,
+    /// The names and addresses it is for.
+    pub names: Vec<String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub expires_at: Timestamp,
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub loaded_at: Timestamp,
+    /// The hub's own authority signed it (`--tls-self-signed`).
+    pub self_signed: bool,
+    /// How many new certificates the hub took since it started.
+    pub reloads: u64,
+    /// Why the certificate that is in the files now is not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
 }
 
 /// The state of the hub.
@@ -46,18 +67,21 @@ pub struct HubStatus {
     pub clusters: i64,
     pub infra_envs: i64,
     pub uptime_seconds: u64,
-    /// Why nothing can be written, when the last write failed.
+    /// Why the hub cannot write, when the last write failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
     /// Where the feed of changes ends now: follow it from here to see only what is new.
     #[serde(default)]
     pub newest_change: i64,
-    /// How many rows of the database cannot be read.
+    /// How many rows of the database the hub cannot read.
     #[serde(default)]
     pub set_aside_count: usize,
     /// The first hundred of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_aside: Vec<SetAside>,
+    /// Absent where the hub's own listener speaks plain HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsStatus>,
     pub workers: Vec<WorkerStatus>,
 }
 
@@ -70,7 +94,7 @@ pub struct Health {
     pub status: Cow<'static, str>,
     /// Empty when all is well.
     pub troubles: Vec<HealthTrouble>,
-    /// How many rows of the database cannot be read. That fails nothing: they are set aside.
+    /// How many rows of the database the hub cannot read. That fails nothing: they are set aside.
     #[serde(default)]
     pub set_aside_count: usize,
     /// The first hundred of them.

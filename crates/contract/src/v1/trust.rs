@@ -10,6 +10,6 @@ use utoipa::ToSchema;
 pub struct TrustView {
     /// Certificates in PEM that hosts trust beside their own; empty when those are enough.
     pub service_ca: String,
-    /// Hosts do not look at the certificate at all.
+    /// Hosts do not check the certificate at all.
     pub insecure: bool,
 }

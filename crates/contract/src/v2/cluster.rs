@@ -248,7 +248,7 @@ pub struct CredentialsView {
     pub console_url: String,
 }
 
-/// What a cluster gets when nothing else is asked for.
+/// The defaults of a new cluster.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ClusterDefaultsView {

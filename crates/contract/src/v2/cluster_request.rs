@@ -162,7 +162,7 @@ pub struct UpdateCluster {
     pub os_stream: Option<String>,
 }
 
-/// Make a cluster installed elsewhere known, to add hosts to it.
+/// Import a cluster that was installed elsewhere, to add hosts to it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]

@@ -44,7 +44,7 @@ words! {
     }
 }
 
-/// Proxies for everything a discovered host downloads.
+/// Proxies for everything that a discovered host downloads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -97,7 +97,7 @@ pub struct CreateInfraEnv {
     pub name: String,
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub pull_secret: Secret,
-    /// Hosts are bound to this cluster as soon as they register.
+    /// The hub binds hosts to this cluster as soon as they register.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,7 +186,7 @@ pub struct InfraEnvView {
     #[serde(deserialize_with = "null_as_default")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub r#type: Cow<'static, str>,
-    /// Absent unless hosts are bound as they register.
+    /// Absent unless the hub binds hosts as they register.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_id: Option<Uuid>,
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -45,7 +45,7 @@ pub struct MonitoredOperatorView {
     pub dependency_only: bool,
 }
 
-/// A controller reports how an operator is doing.
+/// A controller reports the state of an operator.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]

@@ -30,7 +30,7 @@ pub struct StepsView {
     pub instructions: Option<Vec<StepView>>,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]

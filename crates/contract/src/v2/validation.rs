@@ -26,7 +26,7 @@ pub struct ValidationView {
 /// Outcomes by category, as kept in the string `validations_info`.
 pub type ValidationsInfo = BTreeMap<Cow<'static, str>, Vec<ValidationView>>;
 
-/// Checks that shall not hold up a cluster. Each value is a JSON list in a string.
+/// Checks that should not block a cluster. Each value is a JSON list in a string.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -37,7 +37,7 @@ pub struct SetIgnoredValidations {
     pub host_validation_ids: Option<String>,
 }
 
-/// Checks that do not hold up a cluster. Each value is a JSON list in a string.
+/// Checks that do not block a cluster. Each value is a JSON list in a string.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct IgnoredValidationsView {

@@ -1,4 +1,4 @@
-//! Our own lists for a hub that was told nothing: a few current versions on the two common architectures.
+//! Our own lists for a hub without settings: a few current versions on the two common architectures.
 
 use super::release::{Release, SupportLevel};
 use super::{OsImage, Version};

@@ -172,7 +172,7 @@ pub(super) fn check(releases: &mut [Release]) -> Result<Vec<String>, CatalogErro
         [one] => (one.clone(), Vec::new()),
         [] => {
             let newest = newest_default(releases);
-            let note = format!("{SETTING} marks no version as default; {newest} is used");
+            let note = format!("{SETTING} marks no version as default; the hub uses {newest}");
             (newest, vec![note])
         }
         several => {
@@ -298,7 +298,7 @@ impl Catalog {
             return Ok(release.clone());
         }
         tagged(image).ok_or_else(|| {
-            let problem = format!("is {}, which tells no version", quoted(image));
+            let problem = format!("is {}, which names no version", quoted(image));
             let fix = format!("use an image with a tag like 4.20.33-x86_64, or list this one in {SETTING}");
             Invalid::rule("ocp_release_image", problem, fix)
         })

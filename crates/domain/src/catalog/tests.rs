@@ -95,7 +95,7 @@ fn a_catalogue_that_contradicts_itself_says_how() {
         (same, "twice"),
         ("[]", "empty"),
         ("{}", "JSON"),
-        (r#"[{"openshift_version":"new","url":"a"}]"#, "no version"),
+        (r#"[{"openshift_version":"new","url":"a"}]"#, "not a version"),
     ];
     for (json, word) in cases {
         let text = Catalog::from_json(None, Some(json)).unwrap_err().to_string();
@@ -189,6 +189,6 @@ fn an_image_is_the_release_of_the_list_or_of_its_tag() {
         "r:4.20",
     ] {
         let refused = told(unknown).unwrap_err().to_string();
-        assert!(refused.contains("tells no version"), "{refused}");
+        assert!(refused.contains("names no version"), "{refused}");
     }
 }

@@ -47,9 +47,9 @@ pub(super) fn least_disks(subject: &Subject<'_>) -> Outcome {
             );
         }
         match disk_gap(&Judge::of(inventory), subject.least_disk_gb(), subject.release()) {
-            None => Outcome::pass("There is a disk to install to."),
+            None => Outcome::pass("The host has a disk to install to."),
             Some(gap) => Outcome::fail(format!(
-                "No disk can be installed to: {gap}; attach a suitable disk."
+                "The host has no disk to install to: {gap}; attach a suitable disk."
             )),
         }
     })
@@ -62,15 +62,16 @@ fn measured<'a>(subject: &Subject<'a>) -> Option<&'a DiskSpeed> {
 
 pub(super) fn speed(subject: &Subject<'_>) -> Outcome {
     if subject.installation_disk_id.is_empty() {
-        return Outcome::broken(
-            "No installation disk is chosen, so its speed cannot be measured; attach a suitable disk.",
-        );
+        return Outcome::broken("The host has no installation disk to measure; attach a suitable disk.");
     }
     match measured(subject) {
         None if subject.disk_speed_skipped => Outcome::pass(
-            "The installation disk is not measured: it is kept as it is, or the test is switched off.",
+            "The agent does not measure the installation disk: the disk is kept as it is, or the test is \
+             switched off.",
         ),
-        None => Outcome::pass("The installation disk is measured when the installation is prepared."),
+        None => {
+            Outcome::pass("The agent measures the installation disk when the hub prepares the installation.")
+        }
         Some(speed) if speed.exit_code == 0 => Outcome::pass("The installation disk is fast enough."),
         Some(speed) => Outcome::fail(format!(
             "The speed test of the installation disk ended with code {}; choose another disk or repeat the test.",
@@ -106,7 +107,7 @@ pub(super) fn skipped_disks_present(subject: &Subject<'_>) -> Outcome {
         let there = ByName::of(inventory);
         let missing = subject.skip_formatting.iter().find(|id| there.find(id).is_none());
         match missing {
-            None => Outcome::pass("Every disk that must not be formatted is there."),
+            None => Outcome::pass("The host has every disk that must not be formatted."),
             Some(id) => Outcome::fail(format!(
                 "{id} must not be formatted but is not in the host any more; attach it or take it off the list."
             )),
@@ -151,8 +152,9 @@ pub(super) fn encryption(subject: &Subject<'_>, cluster: &ClusterFacts) -> Outco
 fn tpm(inventory: &Inventory) -> Outcome {
     Outcome::judge(
         inventory.tpm_version == "2.0",
-        "A TPM 2.0 is there to encrypt the disk with.",
-        "Disk encryption needs a TPM 2.0 and none was found; enable it in the firmware or turn encryption off.",
+        "The host has a TPM 2.0 to encrypt the disk with.",
+        "Disk encryption needs a TPM 2.0 and the host has none; enable it in the firmware or turn \
+         encryption off.",
     )
 }
 

@@ -56,7 +56,9 @@ fn must_resolve(
         return Outcome::pass(NOT_NEEDED);
     }
     if cluster.base_domain.is_empty() {
-        return Outcome::broken("The cluster has no base domain, so its names cannot be checked; set one.");
+        return Outcome::broken(
+            "The cluster has no base domain, so the hub cannot check its names; set one.",
+        );
     }
     let zone = zone(cluster);
     match resolves(subject, &name(&zone)) {

@@ -38,11 +38,11 @@ pub struct Subject<'a> {
     /// Nobody measures the disk: something on it must be kept, the system runs from it, or the site wants it so.
     pub disk_speed_skipped: bool,
     pub reports: &'a Reports,
-    /// The host's clock in epoch seconds as told with its last poll; 0 = never told.
+    /// The host's clock in epoch seconds, as its last poll said; 0 = never said.
     pub clock: i64,
     pub clock_read_at: Timestamp,
     pub agent_version: &'a str,
-    /// It was told to replace itself often enough, and did not.
+    /// The hub told it to replace itself often enough, and it did not.
     pub agent_stays: bool,
     /// Somebody named time servers for the InfraEnv or the cluster.
     pub ntp_configured: bool,
@@ -154,7 +154,7 @@ pub struct Peer<'a> {
     pub digest: &'a Digest,
     pub connectivity: Option<&'a Connectivity>,
     pub free_addresses: &'a [FreeNetwork],
-    /// Host clock minus hub clock, in seconds; `None` = never told.
+    /// Host clock minus hub clock, in seconds; `None` = never reported.
     pub clock_skew_seconds: Option<i64>,
     /// Known, preparing or prepared.
     pub ready_to_install: bool,

@@ -89,7 +89,7 @@ pub fn stored(json: &str) -> BTreeMap<String, Status> {
 pub enum News {
     /// Was fine and is not any more.
     Broke,
-    /// Fails now; before, it could not be told.
+    /// Fails now; before, it could not be evaluated.
     Failed,
     /// Failed and is fine now.
     Fixed,
@@ -135,9 +135,9 @@ const STATUS_INFO_LIMIT: usize = 2040;
 
 const WAITING: &str = "Waiting ";
 
-/// A finding as people are told of it.
+/// A finding as it is shown to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Said<'a> {
+pub struct Summarized<'a> {
     pub id: &'a str,
     pub status: Status,
     /// The object cannot go on before this check passes.
@@ -147,7 +147,7 @@ pub struct Said<'a> {
 
 /// What keeps an object back, as one line: what fails, then what is waited for, by name, then what fails and is in
 /// nobody's way. Sorted, so that the same findings always make the same text.
-pub fn told<'a>(findings: impl Iterator<Item = Said<'a>>) -> String {
+pub fn summary<'a>(findings: impl Iterator<Item = Summarized<'a>>) -> String {
     let (mut failing, mut besides) = (BTreeSet::new(), BTreeSet::new());
     let mut waiting: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for finding in findings {
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_blocks_comes_first_what_is_waited_for_has_a_name_and_the_rest_is_not_in_the_way() {
-        let said = |id, status, blocks, message| Said {
+        let said = |id, status, blocks, message| Summarized {
             id,
             status,
             blocks,
@@ -263,13 +263,13 @@ mod tests {
             said("off", Status::Disabled, true, "Off."),
         ];
         assert_eq!(
-            told(findings.into_iter()),
+            summary(findings.into_iter()),
             "No CPU ; No route ; Waiting for the checks a, b (for godot) ; Waiting for the check c (until noon) ; \
              Not blocking: No time"
         );
-        assert_eq!(told([].into_iter()), "");
+        assert_eq!(summary([].into_iter()), "");
         let long = "ä".repeat(2000);
-        let text = told([said("x", Status::Failure, true, long.as_str())].into_iter());
+        let text = summary([said("x", Status::Failure, true, long.as_str())].into_iter());
         assert_eq!(text.len(), 2040, "cut on a character");
     }
 

@@ -22,7 +22,7 @@ pub(super) fn has_inventory(subject: &Subject<'_>) -> Outcome {
     match subject.inventory {
         Some(_) => Outcome::pass("The host has reported its inventory."),
         None if subject.inventory_broken => Outcome::fail(
-            "The host's inventory could not be read; boot the host from a current discovery image.",
+            "The hub cannot read the host's inventory; boot the host from a current discovery image.",
         ),
         None => Outcome::fail(
             "The host has not sent its inventory yet. The hub asks for it at every poll. If it does not come, read the agent's log on the host.",
@@ -58,7 +58,7 @@ pub(super) fn not_fully_truncated(subject: &Subject<'_>) -> Outcome {
     truncated(
         subject,
         "full",
-        "The inventory was too large to be sent; detach devices the cluster does not need and reboot the host.",
+        "The inventory was too large to send; detach devices the cluster does not need and reboot the host.",
     )
 }
 

@@ -289,10 +289,10 @@ impl Operator {
     }
 
     /// Whether the cluster asked for it, for people.
-    pub fn standing(self, cluster: &ClusterFacts) -> String {
+    pub fn selection(self, cluster: &ClusterFacts) -> String {
         if cluster.operators.iter().any(|name| name == self.name()) {
             format!(
-                "{} is installed with the cluster; whether its hosts suit it is not checked.",
+                "{} is installed with the cluster; the hub does not check whether its hosts suit it.",
                 self.title()
             )
         } else {
@@ -332,10 +332,10 @@ impl CheckId {
             }
             Self::MediaConnected => "Attach the discovery media again and reboot the host.",
             Self::HasInventory => {
-                "Wait for the first inventory report; if none comes, look at the agent's log on the host."
+                "Wait for the first inventory report; if none comes, read the agent's log on the host."
             }
             Self::InventoryNotPartiallyTruncated | Self::InventoryNotFullyTruncated => {
-                "Look at the host's disks and network cards: it reports more than can be read."
+                "Check the host's disks and network cards: it reports more than the hub can read."
             }
             Self::HasMinCpuCores | Self::HasMinMemory | Self::HasMinValidDisks => {
                 "Give the machine more hardware, or use another host."
@@ -378,9 +378,12 @@ impl CheckId {
             }
             Self::VsphereDiskUuidEnabled => "Set disk.EnableUUID on the virtual machine.",
             Self::DiskEncryption => "Enable the TPM of the host, or change the cluster's disk encryption.",
-            Self::CompatibleAgent => "Wait for the agent to be replaced, or boot a newer discovery image.",
+            Self::CompatibleAgent => {
+                "Wait until the hub has replaced the agent, or boot a newer discovery \
+                image."
+            }
             Self::NoSkipInstallationDisk | Self::NoSkipMissingDisk => {
-                "Correct the host's list of disks that are not formatted."
+                "Correct the host's list of disks to keep."
             }
             Self::Operator(_) => "Choose other operators, or hosts that meet their needs.",
         }

@@ -15,7 +15,7 @@ mod platform;
 mod time;
 
 pub use facts::{ClusterFacts, Installation, Neighbours, Peer, Settings, Subject};
-pub use finding::{Change, Ignored, News, Outcome, Said, Status, stored, told};
+pub use finding::{Change, Ignored, News, Outcome, Status, Summarized, stored, summary};
 use id::{CHECKS, Check, Run, Until};
 pub use id::{CheckId, Operator};
 pub use reports::Reports;
@@ -169,7 +169,7 @@ fn operator(operator: Operator, cluster: &ClusterFacts) -> Finding {
         category: Category::Operators,
         gate: Gate::Sufficient,
         status: Status::Success,
-        message: operator.standing(cluster),
+        message: operator.selection(cluster),
     }
 }
 
@@ -227,7 +227,7 @@ impl Report {
 
     /// What keeps the host back, as one line for `status_info`.
     pub fn complaints(&self) -> String {
-        finding::told(self.findings.iter().map(|finding| finding::Said {
+        finding::summary(self.findings.iter().map(|finding| finding::Summarized {
             id: finding.id.as_str(),
             status: finding.status,
             blocks: holds_up(finding.id, finding.gate, self.bound),

@@ -20,7 +20,7 @@ pub(super) fn connected(subject: &Subject<'_>) -> Outcome {
 pub(super) fn media_connected(subject: &Subject<'_>) -> Outcome {
     Outcome::judge(
         subject.media_connected,
-        "The discovery media can be read.",
+        "The host can read its discovery media.",
         "The host cannot read its discovery media any more; attach it again and reboot the host.",
     )
 }
@@ -158,7 +158,7 @@ pub(super) fn no_ip_collisions(subject: &Subject<'_>) -> Outcome {
     match shared {
         None => nothing(),
         Some((ip, macs)) => Outcome::fail(format!(
-            "{ip} is answered by several machines ({macs}); give each its own address."
+            "Several machines ({macs}) answer for {ip}; give each its own address."
         )),
     }
 }

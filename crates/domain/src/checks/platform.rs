@@ -22,7 +22,7 @@ pub(super) fn network_settings(subject: &Subject<'_>) -> Outcome {
             None => Outcome::Silent,
             Some(cluster) => Outcome::judge(
                 cluster.user_managed_networking || cluster.is_single_node(),
-                "Networking on OpenStack is left to its users.",
+                "You manage networking on OpenStack yourself.",
                 "Machines on OpenStack cannot share virtual addresses; use user-managed networking for the cluster.",
             ),
         }
@@ -57,11 +57,13 @@ pub(super) fn agent(subject: &Subject<'_>) -> Outcome {
         }
         // An agent that still differs runs the same image under another name, or one that works well enough.
         Some(wanted) if subject.agent_stays => Outcome::pass(format!(
-            "The host's agent {} stays: it did not become {wanted} when it was told to. If steps fail, boot a current discovery image.",
+            "The host still runs agent {}: it did not become {wanted} when the hub told it to. If steps \
+             fail, boot a current discovery image.",
             subject.agent_version
         )),
         Some(wanted) => Outcome::fail(format!(
-            "The host's agent is being replaced by {wanted}; this takes a few minutes. If it does not end, boot a current discovery image."
+            "The hub is replacing the host's agent by {wanted}; this takes a few minutes. If it does not \
+             end, boot a current discovery image."
         )),
         None => Outcome::pass("The host's agent suits the hub."),
     }
@@ -77,7 +79,7 @@ pub(super) fn images_available(subject: &Subject<'_>) -> Outcome {
     };
     Outcome::judge(
         missing.is_empty(),
-        "No image has failed to be pulled.",
+        "No pull of an image has failed.",
         format!(
             "Cannot pull {}{cause}; check the registry, the pull secret and the proxy as seen from the host.",
             missing.join(", ")

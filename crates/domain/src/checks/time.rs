@@ -31,7 +31,7 @@ pub(super) fn ntp_synced(subject: &Subject<'_>) -> Outcome {
 /// How a host's clock agrees with the hub's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skew {
-    /// The host has not told its time.
+    /// The host has not reported its time.
     Unknown,
     Right,
     Behind,

@@ -1,4 +1,4 @@
-//! When a cluster must be looked at again by the clock, and why some phases may last for ever.
+//! When the clock must evaluate a cluster again, and why some phases may last for ever.
 
 use super::event::Timers;
 use super::{Cluster, FinalizingStage, Phase, finalizing};

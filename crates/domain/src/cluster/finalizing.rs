@@ -7,7 +7,7 @@ pub use muster_vocabulary::FinalizingStage;
 
 use FinalizingStage::*;
 
-/// How long a stage may last. Somebody who waits softly is told of a slow start early and fails late.
+/// How long a stage may last. With soft timeouts a slow start is reported early and fails late.
 pub fn limit(stage: FinalizingStage, soft: bool) -> SignedDuration {
     match stage {
         ClusterOperators if !soft => SignedDuration::from_hours(10),

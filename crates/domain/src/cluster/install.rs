@@ -39,11 +39,11 @@ pub fn start(
     let plan = plan_with(&cluster, hosts, has_bootstrap(&cluster, sources.uploaded))?;
     must_be_honoured(&cluster)?;
     let decision = lifecycle::next(&cluster, &Event::Install, around)?;
-    let standing = host::event::Around {
+    let around_host = host::event::Around {
         now: around.now,
         timers: host_timers,
         cluster: Some(cluster.state()),
-        hub_was_away: false,
+        hub_was_down: false,
     };
     let assign = |(key, role, bootstrap): &(HostKey, Role, bool)| {
         let event = host::Event::Assigned {
@@ -51,7 +51,7 @@ pub fn start(
             bootstrap: *bootstrap,
         };
         let host = hosts.iter().find(|host| host.key() == *key);
-        host.map(|host| host::lifecycle::next(host, &event, &standing))
+        host.map(|host| host::lifecycle::next(host, &event, &around_host))
     };
     let hosts: Result<Vec<_>, Refused> = plan.iter().filter_map(assign).collect();
     Ok(Start {
@@ -105,7 +105,7 @@ fn must_be_ready(cluster: &Cluster, host: &Host) -> Result<(), Refused> {
         return Err(Refused::conflict(
             "host-not-ready",
             format!(
-                "{} is {}, so cluster {} cannot be installed.",
+                "{} is {}, so the hub cannot install cluster {}.",
                 host.name(),
                 host.status().word(),
                 cluster.name
@@ -116,7 +116,7 @@ fn must_be_ready(cluster: &Cluster, host: &Host) -> Result<(), Refused> {
     if role_of(host) == Role::AutoAssign {
         return Err(Refused::conflict(
             "role-not-decided",
-            format!("No role was found for {} yet.", host.name()),
+            format!("The hub has found no role for {} yet.", host.name()),
             "Wait until all hosts have reported their hardware, or give it a role.",
         ));
     }
@@ -127,7 +127,7 @@ fn must_be_ready(cluster: &Cluster, host: &Host) -> Result<(), Refused> {
 fn must_be_honoured(cluster: &Cluster) -> Result<(), Refused> {
     let elsewhere = match cluster.ignition_source {
         IgnitionSource::Installer => return Ok(()),
-        IgnitionSource::Uploaded => "installed with uploaded ignition, which is used as it is",
+        IgnitionSource::Uploaded => "installed with uploaded ignition, which the hub uses as it is",
         IgnitionSource::Endpoint => "configured by its ignition endpoint",
     };
     let operators: Vec<&str> = cluster.chosen_operators().collect();

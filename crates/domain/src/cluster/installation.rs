@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Install {
-    /// Grows with every start; results of older attempts are told apart by it.
+    /// Grows with every start; it tells results of older attempts apart.
     pub attempt: u32,
     pub preparation: Preparation,
     pub progress: Progress,
@@ -20,7 +20,7 @@ pub struct Install {
     /// The ingress certificate arrived and was merged into the kubeconfig.
     pub has_kubeconfig: bool,
     pub logs: ControllerLogs,
-    /// One more worker may fail and the rest is still enough; counted at the last look.
+    /// One more worker may fail and the rest is still enough; counted at the last reconcile.
     pub can_lose_worker: bool,
 }
 

@@ -18,7 +18,7 @@ pub const IPV6: &str = "IPv6";
 pub struct Groups {
     pub majority_groups: BTreeMap<String, Vec<HostId>>,
     pub l3_connected_addresses: BTreeMap<HostId, Vec<String>>,
-    /// Hosts that have told whom they reach.
+    /// Hosts that have reported whom they reach.
     #[serde(skip)]
     pub reporters: usize,
 }
@@ -142,7 +142,7 @@ fn known_networks(peers: &[Peer<'_>]) -> BTreeSet<IpNet> {
 /// Whom each host reaches, of those that reported.
 type Reached = HashMap<HostId, HashSet<HostId>>;
 
-/// Computes all groups of a cluster at once, from what its hosts reported. Every path is looked at once, however many
+/// Computes all groups of a cluster at once, from what its hosts reported. Every path is read once, however many
 /// networks there are.
 pub fn majority_groups(peers: &[Peer<'_>]) -> Groups {
     let least = least_group(peers.iter().filter(|peer| peer.has_fencing).count());

@@ -42,7 +42,7 @@ impl Operator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OperatorStatus {
-    /// Nothing was heard of it yet; the wire leaves the word out.
+    /// Nobody has reported it yet; the wire leaves the word out.
     #[default]
     Unknown,
     Progressing,
@@ -69,7 +69,7 @@ impl OperatorStatus {
     }
 
     /// Nothing more is waited for.
-    pub fn is_settled(self) -> bool {
+    pub fn is_final(self) -> bool {
         match self {
             Self::Available | Self::Failed => true,
             Self::Unknown | Self::Progressing => false,

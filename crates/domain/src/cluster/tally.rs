@@ -1,4 +1,4 @@
-//! How a cluster's hosts stand, counted once per look.
+//! The state of a cluster's hosts, counted once per reconcile.
 
 use super::Cluster;
 use crate::checks::facts::effective_role;
@@ -109,7 +109,7 @@ impl Tally {
     }
 
     /// Nobody is on the way any more: each host has arrived or failed.
-    pub fn all_settled(&self) -> bool {
+    pub fn all_ended(&self) -> bool {
         self.sum(|group| group.installed + group.failed) == self.hosts
     }
 

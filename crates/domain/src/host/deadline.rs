@@ -1,4 +1,4 @@
-//! When a host must be looked at again, and why some phases may last for ever.
+//! When the clock must evaluate a host again, and why some phases may last for ever.
 
 use super::event::{Around, Timers};
 use super::{Host, LogsInfo, Phase, Stage, stage};

@@ -19,7 +19,7 @@ type Ways<T> = BTreeMap<(T, T), BTreeSet<&'static str>>;
 struct Map {
     phases: Ways<Phase>,
     words: Ways<Status>,
-    seen: BTreeMap<Phase, BTreeSet<Status>>,
+    statuses: BTreeMap<Phase, BTreeSet<Status>>,
 }
 
 pub fn markdown() -> String {
@@ -63,7 +63,7 @@ fn phase_diagram(text: &mut String, map: &Map) {
 }
 
 fn discovery_diagram(text: &mut String, map: &Map) {
-    let known = &map.seen[&Phase::Discovery];
+    let known = &map.statuses[&Phase::Discovery];
     text.push_str("```mermaid\nstateDiagram-v2\n");
     for word in known {
         let _ = writeln!(text, "    {word:?}: {}", word.word());
@@ -100,7 +100,7 @@ fn phase_table(text: &mut String, map: &Map) {
 }
 
 fn words_of(map: &Map, phase: Phase) -> impl Iterator<Item = &'static str> {
-    map.seen
+    map.statuses
         .get(&phase)
         .into_iter()
         .flatten()
@@ -115,7 +115,7 @@ fn joined(events: &BTreeSet<&'static str>) -> String {
 fn explore() -> Map {
     let (mut map, timers, events) = (Map::default(), Timers::default(), events());
     for host in Phase::ALL.into_iter().flat_map(hosts) {
-        map.seen.entry(host.phase).or_default().insert(host.status());
+        map.statuses.entry(host.phase).or_default().insert(host.status());
         for around in surroundings(&host, &timers) {
             for event in &events {
                 // A refusal leaves the host where it is.
@@ -123,7 +123,10 @@ fn explore() -> Map {
                     continue;
                 };
                 let after = decision.host;
-                map.seen.entry(after.phase).or_default().insert(after.status());
+                map.statuses
+                    .entry(after.phase)
+                    .or_default()
+                    .insert(after.status());
                 if after.phase != host.phase {
                     map.phases
                         .entry((host.phase, after.phase))
@@ -253,9 +256,9 @@ fn surroundings<'a>(host: &Host, timers: &'a Timers) -> Vec<Around<'a>> {
         Some(_) => {
             let plain = cluster::Phase::ALL
                 .into_iter()
-                .map(|phase| Some(standing(phase, false)));
+                .map(|phase| Some(cluster_state(phase, false)));
             plain
-                .chain([Some(standing(cluster::Phase::AddingHosts, true))])
+                .chain([Some(cluster_state(cluster::Phase::AddingHosts, true))])
                 .collect()
         }
     };
@@ -269,13 +272,13 @@ fn surroundings<'a>(host: &Host, timers: &'a Timers) -> Vec<Around<'a>> {
             now: start() + wait,
             timers,
             cluster,
-            hub_was_away: false,
+            hub_was_down: false,
         })
     };
     clusters.into_iter().flat_map(cross).collect()
 }
 
-fn standing(phase: cluster::Phase, adds_hosts: bool) -> ClusterState {
+fn cluster_state(phase: cluster::Phase, adds_hosts: bool) -> ClusterState {
     ClusterState {
         phase,
         adds_hosts,

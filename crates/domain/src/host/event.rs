@@ -82,8 +82,8 @@ pub struct Around<'a> {
     pub timers: &'a Timers,
     /// The cluster the host is lent to (or, for `Bind` and `Move`, the one it goes to).
     pub cluster: Option<ClusterState>,
-    /// The hub itself was away a moment ago: silence and restarts in that time are our fault.
-    pub hub_was_away: bool,
+    /// The hub itself was down a moment ago: silence and restarts in that time are our fault.
+    pub hub_was_down: bool,
 }
 
 /// The state of the cluster, in the few answers a host's lifecycle needs.

@@ -171,13 +171,13 @@ fn role(host: &Host) -> InstallRole {
     crate::checks::facts::effective_role(host.role, host.suggested_role).installed_as()
 }
 
-/// Disks whose boot sectors are wiped: all that compete, without those a person wants left alone.
+/// Disks whose boot sectors are wiped: all that compete, without those a person wants to keep.
 pub fn disks_to_format(host: &Host) -> Vec<String> {
     let (wiped, _) = wiped_and_spared(host);
     wiped.into_iter().map(str::to_owned).collect()
 }
 
-/// The disks that compete: those that are wiped, and those a person wants left alone.
+/// The disks that compete: those that are wiped, and those a person wants to keep.
 pub fn wiped_and_spared(host: &Host) -> (Vec<&str>, Vec<&str>) {
     let spared: HashSet<&str> = host.tenant.skip_formatting.iter().map(String::as_str).collect();
     let all = host.disks_to_format.iter().map(String::as_str);
@@ -240,8 +240,8 @@ fn early_name(nic: &super::Nic) -> String {
     }
 }
 
-/// The cluster's release decides the operating system. A host that was discovered with another build is told where
-/// the right disk image is, and fetches it instead of writing the one it runs from.
+/// The cluster's release decides the operating system. The hub tells a host that was discovered with another build
+/// where the right disk image is, and fetches it instead of writing the one it runs from.
 fn image_args(host: &Host, with: &Ingredients<'_>) -> Vec<String> {
     match System::of(host, with) {
         System::Other(url) => vec!["--image-url".into(), url],
@@ -256,7 +256,7 @@ pub enum System {
     Running,
     /// Another, fetched from here.
     Other(String),
-    /// Another is needed and cannot be named; what people are told about it.
+    /// Another is needed and cannot be named; the text for people.
     Unnamed(String),
 }
 
@@ -282,10 +282,11 @@ impl System {
             (Some(booted), Ok(wanted)) => wanted.disk_image().map_or_else(
                 || {
                     Self::Unnamed(format!(
-                        "{} runs the image of {}, and the cluster's release {} belongs to that of {}, whose disk image \
-                         the hub cannot name: the file of its OS_IMAGES entry should end in -live.ARCH.iso or \
-                         -live-iso.ARCH.iso. The host is installed with the system it runs; give it --image-url among \
-                         its installer arguments for another.",
+                        "{} runs the image of {}, and the cluster's release {} belongs to that of {}, \
+                         whose disk image the hub cannot name: the file of its OS_IMAGES entry should end \
+                         in -live.ARCH.iso or -live-iso.ARCH.iso. The hub installs the system that the \
+                         host runs; for another one, give the host --image-url among its installer \
+                         arguments.",
                         host.name(),
                         booted.openshift_version,
                         cluster.openshift_version,
@@ -295,9 +296,9 @@ impl System {
                 Self::Other,
             ),
             (Some(booted), Err(_)) => Self::Unnamed(format!(
-                "{} runs the image of {}, and OS_IMAGES has none for the cluster's release {} on {architecture}. The \
-                 host is installed with the system it runs; give it --image-url among its installer arguments for \
-                 another.",
+                "{} runs the image of {}, and OS_IMAGES has none for the cluster's release {} on \
+                 {architecture}. The hub installs the system that the host runs; for another one, give the \
+                 host --image-url among its installer arguments.",
                 host.name(),
                 booted.openshift_version,
                 cluster.openshift_version

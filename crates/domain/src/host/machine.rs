@@ -7,7 +7,7 @@ use crate::journal::{Entry, Severity};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Two machines that both run report once a minute; people are told of it this often.
+/// Two machines that both run report once a minute; an event says so this often.
 const TELL_EVERY: SignedDuration = SignedDuration::from_mins(15);
 /// The other one is spoken of until it was not heard for longer than two tellings can be apart.
 const SPOKEN_OF: SignedDuration = SignedDuration::from_mins(20);
@@ -40,7 +40,7 @@ pub enum Verdict {
     Rival,
 }
 
-/// `heard_at`: when the known machine last told of its hardware. `silence`: after which it counts as gone.
+/// `heard_at`: when the known machine last reported its hardware. `silence`: after which it counts as gone.
 pub fn judge(
     known: &Machine,
     inventory: &Inventory,
@@ -82,7 +82,7 @@ pub fn known(host: &mut Host, inventory: &Inventory, verdict: Verdict, now: Time
     })
 }
 
-/// Another machine's report is not taken; people are told, but not every minute.
+/// The hub does not take another machine's report; an event says so, but not every minute.
 pub fn contested(host: &mut Host, inventory: &Inventory, now: Timestamp) -> Option<Entry> {
     let macs = macs(inventory);
     let told = host
@@ -120,8 +120,8 @@ impl Machine {
             name => format!("{name}, "),
         };
         Some(format!(
-            "two machines show this id: the one with network cards {}, and another ({name}{}). The first is kept while it \
-             is alive; the other is not listed. {REMEDY}",
+            "two machines show this id: the one with network cards {}, and another ({name}{}). The hub \
+             keeps the first while it is alive, and does not list the other. {REMEDY}",
             list(&self.macs),
             list(&rival.macs),
         ))

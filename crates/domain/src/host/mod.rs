@@ -235,7 +235,7 @@ pub struct Host {
     pub updated_at: Timestamp,
     pub registered_at: Timestamp,
     pub checked_in_at: Timestamp,
-    /// The host's own clock at its last poll, epoch seconds; 0 = never told.
+    /// The host's own clock at its last poll, epoch seconds; 0 = never reported.
     #[serde(default)]
     pub clock: i64,
     #[serde(default)]
@@ -280,9 +280,9 @@ pub struct Host {
     #[serde(default)]
     pub machine: Machine,
     /// A hash of each report as the agent sent it, to tell news from repetition.
-    #[serde(default)]
-    pub seen: std::collections::BTreeMap<Report, u64>,
-    /// The agent image that its agent was asked for in vain: it runs an alias of it, and is left alone.
+    #[serde(default, rename = "seen")]
+    pub report_hashes: std::collections::BTreeMap<Report, u64>,
+    /// The agent image that its agent was asked for in vain: it runs an alias of it, and the hub asks no more.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub agent_instead_of: String,
     /// What it reported last about its hardware could not be read.
@@ -349,7 +349,7 @@ impl Host {
             machine: Machine::default(),
             agent_instead_of: String::new(),
             inventory_broken: false,
-            seen: Default::default(),
+            report_hashes: Default::default(),
             user: String::new(),
             org: String::new(),
         }

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 pub enum Phase {
     /// Runs the discovery image, free or lent; nothing has been written to its disk.
     Discovery,
-    /// Lent a moment ago; its agent is told to register again under the cluster.
+    /// Lent a moment ago; the hub tells its agent to register again under the cluster.
     Binding,
-    /// Returned a moment ago; its agent is told to register again as a free host.
+    /// Returned a moment ago; the hub tells its agent to register again as a free host.
     Unbinding,
     /// Returned, but its disk may hold an installed system: somebody must boot the discovery image.
     ReturnPending,

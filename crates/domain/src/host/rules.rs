@@ -74,7 +74,7 @@ pub fn editable(host: &Host) -> Result<(), Refused> {
         return Err(Refused::conflict(
             "host-not-editable",
             format!(
-                "{} is on its way back to the free pool ({}): its settings cannot be changed now.",
+                "{} is on its way back to the free pool ({}): you cannot change its settings now.",
                 host.name(),
                 host.status().word()
             ),
@@ -90,7 +90,7 @@ pub fn editable(host: &Host) -> Result<(), Refused> {
         | PhaseGroup::Stopped => Err(Refused::conflict(
             "host-not-editable",
             format!(
-                "{} is {}: its settings cannot be changed now.",
+                "{} is {}: you cannot change its settings now.",
                 host.name(),
                 host.status().word()
             ),
@@ -134,13 +134,13 @@ pub fn deletable(host: &Host, cluster: Option<&Cluster>) -> Result<(), Refused> 
     }
 }
 
-/// Its installer runs beside an agent that could still be told to stop it.
+/// Its installer runs beside an agent that the hub can still tell to stop it.
 pub fn is_writing(host: &Host) -> bool {
     group(host.phase) == PhaseGroup::Writing && host.installer_may_run && !host.agent_is_gone()
 }
 
-/// A late inventory of a host that is told to register again says nothing about what it registers as; one that
-/// arrives while the last tests run must not change what they are about.
+/// A late inventory of a host that must register again says nothing about what it registers as; one that arrives while
+/// the last tests run must not change what they are about.
 pub fn takes_inventory(host: &Host) -> bool {
     !is_coming_back(host) && matches!(host.phase, Phase::Discovery | Phase::InProgress)
 }
@@ -169,20 +169,17 @@ pub fn keeps_reports_on_register(host: &Host) -> bool {
     matches!(host.phase, Phase::Preparing | Phase::Prepared)
 }
 
-/// Whether a registration of this host tells of another boot of its machine: its agent was gone, or not heard of. An
-/// agent that was there a moment ago was told to register again, or restarted.
+/// Whether a registration of this host means another boot of its machine: its agent was gone, or silent. An agent that
+/// was there a moment ago was told to register again, or restarted.
 pub fn has_booted(host: &Host) -> bool {
-    let comes_back = host
-        .returning
-        .as_ref()
-        .is_some_and(|on_its_way| match on_its_way.route {
-            Route::Boot | Route::Reclaim => true,
-            Route::AgentRestart => false,
-        });
+    let comes_back = host.route().is_some_and(|route| match route {
+        Route::Boot | Route::Reclaim => true,
+        Route::AgentRestart => false,
+    });
     comes_back || !host.connected || host.agent_is_gone() || host.booted_version.is_empty()
 }
 
-/// A host that is told to register again has nothing to be measured by until it does.
+/// A host that must register again has nothing to be measured by until it does.
 pub fn is_measured(host: &Host) -> bool {
     group(host.phase) != PhaseGroup::Binding
 }

@@ -51,7 +51,7 @@ const SINGLE_NODE: &[Stage] = &[
     Joined,
     Done,
 ];
-/// A day-2 host that nobody follows is not heard of after its reboot: the list ends there.
+/// A day-2 host that nobody follows reports nothing after its reboot: the list ends there.
 const DAY_TWO: &[Stage] = &[Starting, Installing, Writing, WaitingForControlPlane, Rebooting];
 
 /// The stages this host goes through, in order.

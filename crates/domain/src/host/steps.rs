@@ -33,15 +33,15 @@ const fn slowly(steps: &'static [Step]) -> Orders {
     }
 }
 
-/// Told to a host that was deleted while its agent runs: it registers anew, or finds its pool gone. Nobody can wait for
-/// its answer, so it is given a moment to stop an installer that its cluster may have left behind.
+/// The answer to a host that was deleted while its agent runs: it registers anew, or finds its pool gone. Nobody can
+/// wait for its answer, so it is given a moment to stop an installer that its cluster may have left behind.
 pub const GONE: Orders = Orders {
     steps: &[StopInstallation],
     next_poll_seconds: 5,
     after: After::Exit,
 };
 
-/// Told to an agent that shall register again.
+/// The answer to an agent that must register again.
 const START_OVER: Orders = Orders {
     steps: &[],
     next_poll_seconds: 0,

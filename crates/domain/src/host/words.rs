@@ -2,8 +2,8 @@
 
 use super::{Host, Media, Status};
 
-/// The standing text of a state; states whose text depends on the occasion are given it by the lifecycle.
-pub fn standing(status: Status) -> &'static str {
+/// The usual text of a status; where the text depends on the occasion, the lifecycle gives it.
+pub fn status_text(status: Status) -> &'static str {
     match status {
         Status::Discovering | Status::DiscoveringUnbound => "Waiting for the host to report its hardware.",
         Status::Known => "Ready to be installed.",
@@ -46,7 +46,7 @@ pub fn of(host: &Host) -> &'static str {
     match host.status() {
         Status::Discovering | Status::DiscoveringUnbound if host.installer_may_run => INSTALLER_MAY_RUN,
         Status::Disconnected | Status::DisconnectedUnbound if host.media == Media::Disconnected => MEDIA_LOST,
-        status => standing(status),
+        status => status_text(status),
     }
 }
 
@@ -55,7 +55,7 @@ pub const INSTALLER_MAY_RUN: &str = "Waiting for the agent to answer the step st
 
 /// Said of a host whose media cannot be read any more.
 pub const MEDIA_LOST: &str =
-    "The discovery media cannot be read any more; attach it again and reboot the host.";
+    "The host cannot read its discovery media any more; attach it again and reboot the host.";
 
 pub fn status_changed(name: &str, info: &str, from: Status, to: Status) -> String {
     format!("Host {name}: {} -> {} ({info})", from.word(), to.word())

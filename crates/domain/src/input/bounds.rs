@@ -1,5 +1,5 @@
 //! How much of anything an input may hold: one table for what people send, one for what agents report, and one walk
-//! over a decoded body that looks at every list, map and text in it, known to the tables or not.
+//! over a decoded body that reads every list, map and text in it, known to the tables or not.
 
 use std::fmt;
 
@@ -182,7 +182,7 @@ fn most(table: &[Bound], name: &str) -> Option<usize> {
         .map(|(_, most)| *most)
 }
 
-/// Judges a request body before anything is made of it. Each value is looked at once.
+/// Judges a request body before anything is made of it. Reads each value once.
 pub fn request(body: &Value) -> Checked {
     Walk {
         list: |name| list_in_request(name).unwrap_or(OTHER_LIST),
@@ -234,7 +234,9 @@ pub fn no_zero(field: &str, text: &str) -> Checked {
 
 pub fn drop_zeros(body: &mut Value) {
     match body {
-        Value::String(text) => text.retain(|c| c != '\0'),
+        // Looking for one costs a fraction of copying without it.
+        Value::String(text) if text.contains('\0') => text.retain(|c| c != '\0'),
+        Value::String(_) => {}
         Value::Array(items) => items.iter_mut().for_each(drop_zeros),
         Value::Object(fields) => fields.values_mut().for_each(drop_zeros),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -44,7 +44,7 @@ pub fn ignition(field: &str, text: &str) -> Checked<Value> {
     if !is_supported(version) {
         return Err(Invalid::rule(
             field,
-            told_version(version),
+            version_problem(version),
             format!("use 3.{}.0 to 3.{}.0", MINORS.start(), MINORS.end()),
         ));
     }
@@ -54,7 +54,7 @@ pub fn ignition(field: &str, text: &str) -> Checked<Value> {
 }
 
 /// Only what looks like a version is repeated: anything else may be a secret at the wrong place.
-fn told_version(version: &str) -> String {
+fn version_problem(version: &str) -> String {
     let is_plain = version.len() < 20 && version.chars().all(|c| c.is_ascii_digit() || c == '.');
     match is_plain {
         true => format!("has the Ignition version {version}"),

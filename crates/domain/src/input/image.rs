@@ -66,7 +66,8 @@ pub fn offered(image_type: ImageType) -> Checked {
         ImageType::FullIso | ImageType::MinimalIso => Ok(()),
         ImageType::DisconnectedIso => Err(Invalid::rule(
             "image_type",
-            "is disconnected-iso, an image for machines that install themselves without a hub; it is not made here",
+            "is disconnected-iso, an image for machines that install themselves without a hub; this hub \
+             does not make it",
             "use full-iso or minimal-iso",
         )),
     }

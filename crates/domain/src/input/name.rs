@@ -131,7 +131,7 @@ pub fn api_vip_dnsname(field: &str, name: &str) -> Checked {
     }
     Err(Invalid::rule(
         field,
-        format!("is no host name ({})", quoted(name)),
+        format!("is not a host name ({})", quoted(name)),
         "give the API name of the cluster, like api.prod.example.com",
     ))
 }

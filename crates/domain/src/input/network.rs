@@ -102,7 +102,7 @@ fn host_prefix(field: &str, cidr: IpNet, prefix: Option<i64>) -> Checked<u8> {
     }
 }
 
-/// Names every network by its field, so that the two that collide can be told.
+/// Names every network by its field, so that the error can name the two that collide.
 pub fn no_overlap(cluster: &[PodNetwork], service: &[IpNet], machine: &[IpNet]) -> Checked {
     let mut all: Vec<(String, IpNet)> = Vec::new();
     all.extend(

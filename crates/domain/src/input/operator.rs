@@ -12,7 +12,7 @@ pub fn operators(names: &[&str]) -> Checked {
         if !OPERATORS.contains(name) {
             return Err(Invalid::rule(
                 "olm_operators",
-                format!("names {}, which is not known here", quoted(name)),
+                format!("names {}, which this hub does not know", quoted(name)),
                 format!("use any of {}", OPERATORS.join(", ")),
             ));
         }

@@ -74,7 +74,7 @@ fn role_config(base: &str) -> Checked<Value> {
     }
     Err(Invalid::rule(
         "ignition",
-        "of the role is no Ignition config",
+        "of the role is not an Ignition config",
         "upload it again, or reset the cluster and install it again",
     ))
 }

@@ -6,8 +6,8 @@ use crate::input::kernel_arguments::KernelArgument;
 const CONSOLES: &str = "console=tty1 console=ttyS1,115200n8";
 
 /// What a network boot passes besides initrd and rootfs address. A mainframe has its own console and none of these, and
-/// an InfraEnv that names a console means it: Linux takes the first serial port it is told, and stays silent on a machine
-/// that does not have it.
+/// an InfraEnv that names a console means it: Linux takes the first serial port it is given, and stays silent on a
+/// machine that does not have it.
 pub fn discovery(architecture: &str, appended: &[String]) -> Vec<String> {
     let mut list: Vec<String> = [
         "random.trust_cpu=on",

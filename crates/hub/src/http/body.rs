@@ -31,9 +31,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 }
 
 /// The same from an agent, which passes on what programs and firmware say: zeros in it are dropped, not refused.
-pub struct Told<T>(pub T);
+pub struct AgentJson<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Told<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for AgentJson<T> {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
@@ -106,5 +106,5 @@ fn too_slow(time: Duration) -> Response {
 fn unreadable(rejection: BytesRejection) -> Response {
     let text = rejection.body_text();
     let status = rejection.into_response().status();
-    problem::framework(status, format!("the body cannot be read: {text}"))
+    problem::framework(status, format!("the hub cannot read the body: {text}"))
 }

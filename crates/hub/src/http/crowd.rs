@@ -1,6 +1,6 @@
 //! Who is connected, and who has to go when there is no room. Connections that wait for their client (a head that does
 //! not end, a body that does not come, an answer that is not taken, a rest between two requests) give way to new ones;
-//! those that work are left alone. So slow and idle clients cannot keep others out, however many connections they open.
+//! those that work stay. So slow and idle clients cannot keep others out, however many connections they open.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -87,7 +87,7 @@ struct Places {
 
 #[derive(Debug)]
 struct Place {
-    standing: AtomicU64,
+    state: AtomicU64,
     leave: Notify,
 }
 
@@ -113,12 +113,18 @@ impl Crowd {
     /// Returns when one more connection has a place, be it that of one that waits. Until then nobody is accepted: the
     /// system keeps new ones in its queue.
     pub async fn room(&self) {
+        let mut has_waited = false;
         loop {
             let rings = self.0.room.notified();
             if self.has_room() {
+                // Other listeners may wait for the same: nobody may come to this one for a long time.
+                if has_waited {
+                    self.0.room.notify_one();
+                }
                 return;
             }
             rings.await;
+            has_waited = true;
         }
     }
 
@@ -149,7 +155,7 @@ impl Crowd {
             places.close(peer, &waiting, 1 + limits.all / 64);
         }
         let place = Arc::new(Place {
-            standing: AtomicU64::new(self.since_now(Wait::Head)),
+            state: AtomicU64::new(self.since_now(Wait::Head)),
             leave: Notify::new(),
         });
         let id = places.next;
@@ -189,8 +195,8 @@ impl Places {
     fn waiting_of(&self, peer: IpAddr) -> Vec<(u64, u64)> {
         let own = self.peers.get(&peer).into_iter().flatten();
         let mut waiting: Vec<(u64, u64)> = own
-            .map(|(id, place)| (place.standing.load(Ordering::Relaxed), *id))
-            .filter(|(standing, _)| ![WORKING, CLOSING].contains(standing))
+            .map(|(id, place)| (place.state.load(Ordering::Relaxed), *id))
+            .filter(|(state, _)| ![WORKING, CLOSING].contains(state))
             .collect();
         waiting.sort_unstable();
         waiting
@@ -198,13 +204,13 @@ impl Places {
 
     /// Tells so many of them to go; their places are free at once. One that began to work in this moment stays.
     fn close(&mut self, peer: IpAddr, waiting: &[(u64, u64)], most: usize) {
-        for (standing, id) in waiting.iter().take(most) {
+        for (state, id) in waiting.iter().take(most) {
             let place = self.peers.get(&peer).and_then(|own| own.get(id)).cloned();
             let told = place.filter(|place| {
                 let closing =
                     place
-                        .standing
-                        .compare_exchange(*standing, CLOSING, Ordering::Relaxed, Ordering::Relaxed);
+                        .state
+                        .compare_exchange(*state, CLOSING, Ordering::Relaxed, Ordering::Relaxed);
                 closing.is_ok()
             });
             if let Some(place) = told {
@@ -229,33 +235,33 @@ impl Places {
 
 impl Place {
     fn is_waiting(&self) -> bool {
-        ![WORKING, CLOSING].contains(&self.standing.load(Ordering::Relaxed))
+        ![WORKING, CLOSING].contains(&self.state.load(Ordering::Relaxed))
     }
 }
 
 impl Seat {
-    /// Its request is there and is being answered. `false`: it was told to go already.
+    /// Its request is there and is being answered. `false`: it was asked to close already.
     pub fn works(&self) -> bool {
-        self.stands(WORKING)
+        self.set_state(WORKING)
     }
 
     pub fn waits(&self, wait: Wait) -> bool {
-        let stands = self.stands(self.crowd.since_now(wait));
+        let stays = self.set_state(self.crowd.since_now(wait));
         self.crowd.0.room.notify_one();
-        stands
+        stays
     }
 
-    fn stands(&self, standing: u64) -> bool {
-        let stays = |now| (now != CLOSING).then_some(standing);
+    fn set_state(&self, state: u64) -> bool {
+        let stays = |now| (now != CLOSING).then_some(state);
         let changed = self
             .place
-            .standing
+            .state
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, stays);
         changed.is_ok()
     }
 
     /// Returns when the place is needed for somebody else.
-    pub async fn told_to_go(&self) {
+    pub async fn asked_to_close(&self) {
         self.place.leave.notified().await;
     }
 }
@@ -291,7 +297,7 @@ mod tests {
     }
 
     fn gone(seats: &[Seat]) -> Vec<usize> {
-        let told = |seat: &Seat| seat.told_to_go().now_or_never().is_some();
+        let told = |seat: &Seat| seat.asked_to_close().now_or_never().is_some();
         (0..seats.len()).filter(|at| told(&seats[*at])).collect()
     }
 
@@ -366,6 +372,22 @@ mod tests {
         assert!(crowd.room().now_or_never().is_none());
         held.pop();
         assert!(crowd.room().now_or_never().is_some());
+    }
+
+    #[test]
+    fn room_is_told_to_all_listeners_that_wait_for_it() {
+        let crowd = Crowd::new(LIMITS);
+        let mut held = seats(&crowd, 1, 4);
+        held.extend(seats(&crowd, 2, 4));
+        held.iter().for_each(|seat| assert!(seat.works()));
+        let (mut one, mut other) = (Box::pin(crowd.room()), Box::pin(crowd.room()));
+        assert!((&mut one).now_or_never().is_none() && (&mut other).now_or_never().is_none());
+        held.pop();
+        assert!(
+            one.now_or_never().is_some(),
+            "it is woken, and nobody comes to it"
+        );
+        assert!(other.now_or_never().is_some());
     }
 
     #[test]

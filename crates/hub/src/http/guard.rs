@@ -1,12 +1,11 @@
 //! Keeps other sites' pages from using people's browsers against the hub: which names it answers to, and from where
-//! changes may come. Programs are not concerned: they name the hub as they were told, and say nothing of sites.
+//! changes may come. Programs are not concerned: they name the hub as their settings do, and say nothing of sites.
 
 use crate::http::problem;
 use crate::http::v1::input;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -125,14 +124,8 @@ fn port(uri: &Uri) -> Option<u16> {
     }
 }
 
-pub async fn guard(State(names): State<Names>, request: Request, next: Next) -> Response {
-    match judge(&names, &request) {
-        Some(refusal) => refusal,
-        None => next.run(request).await,
-    }
-}
-
-fn judge(names: &Names, request: &Request) -> Option<Response> {
+/// The refusal of a request under a name that is not ours, or from a page that is not.
+pub fn judge(names: &Names, request: &Request) -> Option<Response> {
     let path = request.uri().path();
     let host = text(request.headers(), header::HOST.as_str());
     // A request through a proxy names it twice.

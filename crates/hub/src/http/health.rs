@@ -36,7 +36,7 @@ async fn ready(State(hub): State<Hub>) -> Response {
 /// The reference answers 200 or 500, too.
 async fn health(State(hub): State<Hub>) -> Response {
     let (writes, reads) = tokio::join!(writes(&hub), reads(&hub));
-    let worker = hub.workers.stuck(Instant::now()).map(standing_still);
+    let worker = hub.workers.stuck(Instant::now()).map(stalled);
     let troubles: Vec<_> = writes.into_iter().chain(reads).chain(worker).collect();
     if troubles.is_empty() {
         return json(StatusCode::OK, &view("ok", troubles, &hub));
@@ -66,13 +66,13 @@ fn of_store(what: &'static str, error: &StoreError) -> HealthTrouble {
         what: what.into(),
         cause: store_text(error),
         next_action: error
-            .trouble()
-            .map_or("Look into the hub's log.", |trouble| trouble.fix())
+            .fault()
+            .map_or("Read the hub's log.", |trouble| trouble.fix())
             .into(),
     }
 }
 
-fn standing_still(worker: &'static str) -> HealthTrouble {
+fn stalled(worker: &'static str) -> HealthTrouble {
     HealthTrouble {
         what: worker.into(),
         cause: "This worker has not begun a run for minutes.".into(),
@@ -84,7 +84,7 @@ fn failing(status: StatusCode, troubles: Vec<HealthTrouble>, hub: &Hub) -> Respo
     json(status, &view("failing", troubles, hub))
 }
 
-/// Rows that are set aside are told and fail nothing: a restart mends none of them, and everybody else is served.
+/// Rows that are set aside are reported and fail nothing: a restart mends none of them, and everybody else is served.
 fn view(status: &'static str, troubles: Vec<HealthTrouble>, hub: &Hub) -> Health {
     let (set_aside_count, set_aside) = hub.set_aside();
     Health {

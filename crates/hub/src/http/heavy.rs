@@ -5,9 +5,8 @@ use crate::carry::RunsApart;
 use crate::http::body::{announced, whole};
 use crate::http::v1::input::shaped;
 use axum::body::{Body, HttpBody};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::Method;
-use axum::middleware::Next;
 use axum::response::Response;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -36,9 +35,13 @@ impl Lanes {
     }
 }
 
-pub async fn apart(State(lanes): State<Lanes>, request: Request, next: Next) -> Response {
+/// Answers the request, here or there.
+pub async fn apart<F>(lanes: Lanes, request: Request, answer: impl FnOnce(Request) -> F) -> Response
+where
+    F: Future<Output = Response> + Send + 'static,
+{
     if !is_large(&request) {
-        return next.run(request).await;
+        return answer(request).await;
     }
     let (parts, body) = request.into_parts();
     // It is waited for here: a lane is for work, not for a slow line.
@@ -52,13 +55,14 @@ pub async fn apart(State(lanes): State<Lanes>, request: Request, next: Next) -> 
     // Nobody closes it.
     let lane = lanes.0.acquire_owned().await.ok();
     let here = Handle::current();
+    let answered = answer(request);
     let done = tokio::task::spawn_blocking(move || {
         let _lane = lane;
-        here.block_on(next.run(request))
+        here.block_on(answered)
     });
     match done.await {
         Ok(response) => response,
-        // It is told where all panics of requests are.
+        // It is logged where all panics of requests are.
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => crate::http::stopping(),
@@ -84,7 +88,8 @@ fn is_large(request: &Request) -> bool {
 mod tests {
     use super::*;
     use axum::Router;
-    use axum::middleware::{from_fn, from_fn_with_state};
+    use axum::extract::State;
+    use axum::middleware::{Next, from_fn_with_state};
     use axum::routing::post;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
@@ -96,10 +101,12 @@ mod tests {
 
     /// As in the hub: what changes something is carried through, within this.
     fn router(lanes: usize, handler: axum::routing::MethodRouter) -> Router {
-        Router::new()
-            .route("/x", handler)
-            .layer(from_fn(crate::carry::changes))
-            .layer(from_fn_with_state(Lanes::new(lanes), apart))
+        Router::new().route("/x", handler).layer(from_fn_with_state(
+            Lanes::new(lanes),
+            async |State(lanes): State<Lanes>, request: Request, next: Next| {
+                apart(lanes, request, |request| crate::carry::changes(request, next)).await
+            },
+        ))
     }
 
     #[tokio::test]

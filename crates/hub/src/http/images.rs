@@ -87,10 +87,10 @@ fn payload(hub: &Hub, infra_env: &InfraEnv, form: Form) -> Result<Payload, Error
 }
 
 fn unmade(error: &Error) -> SourceError {
-    tracing::error!(%error, "the configuration of an image cannot be made");
+    tracing::error!(%error, "cannot make the configuration of an image");
     SourceError {
         status: 500,
-        text: "the configuration of this image cannot be made; the hub's log says why".to_owned(),
+        text: "the hub cannot make the configuration of this image; its log says why".to_owned(),
     }
 }
 

@@ -4,9 +4,8 @@
 
 use crate::Hub;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{Method, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::http::{Method, StatusCode, header};
+use axum::response::IntoResponse;
 use muster_domain::cluster::PreparationStatus;
 use muster_domain::cluster::{Cluster, Phase};
 use muster_domain::host::Status;
@@ -160,16 +159,27 @@ fn word(method: &Method) -> &'static str {
     }
 }
 
-pub async fn measure(State(hub): State<Hub>, request: Request, next: Next) -> Response {
-    let started = Instant::now();
-    let method = request.method().clone();
-    // Shares the router's own text.
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let response = next.run(request).await;
-    let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
-    hub.metrics
-        .note(&method, route, response.status().as_u16(), started.elapsed());
-    response
+/// A request that is being answered.
+pub struct Timing {
+    started: Instant,
+    method: Method,
+    /// Shares the router's own text.
+    route: Option<MatchedPath>,
+}
+
+impl Timing {
+    pub fn begin(request: &Request) -> Self {
+        Self {
+            started: Instant::now(),
+            method: request.method().clone(),
+            route: request.extensions().get::<MatchedPath>().cloned(),
+        }
+    }
+
+    pub fn end(self, metrics: &Metrics, status: StatusCode) {
+        let route = self.route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
+        metrics.note(&self.method, route, status.as_u16(), self.started.elapsed());
+    }
 }
 
 pub async fn page(State(hub): State<Hub>) -> impl IntoResponse {
@@ -179,6 +189,9 @@ pub async fn page(State(hub): State<Hub>) -> impl IntoResponse {
     workers(&mut text, &hub);
     set_aside(&mut text, &hub);
     images(&mut text, &hub);
+    if let Some(tls) = hub.tls() {
+        crate::tls::metrics(&mut text, tls);
+    }
     hub.metrics.write(&mut text);
     (
         [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
@@ -205,7 +218,7 @@ fn pools(text: &mut String, hub: &Hub) {
     }
     single(text, "muster_clusters", "gauge", "Clusters.", clusters);
     single(text, "muster_infra_envs", "gauge", "InfraEnvs.", infra_envs);
-    let about = "Clusters whose files for an installation are not made yet.";
+    let about = "Clusters whose installation files the hub has not made yet.";
     let waiting = |cluster: &Cluster| {
         cluster.phase == Phase::Preparing
             && cluster.install.preparation.status == PreparationStatus::NotStarted
@@ -217,7 +230,7 @@ fn pools(text: &mut String, hub: &Hub) {
         .filter(|cluster| waiting(cluster))
         .count();
     single(text, "muster_cluster_files_waiting", "gauge", about, waiting);
-    let about = "Clusters whose newest changes are not reflected in their findings yet.";
+    let about = "Clusters whose findings do not reflect their newest changes yet.";
     single(
         text,
         "muster_clusters_to_reconcile",
@@ -250,7 +263,7 @@ fn set_aside(text: &mut String, hub: &Hub) {
         text,
         name,
         "gauge",
-        "Rows of the database that cannot be read and are set aside.",
+        "Rows of the database that the hub cannot read and has set aside.",
     );
     for kind in RowKind::all() {
         let count = rows.iter().filter(|row| row.kind == kind).count();
@@ -265,7 +278,7 @@ fn agents(text: &mut String, hub: &Hub) {
     let now = hub.now();
     let slots = hub.index.keys().into_iter().filter_map(|key| hub.index.slot(key));
     let alive = slots.filter(|slot| slot.row().connected);
-    let ages = alive.map(|slot| now.duration_since(slot.live.seen()).as_secs().max(0));
+    let ages = alive.map(|slot| now.duration_since(slot.live.last_poll()).as_secs().max(0));
     let (mut oldest, mut late) = (0, 0_u64);
     for age in ages {
         oldest = oldest.max(age);

@@ -144,7 +144,7 @@ fn tags(paths: &Map<String, Value>) -> Value {
             "muster",
             "Muster's own API: plans, explanations, moves, the feed of changes.",
         ),
-        ("events", "What happened, in words people read."),
+        ("events", "What happened, as text for people."),
         ("versions", "What can be installed, and what this hub is."),
         ("agent", "What discovery agents and installers call."),
         ("installation", "What an installation needs, makes and reports."),

@@ -19,6 +19,14 @@ impl IntoResponse for Problem {
     }
 }
 
+/// In the shape of the API that was asked.
+pub fn shaped_as_asked(path: &str, error: Error) -> Response {
+    if path.starts_with(muster_contract::v1::BASE) {
+        return ProblemV1::from(error).into_response();
+    }
+    Problem::from(error).into_response()
+}
+
 /// What the layers before an operation say: no such route, no such method, not decodable.
 pub fn framework(status: StatusCode, message: impl Into<String>) -> Response {
     json(status, &InfraErrorBody::new(status.as_u16(), message))
@@ -37,7 +45,7 @@ pub fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
         )
             .into_response(),
         Err(error) => {
-            tracing::error!(%error, "a reply could not be written");
+            tracing::error!(%error, "cannot write a reply");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
@@ -88,22 +96,22 @@ fn set_aside(row: &UnreadableRow) -> String {
 }
 
 pub fn store_text(error: &StoreError) -> String {
-    match (error, error.trouble()) {
+    match (error, error.fault()) {
         (StoreError::Stale(_) | StoreError::Replaced { .. }, _) => {
             "Somebody else changed it at the same time; ask again.".into()
         }
         (StoreError::NotOurs(_), _) => {
-            "The hub stops, because its database is not there any more; the hub's log tells more.".into()
+            "The hub stops because its database is gone; its log has the details.".into()
         }
         (StoreError::Unreadable(row), _) => format!("{}. {MEND}", set_aside(row)),
         (_, Some(trouble)) => format!("The database {}. {}", trouble.text(), trouble.fix()),
-        (_, None) => "Internal error; the hub's log tells more.".into(),
+        (_, None) => "Internal error; the hub's log has the details.".into(),
     }
 }
 
 fn log(error: &Error) {
     if let Error::Store(cause) = error
-        // What cannot be read was told when it was found.
+        // What cannot be read was logged when it was found.
         && !matches!(
             cause,
             StoreError::Stale(_) | StoreError::Replaced { .. } | StoreError::Unreadable(_)
@@ -221,7 +229,7 @@ impl From<Error> for ProblemV1 {
             }
             Error::Store(StoreError::NotOurs(_)) => ("unavailable".into(), None),
             Error::Store(StoreError::Unreadable(_)) => ("set-aside".into(), Some(MEND.into())),
-            Error::Store(cause) => match cause.trouble() {
+            Error::Store(cause) => match cause.fault() {
                 Some(trouble) => ("unavailable".into(), Some(trouble.fix().into())),
                 None => ("internal".into(), None),
             },
@@ -230,7 +238,7 @@ impl From<Error> for ProblemV1 {
             Error::Refused(refused) => refused.reason.clone(),
             // The advice has a place of its own.
             Error::Store(StoreError::Unreadable(row)) => format!("{}.", set_aside(row)),
-            Error::Store(cause) if let Some(trouble) = cause.trouble() => {
+            Error::Store(cause) if let Some(trouble) = cause.fault() => {
                 format!("The database {}.", trouble.text())
             }
             Error::Invalid(invalid) => invalid.complaint(),

@@ -22,9 +22,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Args<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
         let unusable = |message: String| problem::framework(StatusCode::BAD_REQUEST, message);
         let folded = fold(parts.uri.query().unwrap_or_default())
-            .map_err(|invalid| unusable(format!("the query cannot be used: {invalid}")))?;
+            .map_err(|invalid| unusable(format!("the hub cannot use the query: {invalid}")))?;
         let pairs: Vec<(String, String)> =
-            serde_urlencoded::from_str(&folded).map_err(|_| unusable("the query cannot be read".into()))?;
+            serde_urlencoded::from_str(&folded).map_err(|_| unusable("cannot read the query".into()))?;
         muster_contract::body::decode_query(pairs)
             .map(Self)
             .map_err(|error| match error.path.as_str() {
@@ -40,7 +40,7 @@ struct List<'a> {
     count: usize,
 }
 
-/// Joins repeated keys with commas, the form in which lists are read. Each pair is looked at once.
+/// Joins repeated keys with commas, the form in which lists are read. Reads each pair once.
 fn fold(query: &str) -> Checked<String> {
     let mut lists: Vec<List<'_>> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();

@@ -3,11 +3,13 @@
 use crate::http::body::{BODY_TIME, BodyTime};
 use crate::http::crowd::{self, Crowd, Limits, Seat, Wait};
 use crate::http::guard::{self, Names};
-use crate::http::problem;
+use crate::http::hello::{self, Hello};
 use crate::http::watched::{Answer, Arriving};
+use crate::http::{firmware, problem};
+use crate::tls::Tls;
 use axum::Router;
 use axum::body::{Body, HttpBody};
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header, uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -15,6 +17,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use muster_image::Images;
+use muster_image::serve::outlet::Outlet;
 use muster_image::serve::router::Peer;
 use muster_image::serve::wire::{self, Attended, Begun};
 use std::future::Future;
@@ -29,6 +32,8 @@ use tower::ServiceBuilder;
 const DRAIN: Duration = Duration::from_secs(5);
 /// How long the whole of a head may take: a client that sends it slower is not a client.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long it may take until TLS is agreed on: two turns, and a slow processor's work.
+const HELLO_TIME: Duration = Duration::from_secs(10);
 /// The longest address that is understood, and room for headers beside it.
 const LARGEST_HEAD: usize = 128 * 1024;
 
@@ -38,11 +43,21 @@ pub struct Serving {
     pub router: Router,
     /// They leave by a way of their own: see [`wire`].
     pub images: Option<Images>,
+    /// Without it, plain HTTP is spoken.
+    pub tls: Option<Secured>,
     pub names: Names,
     pub limits: Limits,
+    pub hello_time: Duration,
     pub head_time: Duration,
     /// For bodies that are taken in whole.
     pub body_time: Duration,
+}
+
+/// TLS, and the URL that is told to those who come without.
+#[derive(Clone)]
+pub struct Secured {
+    pub tls: Tls,
+    pub url: Arc<str>,
 }
 
 impl Serving {
@@ -50,11 +65,32 @@ impl Serving {
         Self {
             router,
             images: None,
+            tls: None,
             names: Names::default(),
             limits: Limits::of_process(crowd::PEER_WAITING),
+            hello_time: HELLO_TIME,
             head_time: HEADER_TIMEOUT,
             body_time: BODY_TIME,
         }
+    }
+
+    /// What no handler sees: names that are not ours, requests that are none.
+    fn guarded(mut self) -> Self {
+        self.router = self
+            .router
+            .layer(middleware::from_fn_with_state(self.names.clone(), framed));
+        self
+    }
+
+    /// For those who speak http where https is spoken.
+    fn refusing(&self, url: &Arc<str>) -> Self {
+        let refusing = Self {
+            router: firmware::nothing(url.clone()),
+            images: None,
+            tls: None,
+            ..self.clone()
+        };
+        refusing.guarded()
     }
 }
 
@@ -68,17 +104,21 @@ pub async fn serve(
 
 pub async fn serve_with(
     listener: TcpListener,
-    mut serving: Serving,
+    serving: Serving,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    serving.router = serving
-        .router
-        .layer(middleware::from_fn_with_state(
-            serving.names.clone(),
-            guard::guard,
-        ))
-        .layer(middleware::from_fn(framed));
     let crowd = Crowd::new(serving.limits);
+    serve_among(listener, serving, crowd, shutdown).await
+}
+
+/// With a crowd that other listeners share: connections of all of them are limited together.
+pub async fn serve_among(
+    listener: TcpListener,
+    serving: Serving,
+    crowd: Crowd,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let serving = serving.guarded();
     let (stop, stopping) = watch::channel(false);
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
@@ -95,7 +135,7 @@ pub async fn serve_with(
                     stream.set_nodelay(true).ok();
                     match crowd.enter(peer.ip()) {
                         Some(seat) => drop(connections.spawn(connection(stream, Peer(peer), seat, serving.clone(), stopping.clone()))),
-                        None => tracing::debug!(%peer, "an address that has all its connections at work gets no more"),
+                        None => tracing::debug!(%peer, "refusing a connection: this address has too many"),
                     }
                 }
                 Err(error) => {
@@ -110,7 +150,7 @@ pub async fn serve_with(
     stop.send_replace(true);
     let drained = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(DRAIN, drained).await.is_err() {
-        tracing::info!("some requests did not end in time and are cut off");
+        tracing::info!("cutting off requests that did not end in time");
     }
     Ok(())
 }
@@ -125,13 +165,39 @@ async fn connection(
 ) {
     let seat = Arc::new(seat);
     tokio::select! {
-        () = attended(stream, peer, &seat, serving, stopping) => {}
-        () = seat.told_to_go() => {}
+        () = greeted(stream, peer, &seat, serving, stopping) => {}
+        () = seat.asked_to_close() => {}
+    }
+}
+
+/// A connection waits for its first request from its beginning, so one that is slow to agree on TLS does, too.
+async fn greeted(
+    stream: TcpStream,
+    peer: Peer,
+    seat: &Arc<Seat>,
+    serving: Serving,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let Some(secured) = &serving.tls else {
+        return attended(stream, peer, seat, serving, stopping).await;
+    };
+    let stopped = async { stopping.wait_for(|stop| *stop).await.map(drop).ok() };
+    let hello = tokio::select! {
+        hello = hello::hello(stream, &secured.tls, serving.hello_time) => hello,
+        _ = stopped => return,
+    };
+    match hello {
+        Hello::Secure(stream) => attended(*stream, peer, seat, serving, stopping).await,
+        Hello::Plain(stream) => {
+            let refusing = serving.refusing(&secured.url);
+            attended(stream, peer, seat, refusing, stopping).await;
+        }
+        Hello::None => {}
     }
 }
 
 async fn attended(
-    stream: TcpStream,
+    stream: impl Outlet + 'static,
     peer: Peer,
     seat: &Arc<Seat>,
     serving: Serving,
@@ -143,7 +209,7 @@ async fn attended(
                 seat,
                 serving: &serving,
             };
-            wire::attend(stream, images, &guest, stopping.clone()).await
+            wire::attend(stream, peer.0.ip(), images, &guest, stopping.clone()).await
         }
         None => Ok(Some(Begun::new(stream))),
     };
@@ -215,8 +281,8 @@ impl Attended for Guest<'_> {
     }
 }
 
-/// What HTTP/1.1 asks of a server beyond what its parser sees to.
-async fn framed(request: Request, next: Next) -> Response {
+/// What HTTP/1.1 asks of a server beyond what its parser sees to, and whether the hub answers to this name.
+async fn framed(State(names): State<Names>, request: Request, next: Next) -> Response {
     if request.version() == Version::HTTP_11 && !names_one_host(request.headers()) {
         return problem::framework(
             StatusCode::BAD_REQUEST,
@@ -226,7 +292,10 @@ async fn framed(request: Request, next: Next) -> Response {
     // A length besides chunks means that somebody on the way may see another end of this request. The parser has
     // removed it already, so after chunks the connection is always closed: what follows is never taken for a request.
     let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
-    let mut response = next.run(request).await;
+    let mut response = match guard::judge(&names, &request) {
+        Some(refusal) => refusal,
+        None => next.run(request).await,
+    };
     if is_chunked {
         response
             .headers_mut()

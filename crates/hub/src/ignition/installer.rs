@@ -1,6 +1,6 @@
 //! Files made by an `openshift-install` program: manifests, people's own among them, then the configs of the nodes.
 
-use super::program::{self, Call, Trouble};
+use super::program::{self, Call, RunError};
 use super::workplace::Workplace;
 use super::{MANIFESTS, Made, redact};
 use crate::Hub;
@@ -36,13 +36,13 @@ enum Need {
 pub async fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
     let program = program_for(hub, cluster)?;
     let config = install_config(hub, cluster)
-        .map_err(|error| format!("The install config cannot be made: {error}"))?;
+        .map_err(|error| format!("The hub cannot make the install config: {error}"))?;
     let own = made_by_us(hub, cluster);
     let mut manifests = own.clone();
     // Theirs come last: a file of the same name is what they want it to be.
     manifests.extend(manifests_of_people(hub, cluster).await?);
     let place = Workplace::new(&hub.settings.installer.work_dir)
-        .map_err(|error| format!("The hub has no room to work in: {error}."))?;
+        .map_err(|error| format!("The hub has no directory to work in: {error}."))?;
     let run = Run {
         hub,
         cluster,
@@ -79,14 +79,15 @@ fn program_for(hub: &Hub, cluster: &Cluster) -> Result<PathBuf, String> {
             .all(|byte| byte.is_ascii_alphanumeric() || b".-_+".contains(&byte));
     if pattern.contains("{version}") && !is_plain {
         return Err(format!(
-            "The cluster's release {version:?} cannot be part of a path, as --openshift-install wants it."
+            "--openshift-install puts the cluster's release into a path, but {version:?} cannot be part of \
+             one."
         ));
     }
     let path = PathBuf::from(pattern.replace("{version}", version));
     if path.is_file() {
         // Its work directory is another one, so a relative path would lead elsewhere.
         return std::path::absolute(&path)
-            .map_err(|error| format!("{} cannot be used: {error}.", path.display()));
+            .map_err(|error| format!("The hub cannot use {}: {error}.", path.display()));
     }
     Err(format!(
         "There is no openshift-install program for release {version} at {}. Put it there, or start the hub with \
@@ -114,7 +115,7 @@ fn made_by_us(hub: &Hub, cluster: &Cluster) -> Made {
 
 /// People's manifests as paths in the work directory.
 async fn manifests_of_people(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
-    let failed = |error| format!("The cluster's manifests cannot be read: {error}.");
+    let failed = |error| format!("The hub cannot read the cluster's manifests: {error}.");
     let mut manifests = Made::new();
     for file in hub.store.file_list(cluster.id, MANIFESTS).await.map_err(failed)? {
         let content = hub
@@ -156,7 +157,7 @@ impl Run<'_> {
     fn write(&self, name: &str, content: &[u8]) -> Result<(), String> {
         self.place
             .write(name, content)
-            .map_err(|error| format!("{name} cannot be written for openshift-install: {error}."))
+            .map_err(|error| format!("The hub cannot write {name} for openshift-install: {error}."))
     }
 
     /// Patches are merged into the manifest they are named after; everything else is a file more.
@@ -172,8 +173,9 @@ impl Run<'_> {
             let base = self.read(target)?.ok_or_else(|| {
                 format!("The manifest {name} changes {target}, and openshift-install made no such file.")
             })?;
-            let merged = super::patch::merged(&base, patch)
-                .map_err(|error| format!("The manifest {name} cannot be merged into {target}: {error}."))?;
+            let merged = super::patch::merged(&base, patch).map_err(|error| {
+                format!("The hub cannot merge the manifest {name} into {target}: {error}.")
+            })?;
             self.write(target, &merged)?;
         }
         Ok(())
@@ -182,7 +184,7 @@ impl Run<'_> {
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
         self.place
             .read(name)
-            .map_err(|error| format!("{name} as written by openshift-install cannot be read: {error}."))
+            .map_err(|error| format!("The hub cannot read {name}, which openshift-install wrote: {error}."))
     }
 
     async fn step(&self, what: &str) -> Result<(), String> {
@@ -206,22 +208,22 @@ impl Run<'_> {
             Ok(ended) => Err(format!(
                 "openshift-install create {what} failed ({}): {}",
                 ended.status,
-                self.told(&ended.complaint)
+                self.shown(&ended.complaint)
             )),
-            Err(Trouble::TookTooLong(complaint)) => Err(format!(
-                "openshift-install create {what} was stopped after {} seconds: {}",
+            Err(RunError::TookTooLong(complaint)) => Err(format!(
+                "The hub stopped openshift-install create {what} after {} seconds: {}",
                 call.time.as_secs(),
-                self.told(&complaint)
+                self.shown(&complaint)
             )),
-            Err(Trouble::CannotStart(error)) => Err(format!(
-                "openshift-install at {} cannot be run: {error}.",
+            Err(RunError::CannotStart(error)) => Err(format!(
+                "The hub cannot run openshift-install at {}: {error}.",
                 self.program.display()
             )),
         }
     }
 
     /// Its complaint as it may be shown: no secrets, no path of ours, and only the end.
-    fn told(&self, complaint: &str) -> String {
+    fn shown(&self, complaint: &str) -> String {
         let text = redact::redact(complaint, &self.secrets);
         let text = text.replace(&*self.place.path().to_string_lossy(), ".");
         match program::tail(&text) {
@@ -247,9 +249,7 @@ impl Run<'_> {
                 }
                 None if need == Need::May => {}
                 None => {
-                    return Err(format!(
-                        "openshift-install ended well and did not write {theirs}."
-                    ));
+                    return Err(format!("openshift-install succeeded but did not write {theirs}."));
                 }
             }
         }
@@ -283,7 +283,7 @@ fn checked(name: &str, content: Vec<u8>) -> Result<Vec<u8>, String> {
     match problem {
         None => Ok(content),
         Some(problem) => Err(format!(
-            "openshift-install wrote a {name} that cannot be used: it {problem}."
+            "openshift-install wrote a {name} that the hub cannot use: it {problem}."
         )),
     }
 }
@@ -294,6 +294,6 @@ fn ignition_problem(content: &[u8]) -> Option<String> {
     };
     match config["ignition"]["version"].as_str() {
         Some(version) if version.starts_with("3.") => None,
-        Some(_) | None => Some("is no Ignition config of version 3".into()),
+        Some(_) | None => Some("is not an Ignition config of version 3".into()),
     }
 }

@@ -84,14 +84,14 @@ async fn role_config(hub: &Hub, host: &Host, cluster: &Cluster) -> Result<String
     let text = content.and_then(|content| String::from_utf8(content).ok());
     text.ok_or_else(|| {
         let reason = format!(
-            "Cluster {} is {}: {name} is not made yet.",
+            "Cluster {} is {}: the hub has not made {name} yet.",
             cluster.name,
             cluster.status()
         );
         Refused::conflict(
             "file-not-made",
             reason,
-            "It is made when the cluster is installed.",
+            "The hub makes it when it installs the cluster.",
         )
         .into()
     })

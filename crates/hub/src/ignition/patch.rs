@@ -63,7 +63,7 @@ fn apply(base: &mut Value, operation: &Value) -> Result<(), String> {
 }
 
 fn unknown(what: &str) -> String {
-    format!("the operation {what:?} is not known; use add, replace or remove")
+    format!("unknown operation {what:?}; use add, replace or remove")
 }
 
 /// Objects by key, null takes away, everything else is replaced.

@@ -26,14 +26,14 @@ pub struct Ended {
     pub complaint: String,
 }
 
-pub enum Trouble {
+pub enum RunError {
     CannotStart(std::io::Error),
     /// With what it complained about until then.
     TookTooLong(String),
 }
 
 /// Dropped while the program runs, this ends the program and everything it started.
-pub async fn run(call: &Call<'_>) -> Result<Ended, Trouble> {
+pub async fn run(call: &Call<'_>) -> Result<Ended, RunError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut command = Command::new(call.program);
     command
@@ -48,7 +48,7 @@ pub async fn run(call: &Call<'_>) -> Result<Ended, Trouble> {
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
-    let mut running = Running(command.spawn().map_err(Trouble::CannotStart)?);
+    let mut running = Running(command.spawn().map_err(RunError::CannotStart)?);
     let mut tail = Tail::default();
     let stderr = running.0.stderr.take();
     let ended = async {
@@ -68,8 +68,8 @@ pub async fn run(call: &Call<'_>) -> Result<Ended, Trouble> {
             status,
             complaint: tail.text(),
         }),
-        Ok(Err(error)) => Err(Trouble::CannotStart(error)),
-        Err(_) => Err(Trouble::TookTooLong(tail.text())),
+        Ok(Err(error)) => Err(RunError::CannotStart(error)),
+        Err(_) => Err(RunError::TookTooLong(tail.text())),
     }
 }
 

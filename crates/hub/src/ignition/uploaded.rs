@@ -30,12 +30,12 @@ pub fn roles_of(files: &[FileStat]) -> Vec<InstallRole> {
 pub async fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
     let uploaded = roles_uploaded(hub, cluster.id)
         .await
-        .map_err(|error| format!("The uploaded ignition files cannot be read: {error}."))?;
+        .map_err(|error| format!("The hub cannot read the uploaded ignition files: {error}."))?;
     for role in roles(hub, cluster) {
         if !uploaded.contains(&role.installed_as()) {
             let file = role_file(role);
             return Err(format!(
-                "Hosts of cluster {} have the role {}, and no ignition for it was uploaded. Upload {file}.",
+                "Hosts of cluster {} have the role {}, but nobody uploaded ignition for it. Upload {file}.",
                 cluster.name,
                 role.word()
             ));
@@ -44,7 +44,7 @@ pub async fn make(hub: &Hub, cluster: &Cluster) -> Result<Made, String> {
     let mut made = Made::new();
     for role in uploaded {
         let content = hub.store.file_read(cluster.id, &path(role)).await;
-        let content = content.map_err(|error| format!("{role}.ign cannot be read: {error}."))?;
+        let content = content.map_err(|error| format!("The hub cannot read {role}.ign: {error}."))?;
         if let Some(content) = content {
             made.push((format!("{role}.ign"), content));
         }

@@ -63,7 +63,7 @@ impl Workplace {
     }
 }
 
-/// Best effort: what cannot be looked at or removed is somebody else's.
+/// Best effort: what cannot be read or removed is somebody else's.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {

@@ -173,7 +173,7 @@ pub fn blank(hub: &Hub, opctx: &OpContext) -> Cluster {
         org: opctx.caller.org.clone(),
         email_domain: opctx.caller.email_domain.clone(),
     };
-    cluster.status_info = lifecycle::standing_text(cluster.status()).into();
+    cluster.status_info = lifecycle::status_text(cluster.status()).into();
     cluster
 }
 
@@ -249,7 +249,7 @@ fn default_networks(cluster: &mut Cluster) {
     }
 }
 
-/// The defaults as clients are told them: for IPv4, or for both families.
+/// The defaults as clients see them: for IPv4, or for both families.
 pub fn default_network_texts(dual: bool) -> (Vec<(&'static str, i64)>, Vec<&'static str>) {
     if dual {
         (vec![PODS_V4, PODS_V6], vec![SERVICES_V4, SERVICES_V6])

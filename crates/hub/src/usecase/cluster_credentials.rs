@@ -42,10 +42,12 @@ pub async fn credentials(hub: &Hub, id: ClusterId) -> Result<Credentials, Error>
         .any(|operator| operator.name == "console" && operator.status == OperatorStatus::Available);
     if cluster.ignition_source != IgnitionSource::Installer && cluster.phase != Phase::Draft {
         let reason = format!(
-            "Cluster {} was installed with ignition of its owner: whatever lets people in is in there.",
+            "Cluster {} was installed with its owner's ignition, which holds its credentials.",
             cluster.name
         );
-        return Err(Refused::conflict("no-credentials-here", reason, "Ask whoever wrote it.").into());
+        return Err(
+            Refused::conflict("no-credentials-here", reason, "Ask whoever wrote that ignition.").into(),
+        );
     }
     if !has_console {
         let reason = format!("Cluster {} has no console yet.", cluster.name);
@@ -54,7 +56,7 @@ pub async fn credentials(hub: &Hub, id: ClusterId) -> Result<Credentials, Error>
     }
     let password = made(hub, &cluster, PASSWORD).await?.ok_or_else(|| {
         let reason = format!(
-            "Cluster {} has no password: it was not installed from here.",
+            "Cluster {} has no password: this hub did not install it.",
             cluster.name
         );
         Refused::conflict("file-not-made", reason, "")

@@ -110,7 +110,7 @@ fn must_not_write<'a>(cluster: &Cluster, writing: impl Iterator<Item = &'a Host>
     Err(Refused::conflict(
         "hosts-are-installing",
         format!(
-            "Cluster {} cannot be deleted with its own hosts while their disks are being written: {}.",
+            "The hub cannot delete cluster {} with its own hosts while installers write to their disks: {}.",
             cluster.name,
             names.join(", ")
         ),

@@ -64,8 +64,14 @@ pub fn only_while(cluster: &Cluster, name: &str, is_there: fn(Status) -> bool) -
     let words: Vec<_> = all.filter(|status| is_there(*status)).map(Status::word).collect();
     Err(Refused::conflict(
         "file-not-made",
-        format!("Cluster {} is {status}: {name} cannot be had now.", cluster.name),
-        format!("It can be had while the cluster is one of: {}.", words.join(", ")),
+        format!(
+            "Cluster {} is {status}: {name} is not available now.",
+            cluster.name
+        ),
+        format!(
+            "It is available while the cluster is one of: {}.",
+            words.join(", ")
+        ),
     ))
 }
 

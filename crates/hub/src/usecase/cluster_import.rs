@@ -51,7 +51,7 @@ fn imported(hub: &Hub, wish: &ImportCluster, opctx: &OpContext) -> Result<Cluste
     cluster.hyperthreading = Word::default();
     cluster.disk_encryption = DiskEncryption::default();
     cluster.org_soft_timeouts_enabled = false;
-    cluster.status_info = lifecycle::standing_text(cluster.status()).into();
+    cluster.status_info = lifecycle::status_text(cluster.status()).into();
     Ok(cluster)
 }
 

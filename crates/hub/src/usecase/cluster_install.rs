@@ -1,11 +1,13 @@
-//! A cluster's installation starts: roles, bootstrap host and the order for its files, in one commit.
+//! A cluster's installation starts: roles, bootstrap host and the order for its files, in one commit with whatever had to be
+//! found out about its hosts for that.
 
 use crate::Hub;
 use crate::change::OpContext;
-use crate::cluster_change::{ClusterChange, OneCluster};
+use crate::cluster_change::ClusterChange;
 use crate::error::Error;
 use crate::ignition::UPLOADED;
 use crate::ignition::uploaded::roles_of;
+use crate::usecase::cluster_reconcile::at_once;
 use muster_domain::cluster::{Cluster, install};
 use muster_domain::host::Host;
 use muster_domain::{ClusterId, Entry, Severity};
@@ -13,11 +15,8 @@ use muster_vocabulary::InstallRole;
 use std::sync::Arc;
 
 pub async fn cluster_install(hub: &Hub, id: ClusterId, opctx: &OpContext) -> Result<Arc<Cluster>, Error> {
-    let scope = OneCluster::new(id).with_hosts().files_below(UPLOADED);
-    hub.change_clusters(&scope, opctx, |snapshot| {
-        let uploaded = roles_of(&snapshot.files);
-        let change = start(hub, &snapshot.cluster, &snapshot.hosts, &uploaded)?;
-        Ok(snapshot.changed_with_hosts(change))
+    at_once::decide(hub, id, UPLOADED, opctx, |cluster, hosts, files| {
+        start(hub, cluster, hosts, &roles_of(files))
     })
     .await
 }

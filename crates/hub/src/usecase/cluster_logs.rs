@@ -118,8 +118,8 @@ pub async fn logs_of(hub: &Hub, id: ClusterId, whose: Whose) -> Result<Archive, 
     let Some(reader) = hub.store.file_open(id, &whose.path()).await? else {
         return Err(Refused::conflict(
             "logs-not-collected",
-            format!("Cluster {}: these logs were not collected yet.", cluster.name),
-            "They are collected when the installation ends or fails.",
+            format!("Cluster {}: the hub does not have these logs yet.", cluster.name),
+            "The hub collects them when the installation ends or fails.",
         )
         .into());
     };

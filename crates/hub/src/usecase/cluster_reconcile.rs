@@ -1,6 +1,8 @@
 //! Reconciles a cluster as a whole: networks, groups, roles, every host's findings, then the cluster's own, and counts
 //! how far its hosts are. Installations move by this: hosts follow the cluster, and the cluster follows its hosts.
 
+pub mod at_once;
+
 use crate::change::{Decision, OpContext, Scope};
 use crate::cluster_change::OneCluster;
 use crate::error::Error;
@@ -100,16 +102,26 @@ fn decide(hub: &Hub, measured: &Measured) -> Result<Decision, Error> {
         return Ok(written);
     };
     let all: Vec<_> = hosts.iter().collect();
-    let event = lifecycle::Event::Counted {
-        tally: Tally::of(&all),
-    };
-    let mut decision = lifecycle::next(&measured.next, &event, hub.cluster_around())?;
+    let mut decision = counted(hub, &measured.next, &all)?;
     if decision.cluster != *measured.before || !decision.effects.is_empty() {
         decision.cluster.updated_at = measured.now;
         written.journal.clone_from(&measured.journal);
         written.put_cluster(decision);
     }
     Ok(written)
+}
+
+/// What the count of its hosts makes of a cluster.
+fn counted(hub: &Hub, cluster: &Cluster, hosts: &[&Host]) -> Result<cluster::Decision, Error> {
+    let event = lifecycle::Event::Counted {
+        tally: Tally::of(hosts),
+    };
+    Ok(lifecycle::next(cluster, &event, hub.cluster_around())?)
+}
+
+/// Read after the cluster's row, whose revision every change of files raises: an old answer is not committed.
+async fn has_manifests(hub: &Hub, id: ClusterId) -> Result<bool, Error> {
+    Ok(!hub.store.file_list(id, MANIFESTS).await?.is_empty())
 }
 
 struct Member {
@@ -141,10 +153,9 @@ async fn measured(
     opctx: &OpContext,
 ) -> Result<Measured, Error> {
     let rows = rows(hub, cluster.id).await?;
-    // Read after the row, whose revision every change of files raises: an old answer is not committed.
-    let has_manifests = !hub.store.file_list(cluster.id, MANIFESTS).await?.is_empty();
+    let has_manifests = has_manifests(hub, cluster.id).await?;
     let (there, mut next) = (hub.clone(), Cluster::clone(&cluster));
-    let arranged = hub.look_threads.run(move || {
+    let arranged = hub.reconcile_threads.run(move || {
         let mut members: Vec<_> = rows.into_iter().map(Member::of).collect();
         let shared = arrange(&there, &mut next, &mut members);
         (next, members, Arc::new(shared))
@@ -172,9 +183,12 @@ async fn measured(
         }
     }
     let there = hub.clone();
-    let found = hub
-        .look_threads
-        .run(move || own_findings(&there, next, up_to_date, &shared, has_manifests));
+    let found = hub.reconcile_threads.run(move || {
+        let members: Vec<_> = up_to_date.iter().collect();
+        let decision = own_findings(&there, next, &members, &shared, has_manifests)?;
+        let hosts = up_to_date.into_iter().map(|member| member.host).collect();
+        Ok::<(_, Vec<Host>), Error>((decision, hosts))
+    });
     let (decision, hosts) = found.await?;
     Ok(Measured {
         before: cluster,
@@ -230,7 +244,7 @@ async fn rows(hub: &Hub, id: ClusterId) -> Result<Vec<(Host, Stored)>, Error> {
         cluster: Some(id),
         ..HostFilter::default()
     };
-    // Reports are most of the work, and of no use while all hosts are told to register again.
+    // Reports are most of the work, and of no use while all hosts must register again.
     let is_measured = hub
         .index
         .hosts_of_cluster(id)
@@ -328,7 +342,7 @@ async fn judged(
     shared: &Arc<SharedFacts>,
 ) -> Vec<(Member, Result<Judged, Error>)> {
     let (there, shared) = (hub.clone(), shared.clone());
-    let judging = hub.look_threads.run(move || {
+    let judging = hub.reconcile_threads.run(move || {
         let judged = members.into_iter().map(|member| {
             let judged = judge(&there, &member, &shared);
             (member, judged)
@@ -369,7 +383,7 @@ async fn reconcile_host(
     if let Judged::Same(host) = judged {
         return Ok(*host);
     }
-    // A look at a thousand hosts must not keep one poll waiting.
+    // Reconciling a thousand hosts must not keep one poll waiting.
     tokio::task::yield_now().await;
     let suggested = member.host.suggested_role;
     let id = member.host.cluster;
@@ -377,7 +391,7 @@ async fn reconcile_host(
     let done = hub
         .change_host(key, Need::Reports, opctx, |snapshot| {
             if snapshot.host.cluster != id {
-                // It left in the meantime; whoever took it away has looked at it.
+                // It left in the meantime; whoever took it away has evaluated it.
                 return Ok(snapshot.plain(snapshot.next(&muster_domain::host::Event::CheckedIn)?));
             }
             decide_host(snapshot, shared, suggested)
@@ -406,15 +420,15 @@ fn decide_host(
     snapshot.measured_with(host, journal, shared)
 }
 
-/// The cluster as its own checks leave it, and its hosts.
+/// The cluster as its own checks leave it.
 fn own_findings(
     hub: &Hub,
     mut next: Cluster,
-    members: Vec<Member>,
+    members: &[&Member],
     shared: &SharedFacts,
     has_manifests: bool,
-) -> Result<(cluster::Decision, Vec<Host>), Error> {
-    let peers: Vec<_> = members.iter().map(Member::peer).collect();
+) -> Result<cluster::Decision, Error> {
+    let peers: Vec<_> = members.iter().map(|member| member.peer()).collect();
     let subject = cluster::checks::Subject {
         facts: &shared.facts,
         peers: &peers,
@@ -434,9 +448,7 @@ fn own_findings(
     let mut decision = lifecycle::next(&next, &event, hub.cluster_around())?;
     journal.append(&mut decision.journal);
     decision.journal = journal;
-    drop(peers);
-    let hosts = members.into_iter().map(|member| member.host).collect();
-    Ok((decision, hosts))
+    Ok(decision)
 }
 
 fn news(cluster: &Cluster, report: &cluster::checks::Report) -> Vec<muster_domain::Entry> {

@@ -3,6 +3,7 @@
 use crate::Hub;
 use crate::change::OpContext;
 use crate::error::Error;
+use crate::usecase::cluster_reconcile::at_once;
 use muster_contract::v2::cluster_request::UpdateCluster;
 use muster_contract::v2::cluster_setting as wire;
 use muster_contract::v2::network as wire_network;
@@ -37,23 +38,29 @@ pub async fn cluster_update(
     wish: &UpdateCluster,
     opctx: &OpContext,
 ) -> Result<Arc<Cluster>, Error> {
-    let changed = cluster_change(hub, id, opctx, |cluster| {
+    change_at_once(hub, id, opctx, |cluster| {
         lifecycle::next(cluster, &Event::Update, hub.now())?;
         let proxy = cluster.proxy.clone();
         apply(cluster, wish, Given::Later)?;
         Ok(proxy_news(cluster, &proxy).into_iter().collect())
     })
-    .await?;
-    Ok(looked_at(hub, changed).await)
+    .await
 }
 
-/// As it is with what follows from its change. That is made, whatever becomes of the look.
-async fn looked_at(hub: &Hub, changed: Arc<Cluster>) -> Arc<Cluster> {
-    hub.caught_up(changed.id).await;
-    hub.index.cluster(changed.id).unwrap_or(changed)
+/// Changes the settings of a cluster in one commit with what follows for it and its hosts, for whoever is answered with that.
+async fn change_at_once(
+    hub: &Hub,
+    id: ClusterId,
+    opctx: &OpContext,
+    apply: impl Fn(&mut Cluster) -> Result<Vec<Entry>, Error> + Sync,
+) -> Result<Arc<Cluster>, Error> {
+    let changed = at_once::change(hub, id, opctx, |before| set(before, &apply)).await?;
+    // For the rare case that it was written alone.
+    hub.caught_up(id).await;
+    Ok(hub.index.cluster(id).unwrap_or(changed))
 }
 
-/// Proxies may carry a password: that they changed is told, not what they are.
+/// Proxies may carry a password: the event says that they changed, not what they are.
 fn proxy_news(cluster: &Cluster, before: &Proxy) -> Option<Entry> {
     let text = format!("Cluster {}: its proxy settings changed.", cluster.name);
     (cluster.proxy != *before).then(|| cluster.entry("proxy_settings_changed", Severity::Info, text))
@@ -61,7 +68,8 @@ fn proxy_news(cluster: &Cluster, before: &Proxy) -> Option<Entry> {
 
 /// An installed cluster begins to take on more hosts.
 pub async fn cluster_add_hosts(hub: &Hub, id: ClusterId, opctx: &OpContext) -> Result<Arc<Cluster>, Error> {
-    let changed = cluster_change(hub, id, opctx, |cluster| {
+    // Its hosts are judged by other measures from now on.
+    change_at_once(hub, id, opctx, |cluster| {
         let decision = lifecycle::next(cluster, &Event::AddHosts, hub.now())?;
         *cluster = decision.cluster;
         if cluster.api_vip_dns_name.is_empty() {
@@ -69,9 +77,7 @@ pub async fn cluster_add_hosts(hub: &Hub, id: ClusterId, opctx: &OpContext) -> R
         }
         Ok(decision.journal)
     })
-    .await?;
-    // Its hosts are judged by other measures from now on.
-    Ok(looked_at(hub, changed).await)
+    .await
 }
 
 /// Agents tried the virtual addresses: what they found is kept with the addresses.
@@ -110,18 +116,22 @@ pub async fn cluster_change(
     opctx: &OpContext,
     apply: impl Fn(&mut Cluster) -> Result<Vec<Entry>, Error>,
 ) -> Result<Arc<Cluster>, Error> {
-    hub.change_cluster(id, opctx, |before| {
-        let mut cluster = before.clone();
-        let journal = apply(&mut cluster)?;
-        let decision = Decision {
-            cluster,
-            journal,
-            effects: Vec::new(),
-            why: "its settings were changed",
-        };
-        Ok((decision, Vec::new()))
+    hub.change_cluster(id, opctx, |before| Ok((set(before, &apply)?, Vec::new())))
+        .await
+}
+
+fn set(
+    before: &Cluster,
+    apply: impl Fn(&mut Cluster) -> Result<Vec<Entry>, Error>,
+) -> Result<Decision, Error> {
+    let mut cluster = before.clone();
+    let journal = apply(&mut cluster)?;
+    Ok(Decision {
+        cluster,
+        journal,
+        effects: Vec::new(),
+        why: "its settings were changed",
     })
-    .await
 }
 
 pub fn apply(cluster: &mut Cluster, wish: &UpdateCluster, given: Given) -> Result<(), Invalid> {
@@ -488,7 +498,7 @@ pub async fn cluster_ignore(
     host_checks: Option<String>,
     opctx: &OpContext,
 ) -> Result<Arc<Cluster>, Error> {
-    let changed = cluster_change(hub, id, opctx, |cluster| {
+    change_at_once(hub, id, opctx, |cluster| {
         let before = (
             cluster.ignored_cluster_validations.clone(),
             cluster.ignored_host_validations.clone(),
@@ -503,13 +513,12 @@ pub async fn cluster_ignore(
             return Ok(Vec::new());
         }
         let text = format!(
-            "Cluster {}: other checks are ignored now: {} {}",
+            "Cluster {}: the hub ignores other checks now: {} {}",
             cluster.name, after.0, after.1
         );
         Ok(vec![cluster.entry("validations_ignored", Severity::Info, text)])
     })
-    .await?;
-    Ok(looked_at(hub, changed).await)
+    .await
 }
 
 /// Changes to the install config are kept for the installation.
@@ -527,7 +536,7 @@ pub async fn cluster_install_config(
         lifecycle::next(cluster, &Event::Update, hub.now())?;
         cluster.install_config_overrides = overrides.to_owned();
         let text = format!(
-            "Cluster {}: changes to its install config were taken over.",
+            "Cluster {}: the hub saved changes to its install config.",
             cluster.name
         );
         Ok(vec![cluster.entry(

@@ -15,7 +15,7 @@ use muster_domain::cluster::{self, Cluster, PreparationStatus, checks as cluster
 use muster_domain::host::deadline::{Patience, patience};
 use muster_domain::host::machine;
 use muster_domain::host::rules::{self, PhaseGroup};
-use muster_domain::host::{Host, Media, Phase, Report, Status, words};
+use muster_domain::host::{Host, Media, Phase, Report, Status, returning, words};
 use muster_domain::{ClusterId, HostKey, InfraEnvId};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -51,7 +51,7 @@ pub async fn host(
         next_action: late(host)
             .or_else(|| host.machine.warning(snapshot.now).map(|_| machine::REMEDY))
             .or_else(|| cause(host))
-            .unwrap_or_else(|| next_action(status, &blockers))
+            .unwrap_or_else(|| next_action(host, &blockers))
             .into(),
         status: status.into(),
         status_info: host.status_info.clone(),
@@ -160,12 +160,12 @@ async fn verbs(
 fn why(host: &Host, open: &Open, now: Timestamp) -> String {
     let status = host.status();
     // One state, several reasons.
-    let mut text = if words::of(host) != words::standing(status) {
+    let mut text = if words::of(host) != words::status_text(status) {
         words::of(host).into()
     } else if status.is_disconnected() {
         format!("The last poll of its agent was at {:.0}.", host.checked_in_at)
     } else if status.is_discovering() {
-        "Its agent has registered and has not reported the hardware yet.".into()
+        "Its agent has registered but has not reported the hardware yet.".into()
     } else if host.status_info.is_empty() {
         words::of(host).into()
     } else {
@@ -174,12 +174,12 @@ fn why(host: &Host, open: &Open, now: Timestamp) -> String {
     };
     if let Some(to) = host.moving_to {
         text.push_str(&format!(
-            " It is on its way to cluster {to} and is bound there once it is free and ready."
+            " It is moving to cluster {to}; the hub binds it there once it is free and ready."
         ));
     }
     text.push_str(&open.told());
     if let Some(warning) = host.machine.warning(now) {
-        text.push_str(&format!(" Take care: {warning}"));
+        text.push_str(&format!(" Warning: {warning}"));
     }
     text
 }
@@ -209,8 +209,8 @@ fn cause(host: &Host) -> Option<&'static str> {
     }
 }
 
-fn next_action(status: Status, blockers: &[Blocker]) -> &str {
-    match status {
+fn next_action<'a>(host: &Host, blockers: &'a [Blocker]) -> &'a str {
+    match host.status() {
         Status::KnownUnbound => "Bind it to a cluster.",
         Status::Known => "Nothing; it is ready to be installed.",
         Status::DiscoveringUnbound | Status::Discovering => "Wait for its first inventory report.",
@@ -222,11 +222,14 @@ fn next_action(status: Status, blockers: &[Blocker]) -> &str {
             None => "See its checks for what is missing.",
         },
         Status::PendingForInput => "Complete the settings of its cluster.",
-        Status::Binding | Status::Unbinding => "Wait for its agent to register again, within about a minute.",
-        Status::UnbindingPendingUserAction | Status::ResettingPendingUserAction => {
-            "Boot the discovery image."
-        }
-        Status::Reclaiming | Status::ReclaimingRebooting => "Wait; it returns to the free pool by itself.",
+        Status::Binding => "Wait for its agent to register again, within about a minute.",
+        Status::ResettingPendingUserAction => "Boot the discovery image.",
+        Status::Unbinding
+        | Status::UnbindingPendingUserAction
+        | Status::Reclaiming
+        | Status::ReclaimingRebooting => host
+            .route()
+            .map_or("Wait.", |route| returning::remedy(host, route)),
         Status::PreparingForInstallation
         | Status::PreparingSuccessful
         | Status::Installing
@@ -292,10 +295,7 @@ impl Open {
             text.push_str(&format!(" Waited for: {}.", names(&self.waiting)));
         }
         if !self.besides.is_empty() {
-            text.push_str(&format!(
-                " Failing, and not in the way: {}.",
-                names(&self.besides)
-            ));
+            text.push_str(&format!(" Failing but not blocking: {}.", names(&self.besides)));
         }
         text
     }
@@ -372,7 +372,7 @@ fn failed_preparation(cluster: &Cluster) -> Option<Blocker> {
         code: "preparation-failed".into(),
         subject: format!("cluster/{}", cluster.name),
         reason: preparation.reason.clone(),
-        next_action: "Put that right, then install the cluster again.".into(),
+        next_action: "Fix that, then install the cluster again.".into(),
     })
 }
 
@@ -418,14 +418,14 @@ fn waiting(host: &Host) -> Option<Blocker> {
         code: "host-not-ready".into(),
         subject: format!("host/{}", host.name()),
         reason: format!("{}: {}", status.word(), host.status_info),
-        next_action: next_action(status, &[]).into(),
+        next_action: next_action(host, &[]).into(),
     })
 }
 
 fn cluster_why(status: cluster::Status) -> &'static str {
     use cluster::Status::*;
     match status {
-        PendingForInput => "Something about the cluster is still to be said.",
+        PendingForInput => "The cluster still needs settings.",
         Insufficient => "The settings are complete; its hosts do not meet the checks yet.",
         Ready => "Every check passes.",
         AddingHosts => "The cluster runs and takes on more hosts.",
@@ -436,7 +436,7 @@ fn cluster_why(status: cluster::Status) -> &'static str {
         | Installed
         | Error
         | Cancelled
-        | Unmonitored => lifecycle::standing_text(status),
+        | Unmonitored => lifecycle::status_text(status),
     }
 }
 
@@ -453,7 +453,7 @@ fn cluster_next(cluster: &Cluster, hosts: usize, blockers: &[Blocker]) -> String
             Some(blocker) => format!("{}: {}", blocker.subject, blocker.next_action),
             None => "See the failing checks.".into(),
         },
-        AddingHosts => "Bind the hosts that shall join.".into(),
+        AddingHosts => "Bind the hosts that should join.".into(),
         Error | Cancelled => "Reset it to try again.".into(),
         PreparingForInstallation
         | Installing

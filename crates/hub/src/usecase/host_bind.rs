@@ -129,7 +129,7 @@ pub fn target(snapshot: &HostSnapshot, to: ClusterId) -> Result<Arc<Cluster>, Er
 
 /// Automation that binds a host somebody has just deleted leaves a trace, too.
 async fn tell_gone(hub: &Hub, key: HostKey, to: ClusterId, opctx: &OpContext) -> Result<(), Error> {
-    let text = format!("Host {} cannot be bound: it was deleted.", key.host);
+    let text = format!("The hub cannot bind host {}: it was deleted.", key.host);
     let mut entry = Entry::new("host_bind_failed", Severity::Error, text).of_infra_env(key.infra_env);
     entry.host = Some(key.host);
     entry.cluster = Some(to);

@@ -1,4 +1,4 @@
-//! Changes that REST v2 has no words for: approval, following, and taking settings away.
+//! Changes that REST v2 has no words for: approval, following, and removing settings.
 
 use crate::Hub;
 use crate::change::OpContext;
@@ -56,7 +56,7 @@ fn decide(snapshot: &HostSnapshot, change: &ChangeHost) -> Result<HostChange, Er
     }
 }
 
-/// Whether a host may be used is decided by people, and told.
+/// People decide whether a host may be used; an event says so.
 fn approval(before: &Host, after: &Host) -> Option<Entry> {
     let verdict = if after.approved {
         "is approved"

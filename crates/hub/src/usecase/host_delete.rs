@@ -1,4 +1,4 @@
-//! A host is removed from its pool; its agent, if it runs, is told to register anew.
+//! Removes a host from its pool; the hub tells its agent, if it runs, to register again.
 
 use crate::Hub;
 use crate::change::{Decision, OpContext};

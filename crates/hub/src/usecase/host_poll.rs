@@ -38,7 +38,7 @@ pub async fn host_poll(
     let new_skew = row.gates.inventory && was_skew != skew;
     let agent_stays = steps::gives_up_upgrading(hub, &slot, &row);
     if row.connected && !row.connection_timed_out && !new_agent && !new_skew && !agent_stays {
-        return told(hub, steps::of(hub, &slot, &row, now), &slot, opctx).await;
+        return with_history(hub, steps::of(hub, &slot, &row, now), &slot, opctx).await;
     }
     let (its_hub, its_opctx, version) = (hub.clone(), opctx.clone(), agent_version.map(str::to_owned));
     let its_slot = slot.clone();
@@ -54,11 +54,11 @@ pub async fn host_poll(
         row
     })
     .await?;
-    told(hub, steps::of(hub, &slot, &row, now), &slot, opctx).await
+    with_history(hub, steps::of(hub, &slot, &row, now), &slot, opctx).await
 }
 
-/// A deleted host's agent, or one that registered after the backup this hub was restored from, is told to register
-/// anew; "not found" would freeze it for ever.
+/// A deleted host's agent, or one that registered after the backup this hub was restored from, must register anew; "not
+/// found" would freeze it for ever.
 fn stranger(hub: &Hub, key: HostKey) -> Result<StepsView, Error> {
     if !hub.index.is_deleted(key) {
         pool_of(hub, key)?;
@@ -66,9 +66,14 @@ fn stranger(hub: &Hub, key: HostKey) -> Result<StepsView, Error> {
     Ok(steps::start_over())
 }
 
-/// That an agent is told to replace itself, and by what a host is installed, is worth a line of history. An agent that is
-/// not answered because there is none gets the same steps at its next poll.
-async fn told(hub: &Hub, steps: StepsView, slot: &Slot, opctx: &OpContext) -> Result<StepsView, Error> {
+/// That an agent must replace itself, and by what a host is installed, is worth a line of history. An agent that is not
+/// answered because there is none gets the same steps at its next poll.
+async fn with_history(
+    hub: &Hub,
+    steps: StepsView,
+    slot: &Slot,
+    opctx: &OpContext,
+) -> Result<StepsView, Error> {
     let is_upgrade = steps::is_upgrade(&steps);
     let is_first = steps::is_install(&steps) && slot.row().installer_version != hub.settings.images.installer;
     if is_upgrade || is_first {

@@ -58,13 +58,18 @@ impl Scope for Registration {
         let Some(pool) = hub.index.infra_env(key.infra_env) else {
             return Ok(Found::Nowhere(key.infra_env));
         };
-        if let Some(slot) = hub.index.slot(key) {
-            let keeps_reports = rules::keeps_reports_on_register(&slot.row());
-            let need = if keeps_reports { Need::Reports } else { Need::Row };
-            match OneHost::new(key, need).read(hub, now, false).await {
+        if hub.index.slot(key).is_some() {
+            match OneHost::new(key, Need::Row).read(hub, now, false).await {
                 // Deleted in this very moment: then this is the first time.
                 Err(Error::Missing { .. }) => {}
-                known => return known.map(|known| Found::Known(Box::new(known))),
+                Err(error) => return Err(error),
+                Ok(mut known) => {
+                    // Asked of the row that is decided over: it may have changed a moment ago.
+                    if rules::keeps_reports_on_register(&known.host) {
+                        known.stored = hub.store.host_reports(key).await?;
+                    }
+                    return Ok(Found::Known(Box::new(known)));
+                }
             }
         }
         if let Some(cluster) = pool.cluster.filter(|_| fresh && hub.shares_database()) {
@@ -140,12 +145,12 @@ fn has_room(hub: &Hub, pool: &InfraEnv) -> Result<(), Refused> {
     let most = hub.settings.most_hosts;
     let (code, reason, flag) = if hub.index.count_of_infra_env(pool.id) >= most.in_infra_env {
         let reason = format!(
-            "InfraEnv {} has {} hosts, as many as it may have.",
+            "InfraEnv {} has {} hosts, which is its limit.",
             pool.name, most.in_infra_env
         );
         ("infra-env-is-full", reason, "--max-hosts-per-infra-env")
     } else if hub.index.counts().0 >= most.in_hub {
-        let reason = format!("This hub has {} hosts, as many as it may have.", most.in_hub);
+        let reason = format!("This hub has {} hosts, which is its limit.", most.in_hub);
         ("hub-is-full", reason, "--max-hosts")
     } else {
         return Ok(());
@@ -153,7 +158,7 @@ fn has_room(hub: &Hub, pool: &InfraEnv) -> Result<(), Refused> {
     // Whoever fills a hub with hosts must not fill its log, too.
     let minute = hub.now().as_second() / 60;
     if hub.told_full.swap(minute, Ordering::Relaxed) != minute {
-        tracing::warn!(infra_env = %pool.id, "hosts are not registered: {reason}");
+        tracing::warn!(infra_env = %pool.id, "the hub refuses to register hosts: {reason}");
     }
     let next = format!("Delete hosts that are gone, or start the hub with a larger {flag}.");
     Err(Refused::new(Class::Unavailable, code, reason, next))

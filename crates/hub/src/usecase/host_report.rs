@@ -38,7 +38,7 @@ pub async fn host_report(
     opctx: &OpContext,
 ) -> Result<(), Error> {
     let Some(slot) = hub.index.slot(key) else {
-        // What a deleted host's agent was told to do last is done; "not found" might freeze it.
+        // What the hub told a deleted host's agent to do last is done; "not found" might freeze it.
         return if hub.index.is_deleted(key) {
             Ok(())
         } else {
@@ -193,14 +193,14 @@ async fn inventory(
     let hash = xxh3_64(output.as_bytes());
     // The common case by far: nothing new, nothing to do.
     let row = slot.row();
-    if row.seen.get(&Report::Inventory) == Some(&hash) && !row.inventory_broken {
+    if row.report_hashes.get(&Report::Inventory) == Some(&hash) && !row.inventory_broken {
         slot.live.heard_machine(hub.now());
         return Ok(());
     }
     let parsed = match readable(output) {
         Ok(parsed) => parsed,
         Err(error) => {
-            // The agent only logs the refusal: people are told by the checks.
+            // The agent only logs the refusal: the checks tell people.
             hub.change_host(key, Need::Reports, opctx, |snapshot| {
                 let mut decision = snapshot.unchanged();
                 // Where an earlier one is on record, the checks go on with that.
@@ -233,7 +233,7 @@ async fn inventory(
         }
     })
     .await?;
-    if slot.row().seen.get(&Report::Inventory) == Some(&hash) {
+    if slot.row().report_hashes.get(&Report::Inventory) == Some(&hash) {
         slot.live.heard_machine(hub.now());
     }
     Ok(())
@@ -262,7 +262,7 @@ fn take_inventory(
     inventory.keep_real_interfaces();
     judge_disks(snapshot, &mut decision.host, &mut inventory);
     decision.host.digest = inventory.digest();
-    decision.host.seen.insert(Report::Inventory, hash);
+    decision.host.report_hashes.insert(Report::Inventory, hash);
     snapshot.measured(decision, Stored::from([(Report::Inventory, inventory.to_json())]))
 }
 
@@ -302,7 +302,7 @@ async fn keep(
     opctx: &OpContext,
 ) -> Result<(), Error> {
     let hash = xxh3_64(output.as_bytes());
-    if row.seen.get(&report) == Some(&hash) {
+    if row.report_hashes.get(&report) == Some(&hash) {
         return Ok(());
     }
     put(hub, key, report, hash, spell(output)?, opctx).await
@@ -322,7 +322,7 @@ async fn put(
         if !rules::takes_reports(&snapshot.host) {
             return Ok(snapshot.plain(decision));
         }
-        decision.host.seen.insert(report, hash);
+        decision.host.report_hashes.insert(report, hash);
         snapshot.measured(decision, Stored::from([(report, body.clone())]))
     })
     .await?;
@@ -435,7 +435,7 @@ async fn upgraded(hub: &Hub, key: HostKey, output: &str, opctx: &OpContext) -> R
 }
 
 pub async fn upgrade_started(hub: &Hub, key: HostKey, opctx: &OpContext) -> Result<(), Error> {
-    let outcome = "is told to replace itself by";
+    let outcome = "was told to replace itself by";
     let about = &hub.settings.images.agent;
     upgrade_news(
         hub,
@@ -473,7 +473,7 @@ async fn upgrade_news(
 }
 
 async fn upgrade_failed(hub: &Hub, key: HostKey, about: &str, opctx: &OpContext) -> Result<(), Error> {
-    let outcome = "could not be replaced:";
+    let outcome = "could not replace itself:";
     upgrade_news(
         hub,
         key,
@@ -488,7 +488,7 @@ async fn upgrade_failed(hub: &Hub, key: HostKey, about: &str, opctx: &OpContext)
 
 fn read<T: DeserializeOwned>(output: &str) -> Result<T, Error> {
     bounds::reported(output)
-        .map_err(|why| Error::BadReport(format!("the step's output cannot be read: {why}")))
+        .map_err(|why| Error::BadReport(format!("the hub cannot read the step's output: {why}")))
 }
 
 /// What is known adds up over many reports, each of which may be of something else.
@@ -497,7 +497,7 @@ fn fits<T>(known: &BTreeMap<String, T>, name: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::BadReport(format!(
-        "results for {} things are known of this host already: report on those",
+        "the hub already has results for {} things of this host: report on those",
         bounds::RESULTS
     )))
 }

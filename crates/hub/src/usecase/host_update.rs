@@ -195,7 +195,10 @@ fn choose_disk(host: &mut Host, inventory: &Inventory, wanted: &[&str]) -> Resul
     else {
         return conflict(
             "disk-not-eligible",
-            format!("{} has no disk {wanted} that can be installed to.", host.name()),
+            format!(
+                "{} has no disk {wanted} that the hub can install to.",
+                host.name()
+            ),
             "Choose one that its inventory marks as eligible.",
         );
     };

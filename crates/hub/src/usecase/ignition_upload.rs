@@ -57,7 +57,7 @@ pub async fn ignition_remove(hub: &Hub, id: ClusterId, role: &str, opctx: &OpCon
             return Err(missing(role));
         }
         let text = format!(
-            "Cluster {}: ignition for the role {role} was taken away.",
+            "Cluster {}: ignition for the role {role} was removed.",
             cluster.name
         );
         let entry = cluster.entry("cluster_ignition_removed", Severity::Info, text);

@@ -87,7 +87,7 @@ async fn tell_failure(
 /// Hosts booted from now on get another image.
 pub fn image_news(infra_env: &InfraEnv) -> Entry {
     let text = format!(
-        "InfraEnv {}: its image follows the settings of now.",
+        "InfraEnv {}: its image has the current settings now.",
         infra_env.name
     );
     let mut entry = Entry::new("image_info_updated", Severity::Info, text).of_infra_env(infra_env.id);

@@ -21,14 +21,14 @@ pub async fn ingress_cert(
     opctx: &OpContext,
 ) -> Result<Arc<Cluster>, Error> {
     let cluster = find(hub, id)?;
-    // A wrong moment is told before a wrong certificate.
+    // A wrong moment is reported before a wrong certificate.
     lifecycle::next(&cluster, &Event::IngressCert, hub.cluster_around())
         .map_err(|refused| as_mistake(refused.into()))?;
     let plain = made(hub, &cluster, "kubeconfig-noingress")
         .await?
         .ok_or_else(|| {
             let reason = format!(
-                "Cluster {} has no kubeconfig: it was not installed from here.",
+                "Cluster {} has no kubeconfig: this hub did not install it.",
                 cluster.name
             );
             Refused::new(Class::Invalid, "no-kubeconfig", reason, "")

@@ -1,4 +1,4 @@
-//! Somebody takes a manifest away again.
+//! Removes a manifest.
 
 use crate::Hub;
 use crate::change::OpContext;

@@ -89,7 +89,7 @@ pub async fn installation_ended(
     let Some(report) = report.filter(|_| !success) else {
         return Ok(cluster);
     };
-    let text = format!("Cluster {}: what its operators report: {report}", cluster.name);
+    let text = format!("Cluster {}: its operators report: {report}", cluster.name);
     let entry = cluster.entry("cluster_operator_report", Severity::Info, text);
     hub.tell(entry, opctx).await?;
     Ok(cluster)

@@ -96,7 +96,7 @@ async fn turn(hub: &Hub, key: HostKey) -> Result<bool, Error> {
 
 async fn due(hub: &Hub, slot: &Slot, key: HostKey) -> Result<bool, Error> {
     let is_due = hub.due_at(&slot.host()).is_some_and(|due| due <= hub.now());
-    if !is_due || seen_elsewhere(hub, slot).await? {
+    if !is_due || polled_elsewhere(hub, slot).await? {
         return Ok(false);
     }
     match host_due(hub, key).await {
@@ -106,11 +106,11 @@ async fn due(hub: &Hub, slot: &Slot, key: HostKey) -> Result<bool, Error> {
 }
 
 /// With several hubs on one database, the agent may have asked another one.
-async fn seen_elsewhere(hub: &Hub, slot: &Slot) -> Result<bool, Error> {
+async fn polled_elsewhere(hub: &Hub, slot: &Slot) -> Result<bool, Error> {
     if !hub.shares_database() {
         return Ok(false);
     }
-    let before = slot.live.seen();
+    let before = slot.live.last_poll();
     match hub.store.checkin_find(slot.row().key()).await? {
         Some((at, _)) if at > before => {
             slot.live.excuse(at);

@@ -21,8 +21,8 @@ pub async fn run(hub: Hub) {
     }
 }
 
-/// Takes over what was committed, and gives the place in the feed up to which it did. Nobody is told of a change before:
-/// whoever reads what it is about would find it as it was, and never be told again.
+/// Takes over what was committed, and gives the place in the feed up to which it did. Nobody learns of a change before:
+/// whoever reads what it is about would find it as it was, and never learn of it again.
 pub async fn catch_up(hub: &Hub) -> Result<i64, Failed> {
     let rested = hub.resting.changes.over(hub.now());
     pass(hub, rested).await
@@ -38,7 +38,7 @@ pub async fn have(hub: &Hub, changes: &[Change]) -> Result<(), Error> {
     match pass(hub, missed).await.map_err(Error::from) {
         Err(error) if error.is_unavailable() => Err(error),
         Err(error) => {
-            tracing::warn!(%error, "the feed goes on without a row that cannot be read");
+            tracing::warn!(%error, "cannot read a row; the feed goes on without it");
             Ok(())
         }
         Ok(_) => Ok(()),
@@ -55,7 +55,7 @@ async fn pass(hub: &Hub, missed: Vec<RowKey>) -> Result<i64, Failed> {
             break;
         }
         let done = follow(hub, subject, None).await;
-        settle(hub, subject, done, &mut pass);
+        note_outcome(hub, subject, done, &mut pass);
     }
     while !pass.is_hopeless() {
         let changes = hub.store.changes_after(hub.followed_to(), PAGE).await;
@@ -67,10 +67,10 @@ async fn pass(hub: &Hub, missed: Vec<RowKey>) -> Result<i64, Failed> {
         for change in &changes {
             if let Some(subject) = RowKey::of(change) {
                 let done = follow(hub, subject, Some(change)).await;
-                settle(hub, subject, done, &mut pass);
+                note_outcome(hub, subject, done, &mut pass);
             }
             if pass.is_hopeless() {
-                // The database is away: this page is read once more.
+                // The database does not answer: this page is read once more.
                 break;
             }
         }
@@ -82,7 +82,7 @@ async fn pass(hub: &Hub, missed: Vec<RowKey>) -> Result<i64, Failed> {
     pass.end().map(|_| hub.followed_to())
 }
 
-fn settle(hub: &Hub, subject: RowKey, done: Result<bool, Error>, pass: &mut Pass) {
+fn note_outcome(hub: &Hub, subject: RowKey, done: Result<bool, Error>, pass: &mut Pass) {
     match &done {
         Ok(_) => hub.resting.changes.worked(&subject),
         Err(error) => drop(hub.resting.changes.failed(subject, hub.now(), error)),

@@ -10,7 +10,7 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_secs(30);
 /// Agents of deleted hosts have asked by then, or never will.
 const TOMBSTONES: SignedDuration = SignedDuration::from_hours(72);
-/// Followers of the feed that were away longer must read everything anew.
+/// Followers of the feed that were gone longer must read everything anew.
 const CHANGES: SignedDuration = SignedDuration::from_hours(7 * 24);
 const ROWS: usize = 5_000;
 /// Steps of a few megabytes in which the file gives back what was deleted.
@@ -44,11 +44,11 @@ pub async fn once(hub: &Hub) -> Result<(), Failed> {
 }
 
 async fn signs_of_life(hub: &Hub) -> Result<bool, Error> {
-    let seen = hub.index.take_unflushed();
-    for (chunk, rows) in seen.chunks(ROWS).enumerate() {
+    let polled = hub.index.take_unflushed();
+    for (chunk, rows) in polled.chunks(ROWS).enumerate() {
         if let Err(error) = hub.store.checkins_flush(rows).await {
             // They are written with the next ones.
-            let rest = seen.iter().skip(chunk * ROWS);
+            let rest = polled.iter().skip(chunk * ROWS);
             hub.index.keep_unflushed(rest.map(|(key, _, _)| *key));
             return Err(error.into());
         }

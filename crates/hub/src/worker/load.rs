@@ -1,6 +1,6 @@
 //! Fills the hub's memory from the database when it starts.
 
-use super::{deadlines, limits, looks};
+use super::{deadlines, limits, reconcile};
 use crate::Hub;
 use crate::error::Error;
 use jiff::Timestamp;
@@ -12,17 +12,17 @@ use std::collections::HashMap;
 /// Rows per read: large enough to be fast, small enough not to be noticed in memory.
 const PAGE: u32 = 5_000;
 
-/// When each host was last heard of, and what its clock said then.
-type Seen = HashMap<HostKey, (Timestamp, i64)>;
+/// When each host polled last, and what its clock said then.
+type LastPolls = HashMap<HostKey, (Timestamp, i64)>;
 
 pub async fn everything(hub: &Hub) -> Result<(), Error> {
     for (key, at) in hub.store.tombstones_load().await? {
         hub.index.put_tombstone(key, at);
     }
     let checkins = hub.store.checkins_load().await?.into_iter();
-    let seen: Seen = checkins.map(|(key, at, clock)| (key, (at, clock))).collect();
+    let last_polls: LastPolls = checkins.map(|(key, at, clock)| (key, (at, clock))).collect();
     for kind in ChangeKind::ALL {
-        rows(hub, *kind, &seen).await?;
+        rows(hub, *kind, &last_polls).await?;
     }
     deadlines::plan_anew(hub);
     limits::plan_anew(hub);
@@ -30,7 +30,7 @@ pub async fn everything(hub: &Hub) -> Result<(), Error> {
     Ok(())
 }
 
-async fn rows(hub: &Hub, kind: ChangeKind, seen: &Seen) -> Result<(), Error> {
+async fn rows(hub: &Hub, kind: ChangeKind, last_polls: &LastPolls) -> Result<(), Error> {
     let mut page = hub.store.load_any(kind, None, PAGE).await?;
     while let Some(last) = page.last() {
         let (store, after) = (hub.store.clone(), last.key());
@@ -38,7 +38,7 @@ async fn rows(hub: &Hub, kind: ChangeKind, seen: &Seen) -> Result<(), Error> {
         let next = tokio::spawn(async move { store.load_any(kind, Some(after), PAGE).await });
         for record in page {
             match record {
-                Record::Host(host) => place(hub, host, seen),
+                Record::Host(host) => place(hub, host, last_polls),
                 other => drop(hub.index.put(other)),
             }
         }
@@ -47,14 +47,14 @@ async fn rows(hub: &Hub, kind: ChangeKind, seen: &Seen) -> Result<(), Error> {
     Ok(())
 }
 
-fn place(hub: &Hub, mut host: Host, seen: &Seen) {
+fn place(hub: &Hub, mut host: Host, last_polls: &LastPolls) {
     let (key, connected) = (host.key(), host.connected);
-    if let Some((at, clock)) = seen.get(&key) {
+    if let Some((at, clock)) = last_polls.get(&key) {
         host.checked_in_at = host.checked_in_at.max(*at);
         host.clock = *clock;
     }
     hub.index.put(host.into());
-    // Nobody could reach us while we were away: silence counts from now on.
+    // Nobody could reach us while we were down: silence counts from now on.
     if let Some(slot) = hub.index.slot(key).filter(|_| connected) {
         slot.live.excuse(hub.started_at);
     }

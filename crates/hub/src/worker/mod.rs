@@ -1,5 +1,6 @@
 //! Work that no request waits for: deadlines, looks at clusters, the outbox, signs of life, the feed.
 
+pub mod certificate;
 pub mod deadlines;
 pub mod feed;
 pub mod flush;
@@ -110,16 +111,19 @@ pub fn start(hub: &Hub) -> JoinSet<()> {
     keep("files", |hub| Box::pin(outbox::run_files(hub)), |_| ());
     keep("flush", |hub| Box::pin(flush::run(hub)), |_| ());
     keep("feed", |hub| Box::pin(feed::run(hub)), |_| ());
+    if hub.tls().is_some() {
+        keep("certificate", |hub| Box::pin(certificate::run(hub)), |_| ());
+    }
     workers
 }
 
 /// Does everything that is to be done right now, once: what a simulation calls instead of starting workers.
-pub async fn settle(hub: &Hub) -> Result<(), crate::Error> {
+pub async fn run_until_idle(hub: &Hub) -> Result<(), crate::Error> {
     loop {
         let due = deadlines::once(hub).await? + limits::once(hub).await?;
-        let looked = reconcile::once(hub).await?;
+        let reconciled = reconcile::once(hub).await?;
         let sent = outbox::once(hub).await?;
-        if due + looked + sent == 0 {
+        if due + reconciled + sent == 0 {
             return Ok(());
         }
     }

@@ -2,7 +2,6 @@
 
 use super::pass::{Failed, Pass};
 use crate::Hub;
-use crate::change::OpContext;
 use crate::error::Error;
 use crate::usecase::cluster_files::{files_drop, files_make};
 use crate::usecase::host_bind::finish_move;
@@ -14,8 +13,8 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 
 const BATCH: u32 = 1_000;
-/// Nothing rings when a retry comes due, so the workers look by themselves as well.
-const LOOK: Duration = Duration::from_secs(5);
+/// Nothing rings when a retry comes due, so the workers poll as well.
+const POLL: Duration = Duration::from_secs(5);
 /// Files made at the same time: each is a program that needs a core.
 const FILES_AT_ONCE: usize = 4;
 
@@ -26,7 +25,7 @@ pub async fn run(hub: Hub) {
         let result = pass(&hub, false).await.map(drop);
         hub.workers.note("outbox", hub.now(), &result);
         tokio::select! {
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(POLL) => {}
             () = hub.outbox_bell.notified() => {}
         }
     }
@@ -41,7 +40,7 @@ pub async fn run_files(hub: Hub) {
         let result = start_files(&hub, &mut jobs, &mut under_way).await;
         hub.workers.note("files", hub.now(), &result);
         tokio::select! {
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(POLL) => {}
             () = hub.files_bell.notified() => {}
             Some(done) = jobs.join_next_with_id() => {
                 let result = match done {
@@ -80,9 +79,9 @@ async fn start_files(
 
 /// A panic is our mistake: it is tried again later, and takes nobody's place meanwhile.
 async fn ended_badly(hub: &Hub, job: Option<OutboxItem>, error: &JoinError) -> Result<(), Error> {
-    tracing::error!(%error, "making files ended badly");
+    tracing::error!(%error, "making files failed");
     match job {
-        Some(job) => settle(hub, &job, Err(Error::BadReport(error.to_string()))).await,
+        Some(job) => finish(hub, &job, Err(Error::BadReport(error.to_string()))).await,
         None => Ok(()),
     }
 }
@@ -124,7 +123,7 @@ fn is_slow(effect: &Effect) -> bool {
 
 async fn carry_out(hub: &Hub, job: &OutboxItem) -> Result<(), Error> {
     let result = perform(hub, &job.effect).await;
-    settle(hub, job, result).await
+    finish(hub, job, result).await
 }
 
 async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {
@@ -138,7 +137,7 @@ async fn perform(hub: &Hub, effect: &Effect) -> Result<(), Error> {
     }
 }
 
-async fn settle(hub: &Hub, job: &OutboxItem, result: Result<(), Error>) -> Result<(), Error> {
+async fn finish(hub: &Hub, job: &OutboxItem, result: Result<(), Error>) -> Result<(), Error> {
     let now = hub.now();
     let commit = match result {
         Ok(()) => Commit {
@@ -159,6 +158,6 @@ async fn settle(hub: &Hub, job: &OutboxItem, result: Result<(), Error>) -> Resul
             }
         }
     };
-    hub.commit(commit, &OpContext::hub()).await?;
+    hub.commit(commit, true).await?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A pass over many things: what fails keeps nobody else waiting, rests longer each time, and is told.
+//! A pass over many things: what fails keeps nobody else waiting, rests longer each time, and is reported.
 
 use crate::error::Error;
 use jiff::{SignedDuration, Timestamp};
@@ -41,7 +41,8 @@ impl<K: Ord> Rests<K> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It rests; says until when. That the database is away is not its fault: it is tried again as soon as that may be over.
+    /// It rests; says until when. A database that does not answer is not its fault: it is tried again as soon as that
+    /// may be over.
     pub fn failed(&self, key: K, now: Timestamp, error: &Error) -> Timestamp {
         self.rest(key, now, !error.is_unavailable())
     }
@@ -118,7 +119,7 @@ impl Pass {
         }
         match (result, &mut self.failed) {
             (Ok(did), _) => self.done += usize::from(did),
-            // It stays undone until the row is mended, and is told where such rows are.
+            // It stays undone until the row is mended, and is reported where such rows are.
             (Err(error), _) if error.is_set_aside() => {}
             (Err(error), None) => {
                 let what = what.to_string();
@@ -128,12 +129,12 @@ impl Pass {
             (Err(mut error), Some(failed)) => {
                 failed.others += 1;
                 let mut what = what.to_string();
-                // That the database is away is what whoever asked must know first.
+                // That the database does not answer is what whoever asked must know first.
                 if error.is_unavailable() && !failed.error.is_unavailable() {
                     std::mem::swap(&mut error, &mut failed.error);
                     std::mem::swap(&mut what, &mut failed.what);
                 }
-                tracing::warn!(%what, %error, "a worker failed here as well");
+                tracing::warn!(%what, %error, "a worker failed here, too");
             }
         }
     }

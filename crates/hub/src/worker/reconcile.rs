@@ -35,7 +35,7 @@ pub async fn run(hub: Hub) {
     }
 }
 
-/// Every cluster is done at: which ones were in hand is not known any more.
+/// Reconciles every cluster: nobody knows any more which runs were under way.
 pub fn plan_anew(hub: &Hub) {
     hub.index
         .clusters()
@@ -71,7 +71,7 @@ pub async fn catch_up(hub: &Hub, id: ClusterId) -> Result<bool, Error> {
     if hub.stale_clusters.rests.is_resting(&id, hub.now()) {
         return Ok(false);
     }
-    let Some(look) = Reconciling::begin(hub, id) else {
+    let Some(run) = Reconciling::begin(hub, id) else {
         return Ok(false);
     };
     match cluster_reconcile(hub, id).await {

@@ -1,4 +1,4 @@
-//! Keeps a worker working: one that panics is told of and started again.
+//! Keeps a worker working: one that panics is logged and started again.
 
 use crate::Hub;
 use futures_util::FutureExt;
@@ -33,7 +33,7 @@ fn text(panic: &(dyn Any + Send)) -> &str {
         .downcast_ref::<String>()
         .map(String::as_str)
         .or(panic.downcast_ref::<&str>().copied())
-        .unwrap_or("without a word")
+        .unwrap_or("without a message")
 }
 
 #[cfg(test)]

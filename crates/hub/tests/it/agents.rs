@@ -466,7 +466,7 @@ async fn hardware_that_could_not_be_read_is_still_told_of_by_a_hub_that_has_just
         host["validations_info"]
             .as_str()
             .unwrap()
-            .contains("could not be read")
+            .contains("The hub cannot read the host's inventory")
     };
     assert!(is_told(host(&door, pool, id).await));
     let again = door.blind().await;

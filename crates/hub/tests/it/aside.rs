@@ -182,7 +182,7 @@ async fn the_hub_starts_without_rows_that_cannot_be_read_and_says_which_they_are
     let answer = site.door.ask(Method::POST, &unbound, None).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
     site.door.worker(site.pool, 9).await;
-    worker::settle(&site.door.hub).await.unwrap();
+    worker::run_until_idle(&site.door.hub).await.unwrap();
     assert_eq!(
         site.set_aside().await.len(),
         expected.len(),
@@ -302,7 +302,7 @@ async fn hosts_of_a_cluster_that_cannot_be_read_wait_and_those_of_an_infra_env_g
     // Their time does not come meanwhile.
     let before = site.document(site.bound).await;
     site.door.hub.clock.advance(SignedDuration::from_hours(3));
-    worker::settle(&site.door.hub).await.unwrap();
+    worker::run_until_idle(&site.door.hub).await.unwrap();
     assert_eq!(site.document(site.bound).await, before);
     let seen = site.door.status(site.other_pool, site.elsewhere).await;
     assert_eq!(seen, "disconnected-unbound", "others' time does");

@@ -5,8 +5,16 @@ use crate::place::Place;
 use crate::world::World;
 use axum::http::{Method, StatusCode};
 use jiff::{SignedDuration, Timestamp};
+use muster_domain::cluster::Cluster;
+use muster_domain::host::{Host, Report};
+use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
 use muster_hub::Clock;
+use muster_hub::change::OpContext;
+use muster_hub::usecase::cluster_install::cluster_install;
+use muster_hub::usecase::cluster_update::cluster_change;
+use muster_store::ChangeKind;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -18,7 +26,7 @@ struct Lent {
 }
 
 impl Lent {
-    /// A cluster and a free host, everything looked at.
+    /// A cluster and a free host, everything reconciled.
     async fn new() -> Self {
         Self::at(Place::new().await).await
     }
@@ -121,6 +129,206 @@ async fn the_answer_to_a_change_of_a_cluster_shows_what_follows_from_it() {
     for field in ["status", "status_info", "validations_info"] {
         assert_eq!(answer.body[field], later.body[field], "{field}");
     }
+}
+
+impl Lent {
+    /// A lent host whose network is named by what is asked for: the host's checks say something else then, and its cluster's.
+    async fn with_a_wish(place: Place) -> (Self, String, Value) {
+        let lent = Self::at(place).await;
+        lent.change(true).await;
+        lent.door.settle().await;
+        let path = format!("{V2}/clusters/{}", lent.cluster);
+        let wish =
+            json!({ "api_vips": [{ "ip": "192.168.7.5" }], "ingress_vips": [{ "ip": "192.168.7.6" }] });
+        (lent, path, wish)
+    }
+
+    /// What the feed has told since then.
+    async fn told(&self, since: i64) -> Vec<(ChangeKind, Uuid, String)> {
+        let told = self.door.hub.store.changes_after(since, 100).await.unwrap();
+        told.into_iter()
+            .map(|change| (change.kind, change.id, change.status))
+            .collect()
+    }
+
+    /// The cluster and its host as the hub has them, without anybody asking for what follows.
+    async fn rows(&self) -> (Cluster, Host, Option<String>) {
+        let hub = &self.door.hub;
+        let key = HostKey {
+            infra_env: InfraEnvId(self.pool),
+            host: HostId(self.host),
+        };
+        let cluster = hub.index.cluster(ClusterId(self.cluster)).unwrap();
+        let mut reports = hub.store.host_reports(key).await.unwrap();
+        let host = hub.index.host(key).unwrap();
+        (
+            Cluster::clone(&cluster),
+            host,
+            reports.remove(&Report::Validations),
+        )
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_a_cluster_and_what_follows_from_it_are_one_change() {
+    let (lent, path, wish) = Lent::with_a_wish(Place::new().await).await;
+    let before = lent.rows().await;
+    let since = lent.door.hub.store.changes_last().await.unwrap();
+    let answer = lent.door.ask(Method::PATCH, &path, Some(&wish)).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    assert_eq!(
+        lent.door.hub.clusters_to_reconcile(),
+        0,
+        "nothing is left to find out"
+    );
+
+    let after = lent.rows().await;
+    assert_ne!(before.0.status(), after.0.status());
+    assert_ne!(before.1.status(), after.1.status());
+    assert_ne!(before.2, after.2);
+    let once = lent.told(since).await;
+    assert_eq!(once.len(), 2, "each of them changes once: {once:?}");
+    let host = (ChangeKind::Host, lent.host, after.1.status().word().to_owned());
+    let cluster = (
+        ChangeKind::Cluster,
+        lent.cluster,
+        after.0.status().word().to_owned(),
+    );
+    assert!(once.contains(&host) && once.contains(&cluster), "{once:?}");
+
+    lent.door.hub.mark_dirty(ClusterId(lent.cluster));
+    lent.door.settle().await;
+    assert_eq!(lent.told(since).await, once, "and nothing follows later");
+    assert_eq!(lent.rows().await, after);
+}
+
+#[tokio::test]
+async fn a_hub_that_is_killed_after_a_change_of_a_cluster_comes_back_with_what_follows_from_it() {
+    let (mut lent, path, wish) = Lent::with_a_wish(Place::on_disk().await).await;
+    let answer = lent.door.ask(Method::PATCH, &path, Some(&wish)).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    // No worker has run since, and none has run when it is looked at.
+    lent.door = lent.door.restarted().await;
+    let (cluster, host, findings) = lent.rows().await;
+    assert_eq!(cluster.machine_networks, ["192.168.7.0/24"]);
+    assert_eq!(answer.body["status"], cluster.status().word());
+    assert_eq!(answer.body["validations_info"], json!(cluster.validations));
+    assert_eq!(answer.body["hosts"][0]["status"], host.status().word());
+    let since = lent.door.hub.store.changes_last().await.unwrap();
+    lent.door.settle().await;
+    assert_eq!(lent.rows().await.2, findings);
+    assert_eq!(lent.told(since).await, Vec::new());
+}
+
+#[tokio::test]
+async fn a_change_of_a_cluster_is_not_made_when_what_follows_from_it_cannot_be_written() {
+    let (lent, path, wish) = Lent::with_a_wish(Place::on_disk().await).await;
+    let before = lent.rows().await;
+    let since = lent.door.hub.store.changes_last().await.unwrap();
+    lent.door
+        .tamper(
+            "create trigger fault before insert on host_reports begin select raise(abort, 'injected'); end",
+            "create function fault() returns trigger language plpgsql as $$
+             begin raise exception 'injected'; end $$;
+             create trigger fault before insert on host_reports for each row execute function fault()",
+        )
+        .await;
+    let refused = lent.door.ask(Method::PATCH, &path, Some(&wish)).await;
+    assert!(refused.status.is_server_error(), "{}", refused.text);
+    assert_eq!(lent.rows().await, before);
+    assert_eq!(lent.told(since).await, Vec::new());
+
+    lent.door
+        .tamper("drop trigger fault", "drop trigger fault on host_reports")
+        .await;
+    let made = lent.door.ask(Method::PATCH, &path, Some(&wish)).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    assert_ne!(lent.rows().await.2, before.2);
+}
+
+/// Somebody else changes the host at the same moment, or another hub on the same database has an old copy of it.
+#[tokio::test]
+async fn what_follows_is_found_out_anew_when_somebody_else_was_faster() {
+    let (lent, path, wish) = Lent::with_a_wish(Place::new().await).await;
+    let other = lent.door.blind().await;
+    let role = json!({ "host_role": "worker" });
+    let changed = lent.door.ask(Method::PATCH, &lent.path(), Some(&role)).await;
+    assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.text);
+    let name = json!({ "tags": "one" });
+    let renamed = lent.door.ask(Method::PATCH, &path, Some(&name)).await;
+    assert_eq!(renamed.status, StatusCode::CREATED, "{}", renamed.text);
+
+    let answer = other.ask(Method::PATCH, &path, Some(&wish)).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    assert_eq!(answer.body["tags"], "one");
+    assert_eq!(answer.body["hosts"][0]["role"], "worker");
+    let since = other.hub.store.changes_last().await.unwrap();
+    other.settle().await;
+    let later = other.get(&path).await;
+    for field in ["status", "status_info", "validations_info"] {
+        assert_eq!(answer.body[field], later.body[field], "{field}");
+    }
+    assert_eq!(lent.told(since).await, Vec::new());
+}
+
+#[tokio::test]
+async fn a_change_of_a_cluster_whose_turn_does_not_come_is_made_alone_and_followed_later() {
+    let (lent, path, wish) = Lent::with_a_wish(Place::new().await).await;
+    let (hub, id) = (&lent.door.hub, ClusterId(lent.cluster));
+    let gate = hub.stale_clusters.gate(id);
+    let turn = gate.lock().await;
+    let letting_go = async {
+        while hub.index.cluster(id).unwrap().api_vips.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(hub.clusters_to_reconcile(), 1);
+        drop(turn);
+    };
+    let (answer, ()) = tokio::join!(lent.door.ask(Method::PATCH, &path, Some(&wish)), letting_go);
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    assert_eq!(
+        hub.clusters_to_reconcile(),
+        0,
+        "whoever is answered waited for it"
+    );
+    let later = lent.door.get(&path).await;
+    assert_eq!(answer.body["validations_info"], later.body["validations_info"]);
+}
+
+#[tokio::test]
+async fn an_installation_is_decided_over_what_follows_from_a_change_that_nobody_has_reconciled() {
+    let mut world = World::with_machines(501, 3, &[]).await;
+    let cluster = world.ready_cluster("alpha", &[0, 1, 2]).await;
+    let (hub, id, opctx) = (world.hub.clone(), ClusterId(cluster), OpContext::hub());
+    let with = hub.index.cluster(id).unwrap();
+    let mut without = Cluster::clone(&with);
+    without.api_vips.clear();
+    without.ingress_vips.clear();
+    let set = async |wanted: &Cluster| {
+        let changed = cluster_change(&hub, id, &opctx, |cluster| {
+            cluster.api_vips.clone_from(&wanted.api_vips);
+            cluster.ingress_vips.clone_from(&wanted.ingress_vips);
+            Ok(Vec::new())
+        });
+        changed.await.unwrap();
+    };
+    set(&without).await;
+    world.settle().await;
+    set(&with).await;
+    assert_eq!(hub.clusters_to_reconcile(), 1);
+    assert_eq!(world.cluster_status(cluster), "pending-for-input");
+
+    let since = hub.store.changes_last().await.unwrap();
+    let started = cluster_install(&hub, id, &opctx).await.unwrap();
+    assert_eq!(started.status().word(), "preparing-for-installation");
+    let told = hub.store.changes_after(since, 100).await.unwrap();
+    let ids: BTreeSet<Uuid> = told.iter().map(|change| change.id).collect();
+    assert_eq!(
+        (told.len(), ids.len()),
+        (4, 4),
+        "each of them changes once: {told:?}"
+    );
+    world.until_cluster(cluster, "installed", 120).await;
 }
 
 #[tokio::test]

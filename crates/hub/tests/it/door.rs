@@ -246,7 +246,7 @@ impl Door {
 
     /// Does what the workers would do now.
     pub async fn settle(&self) {
-        worker::settle(&self.hub).await.unwrap();
+        worker::run_until_idle(&self.hub).await.unwrap();
     }
 }
 

@@ -274,7 +274,7 @@ async fn a_missing_program_is_told_with_what_to_do() {
     made(&door, id).await.unwrap();
 
     let (told, _) = complaint("this is no program").await;
-    assert!(told.contains("cannot be run"), "{told}");
+    assert!(told.contains("cannot run"), "{told}");
     alter(&door.hub, id, |cluster| {
         cluster.openshift_version = "../../etc".into()
     })
@@ -283,7 +283,7 @@ async fn a_missing_program_is_told_with_what_to_do() {
         made(&door, id)
             .await
             .unwrap_err()
-            .contains("cannot be part of a path")
+            .contains("cannot be part of one")
     );
 }
 

@@ -1,6 +1,8 @@
 //! Discovery images from a hub as it runs, and from a service beside it.
 
 use crate::rest::PULL_SECRET;
+use muster_contract::Trust;
+use muster_contract::client::http;
 use muster_hub::{Config, serve};
 use muster_image::iso::Iso;
 use muster_image::{Catalog, Depot, Images, Layout, OsImage, RemoteHub, Settings};
@@ -8,6 +10,7 @@ use serde_json::{Value, json};
 use std::io::Read;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// A hub with one base image, until this is dropped.
@@ -65,14 +68,14 @@ impl House {
         let (tell, told) = oneshot::channel();
         let task = tokio::spawn(async move {
             let until = async { drop(stopped.await) };
-            serve::run(config, until, |address| tell.send(address).unwrap())
+            serve::run(config, until, |ready| tell.send(ready.address).unwrap())
                 .await
                 .unwrap();
         });
         House {
             url: format!("http://{}", told.await.unwrap()),
             iso,
-            http: reqwest::Client::new(),
+            http: http(&Trust::default(), Duration::from_secs(60)).unwrap(),
             stop,
             task,
             dir,

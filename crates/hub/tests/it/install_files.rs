@@ -1,4 +1,4 @@
-//! Files and credentials of an installation, and when they can be had.
+//! Files and credentials of an installation, and when they are available.
 
 use crate::door::{Door, V2};
 use crate::fake_installer::{Program, WORKS, alter};

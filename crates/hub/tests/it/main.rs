@@ -44,6 +44,7 @@ mod rest;
 mod restored;
 mod simulation;
 mod threads;
+mod tls;
 mod v1;
 mod workers;
 mod world;

@@ -116,7 +116,7 @@ async fn refusals_have_the_recorded_status_and_shape() {
 
 #[tokio::test]
 async fn clusters_and_infra_envs_have_the_recorded_keys() {
-    // Other clusters were there when this was recorded, and its own had not been looked at yet.
+    // Other clusters were there when this was recorded, and its own had not been reconciled yet.
     agrees("aicli_create_cluster", &["GET /clusters"]).await;
     agrees("aicli_create_infraenv", &[]).await;
     // What clusters and InfraEnvs with hosts show is replayed with their hosts elsewhere.

@@ -345,7 +345,7 @@ async fn a_hub_goes_on_where_an_earlier_release_stopped() {
             (200, json!("unbinding")),
             "{release}: {body}"
         );
-        worker::settle(&later.hub).await.unwrap();
+        worker::run_until_idle(&later.hub).await.unwrap();
         assert_eq!(later.orders().await, 0, "{release}: what was ordered is done");
         for host in &later.expected.hosts {
             let HostKey { infra_env, host } = host.key;

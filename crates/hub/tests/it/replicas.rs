@@ -143,7 +143,7 @@ async fn a_host_that_asks_only_one_is_connected_for_both() {
         worker::deadlines::once(&b.hub).await.unwrap();
         assert_eq!(a.status(pool, host).await, "known-unbound");
     }
-    // Silence towards both is noticed by either; the first look learns when the other hub heard of it last.
+    // Silence towards both is noticed by either; the first check learns when it polled the other hub last.
     a.hub.clock.advance(SignedDuration::from_secs(3 * 60 + 10));
     worker::deadlines::once(&a.hub).await.unwrap();
     worker::deadlines::once(&a.hub).await.unwrap();

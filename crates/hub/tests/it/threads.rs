@@ -67,7 +67,7 @@ async fn what_images_are_made_of_is_made_on_threads_of_their_own() {
 async fn looks_at_clusters_are_taken_on_threads_of_their_own() {
     let door = Door::open().await;
     let cluster = ClusterId(door.cluster("alpha").await);
-    let busy = busy(&door.hub, |hub| &hub.look_threads).await;
+    let busy = busy(&door.hub, |hub| &hub.reconcile_threads).await;
     let hub = door.hub.clone();
     let look = tokio::spawn(async move { cluster_reconcile(&hub, cluster).await });
     // All that a look reads would have been read many times.

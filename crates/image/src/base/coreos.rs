@@ -60,11 +60,11 @@ pub(super) fn described(iso: &Iso, file: &KargsFile) -> Result<Kargs, ImageError
     for place in &file.files {
         let entry = iso.find(&place.path).ok_or_else(|| {
             ImageError::bad(format!(
-                "kernel arguments are said to be in {}, which is missing",
+                "it says that kernel arguments are in {}, which is missing",
                 place.path
             ))
         })?;
-        let beyond = || ImageError::bad(format!("kernel arguments are said to be beyond {}", place.path));
+        let beyond = || ImageError::bad(format!("it says that kernel arguments are beyond {}", place.path));
         places.push(Place {
             offset: entry.range().start.checked_add(place.offset).ok_or_else(beyond)?,
             end: place.end.clone(),
@@ -125,7 +125,7 @@ fn inside(iso: &Iso, area: Area) -> Result<Area, ImageError> {
 }
 
 pub(super) fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8], name: &str) -> Result<T, ImageError> {
-    serde_json::from_slice(bytes).map_err(|error| ImageError::bad(format!("{name} cannot be read: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| ImageError::bad(format!("cannot read {name}: {error}")))
 }
 
 fn le64(bytes: &[u8], at: usize) -> u64 {

@@ -40,7 +40,7 @@ impl Base {
     pub fn open(file: Arc<File>, areas: Areas) -> Result<Base, ImageError> {
         let len = file.metadata()?.len();
         if len != areas.len {
-            return Err(ImageError::bad("its size is not the one that was recorded"));
+            return Err(ImageError::bad("its size differs from the recorded one"));
         }
         Ok(Base {
             iso: Iso::open(Layout::of_file(&file, 0..len))?,
@@ -213,7 +213,7 @@ fn generic_areas(iso: &Iso) -> Result<Areas, ImageError> {
     let (kernel, initrd) = (named(&kernels, "vmlinuz-"), named(&initrds, "initrd.img-"));
     if kernel.is_none() || initrd.is_none() {
         return Err(ImageError::bad(
-            "neither an embed area nor a kernel with an initrd is in it",
+            "it has neither an embed area nor a kernel with an initrd",
         ));
     }
     let flatcar = iso.volume.to_ascii_lowercase().contains("flatcar");
@@ -237,7 +237,7 @@ pub fn sha256(file: &File, len: u64) -> Result<String, ImageError> {
     while at < len {
         let read = file.read_at(&mut buffer, at)?;
         if read == 0 {
-            return Err(ImageError::bad("it got shorter while it was read"));
+            return Err(ImageError::bad("it shrank while Muster read it"));
         }
         hash.update(&buffer[..read]);
         at += read as u64;

@@ -179,7 +179,7 @@ fn moved(kargs: &Kargs, image: &Rewritten) -> Kargs {
     kargs
 }
 
-/// Which images of this family can be had.
+/// Which images of this family are available.
 pub fn has_rootfs(areas: &Areas) -> bool {
     match areas.family {
         Family::Coreos => areas.rootfs.is_some(),

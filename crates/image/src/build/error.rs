@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// Programs or files of the distribution that are not there.
-    #[error("these are missing here: {}", .what.join(", "))]
+    #[error("this machine lacks {}", .what.join(", "))]
     Missing {
         what: Vec<String>,
         packages: Vec<String>,
@@ -20,7 +20,7 @@ pub enum BuildError {
         status: String,
         words: String,
     },
-    #[error("{path} cannot be {done}")]
+    #[error("could not {done} {path}")]
     Io {
         path: PathBuf,
         done: &'static str,
@@ -39,7 +39,7 @@ impl BuildError {
     }
 
     pub(super) fn written(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
-        at(path, "written")
+        at(path, "write")
     }
 }
 

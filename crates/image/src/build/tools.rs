@@ -77,12 +77,11 @@ fn is_program(name: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
-/// Runs to the end and gives what it printed. Its errors are told only when it fails.
+/// Runs to the end and gives what it printed. Its errors are shown only when it fails.
 pub(super) fn run(command: &mut Command) -> Result<Vec<u8>, BuildError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output();
-    let output =
-        output.map_err(|error| BuildError::input(format!("{program} cannot be started: {error}")))?;
+    let output = output.map_err(|error| BuildError::input(format!("cannot start {program}: {error}")))?;
     if output.status.success() {
         return Ok(output.stdout);
     }

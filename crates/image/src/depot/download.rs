@@ -19,11 +19,11 @@ const PIECE: usize = 1024 * 1024;
 pub enum DownloadError {
     #[error("the server answers {0}")]
     Refused(StatusCode),
-    #[error("the server cannot be reached or breaks off: {0}")]
+    #[error("cannot reach the server, or it broke off: {0}")]
     Network(String),
     #[error("{0}")]
     Room(String),
-    #[error("the file cannot be written")]
+    #[error("cannot write the file")]
     Disk(#[from] io::Error),
 }
 
@@ -34,7 +34,7 @@ struct Mark {
     validator: Option<String>,
 }
 
-/// Who is told, and who may say no.
+/// Who watches the download, and may stop it.
 pub(super) trait Watcher {
     /// `total` is unknown when the server does not tell.
     fn advanced(&self, done: u64, total: Option<u64>);
@@ -86,7 +86,7 @@ pub(super) fn fetch(
             }
             return Err(error);
         }
-        tracing::warn!(%error, url = %public(url), have_bytes = len(part), "a base image did not come whole; trying again");
+        tracing::warn!(%error, url = %public(url), have_bytes = len(part), "a download broke off; trying again");
         watcher.rest(Duration::from_secs(1 << vain.min(5)).min(LONGEST_REST));
     }
 }
@@ -116,7 +116,7 @@ fn attempt(agent: &Agent, url: &str, part: &Path, watcher: &dyn Watcher) -> Resu
             if start != have {
                 forget(part);
                 return Err(DownloadError::Network(
-                    "it sent another part than was asked for".into(),
+                    "it sent another part than the hub asked for".into(),
                 ));
             }
             watcher.room(total, have)?;
@@ -133,7 +133,9 @@ fn attempt(agent: &Agent, url: &str, part: &Path, watcher: &dyn Watcher) -> Resu
                 return Ok(());
             }
             forget(part);
-            Err(DownloadError::Network("it no longer has what was begun".into()))
+            Err(DownloadError::Network(
+                "it no longer has the file that the hub began to fetch".into(),
+            ))
         }
         status => Err(DownloadError::Refused(status)),
     }

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// After a failure, those who ask within this time are told of it instead of trying again.
+/// After a failure, those who ask within this time get the error instead of trying again.
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// The same for what was fetched whole and is wrong: a gigabyte is not fetched every ten seconds to be refused again.
 const REST_AFTER_WRONG_IMAGE: Duration = Duration::from_secs(300);
@@ -117,7 +117,7 @@ impl Depot {
             Ok(State::Ready(base)) => Ok(Arc::clone(base)),
             Ok(State::Failed { why, .. }) => Err(failed(why.clone())),
             Ok(State::Fetching { .. } | State::Importing) | Err(_) => {
-                Err(failed("it was removed meanwhile".into()))
+                Err(failed("somebody removed it meanwhile".into()))
             }
         }
     }
@@ -155,7 +155,7 @@ impl Depot {
                 Ok(base) => State::Ready(Arc::new(base)),
                 Err(error) => {
                     let why = chain(&error);
-                    tracing::warn!(version = image.version, why, "a base image cannot be had");
+                    tracing::warn!(version = image.version, why, "cannot fetch a base image");
                     State::Failed {
                         why,
                         again: Instant::now() + rest(&error, &image),
@@ -198,13 +198,13 @@ impl Depot {
 
 #[derive(Debug, thiserror::Error)]
 enum PrepareError {
-    #[error("it cannot be fetched")]
+    #[error("the hub cannot fetch it")]
     Download(#[from] DownloadError),
     #[error(transparent)]
     Image(#[from] ImageError),
     #[error("its checksum is {found}, not {expected}")]
     Checksum { found: String, expected: String },
-    #[error("the file cannot be used")]
+    #[error("the hub cannot use the file")]
     Disk(#[from] io::Error),
 }
 
@@ -240,7 +240,7 @@ impl Inner {
                     tracing::warn!(
                         version = image.version,
                         why = chain(&error),
-                        "a base image on disk is fetched anew"
+                        "fetching a base image anew that is on disk"
                     );
                     self.shelf.remove(key)?;
                 }
@@ -355,7 +355,11 @@ impl Inner {
     fn evict(&self, old: &Held) -> io::Result<()> {
         match old.kind {
             Kind::Whole => {
-                tracing::info!(key = old.key, bytes = old.len, "a base image goes to make room");
+                tracing::info!(
+                    key = old.key,
+                    bytes = old.len,
+                    "deleting a base image to make room"
+                );
                 self.shelf.remove(&old.key)?;
                 self.lock().remove(&old.key);
                 self.evictions.fetch_add(1, Ordering::Release);
@@ -364,7 +368,7 @@ impl Inner {
                 tracing::info!(
                     key = old.key,
                     bytes = old.len,
-                    "a download that broke off goes to make room"
+                    "deleting a download that broke off, to make room"
                 );
                 download::forget(&self.shelf.part(&old.key));
             }

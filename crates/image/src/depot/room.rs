@@ -47,8 +47,8 @@ pub(super) fn leaving(question: Question<'_>) -> Result<Vec<Held>, String> {
     }
     if taken.saturating_add(need) > bound {
         return Err(format!(
-            "it has {need} bytes, and of the {bound} all base images may take, {taken} are for others that are being \
-             fetched; ask again when they are here, or allow more"
+            "it has {need} bytes, but downloads of other base images need {taken} of the {bound} that all \
+             may take; ask again when they have ended, or allow more"
         ));
     }
     let mut kept: u64 = idle.iter().map(|held| held.len).sum();

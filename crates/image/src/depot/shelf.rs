@@ -14,7 +14,7 @@ use std::time::SystemTime;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub areas: Areas,
-    /// For files used where they are: whether it is still the one that was looked at.
+    /// For files used where they are: whether it is still the one that was read.
     pub modified: Option<SystemTime>,
 }
 
@@ -73,7 +73,7 @@ impl Shelf {
             .open(self.record_path(key))
             .and_then(|file| file.set_modified(SystemTime::now()));
         if let Err(error) = touched {
-            tracing::debug!(%error, key, "the last use of a base image is not recorded");
+            tracing::debug!(%error, key, "cannot record the last use of a base image");
         }
     }
 

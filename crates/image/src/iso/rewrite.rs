@@ -1,4 +1,4 @@
-//! Takes files out of an ISO and gives others new contents, without a copy: what moved is told to every pointer.
+//! Takes files out of an ISO and gives others new contents, without a copy: every pointer to what moved is updated.
 
 use super::{Iso, Order, SECTOR, SYSTEM_AREA};
 use crate::error::ImageError;

@@ -5,7 +5,7 @@ use super::progress::{Reader, Readers};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Progress is told in steps of this, so that counting costs nothing.
+/// Progress is counted in steps of this, so that counting costs nothing.
 const STEP: u64 = 1024 * 1024;
 
 pub struct Meter {

@@ -12,7 +12,7 @@ pub fn write(text: &mut String, images: &Images) {
     let made = images.cache();
     let about = "Requests answered with an image that was made before.";
     single(text, "muster_image_cache_hits_total", "counter", about, made.hits);
-    let about = "Images made because there was none yet, or a newer one was wanted.";
+    let about = "Images made because there was none yet, or settings changed.";
     single(
         text,
         "muster_image_cache_misses_total",
@@ -22,10 +22,10 @@ pub fn write(text: &mut String, images: &Images) {
     );
     let about = "Memory that images take, without what is read from base images.";
     single(text, "muster_image_cache_bytes", "gauge", about, made.bytes);
-    let about = "Base images that went to make room for others.";
+    let about = "Base images deleted to make room for others.";
     let gone = images.depot().evictions();
     single(text, "muster_base_image_evictions_total", "counter", about, gone);
-    let about = "What fetched base images take on disk, with those that are on their way.";
+    let about = "Room on disk that base images take, with those that are being fetched.";
     single(
         text,
         "muster_base_images_disk_bytes",
@@ -33,7 +33,7 @@ pub fn write(text: &mut String, images: &Images) {
         about,
         images.depot().taken_bytes(),
     );
-    let about = "What fetched base images may take on disk.";
+    let about = "Room on disk that base images may take.";
     single(
         text,
         "muster_base_images_disk_limit_bytes",
@@ -80,18 +80,18 @@ fn base_images(text: &mut String, list: &[Status]) {
         format!("version=\"{version}\",architecture=\"{architecture}\"")
     };
     let name = "muster_base_image_state";
-    let about = "What each base image that was asked for is doing; always 1.";
+    let about = "State of each base image that a client asked for; always 1.";
     head(text, name, "gauge", about);
     for status in list {
         let _ = writeln!(text, "{name}{{{},state=\"{}\"}} 1", labels(status), status.state);
     }
     let name = "muster_base_image_bytes";
-    head(text, name, "gauge", "How much of each base image is here.");
+    head(text, name, "gauge", "How much of each base image the hub has.");
     for status in list {
         let _ = writeln!(text, "{name}{{{}}} {}", labels(status), status.done_bytes);
     }
     let name = "muster_base_image_expected_bytes";
-    let about = "How large each base image is, once its server told.";
+    let about = "How large each base image is, once its server has said so.";
     head(text, name, "gauge", about);
     for status in list {
         if let Some(total) = status.total_bytes {

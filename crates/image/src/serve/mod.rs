@@ -6,6 +6,7 @@ mod cache;
 pub mod gate;
 mod meter;
 pub mod metrics;
+pub mod outlet;
 pub mod path;
 pub mod progress;
 pub mod range;
@@ -46,7 +47,7 @@ pub struct Settings {
     pub base_url: String,
     /// Large replies at a time.
     pub streams: usize,
-    /// How long a request waits for a base image that is being fetched before it is told to come back.
+    /// How long a request waits for a base image that is being fetched before the answer asks it to come back.
     pub patience: Duration,
     /// The same for boot loaders: they do not come back, their machine goes on without an image.
     pub loader_patience: Duration,
@@ -271,7 +272,7 @@ impl Inner {
         let missing = || {
             Reply::text(
                 status,
-                format!("no base image is offered for {version} on {architecture}"),
+                format!("there is no base image for {version} on {architecture}"),
             )
         };
         catalog.find(version, architecture).cloned().ok_or_else(missing)
@@ -404,7 +405,7 @@ impl Inner {
         let text = match fetched {
             Ok(Ok(base)) => return Ok(base),
             Ok(Err(error)) => error.to_string(),
-            Err(_) => "the base image is being fetched; ask again in a while".to_owned(),
+            Err(_) => "the hub is fetching the base image; ask again in a while".to_owned(),
         };
         let mut reply = Reply::text(StatusCode::SERVICE_UNAVAILABLE, text);
         put(&mut reply.headers, header::RETRY_AFTER, "15");
@@ -463,7 +464,7 @@ fn finished<T>(made: Result<Result<T, ImageError>, tokio::task::JoinError>) -> R
             tracing::error!(%error, "making an image failed");
             Err(Reply::text(
                 StatusCode::INTERNAL_SERVER_ERROR,
-                "the image could not be made",
+                "could not make the image",
             ))
         }
     }
@@ -492,6 +493,6 @@ fn image_reply(error: &ImageError) -> Reply {
             StatusCode::INTERNAL_SERVER_ERROR
         }
     };
-    tracing::warn!(error = chain(error), "an image cannot be made");
+    tracing::warn!(error = chain(error), "cannot make an image");
     Reply::text(status, error.to_string())
 }

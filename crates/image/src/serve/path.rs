@@ -223,7 +223,7 @@ fn iso(id: &str, base: Base<'_>, file: &str, proof: Proof) -> Result<Route, Refu
 
 /// A path of the reference for which there is nothing here.
 fn alone() -> String {
-    "images for machines that install themselves without a hub are not made here; use full.iso or minimal.iso"
+    "the hub makes no images for machines that install themselves without a hub; use full.iso or minimal.iso"
         .to_owned()
 }
 
@@ -243,7 +243,7 @@ fn proof(query: &HashMap<String, String>, headers: &HeaderMap) -> Proof {
 
 /// Whose image a token is for. It is not verified here: who gives the payload judges it.
 fn subject(token: &str) -> Result<String, Refusal> {
-    let refusal = || (StatusCode::NOT_FOUND, "the link is not one of ours".to_owned());
+    let refusal = || (StatusCode::NOT_FOUND, "this hub did not sign the link".to_owned());
     let body = token.split('.').nth(1).ok_or_else(refusal)?;
     // Signers differ in alphabet and padding.
     let body = body.replace('+', "-").replace('/', "_");
@@ -268,7 +268,7 @@ fn needed(query: &HashMap<String, String>, name: &str) -> Result<String, Refusal
     let value = query.get(name).filter(|value| !value.is_empty());
     value
         .cloned()
-        .ok_or_else(|| (StatusCode::BAD_REQUEST, format!("the query must tell the {name}")))
+        .ok_or_else(|| (StatusCode::BAD_REQUEST, format!("the query must name the {name}")))
 }
 
 fn architecture(query: &HashMap<String, String>) -> String {

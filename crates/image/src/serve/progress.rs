@@ -33,7 +33,7 @@ struct Reading {
     last: Instant,
 }
 
-/// What is told of one reader.
+/// The progress of one reader.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     #[serde(flatten)]

@@ -1,21 +1,21 @@
-//! Images over plain HTTP/1.1 without copying: the kernel moves file pages into the socket (`sendfile`), which no HTTP
-//! library offers. Requests for anything else go on to the ordinary server, with nothing lost.
+//! Images over HTTP/1.1 by a way of their own: on plain sockets without copying (`sendfile`), which no HTTP library
+//! offers. Requests for anything else go on to the ordinary server, with nothing lost.
 
+use super::outlet::Outlet;
 use super::path::is_ours;
 use super::{Answer, Asked, Images};
 use crate::layout::{Content, Layout};
 use crate::serve::Meter;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
-use rustix::io::{Errno, ReadWriteFlags, preadv2};
-use std::fs::File;
+use rustix::io::{ReadWriteFlags, preadv2};
 use std::io::{self, IoSliceMut};
+use std::net::IpAddr;
 use std::os::unix::fs::FileExt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -24,8 +24,6 @@ const LARGEST_HEAD: usize = 16 * 1024;
 const MOST_HEADERS: usize = 64;
 /// How long a connection may rest between requests. BMCs keep theirs for minutes.
 const IDLE: Duration = Duration::from_secs(300);
-/// A client that takes no byte for this long is gone.
-const STALL: Duration = Duration::from_secs(300);
 /// Up to here the bytes go out with the head in one call, which is faster than two.
 const SMALL: u64 = 64 * 1024;
 /// What is handed to the kernel at once: others on this thread wait that long at most.
@@ -35,13 +33,13 @@ static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// A connection and the bytes read from it already.
 #[derive(Debug)]
-pub struct Begun {
-    stream: TcpStream,
+pub struct Begun<S> {
+    stream: S,
     head: Vec<u8>,
     at: usize,
 }
 
-/// Whose connection this is: what it may ask for, and who is told what it does.
+/// Whose connection this is: what it may ask for, and who learns what it does.
 pub trait Attended: Sync {
     /// Whether requests are answered that name this host; one that names none has an empty one.
     fn admits(&self, host: &str) -> bool;
@@ -58,13 +56,13 @@ pub trait Attended: Sync {
 /// Serves requests for images on this connection. `Some`: a request that is not for us; it and all that follow belong
 /// to the ordinary server. `None`: the connection is over. When `stopping` becomes true, the reply that is on its way
 /// is the last one.
-pub async fn attend(
-    stream: TcpStream,
+pub async fn attend<S: Outlet>(
+    stream: S,
+    peer: IpAddr,
     images: &Images,
     guest: &impl Attended,
     mut stopping: watch::Receiver<bool>,
-) -> io::Result<Option<Begun>> {
-    let peer = stream.peer_addr()?;
+) -> io::Result<Option<Begun<S>>> {
     let mut connection = Begun::new(stream);
     let mut patience = guest.head_time();
     loop {
@@ -87,11 +85,11 @@ pub async fn attend(
             method: &request.method,
             uri: &request.uri,
             headers: &request.headers,
-            client: peer.ip(),
+            client: peer,
         };
         let answer = images.answer(&asked).await;
         connection.head.drain(..len);
-        send(&connection.stream, answer, request.keep).await?;
+        send(&mut connection.stream, answer, request.keep).await?;
         if !request.keep {
             connection.stream.shutdown().await?;
             return Ok(None);
@@ -171,9 +169,9 @@ fn parsed(head: &[u8]) -> Option<Request> {
     })
 }
 
-impl Begun {
-    pub fn new(stream: TcpStream) -> Begun {
-        Begun {
+impl<S: AsyncRead + Unpin> Begun<S> {
+    pub fn new(stream: S) -> Self {
+        Self {
             stream,
             head: Vec::with_capacity(1024),
             at: 0,
@@ -213,7 +211,7 @@ impl Begun {
     }
 }
 
-async fn send(stream: &TcpStream, answer: Answer, keep: bool) -> io::Result<()> {
+async fn send(stream: &mut impl Outlet, answer: Answer, keep: bool) -> io::Result<()> {
     let Answer { reply, mut meter } = answer;
     let mut head = Vec::with_capacity(1024);
     let reason = reply.status.canonical_reason().unwrap_or("Unknown");
@@ -238,10 +236,11 @@ async fn send(stream: &TcpStream, answer: Answer, keep: bool) -> io::Result<()> 
         if let Some(meter) = &mut meter {
             meter.sent(len);
         }
-        return Ok(());
+        return stream.finish().await;
     }
     write(stream, &head, None).await?;
-    transmit(stream, &reply.body, meter.as_mut()).await
+    transmit(stream, &reply.body, meter.as_mut()).await?;
+    stream.finish().await
 }
 
 /// The bytes of a small body, from the page cache if it has them.
@@ -270,7 +269,7 @@ async fn append(head: &mut Vec<u8>, body: Layout) -> io::Result<()> {
     Ok(())
 }
 
-async fn transmit(stream: &TcpStream, body: &Layout, mut meter: Option<&mut Meter>) -> io::Result<()> {
+async fn transmit(stream: &mut impl Outlet, body: &Layout, mut meter: Option<&mut Meter>) -> io::Result<()> {
     for segment in body.segments() {
         match &segment.content {
             Content::Bytes(bytes) => write(stream, bytes, meter.as_deref_mut()).await?,
@@ -291,7 +290,11 @@ async fn transmit(stream: &TcpStream, body: &Layout, mut meter: Option<&mut Mete
                 let mut at = *at;
                 let end = at + segment.len;
                 while at < end {
-                    at += pass_on(stream, file, at, (end - at).min(STEP), meter.as_deref_mut()).await?;
+                    let moved = stream.pass_on(file, at, (end - at).min(STEP)).await?;
+                    if let Some(meter) = meter.as_deref_mut() {
+                        meter.sent(moved);
+                    }
+                    at += moved;
                 }
             }
         }
@@ -299,72 +302,9 @@ async fn transmit(stream: &TcpStream, body: &Layout, mut meter: Option<&mut Mete
     Ok(())
 }
 
-/// One step from file to socket.
-async fn pass_on(
-    stream: &TcpStream,
-    file: &Arc<File>,
-    at: u64,
-    len: u64,
-    meter: Option<&mut Meter>,
-) -> io::Result<u64> {
-    if !is_cached(file, at) || !is_cached(file, at + len - 1) {
-        warm(file, at, len).await?;
-    }
-    let moved = stream.async_io(Interest::WRITABLE, || {
-        let mut from = at;
-        let most = usize::try_from(len).unwrap_or(usize::MAX);
-        match rustix::fs::sendfile(stream, file, Some(&mut from), most) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(moved) => Ok(moved as u64),
-            Err(error) => Err(error.into()),
-        }
-    });
-    let moved = tokio::time::timeout(STALL, moved)
-        .await
-        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    if let Some(meter) = meter {
-        meter.sent(moved);
-    }
-    Ok(moved)
-}
-
-/// Whether the page of this byte is in memory. File systems that cannot tell are believed to be fast.
-fn is_cached(file: &File, at: u64) -> bool {
-    let mut byte = [0];
-    let read = preadv2(
-        file,
-        &mut [IoSliceMut::new(&mut byte)],
-        at,
-        ReadWriteFlags::NOWAIT,
-    );
-    !matches!(read, Err(Errno::AGAIN))
-}
-
-/// Brings pages into memory on a thread that may wait for the disk; `sendfile` on ours would stop everybody.
-async fn warm(file: &Arc<File>, at: u64, len: u64) -> io::Result<()> {
-    let file = Arc::clone(file);
-    let read = tokio::task::spawn_blocking(move || {
-        let mut buffer = vec![0; 128 * 1024];
-        let mut from = at;
-        while from < at + len {
-            let most = (at + len - from).min(buffer.len() as u64);
-            let read = file.read_at(&mut buffer[..usize::try_from(most).unwrap_or_default()], from)?;
-            if read == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            from += read as u64;
-        }
-        Ok(())
-    });
-    read.await.map_err(io::Error::other)?
-}
-
-async fn write(stream: &TcpStream, mut bytes: &[u8], mut meter: Option<&mut Meter>) -> io::Result<()> {
+async fn write(stream: &mut impl Outlet, mut bytes: &[u8], mut meter: Option<&mut Meter>) -> io::Result<()> {
     while !bytes.is_empty() {
-        let written = stream.async_io(Interest::WRITABLE, || stream.try_write(bytes));
-        let written = tokio::time::timeout(STALL, written)
-            .await
-            .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        let written = stream.put(bytes).await?;
         if let Some(meter) = meter.as_deref_mut() {
             meter.sent(written as u64);
         }
@@ -373,7 +313,7 @@ async fn write(stream: &TcpStream, mut bytes: &[u8], mut meter: Option<&mut Mete
     Ok(())
 }
 
-impl AsyncRead for Begun {
+impl<S: AsyncRead + Unpin> AsyncRead for Begun<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -389,7 +329,7 @@ impl AsyncRead for Begun {
     }
 }
 
-impl AsyncWrite for Begun {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Begun<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -28,7 +28,10 @@ async fn two_that_are_fetched_at_once_do_not_exceed_the_bound_together() {
     let begun = |state: &State| matches!(state, State::Fetching { done_bytes: 1.., .. });
     state.wait_for(begun).await.unwrap();
     let error = depot.get(&second).await.unwrap_err();
-    assert!(error.to_string().contains("being fetched"), "{error}");
+    assert!(
+        error.to_string().contains("downloads of other base images"),
+        "{error}"
+    );
     mirror.go_on();
     depot.get(&first).await.unwrap();
     assert_eq!((taken(dir.path()), depot.evictions()), (len, 0));

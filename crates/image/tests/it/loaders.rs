@@ -25,7 +25,7 @@ fn halfway(way: Way) -> (Mirror, World) {
 
 #[test]
 fn a_boot_loader_waits_for_a_base_image_that_is_being_fetched() {
-    for way in [Way::Axum, Way::Wire] {
+    for way in [Way::Axum, Way::Wire, Way::Copied] {
         let (mirror, world) = halfway(way);
         let mut loader = Client::connect(world.address);
         loader.send("GET", INITRD, &[("User-Agent", "iPXE/1.21.1+git")]);

@@ -6,11 +6,11 @@ use muster_image::Settings;
 use std::sync::atomic::Ordering;
 
 const FULL: &str = "/byid/x/4.20/x86_64/full.iso";
-const BOTH: [Way; 2] = [Way::Axum, Way::Wire];
+const ALL: [Way; 3] = [Way::Axum, Way::Wire, Way::Copied];
 
 #[test]
 fn an_image_is_sent_whole_and_by_ranges() {
-    for way in BOTH {
+    for way in ALL {
         let world = World::start(way);
         let whole = world.get(FULL, &[]);
         assert_eq!(whole.status, 200);
@@ -59,7 +59,7 @@ fn an_image_is_sent_whole_and_by_ranges() {
 
 #[test]
 fn several_ranges_come_as_parts() {
-    for way in BOTH {
+    for way in ALL {
         let world = World::start(way);
         let whole = world.get(FULL, &[]).body;
         let reply = world.get(FULL, &[("Range", "bytes=0-9, 139264-139300,-7")]);
@@ -128,7 +128,7 @@ fn conditions_are_kept() {
 
 #[test]
 fn a_resumed_download_never_mixes_two_images() {
-    for way in BOTH {
+    for way in ALL {
         let world = World::start(way);
         let old = world.get(FULL, &[]);
         world.source.set(r#"{"new":true}"#);
@@ -154,7 +154,7 @@ fn a_resumed_download_never_mixes_two_images() {
 
 #[test]
 fn a_stream_that_runs_while_the_image_changes_ends_as_it_began() {
-    for way in BOTH {
+    for way in ALL {
         let world = World::start(way);
         let old = world.get(FULL, &[]);
         let mut slow = Client::connect(world.address);
@@ -238,7 +238,7 @@ fn the_payload_is_asked_for_once_for_each_change() {
 
 #[test]
 fn every_artifact_is_served_and_refusals_say_why() {
-    for way in BOTH {
+    for way in ALL {
         let world = World::start(way);
         let status = |path: &str| world.get(path, &[]).status;
         assert_eq!(status("/images/x?version=1&type=full-iso"), 200);
@@ -297,7 +297,7 @@ fn too_much_configuration_is_an_error_with_numbers() {
 
 #[test]
 fn one_sees_how_far_a_client_has_read() {
-    for way in BOTH {
+    for way in ALL {
         let world = World::start(way);
         let total = world
             .ask("HEAD", FULL, &[])

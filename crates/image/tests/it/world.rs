@@ -2,12 +2,13 @@
 
 use crate::sample;
 use futures_util::future::BoxFuture;
+use muster_image::serve::outlet::{Copied, Outlet};
 use muster_image::serve::{router, wire};
 use muster_image::source::{Ask, Form, PayloadSource, Proof, SourceError, Target};
 use muster_image::{Catalog, Depot, Images, OsImage, Payload, Settings};
 use std::collections::HashMap;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -69,11 +70,13 @@ impl PayloadSource for Source {
     }
 }
 
-/// Which of the two servers answers.
+/// Which server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Axum,
     Wire,
+    /// As `Wire`, through a stream that the kernel cannot write files to.
+    Copied,
 }
 
 pub struct World {
@@ -176,21 +179,36 @@ async fn serve(way: Way, images: Images) -> SocketAddr {
             return;
         }
         // As the hub does it: images first, the rest to the ordinary server.
-        while let Ok((stream, _)) = listener.accept().await {
+        while let Ok((stream, peer)) = listener.accept().await {
             let (images, app, stopping) = (images.clone(), app.clone(), stop.subscribe());
-            tokio::spawn(async move {
-                if let Ok(Some(begun)) = wire::attend(stream, &images, &Anybody, stopping).await {
-                    let service = hyper_util::service::TowerToHyperService::new(app);
-                    let io = hyper_util::rt::TokioIo::new(begun);
-                    hyper::server::conn::http1::Builder::new()
-                        .serve_connection(io, service)
-                        .await
-                        .ok();
+            let peer = peer.ip();
+            match way {
+                Way::Axum | Way::Wire => drop(tokio::spawn(attend(stream, peer, images, app, stopping))),
+                Way::Copied => {
+                    let stream = Copied::new(stream);
+                    drop(tokio::spawn(attend(stream, peer, images, app, stopping)));
                 }
-            });
+            }
         }
     });
     address
+}
+
+async fn attend(
+    stream: impl Outlet + 'static,
+    peer: IpAddr,
+    images: Images,
+    app: axum::Router,
+    stopping: tokio::sync::watch::Receiver<bool>,
+) {
+    if let Ok(Some(begun)) = wire::attend(stream, peer, &images, &Anybody, stopping).await {
+        let service = hyper_util::service::TowerToHyperService::new(app);
+        let io = hyper_util::rt::TokioIo::new(begun);
+        hyper::server::conn::http1::Builder::new()
+            .serve_connection(io, service)
+            .await
+            .ok();
+    }
 }
 
 #[derive(Debug)]

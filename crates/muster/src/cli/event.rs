@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 /// Waited for in one question. An event without a change in the feed is seen this much later at worst.
 const POLL_SECONDS: u32 = 10;
-/// More events than this between two looks are a flood nobody reads.
+/// More events than this between two reads are a flood nobody reads.
 const BURST: i64 = 1000;
 
 /// Show what happened to hosts, clusters and InfraEnvs
@@ -49,7 +49,7 @@ struct ListEvents {
     /// Only of these severities
     #[arg(long, value_delimiter = ',', value_name = "SEVERITY", value_parser = word_parser!(EventSeverity))]
     severity: Vec<EventSeverity>,
-    /// The newest so many, 5000 at most
+    /// How many of the newest to show, 5000 at most
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(..=5000))]
     limit: u32,
     /// Go on and print events as they come
@@ -124,7 +124,7 @@ async fn events(hub: &HubClient, args: ListEvents, format: Format) -> Outcome {
     follow(hub, query, place, seen, format).await
 }
 
-/// The feed wakes, the list tells what is new.
+/// The feed wakes, the list says what is new.
 async fn follow(
     hub: &HubClient,
     mut query: EventsQuery,

@@ -40,7 +40,7 @@ enum InfraEnvVerb {
         #[arg(value_name = "INFRA-ENV")]
         infra_env: String,
     },
-    /// Tell how the hosts of an InfraEnv are, and what to do next
+    /// Show the state of an InfraEnv's hosts, and what to do next
     #[command(after_help = "Examples:\n  muster infra-env explain lab")]
     Explain {
         /// Id, beginning of the id, or name

@@ -16,10 +16,12 @@ mod serve;
 mod sim;
 mod site;
 mod status;
+mod tls;
 
 use crate::config;
 use crate::exit::{CODES, Failure, Outcome};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use muster_contract::Trust;
 use muster_contract::client::HubClient;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,10 +36,10 @@ use std::path::PathBuf;
     after_help = "\
 Examples:
   muster serve                                   start a hub on http://127.0.0.1:8090
-  muster infra-env create lab                    a place for hosts to arrive in
+  muster infra-env create lab                    where hosts arrive
   muster sim --infra-env lab --hosts 4 --poll 1  four simulated hosts
-  muster host list --free                        who is free
-  muster cluster create demo                     somewhere to lend hosts to
+  muster host list --free                        free hosts
+  muster cluster create demo                     a cluster to lend hosts to
   muster host bind worker-0 --cluster demo --wait
 
 Every flag can also be set by an environment variable (--data-dir is
@@ -65,6 +67,9 @@ pub struct Global {
         default_value = "http://127.0.0.1:8090"
     )]
     pub hub: String,
+    /// PEM file with the authorities that may sign the hub's certificate; those that the system trusts when absent
+    #[arg(long, global = true, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
     /// Read this file instead of the usual config files
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -112,12 +117,12 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Gen(args) => generate::run(args),
         Command::ExitCodes => crate::output::print(&format!("{CODES}\n")),
         Command::Serve(args) => on_all_cores(serve::run(*args)),
-        Command::Operator(args) => operator::run(&global.hub, args),
+        Command::Operator(args) => operator::run(&global, args),
         Command::Sim(args) => on_all_cores(sim::run(&global.client()?, args)),
         Command::InfraEnv(args) => one_thread()?.block_on(infra_env::run(&global.client()?, args)),
         Command::Host(args) => one_thread()?.block_on(host::run(&global.client()?, args)),
         Command::Cluster(args) => one_thread()?.block_on(cluster::run(&global.client()?, args)),
-        Command::Image(args) => image::run(&global.hub, args),
+        Command::Image(args) => image::run(&global, args),
         Command::Event(args) => one_thread()?.block_on(event::run(&global.client()?, args)),
         Command::Changes(args) => one_thread()?.block_on(changes::run(&global.client()?, args)),
         Command::Status(args) => one_thread()?.block_on(status::run(&global.client()?, args)),
@@ -126,9 +131,22 @@ pub fn run(cli: Cli) -> Outcome {
 
 impl Global {
     fn client(&self) -> Outcome<HubClient> {
-        HubClient::new(&self.hub).map_err(|error| {
+        HubClient::trusting(&self.hub, &self.trust()?).map_err(|error| {
             Failure::usage(format!("--hub: {error}")).next("write it like http://127.0.0.1:8090")
         })
+    }
+
+    /// Whose certificates are believed. Reading what the system trusts takes a while, and http needs none of it.
+    fn trust(&self) -> Outcome<Trust> {
+        // An empty variable is as good as none.
+        match self.ca.as_ref().filter(|path| !path.as_os_str().is_empty()) {
+            Some(path) => Trust::from_file(path).map_err(|error| {
+                Failure::usage(format!("--ca: {error}"))
+                    .next("name a PEM file with the certificate of the authority, such as the ca.crt of --tls-self-signed")
+            }),
+            None if self.hub.starts_with("https:") => Ok(Trust::system()),
+            None => Ok(Trust::default()),
+        }
     }
 }
 

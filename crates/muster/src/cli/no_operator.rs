@@ -1,6 +1,8 @@
 //! What stands in the place of `muster operator` in a program that was built without it: a refusal that says so.
 
+use super::Global;
 use crate::exit::{Failure, Outcome};
+use muster_contract::Trust;
 use std::ffi::OsString;
 use std::future::{Ready, ready};
 
@@ -15,7 +17,7 @@ pub struct OperatorArgs {
 #[derive(Debug, Clone, clap::Args)]
 pub struct KubeArgs {}
 
-pub fn run(_hub: &str, _args: OperatorArgs) -> Outcome {
+pub fn run(_global: &Global, _args: OperatorArgs) -> Outcome {
     Err(absent())
 }
 
@@ -24,7 +26,13 @@ impl KubeArgs {
         ready(Err(absent()))
     }
 
-    pub fn run(self, _connection: (), _hub: &str, _stop: impl Future<Output = ()>) -> Ready<Outcome> {
+    pub fn run(
+        self,
+        _connection: (),
+        _hub: &str,
+        _trust: Trust,
+        _stop: impl Future<Output = ()>,
+    ) -> Ready<Outcome> {
         ready(Err(absent()))
     }
 }

@@ -1,10 +1,12 @@
 //! `muster operator`: the hub's hosts and clusters as Kubernetes objects.
 
+use super::Global;
 use super::serve::{LogFormat, start_log, stop_signal};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use clap::ArgAction;
 use clap::builder::BoolishValueParser;
+use muster_contract::Trust;
 use muster_operator::controller::Chosen;
 use muster_operator::controller::preprovisioning_image::ironic::architecture;
 use muster_operator::crd::{self, ClusterRefs};
@@ -36,28 +38,28 @@ enum Verb {
 
 /// Run the operator
 ///
-/// Keeps InfraEnvs, Agents and clusters in Kubernetes and in the hub the same, and makes
-/// machines of Cluster API of Agents. Of several operators only one acts; another takes over
-/// when it is gone.
+/// Keeps InfraEnvs, Agents and clusters the same in Kubernetes and in the hub, and turns Agents into machines of
+/// Cluster API. Of several operators one acts; another takes over when it is gone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   muster operator run
   muster operator run --kubeconfig ~/.kube/config --hub http://hub.example.com:8090
+  muster operator run --hub https://hub.example.com:8443 --ca ca.crt
   muster operator run --controllers infra-env --no-leader-election
   muster operator run --metrics 0.0.0.0:8080
   muster operator run --converged --ironic-agent-image arm64=registry.example.com/ipa:arm64
 
-When MUSTER_IRONIC_AGENT_IMAGE and MUSTER_PAUSE_PROVISIONED are not set, the names that the
-reference service has for them are read: IRONIC_AGENT_IMAGE, with IRONIC_AGENT_IMAGE_ARM for
-arm64, and PAUSE_PROVISIONED_BMHS.")]
+When MUSTER_IRONIC_AGENT_IMAGE and MUSTER_PAUSE_PROVISIONED are not set, the operator reads
+the names that the reference service has for them: IRONIC_AGENT_IMAGE, with
+IRONIC_AGENT_IMAGE_ARM for arm64, and PAUSE_PROVISIONED_BMHS.")]
 pub struct RunArgs {
     #[command(flatten)]
     kube: KubeArgs,
-    /// How the log is written
+    /// Format of the log
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// What is logged, such as `info` or `muster_operator=debug`
+    /// What to log, such as `info` or `muster_operator=debug`
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
 }
@@ -75,13 +77,13 @@ pub struct KubeArgs {
     #[arg(long, value_name = "NAME")]
     namespace: Vec<String>,
     /// Machines of Cluster API take Agents of this namespace only (may be repeated; with --namespace, one of those);
-    /// of all namespaces that are seen when absent
+    /// of all namespaces that the operator watches when absent
     #[arg(long, value_name = "NAME")]
     agent_namespace: Vec<String>,
     /// Act without leader election
     #[arg(long)]
     no_leader_election: bool,
-    /// Where operators agree who acts; the namespace of the kubeconfig or pod when absent
+    /// Namespace of the Lease of leader election; the namespace of the kubeconfig or pod when absent
     #[arg(long, value_name = "NAME")]
     lease_namespace: Option<String>,
     /// Serve the operator's metrics and health here
@@ -111,8 +113,8 @@ pub struct KubeArgs {
     /// The one for arm64: deployments of the reference service have a variable of its own for it
     #[arg(long, value_name = "IMAGE", hide = true)]
     ironic_agent_image_arm: Option<String>,
-    /// Whether BareMetalHosts of installed hosts are paused once they are detached, so that a restore from a backup
-    /// does not touch their machines
+    /// Whether the operator pauses BareMetalHosts of installed hosts once they are detached, so that a restore from a
+    /// backup does not touch their machines
     #[arg(long, value_name = "BOOL", default_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pause_provisioned: bool,
 }
@@ -152,10 +154,10 @@ pub struct CrdsArgs {
     allow_cluster_ref_changes: bool,
 }
 
-pub fn run(hub: &str, args: OperatorArgs) -> Outcome {
+pub fn run(global: &Global, args: OperatorArgs) -> Outcome {
     match args.verb {
         Verb::Crds(args) => print_crds(&args),
-        Verb::Run(args) => super::on_all_cores(run_operator(hub, *args)),
+        Verb::Run(args) => super::on_all_cores(run_operator(global, *args)),
     }
 }
 
@@ -172,11 +174,12 @@ fn print_crds(args: &CrdsArgs) -> Outcome {
     output::print(&crd::yaml(&definitions))
 }
 
-async fn run_operator(hub: &str, args: RunArgs) -> Outcome {
+async fn run_operator(global: &Global, args: RunArgs) -> Outcome {
     start_log(&args.log, args.log_format)?;
+    let trust = global.trust()?;
     let stop = stop_signal()?;
     let connection = args.kube.connect().await?;
-    args.kube.run(connection, hub, stop).await
+    args.kube.run(connection, &global.hub, trust, stop).await
 }
 
 impl KubeArgs {
@@ -207,8 +210,14 @@ impl KubeArgs {
         Connection::open(self.kubeconfig.as_deref()).await.map_err(failed)
     }
 
-    /// Runs an operator for a hub until `stop`. A cluster that is away is waited for.
-    pub async fn run(self, connection: Connection, hub: &str, stop: impl Future<Output = ()>) -> Outcome {
+    /// Runs an operator for a hub until `stop`. It waits for a cluster that does not answer.
+    pub async fn run(
+        self,
+        connection: Connection,
+        hub: &str,
+        trust: Trust,
+        stop: impl Future<Output = ()>,
+    ) -> Outcome {
         self.sees_its_agents()?;
         let ironic_images = self.ironic_images();
         let election = if self.no_leader_election {
@@ -221,6 +230,7 @@ impl KubeArgs {
         };
         let options = Options {
             hub_url: hub.to_owned(),
+            hub_trust: trust,
             controllers: self.controllers,
             namespaces: self.namespace,
             agent_namespaces: self.agent_namespace,
@@ -248,7 +258,7 @@ impl KubeArgs {
 
 async fn listen(address: SocketAddr) -> Outcome<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
-        Failure::other(format!("metrics cannot be served on {address}: {error}"))
+        Failure::other(format!("cannot serve metrics on {address}: {error}"))
             .next("give --metrics an address of this machine and a port that nothing else uses")
     })
 }

@@ -42,10 +42,10 @@ fn section(command: &Command, path: &str, text: &mut String) {
     }
 }
 
-/// Options of every command are told once, at the top; so are help and version.
+/// Options of every command are listed once, at the top; so are help and version.
 fn is_everywhere(arg: &Arg, path: &str) -> bool {
     let of_root = matches!(arg.get_long(), Some("hub" | "config" | "help" | "version"));
-    // A noun's global options are told at the noun.
+    // A noun's global options are listed at the noun.
     of_root || (arg.is_global_set() && path.split(' ').count() > 2)
 }
 

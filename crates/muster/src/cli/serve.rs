@@ -1,11 +1,14 @@
 //! `muster serve`: the hub.
 
+use super::tls::{TlsArgs, greeting};
 use crate::age::parse_span;
 use crate::exit::{Failure, Outcome};
 use crate::size::parse_size;
 use crate::{input, output};
+use muster_contract::Trust;
 use muster_hub::Config;
 use muster_hub::config::MostHosts;
+use muster_hub::serve::Ready;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,9 +18,8 @@ use tracing_subscriber::EnvFilter;
 
 /// Run the hub
 ///
-/// Keeps everything in one directory and needs no other process. One line on
-/// stdout tells the address as soon as the hub answers; the log goes to stderr.
-/// SIGTERM and SIGINT let running requests finish and end with exit code 0.
+/// Keeps everything in one directory and needs no other process. The first line on stdout is its address, as soon as it
+/// answers; the log goes to stderr. SIGTERM and SIGINT let running requests finish and end with exit code 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,12 +28,14 @@ Examples:
   muster serve --database postgres://muster@db.example.com/muster
   muster serve --os-images os-images.json --image-cache /srv/images --image-cache-size 20GiB
   muster serve --openshift-install '/opt/openshift/{version}/openshift-install'
+  muster serve --listen 10.0.0.5:8443 --tls-self-signed --plain-listen 10.0.0.5:8080
+  muster serve --base-url https://hub.example.com:8443 --tls-cert hub.crt --tls-key hub.key --service-ca ca.crt
 
 `--kube` runs the Kubernetes operator, too; the flags below it are those of
 `muster operator run`.
 
-When a variable with MUSTER_ before the flag's name is not set, the name that the
-reference service has for the setting is read: OS_IMAGES, RELEASE_IMAGES,
+When a variable with MUSTER_ before the flag's name is not set, the hub reads the
+one that the reference service has for the setting: OS_IMAGES, RELEASE_IMAGES,
 HW_VALIDATOR_REQUIREMENTS, AGENT_DOCKER_IMAGE, ENABLE_UPGRADE_AGENT, INSTALLER_IMAGE,
 CONTROLLER_IMAGE, MUST_GATHER_IMAGES, DISABLED_HOST_VALIDATIONS,
 DISABLED_CLUSTER_VALIDATIONS, DISABLED_STEPS, NTP_DEFAULT_SERVER,
@@ -62,7 +66,7 @@ pub struct ServeArgs {
     /// Hardware requirements per version, as JSON or a file with it
     #[arg(long, value_name = "FILE|JSON")]
     hw_requirements: Option<String>,
-    /// Where base images are kept once fetched; `base-images` in the data directory when absent
+    /// Where base images are stored; `base-images` in the data directory when absent
     #[arg(long, value_name = "DIR")]
     image_cache: Option<PathBuf>,
     /// How much base images may take on disk; the least recently used go first
@@ -77,7 +81,7 @@ pub struct ServeArgs {
     /// How long agents wait at most before they ask for work again; a minute or two when absent
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     agent_poll: Option<Duration>,
-    /// Hosts that one InfraEnv may have; agents of further ones are asked to come again later
+    /// Hosts that one InfraEnv may have; the hub asks agents of further ones to come back later
     #[arg(long, value_name = "N", default_value_t = MostHosts::default().in_infra_env)]
     max_hosts_per_infra_env: usize,
     /// Hosts that the hub may have, in all InfraEnvs together
@@ -86,11 +90,13 @@ pub struct ServeArgs {
     #[command(flatten)]
     door: super::door::DoorArgs,
     #[command(flatten)]
+    tls: TlsArgs,
+    #[command(flatten)]
     site: super::site::SiteArgs,
-    /// How the log is written
+    /// Format of the log
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// What is logged, such as `info` or `muster_hub=debug`
+    /// What to log, such as `info` or `muster_hub=debug`
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
     /// Run the Kubernetes operator, too, in this process
@@ -108,8 +114,12 @@ pub enum LogFormat {
 
 pub async fn run(args: ServeArgs) -> Outcome {
     start_log(&args.log, args.log_format)?;
+    let chosen = args.tls.chosen()?;
     let config = Config {
         listen: args.listen,
+        tls: chosen.tls,
+        plain_listen: chosen.plain_listen,
+        plain_url: chosen.plain_url,
         data_dir: args.data_dir,
         database: args.database,
         base_url: args.base_url,
@@ -134,32 +144,32 @@ pub async fn run(args: ServeArgs) -> Outcome {
     if args.kube {
         return with_operator(config, args.operator, stop).await;
     }
-    Ok(muster_hub::serve::run(config, stop, tell).await?)
+    Ok(muster_hub::serve::run(config, stop, |ready| tell(&ready)).await?)
 }
 
 /// Hub and operator in one process. The operator ends first: what it has begun needs the hub. A cluster that cannot be
-/// reached is no reason to keep hosts waiting; that nobody has said how to reach it is told before the hub starts.
+/// reached is no reason to keep hosts waiting; when nobody has said how to reach it, the program says so before the hub starts.
 async fn with_operator(
     config: Config,
     operator: super::operator::KubeArgs,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Outcome {
     let connection = operator.connect().await?;
-    let (ready, address) = oneshot::channel();
+    let (tell_operator, told) = oneshot::channel();
     let (end_hub, hub_ends) = oneshot::channel::<()>();
     let (hub_lives, hub_died) = oneshot::channel::<()>();
     let hub = async move {
         let _lives = hub_lives;
         let stop = async { drop(hub_ends.await) };
-        muster_hub::serve::run(config, stop, |address| {
-            tell(address);
+        muster_hub::serve::run(config, stop, |ready| {
+            tell(&ready);
             // Nobody listens only when everything has ended.
-            let _ = ready.send(address);
+            let _ = tell_operator.send(ready);
         })
         .await
     };
     let operator = async move {
-        let Ok(address) = address.await else { return Ok(()) };
+        let Ok(ready) = told.await else { return Ok(()) };
         // A hub that ends by itself takes the operator along.
         let stop = async move {
             tokio::select! {
@@ -167,7 +177,8 @@ async fn with_operator(
                 _ = hub_died => {}
             }
         };
-        let done = operator.run(connection, &reachable(address), stop).await;
+        let (url, trust) = reachable(&ready);
+        let done = operator.run(connection, &url, trust, stop).await;
         drop(end_hub);
         done
     };
@@ -176,20 +187,27 @@ async fn with_operator(
     operator
 }
 
-/// A hub that listens everywhere is reached here.
-fn reachable(address: SocketAddr) -> String {
-    let ip = match address.ip() {
+/// A hub that listens everywhere is reached here. Its certificate is for the names that others use, so this process
+/// believes it by what it is.
+fn reachable(ready: &Ready) -> (String, Trust) {
+    let ip = match ready.address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::from(Ipv6Addr::LOCALHOST),
         ip => ip,
     };
-    format!("http://{}", SocketAddr::new(ip, address.port()))
+    let address = SocketAddr::new(ip, ready.address.port());
+    match ready.tls.clone() {
+        Some(tls) => (
+            format!("https://{address}"),
+            Trust::own(move || tls.certificate()),
+        ),
+        None => (format!("http://{address}"), Trust::default()),
+    }
 }
 
-/// The one line others wait for.
-fn tell(address: SocketAddr) {
+fn tell(ready: &Ready) {
     // A supervisor that does not read stdout is no reason to stop.
-    let _ = output::print(&format!("muster is ready at http://{address}\n"));
+    let _ = output::print(&greeting(ready));
 }
 
 /// Installed before the hub starts, so that an early signal is not lost.
@@ -201,7 +219,7 @@ pub fn stop_signal() -> Outcome<impl Future<Output = ()> + Send + 'static> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("stopping: running requests are finished first");
+        tracing::info!("stopping: finishing running requests first");
     })
 }
 

@@ -14,9 +14,8 @@ const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 /// Run simulated hosts against a hub
 ///
-/// They register, report inventories of several kinds of hardware, install,
-/// reboot and come back as the hub tells them, like real agents do, until they
-/// are stopped with Ctrl-C.
+/// They register, report inventories of several kinds of hardware, install, reboot and come back as the hub tells them,
+/// like real agents, until Ctrl-C stops them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,9 +44,9 @@ a stage of its installation (writing-image-to-disk, rebooting, ...).
   slow-disk:#3[:MS]             its disk takes that long to write (20)
   shrinking-disk:#3             its disks become too small once it is lent
   reclaim-failure:#3[:TIMES]    a reclaim cannot store its files, so often (1)
-  media-loss:2%[:AFTER]         the discovery image cannot be read any more
+  media-loss:2%[:AFTER]         cannot read its discovery image any more
   clock-skew:10%:-5m            its clock is off
-  flapping-inventory:1%[:EVERY] its inventory changes to and fro")]
+  flapping-inventory:1%[:EVERY] its inventory keeps changing")]
 pub struct SimArgs {
     /// The InfraEnv they arrive in: id, beginning of the id, or name
     #[arg(long, value_name = "INFRA-ENV")]
@@ -127,7 +126,7 @@ pub async fn run(hub: &HubClient, args: SimArgs) -> Outcome {
     let _ = stop.send(true);
     running
         .await
-        .map_err(|error| Failure::other(format!("the fleet broke down: {error}")))?;
+        .map_err(|error| Failure::other(format!("the simulated fleet failed: {error}")))?;
     tell(begun, &stats);
     Ok(())
 }
@@ -137,6 +136,7 @@ fn fleet(hub: &HubClient, infra_env_id: uuid::Uuid, args: &SimArgs) -> Outcome<F
     let plain = FleetConfig::default();
     let config = FleetConfig {
         hub_url: hub.base().to_owned(),
+        trust: hub.trust().clone(),
         infra_env_id,
         hosts: args.hosts,
         seed: args.seed,

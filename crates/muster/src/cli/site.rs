@@ -11,7 +11,7 @@ pub struct SiteArgs {
     /// The agent that discovered hosts run, as a container image
     #[arg(long, value_name = "IMAGE")]
     agent_image: Option<String>,
-    /// Whether agents that run another image are replaced
+    /// Whether the hub replaces agents that run another image
     #[arg(long, value_name = "BOOL", default_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     upgrade_agents: bool,
     /// The installer that writes disks, as a container image
@@ -23,19 +23,19 @@ pub struct SiteArgs {
     /// What gathers logs of a failed installation: one image, or a JSON map with one per operator
     #[arg(long, value_name = "IMAGE|JSON")]
     must_gather_images: Option<String>,
-    /// Validations of hosts that are switched off, by their ids with commas between them
+    /// Validations of hosts to switch off, by id, separated by commas
     #[arg(long, value_name = "IDS")]
     disabled_host_checks: Option<String>,
-    /// Validations of clusters that are switched off, by their ids with commas between them
+    /// Validations of clusters to switch off, by id, separated by commas
     #[arg(long, value_name = "IDS")]
     disabled_cluster_checks: Option<String>,
-    /// Steps that agents are never asked for, by their types with commas between them
+    /// Steps that the hub never asks agents for, by type, separated by commas
     #[arg(long, value_name = "TYPES")]
     disabled_steps: Option<String>,
-    /// Time servers of InfraEnvs and clusters that name none, with commas between them
+    /// Time servers of InfraEnvs and clusters that name none, separated by commas
     #[arg(long, value_name = "SERVERS")]
     default_ntp: Option<String>,
-    /// Whether single nodes get a name server that answers the cluster's own names; if not, DNS records are checked
+    /// Whether single nodes get a name server that answers the cluster's own names; if not, the hub checks DNS records
     #[arg(long, value_name = "BOOL", default_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     single_node_dns: bool,
     /// New clusters wait for slow or silent hosts, for a day at most, instead of failing
@@ -44,10 +44,10 @@ pub struct SiteArgs {
     /// PEM file with the authority behind the hub's certificate; hosts trust it
     #[arg(long, value_name = "FILE")]
     service_ca: Option<PathBuf>,
-    /// Hosts take any certificate of the hub
+    /// Hosts accept any certificate of the hub
     #[arg(long)]
     skip_cert_verification: bool,
-    /// How many days the history of hosts and clusters is kept
+    /// How many days the hub keeps the history of hosts and clusters
     #[arg(long, value_name = "DAYS", default_value = "90")]
     event_days: u32,
 }

@@ -5,7 +5,7 @@ use crate::exit::Outcome;
 use crate::output::{self, Column, Format, OutputArgs, col};
 use jiff::Timestamp;
 use muster_contract::client::HubClient;
-use muster_contract::v1::status::HubStatus;
+use muster_contract::v1::status::{HubStatus, TlsStatus};
 
 /// Show the state of the hub and of its workers
 #[derive(Debug, clap::Args)]
@@ -51,6 +51,20 @@ fn set_aside(status: &HubStatus) -> String {
     }
 }
 
+/// What the hub shows of itself, and what it does not take.
+fn certificate(tls: &TlsStatus, now: Timestamp) -> impl Iterator<Item = (&'static str, String)> {
+    let left = tls.expires_at.duration_since(now).as_secs();
+    let until = if left > 0 {
+        format!("expires in {}", span(left))
+    } else {
+        format!("expired {} ago", span(-left))
+    };
+    let whose = if tls.self_signed { "own authority, " } else { "" };
+    let shown = format!("{whose}{until}, SHA-256 {}", tls.fingerprint);
+    let trouble = tls.trouble.clone().map(|trouble| ("TLS TROUBLE", trouble));
+    std::iter::once(("TLS", shown)).chain(trouble)
+}
+
 fn text(url: &str, status: &HubStatus, now: Timestamp) -> String {
     let head = output::details(
         [
@@ -66,6 +80,7 @@ fn text(url: &str, status: &HubStatus, now: Timestamp) -> String {
             ("CLUSTERS", status.clusters.to_string()),
         ]
         .into_iter()
+        .chain(status.tls.iter().flat_map(|tls| certificate(tls, now)))
         .chain(status.trouble.clone().map(|trouble| ("TROUBLE", trouble))),
     );
     let head = format!("{head}{}", set_aside(status));
@@ -88,6 +103,28 @@ fn text(url: &str, status: &HubStatus, now: Timestamp) -> String {
 mod tests {
     use super::*;
     use muster_contract::v1::status::SetAside;
+
+    #[test]
+    fn a_certificate_that_is_not_taken_is_told_beside_the_one_that_is_shown() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut status = HubStatus::default();
+        assert!(!text("https://hub", &status, now).contains("TLS"));
+        status.tls = Some(TlsStatus {
+            fingerprint: "AB:CD".into(),
+            expires_at: now + jiff::SignedDuration::from_hours(72),
+            self_signed: true,
+            trouble: Some("--tls-key: it does not belong to the certificate".into()),
+            ..TlsStatus::default()
+        });
+        let told = text("https://hub", &status, now);
+        for part in [
+            "own authority, expires in 3d, SHA-256 AB:CD",
+            "TLS TROUBLE",
+            "--tls-key: ",
+        ] {
+            assert!(told.contains(part), "{part} is not in\n{told}");
+        }
+    }
 
     #[test]
     fn rows_that_are_set_aside_are_named_with_the_reason() {

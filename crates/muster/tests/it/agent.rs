@@ -3,10 +3,14 @@
 use crate::tour::Hub;
 use clap::Parser;
 use muster_agent::clock::Real;
+use muster_agent::http::{Trust, client};
+use muster_agent::hub::{self as agent_hub, CallError, Ids};
 use muster_agent::install::area;
 use muster_agent::runner::Agent;
 use muster_agent::settings::Settings;
 use muster_agent::system;
+use muster_contract::Secret;
+use muster_vocabulary::Stage;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -160,6 +164,53 @@ fn a_machine_arrives_is_lent_and_comes_back() {
     hub.until("cluster hosts a -o json", |out| out.contains("\"known\""));
     hub.ok(&format!("host unbind {id} --wait --timeout 1m"));
     await_free(&hub, &id);
+}
+
+#[test]
+fn an_agent_believes_a_hub_with_an_authority_of_its_own_because_its_image_says_so() {
+    let hub = Hub::start_with(&["--tls-self-signed"]);
+    assert!(hub.url().starts_with("https://"), "{}", hub.url());
+    let lab = hub.ok("infra-env create lab -o name");
+    let machine = Machine::new("rack-7", "CN7016", SYSTEM, "52:54:00:aa:00:01");
+    machine.file("config.ign", &hub.ok("infra-env download lab discovery-ignition"));
+    let root = machine.root.path().to_str().unwrap();
+    let flags = ["agent", "--root", root, "--poll=1", "--interval=1", "--dry-run"];
+    let settings = Settings::try_parse_from(flags).unwrap().complete().unwrap();
+    assert_eq!(settings.url, hub.url());
+    let agent = Arc::new(Agent::new(settings, Arc::new(Real)).unwrap());
+    let own = agent.clone();
+    let booted = Booted {
+        agent,
+        thread: Some(std::thread::spawn(move || own.run())),
+    };
+    await_free(&hub, &booted.id());
+
+    // Another hub's authority is as good as none.
+    let other = Hub::start_with(&["--tls-self-signed"]);
+    let infra_env = infra_env_id(&hub, lab.trim()).parse().unwrap();
+    let asking = |authority: &str| {
+        let trust = Trust {
+            root: machine.root.path().into(),
+            cacert: Some(authority.into()),
+            ..Trust::default()
+        };
+        agent_hub::Hub {
+            url: hub.url().to_owned(),
+            token: Secret::default(),
+            http: client(&trust).unwrap(),
+            clock: Arc::new(Real),
+        }
+    };
+    let ids = Ids {
+        infra_env,
+        host: booted.agent.host,
+    };
+    let told = asking(&other.authority()).progress_now(ids, Stage::StartingInstallation, None);
+    match told.unwrap_err() {
+        CallError::Untrusted(why) => assert!(why.contains("not signed by an authority"), "{why}"),
+        error => panic!("{error:?}"),
+    }
+    asking(&hub.authority()).host(ids).unwrap();
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn the_faults_in_the_help_can_be_used() {
         let ran = run(&["sim", "--infra-env", "x", "--hosts", "1", "--fault", &fault]);
         // Too many details, of a fault that there is.
         assert!(
-            ran.code == 2 && !ran.err.contains("no fault is called"),
+            ran.code == 2 && !ran.err.contains("there is no fault"),
             "{fault}: {}",
             ran.err
         );

@@ -232,7 +232,7 @@ fn an_agent_that_needs_libraries_is_refused_before_anything_is_fetched() {
     assert!(!target.exists());
     let ran = run(&["image", "build", "--agent", "/nowhere/agent"]);
     assert!(
-        ran.code == 1 && ran.err.contains("/nowhere/agent cannot be read"),
+        ran.code == 1 && ran.err.contains("could not read /nowhere/agent"),
         "{}",
         ran.err
     );

@@ -23,5 +23,6 @@ mod names;
 mod program;
 mod replicas;
 mod served;
+mod tls;
 mod tour;
 mod wire;

@@ -88,14 +88,29 @@ impl Hub {
     pub fn sim_with(&self, infra_env: &str, hosts: &str, flags: &[&str]) -> Running {
         let mut sim = command(&["sim", "--infra-env", infra_env, "--hosts", hosts, "--poll", "1"]);
         sim.args(flags);
-        sim.env("MUSTER_HUB", &self.url).stderr(Stdio::null());
+        sim.envs(self.variables()).stderr(Stdio::null());
         Running(sim.spawn().unwrap())
     }
 
     pub fn run(&self, line: &str) -> Ran {
         let mut command = command(&line.split(' ').collect::<Vec<_>>());
-        command.env("MUSTER_HUB", &self.url);
+        command.envs(self.variables());
         finish(command)
+    }
+
+    /// Where it is, and whom to believe.
+    fn variables(&self) -> [(&str, String); 2] {
+        let authority = match self.url.starts_with("https://") {
+            true => self.authority(),
+            false => String::new(),
+        };
+        [("MUSTER_HUB", self.url.clone()), ("MUSTER_CA", authority)]
+    }
+
+    /// With `--tls-self-signed`.
+    pub fn authority(&self) -> String {
+        let path = self.data.path().join("data/tls/ca.crt");
+        path.to_str().unwrap().to_owned()
     }
 
     /// What a command prints that has to work.

@@ -46,7 +46,7 @@ fn oldest<K: Resource<DynamicType = ()>>(objects: Vec<Arc<K>>) -> Option<Arc<K>>
     objects.into_iter().min_by_key(|object| age(&**object))
 }
 
-/// One that is not mirrored is younger than nobody only if nobody else has its id.
+/// An object that is not cached has the right only if no other has its id.
 fn rival<K: Resource<DynamicType = ()>>(oldest: Arc<K>, of: &K) -> Option<Key> {
     (age(&*oldest) < age(of)).then(|| Key::of(&*oldest))
 }

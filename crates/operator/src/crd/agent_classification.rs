@@ -1,11 +1,11 @@
-//! `AgentClassification`: a label that Agents get when a query over their inventory says yes.
+//! `AgentClassification`: a label for Agents for whose inventory a query is true.
 
 use super::condition::ServiceCondition;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The label and the question that decides who gets it.
+/// The label, and the query that decides which Agents get it.
 #[derive(Debug, Clone, Default, PartialEq, CustomResource, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "agent-install.openshift.io",
@@ -20,15 +20,15 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AgentClassificationSpec {
-    /// The part of the label's key after `agentclassification.agent-install.openshift.io/`. It cannot be changed.
+    /// The part of the label's key after `agentclassification.agent-install.openshift.io/`. You cannot change it.
     pub label_key: String,
-    /// The label's value, of at most 63 characters. It cannot be changed, and cannot begin with QUERYERROR.
+    /// The label's value, of at most 63 characters. You cannot change it, and it cannot begin with QUERYERROR.
     pub label_value: String,
     /// A jq expression over `status.inventory` of an Agent, with exactly one answer: true or false.
     pub query: String,
 }
 
-/// How the query fares.
+/// The result of the query.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentClassificationStatus {

@@ -53,7 +53,7 @@ pub struct ApiEndpoint {
     pub port: Option<i32>,
 }
 
-/// What became of the cluster.
+/// The state of the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentClusterStatus {
@@ -62,7 +62,7 @@ pub struct AgentClusterStatus {
     pub ready: bool,
     /// The ClusterDeployment that stands for the cluster.
     pub cluster_deployment_reference: ClusterRef,
-    /// Ready: whether machines can be added, and what is waited for.
+    /// Ready: whether machines can be added, and what the operator waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// Not used.
@@ -75,12 +75,12 @@ pub struct AgentClusterStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureDomain {
-    /// Its name.
+    /// Name of the part.
     pub name: String,
-    /// Control planes may be there.
+    /// Control plane machines may run there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<bool>,
-    /// More about it.
+    /// More about the part.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
 }

@@ -23,10 +23,10 @@ use std::fmt;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AgentMachineSpec {
-    /// Chooses among Agents by their labels; any Agent will do when left out.
+    /// Selects Agents by their labels; when left out, any Agent will do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_label_selector: Option<LabelSelector>,
-    /// `agent://` and the name of the Agent. Written by the operator.
+    /// `agent://` and the name of the Agent. The operator writes it.
     #[serde(default, rename = "providerID", skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
 }
@@ -36,11 +36,11 @@ pub struct AgentMachineSpec {
 pub enum Named {
     /// By `agentRef` of its status.
     Whole(Key),
-    /// By its `providerID`, which a backup keeps where it loses the status. It does not tell the namespace.
+    /// By its `providerID`, which a backup keeps where it loses the status. It does not name the namespace.
     ById(String),
 }
 
-/// What can be looked up: the key, or the name alone.
+/// The key, or the name alone.
 impl fmt::Display for Named {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,23 +58,23 @@ pub fn provider_id(agent: &str) -> String {
 }
 
 impl AgentMachine {
-    /// The Agent that it has, whether that is there or not. What Cluster API and the node were told is not taken back:
+    /// The Agent that it has, whether that is there or not. What Cluster API and the node have is not taken back:
     /// where the status names another one, the id counts.
     pub fn named_agent(&self) -> Option<Named> {
-        let told = self.spec.provider_id.as_deref();
-        let told = told.and_then(|id| id.strip_prefix(ID_PREFIX));
-        let told = told.filter(|name| !name.is_empty());
+        let by_id = self.spec.provider_id.as_deref();
+        let by_id = by_id.and_then(|id| id.strip_prefix(ID_PREFIX));
+        let by_id = by_id.filter(|name| !name.is_empty());
         let status = self.status.as_ref();
         let reference = status.and_then(|status| status.agent_ref.as_ref());
-        let reference = reference.filter(|known| told.unwrap_or(&known.name) == known.name);
+        let reference = reference.filter(|known| by_id.unwrap_or(&known.name) == known.name);
         match reference.filter(|known| !known.name.is_empty()) {
             Some(known) => Some(Named::Whole(known.into())),
-            None => told.map(|name| Named::ById(name.to_owned())),
+            None => by_id.map(|name| Named::ById(name.to_owned())),
         }
     }
 }
 
-/// Which Agent it is, and how far it is.
+/// The Agent of the machine, and how far its installation is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentMachineStatus {
@@ -90,10 +90,10 @@ pub struct AgentMachineStatus {
     /// AgentReserved, AgentSpecSynced, AgentValidated, AgentRequirementsMet, Installed and Ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// A word for what cannot be repaired.
+    /// The reason of a failure that the operator cannot repair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_reason: Option<String>,
-    /// What cannot be repaired.
+    /// A failure that the operator cannot repair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_message: Option<String>,
 }
@@ -101,7 +101,7 @@ pub struct AgentMachineStatus {
 /// A name or address of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineAddress {
-    /// What it is.
+    /// The type of the name or address.
     #[serde(rename = "type")]
     #[schemars(extend("enum" = ["Hostname", "ExternalIP", "InternalIP", "ExternalDNS", "InternalDNS"]))]
     pub type_: String,
@@ -142,7 +142,7 @@ pub mod reason {
     namespaced,
     derive = "Default",
     derive = "PartialEq",
-    doc = "AgentMachineTemplate is what Cluster API makes AgentMachines of."
+    doc = "AgentMachineTemplate is the template from which Cluster API creates AgentMachines."
 )]
 pub struct AgentMachineTemplateSpec {
     /// The machines to make.
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_is_named_by_the_status_or_by_the_id_that_was_told() {
+    fn the_agent_is_named_by_the_status_or_by_the_provider_id() {
         let whole = Some(Named::Whole(Key::new("pool", "a")));
         let by_id = Some(Named::ById("a".into()));
         assert_eq!(machine(None, None), None);
@@ -183,11 +183,7 @@ mod tests {
         assert_eq!(machine(Some("agent://a"), Some("a")), whole);
         assert_eq!(machine(Some("agent://a"), None), by_id);
         assert_eq!(machine(Some("agent://a"), Some("")), by_id);
-        assert_eq!(
-            machine(Some("agent://a"), Some("b")),
-            by_id,
-            "what was told counts"
-        );
+        assert_eq!(machine(Some("agent://a"), Some("b")), by_id, "the id counts");
         for other in ["", "agent://", "aws:///eu/i-1"] {
             assert_eq!(machine(Some(other), None), None);
             assert_eq!(machine(Some(other), Some("a")), whole);
@@ -195,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_is_shown_as_it_can_be_looked_up() {
+    fn what_is_named_is_shown_as_a_key_or_a_name() {
         assert_eq!(Named::ById("a".into()).to_string(), "a");
         assert_eq!(Named::Whole(Key::new("pool", "a")).to_string(), "pool/a");
     }

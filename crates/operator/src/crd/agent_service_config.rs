@@ -18,48 +18,50 @@ use std::collections::BTreeMap;
     status = "AgentServiceConfigStatus",
     derive = "Default",
     derive = "PartialEq",
-    doc = "AgentServiceConfig is here so that existing manifests apply. Nothing in it has an effect: the hub is set up by its chart or by muster serve. The condition ReconcileCompleted of the object named agent names the settings and annotations that are made in vain, and what to do instead."
+    doc = "AgentServiceConfig is here so that existing manifests apply. Nothing in it has an effect: the chart or \
+        muster serve configures the hub. The condition ReconcileCompleted of the object named agent names the \
+        settings and annotations that have no effect, and what to do instead."
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AgentServiceConfigSpec {
-    /// Room for files, as a claim for a volume. Not read: `persistence` of the chart.
+    /// Volume claim for files. Muster ignores it; use `persistence` of the chart.
     #[schemars(with = "super::schema::Anything")]
     pub filesystem_storage: serde_json::Value,
-    /// Room for the database, as a claim for a volume. Not read: `persistence` of the chart.
+    /// Volume claim for the database. Muster ignores it; use `persistence` of the chart.
     #[schemars(with = "super::schema::Anything")]
     pub database_storage: serde_json::Value,
-    /// Room for base images, as a claim for a volume. Not read: `persistence` of the chart.
+    /// Volume claim for base images. Muster ignores it; use `persistence` of the chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "super::schema::Anything")]
     pub image_storage: Option<serde_json::Value>,
-    /// ConfigMap with `registries.conf` and, if needed, `ca-bundle.crt` for all clusters. Not read: name it in each
-    /// InfraEnv and AgentClusterInstall.
+    /// ConfigMap with `registries.conf` and, if needed, `ca-bundle.crt` for all clusters. Muster ignores it; name it
+    /// in each InfraEnv and AgentClusterInstall.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirror_registry_ref: Option<LocalRef>,
-    /// Operating systems that hosts can boot. Not read: `hub.osImages` of the chart, or `--os-images`.
+    /// Operating systems that hosts can boot. Muster ignores them; use `hub.osImages` of the chart, or `--os-images`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub os_images: Vec<OsImage>,
-    /// Images that collect facts of broken clusters. Not read.
+    /// Images that collect facts of broken clusters. Muster ignores them; use `--must-gather-images`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub must_gather_images: Vec<MustGatherImage>,
-    /// Serve what iPXE fetches over plain HTTP. Not read: `hub.baseUrl` of the chart says how the hub is reached.
+    /// Serve over plain HTTP what iPXE fetches. Muster ignores it; use `hub.baseUrl` of the chart with http://.
     #[serde(default, rename = "iPXEHTTPRoute", skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["enabled", "disabled"]))]
     pub ipxe_http_route: String,
-    /// Registries for which a pull secret needs no credentials. Not read.
+    /// Registries for which a pull secret needs no credentials. Muster ignores them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unauthenticated_registries: Vec<String>,
-    /// ConfigMap with the authority behind the servers that operating system images come from. Not read.
+    /// ConfigMap with the certificate authority of the servers of operating system images. Muster ignores it.
     #[serde(default, rename = "OSImageCACertRef", skip_serializing_if = "Option::is_none")]
     pub os_image_ca_cert_ref: Option<LocalRef>,
-    /// Secret with headers and query parameters for the download of operating system images. Not read.
+    /// Secret with headers and query parameters for the download of operating system images. Muster ignores it.
     #[serde(
         default,
         rename = "OSImageAdditionalParamsRef",
         skip_serializing_if = "Option::is_none"
     )]
     pub os_image_additional_params_ref: Option<LocalRef>,
-    /// Names under which the service is reached where there are no Routes. Not read: `ingress` of the chart.
+    /// Host names of the service where there are no Routes. Muster ignores them; use `ingress` of the chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ingress: Option<Ingress>,
 }
@@ -74,7 +76,7 @@ pub struct OsImage {
     pub version: String,
     /// Where the live image is.
     pub url: String,
-    /// Where the root file system is. Deprecated: it is taken from the image.
+    /// Where the root file system is. Deprecated: the hub takes it from the image.
     #[serde(default, rename = "rootFSUrl", skip_serializing_if = "String::is_empty")]
     pub root_fs_url: String,
     /// Processor architecture.
@@ -92,13 +94,13 @@ pub struct MustGatherImage {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["x86_64", "aarch64", "arm64", "ppc64le", "s390x", "multi"]))]
     pub cpu_architecture: String,
-    /// What it is about.
+    /// The name of the image.
     pub name: String,
     /// The image.
     pub url: String,
 }
 
-/// Names under which the service is reached.
+/// Host names of the service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ingress {
@@ -111,11 +113,11 @@ pub struct Ingress {
     pub class_name: String,
 }
 
-/// What became of the settings.
+/// Whether the settings have an effect.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentServiceConfigStatus {
-    /// ReconcileCompleted: False while settings are made that have no effect.
+    /// ReconcileCompleted: False while the object has settings without an effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ServiceCondition>,
     /// Annotations that cannot be changed any more.

@@ -229,7 +229,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn references_of_both_versions_tell_their_group() {
+    fn references_of_both_versions_have_their_group() {
         let older: ForeignRef = serde_json::from_value(
             json!({"apiVersion": "controlplane.example.com/v1beta1", "kind": "K", "name": "n", "namespace": "x"}),
         )

@@ -58,7 +58,7 @@ use serde::{Deserialize, Serialize};
 pub struct ClusterDeploymentSpec {
     /// Name of the cluster; with `baseDomain` the name of its API.
     pub cluster_name: String,
-    /// Domain below which the cluster's names are.
+    /// Domain of the cluster's names.
     pub base_domain: String,
     /// The platform; `agentBareMetal` for clusters installed on Agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -24,6 +24,6 @@ pub struct ClusterImageSetSpec {
     pub release_image: String,
 }
 
-/// Nothing is reported here.
+/// Muster reports nothing here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterImageSetStatus {}

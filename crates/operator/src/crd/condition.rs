@@ -59,7 +59,7 @@ impl Finding {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceCondition {
-    /// What the condition is about.
+    /// The type of the condition.
     #[serde(rename = "type")]
     pub type_: String,
     /// True, False or Unknown.
@@ -70,10 +70,10 @@ pub struct ServiceCondition {
     /// When `status` changed last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,
-    /// One word for why it is so.
+    /// The reason in one word.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Why it is so.
+    /// The reason in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -82,7 +82,7 @@ pub struct ServiceCondition {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallCondition {
-    /// What the condition is about.
+    /// The type of the condition.
     #[serde(rename = "type")]
     #[schemars(length(max = 256))]
     pub type_: String,
@@ -94,11 +94,11 @@ pub struct InstallCondition {
     /// When any of status, reason and message changed last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,
-    /// Why it is so, in few words.
+    /// The reason in few words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 1024))]
     pub reason: String,
-    /// Why it is so.
+    /// The reason in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -149,7 +149,7 @@ pub fn set_install(list: &mut Vec<InstallCondition>, finding: Finding, now: Time
     }
 }
 
-/// The time of transition moves only with the status; the generation that was looked at is told.
+/// The time of transition moves only with the status; the condition names the observed generation.
 pub fn set_standard(list: &mut Vec<Condition>, finding: Finding, generation: Option<i64>, now: Timestamp) {
     match list.iter_mut().find(|condition| condition.type_ == finding.type_) {
         Some(condition) => {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standard_condition_tells_the_generation_it_saw() {
+    fn a_standard_condition_has_the_observed_generation() {
         let mut list = Vec::new();
         set_standard(&mut list, finding(false, "Unbound", "free"), Some(1), at(1));
         set_standard(&mut list, finding(false, "Unbound", "free"), Some(2), at(2));

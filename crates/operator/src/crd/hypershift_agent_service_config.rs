@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 pub struct HypershiftAgentServiceConfigSpec {
     #[serde(flatten)]
     pub service: AgentServiceConfigSpec,
-    /// Secret in the same namespace whose key `kubeconfig` leads to the hosted cluster. Not read: give it to an operator
-    /// of that cluster, by `--kubeconfig`.
+    /// Secret in the same namespace whose key `kubeconfig` leads to the hosted cluster. Muster ignores it; give it to
+    /// an operator of that cluster with `--kubeconfig`.
     pub kubeconfig_secret_ref: LocalRef,
 }

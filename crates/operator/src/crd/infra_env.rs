@@ -21,11 +21,11 @@ use std::time::Duration;
     status = "InfraEnvStatus",
     derive = "Default",
     derive = "PartialEq",
-    doc = "InfraEnv is a discovery image with its settings, and the pool of hosts that were booted from it.",
+    doc = "InfraEnv is a discovery image with its settings, and the pool of hosts that boot it.",
     printcolumn(
         name = "ISO Created At",
         type_ = "string",
-        description = "When the image got the content it has",
+        description = "When the content of the image last changed",
         json_path = ".status.createdTime"
     ),
     printcolumn(
@@ -40,8 +40,8 @@ use std::time::Duration;
 pub struct InfraEnvSpec {
     /// Secret in the same namespace whose key `.dockerconfigjson` holds the pull secret that hosts use during discovery.
     pub pull_secret_ref: LocalRef,
-    /// ClusterDeployment to which every host is bound as it registers. Leave it out to bind hosts later, one by one. It
-    /// cannot be changed afterwards.
+    /// ClusterDeployment to which the hub binds every host as it registers. Leave it out to bind hosts later, one by
+    /// one. You cannot change it afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_ref: Option<ClusterRef>,
     /// Proxies for everything a host downloads during discovery.
@@ -60,16 +60,17 @@ pub struct InfraEnvSpec {
     /// Public SSH keys, one per line, that may log in to hosts during discovery.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ssh_authorized_key: String,
-    /// Labels that every Agent of this InfraEnv gets when it is created.
+    /// Labels that the operator gives every Agent of this InfraEnv when it creates the Agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agent_labels: BTreeMap<String, String>,
     /// Chooses NMStateConfigs of the same namespace by their labels. An empty selector chooses none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nm_state_config_label_selector: Option<LabelSelector>,
-    /// Ignition, as JSON, that is merged into what hosts boot with.
+    /// Ignition, as JSON, that the hub merges into what hosts boot with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ignition_config_override: String,
-    /// Processor architecture of the hosts: x86_64, aarch64, arm64, ppc64le or s390x. It cannot be changed afterwards.
+    /// Processor architecture of the hosts: x86_64, aarch64, arm64, ppc64le or s390x. You cannot change it
+    /// afterwards.
     #[serde(default = "x86_64", skip_serializing_if = "String::is_empty")]
     pub cpu_architecture: String,
     /// What the iPXE script does: always boot discovery, or let hosts that are to boot their own disk do so.
@@ -86,8 +87,8 @@ pub struct InfraEnvSpec {
     /// Certificates, as PEM, that hosts trust in addition.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub additional_trust_bundle: String,
-    /// OpenShift version whose operating system hosts boot; the newest when left out. Beside `clusterRef` it counts only
-    /// once that cluster is installed: until then hosts boot the release of the cluster.
+    /// OpenShift version whose operating system hosts boot; the newest when left out. With `clusterRef` it has no
+    /// effect until that cluster is installed: until then hosts boot the release of the cluster.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub os_image_version: String,
     /// ConfigMap with `registries.conf` and, if needed, `ca-bundle.crt`: registries to use instead of the public ones.
@@ -96,7 +97,7 @@ pub struct InfraEnvSpec {
     /// Kind of image: `full-iso`, or `minimal-iso`, which fetches the larger part while it boots.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub image_type: String,
-    /// How Agents of this InfraEnv are approved.
+    /// How the operator approves Agents of this InfraEnv.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_approval: Option<AgentApproval>,
     /// How many seconds a host waits after its network is up before discovery starts.
@@ -123,7 +124,7 @@ pub struct Proxy {
     /// Proxy for https:// addresses.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub https_proxy: String,
-    /// Names and networks, separated by commas, that are reached without a proxy.
+    /// Names and networks, separated by commas, that hosts reach without a proxy.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub no_proxy: String,
 }
@@ -131,7 +132,7 @@ pub struct Proxy {
 /// A change of one kernel argument.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelArgument {
-    /// What to do with it.
+    /// The kind of change.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["append", "replace", "delete"]))]
     pub operation: String,
@@ -141,7 +142,7 @@ pub struct KernelArgument {
     pub value: String,
 }
 
-/// How Agents are approved.
+/// How the operator approves Agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentApproval {
@@ -150,24 +151,24 @@ pub struct AgentApproval {
     pub auto_approve: bool,
 }
 
-/// What became of the image.
+/// The state of the image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InfraEnvStatus {
     /// Where the image can be downloaded.
     #[serde(default, rename = "isoDownloadURL", skip_serializing_if = "String::is_empty")]
     pub iso_download_url: String,
-    /// When the image got the content it has.
+    /// When the content of the image last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_time: Option<Time>,
-    /// `ImageCreated` tells whether the image can be used, and why not; `Cleanup` what an InfraEnv that is to be deleted
-    /// waits for.
+    /// `ImageCreated` tells whether the image can be used, and why not; `Cleanup` tells what a deleted InfraEnv waits
+    /// for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ServiceCondition>,
     /// Selects the Agents of this InfraEnv.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_label_selector: Option<LabelSelector>,
-    /// Links for a closer look.
+    /// Links for troubleshooting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debug_info: Option<InfraEnvDebugInfo>,
     /// Links for booting hosts over the network.
@@ -175,11 +176,11 @@ pub struct InfraEnvStatus {
     pub boot_artifacts: Option<BootArtifacts>,
 }
 
-/// Links for a closer look.
+/// Links for troubleshooting.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InfraEnvDebugInfo {
-    /// What happened to this InfraEnv.
+    /// Address of the events of this InfraEnv.
     #[serde(default, rename = "eventsURL", skip_serializing_if = "String::is_empty")]
     pub events_url: String,
     /// The static network settings that the image contains.

@@ -48,7 +48,7 @@ pub mod annotation {
     /// On ClusterDeployment: the hub's id of the cluster.
     pub const CLUSTER_ID: &str = "clusterdeployments.agent-install.openshift.io/id";
 
-    /// On Agent: mirrors of what the hub knows, for a restore.
+    /// On Agent: copies of what the hub knows, for a restore.
     pub const AGENT_STATE: &str = "agent.agent-install.openshift.io/state";
     pub const AGENT_ROLE: &str = "agent.agent-install.openshift.io/role";
     pub const AGENT_INVENTORY: &str = "agent.agent-install.openshift.io/inventory";
@@ -136,7 +136,7 @@ pub mod finalizer {
     pub const CLUSTER_DEPLOYMENT: &str = "clusterdeployments.agent-install.openshift.io/ai-deprovision";
     pub const AGENT_CLUSTER_INSTALL: &str = "agentclusterinstall.agent-install.openshift.io/ai-deprovision";
     pub const AGENT_CLASSIFICATION: &str = "agentclassification.agent-install.openshift.io";
-    /// Of a service that looks after its AgentServiceConfig; never written here.
+    /// Of a service that manages its AgentServiceConfig; never written here.
     pub const AGENT_SERVICE_CONFIG: &str = "agentserviceconfig.agent-install.openshift.io/ai-deprovision";
     pub const BARE_METAL_HOST: &str = "bmac.agent-install.openshift.io/deprovision";
     pub const PREPROVISIONING_IMAGE: &str = "preprovisioningimage.agent-install.openshift.io/ai-deprovision";

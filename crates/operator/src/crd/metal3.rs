@@ -95,7 +95,7 @@ pub struct RootDeviceHints {
     pub wwn: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotational: Option<bool>,
-    /// Among others `wwnWithExtension` and `wwnVendorExtension`, which no inventory tells.
+    /// Among others `wwnWithExtension` and `wwnVendorExtension`, which no inventory contains.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
@@ -210,7 +210,7 @@ pub struct PreprovisioningImageStatus {
     pub format: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub architecture: String,
-    /// The Secret with network settings that was seen.
+    /// The Secret with network settings that the image was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_data: Option<SecretStatus>,
     #[serde(default)]
@@ -219,7 +219,7 @@ pub struct PreprovisioningImageStatus {
     pub rest: Map<String, Value>,
 }
 
-/// A Secret as it was when it was seen.
+/// A Secret in the version that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretStatus {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_nobody_has_looked_at_has_no_state() {
+    fn a_host_that_nobody_has_reconciled_has_no_state() {
         let host: BareMetalHost = serde_json::from_value(json!({ "metadata": {}, "spec": {} })).unwrap();
         assert_eq!((host.state(), host.operational_status()), ("", ""));
     }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The network of one host, and how the host is recognised.
+/// The network of one host, and the interfaces by which the hub recognises the host.
 #[derive(Debug, Clone, Default, PartialEq, CustomResource, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "agent-install.openshift.io",
@@ -19,7 +19,7 @@ use serde_json::Value;
     doc = "NMStateConfig is the static network of one host. An InfraEnv of the same namespace chooses it by its labels."
 )]
 pub struct NMStateConfigSpec {
-    /// The interfaces by which the host is recognised, with the names that `config` uses for them.
+    /// The interfaces by which the hub recognises the host, with the names that `config` uses for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub interfaces: Vec<Interface>,
@@ -40,6 +40,6 @@ pub struct Interface {
     pub mac_address: String,
 }
 
-/// Nothing is reported here.
+/// Muster reports nothing here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NMStateConfigStatus {}

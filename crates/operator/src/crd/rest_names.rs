@@ -75,32 +75,32 @@ const QUOTED: &[(&str, &str)] = &[
 
 /// A text of the hub as people read it beside their objects.
 pub fn in_kubernetes(text: &str) -> String {
-    let mut told = String::with_capacity(text.len());
+    let mut translated = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(is_part) {
         let (before, from) = rest.split_at(start);
         let length = from.find(|letter| !is_part(letter)).unwrap_or(from.len());
         let (word, after) = from.split_at(length);
-        told.push_str(before);
+        translated.push_str(before);
         rest = after;
-        if told.ends_with('`')
+        if translated.ends_with('`')
             && after.starts_with(['`', '.'])
             && let Some((_, name)) = QUOTED.iter().find(|(rest, _)| *rest == word)
         {
-            told.push_str(name);
-            rest = place(after, &mut told);
+            translated.push_str(name);
+            rest = place(after, &mut translated);
             continue;
         }
         match NAMES.binary_search_by_key(&word, |(rest, _)| rest) {
             Ok(found) => {
-                told.push_str(NAMES[found].1);
-                rest = place(after, &mut told);
+                translated.push_str(NAMES[found].1);
+                rest = place(after, &mut translated);
             }
-            Err(_) => told.push_str(word),
+            Err(_) => translated.push_str(word),
         }
     }
-    told.push_str(rest);
-    told
+    translated.push_str(rest);
+    translated
 }
 
 fn is_part(letter: char) -> bool {
@@ -108,7 +108,7 @@ fn is_part(letter: char) -> bool {
 }
 
 /// `.0.ip` of REST is `[0]` of a list of addresses; `.0` followed by another field is that field of the entry.
-fn place<'a>(after: &'a str, told: &mut String) -> &'a str {
+fn place<'a>(after: &'a str, translated: &mut String) -> &'a str {
     let Some(from) = after.strip_prefix('.') else {
         return after;
     };
@@ -119,7 +119,7 @@ fn place<'a>(after: &'a str, told: &mut String) -> &'a str {
         return after;
     }
     let (index, rest) = from.split_at(length);
-    told.push_str(&format!("[{index}]"));
+    translated.push_str(&format!("[{index}]"));
     match rest.strip_prefix(".ip") {
         Some(end) if !end.starts_with(is_part) => end,
         Some(_) | None => rest,
@@ -137,8 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn names_and_places_are_told_as_objects_have_them() {
-        for (hub, told) in [
+    fn names_and_places_are_written_as_objects_have_them() {
+        for (hub, translated) in [
             (
                 "`api_vips` cannot be set while you manage the network yourself.",
                 "`apiVIPs` cannot be set while you manage the network yourself.",
@@ -171,8 +171,12 @@ mod tests {
             ),
             ("", ""),
         ] {
-            assert_eq!(in_kubernetes(hub), told);
-            assert_eq!(in_kubernetes(told), told, "told once more it stays the same");
+            assert_eq!(in_kubernetes(hub), translated);
+            assert_eq!(
+                in_kubernetes(translated),
+                translated,
+                "translated once more it stays the same"
+            );
         }
     }
 

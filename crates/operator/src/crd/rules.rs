@@ -157,7 +157,7 @@ fn agent_cluster_install() -> Vec<Rule> {
             "AgentClusterInstall",
             &["spec", "external", "platformName"],
             "oldSelf == 'Unknown' || self == oldSelf".into(),
-            "the name of the platform can be set once",
+            "the name of the platform cannot be changed once it is set",
         ),
     ];
     rules.extend(networks());
@@ -182,7 +182,7 @@ fn networks() -> [Rule; 3] {
     let contradictions = [
         (
             format!("({single_node} && {})", managed("false")),
-            "a cluster of one host has user managed networking",
+            "a cluster of one host needs user managed networking",
         ),
         (
             format!("({needs_user} && {})", managed("false")),
@@ -244,8 +244,8 @@ fn external() -> [Rule; 2] {
     ]
 }
 
-/// Once an installation has begun, most of the spec stays as it is. A rule for each field, so that whoever changes
-/// several is told of all of them: a text that is put together is too costly for the API server.
+/// Once an installation has begun, most of the spec stays as it is. A rule for each field, so that the refusal of
+/// several changes names all of them: a text that is put together is too costly for the API server.
 fn frozen() -> impl Iterator<Item = Rule> {
     let stays = FROZEN.iter().map(|field| {
         let began = began("oldSelf", BEGAN);

@@ -18,7 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often a kind that is not installed is looked for, unless somebody says otherwise.
+/// How often the cache tries to list a kind that is not installed, by default.
 const ABSENT_RETRY: Duration = Duration::from_secs(30);
 
 /// A server that has just begun may not know its kinds and rights yet: this many answers in a row are believed.
@@ -27,7 +27,7 @@ const ABSENT_TRIES: u32 = 3;
 /// The time between them.
 const ABSENT_AGAIN: Duration = Duration::from_secs(2);
 
-/// How often a server that is away is asked for the versions it has.
+/// How often the cache asks a server that does not answer for its versions.
 const DISCOVERY_RETRY: Duration = Duration::from_secs(1);
 
 /// The version to speak, of those that a server has.
@@ -71,7 +71,7 @@ pub struct Scope {
     pub namespaces: Vec<String>,
     /// A selector over labels; absent: all.
     pub labels: Option<String>,
-    /// How often a kind that is not installed is looked for.
+    /// How often the cache tries to list a kind that is not installed.
     pub absent_retry: Duration,
 }
 
@@ -229,11 +229,11 @@ impl<K: Kind> ObjectCache<K> {
             match self.kube.list_api_groups().await {
                 Ok(groups) => break groups.groups,
                 Err(kube::Error::Api(status)) => {
-                    tracing::debug!(%status, "the versions of the server cannot be seen");
+                    tracing::debug!(%status, "cannot read the API versions of the server");
                     return;
                 }
                 Err(error) => {
-                    tracing::debug!(error = %chain(&error), "the server is away; it is asked again");
+                    tracing::debug!(error = %chain(&error), "the API server did not answer; trying again");
                     tokio::time::sleep(DISCOVERY_RETRY).await;
                 }
             }
@@ -250,7 +250,7 @@ impl<K: Kind> ObjectCache<K> {
         resource.api_version = format!("{}/{version}", resource.group);
     }
 
-    /// Whether changes in this namespace are heard of.
+    /// Whether the cache watches this namespace.
     pub fn covers(&self, namespace: &str) -> bool {
         self.scope.namespaces.is_empty() || self.scope.namespaces.iter().any(|ours| ours == namespace)
     }
@@ -261,7 +261,7 @@ impl<K: Kind> ObjectCache<K> {
         let _ = self.waiting.subscribe().wait_for(|left| *left == 0).await;
     }
 
-    /// Watches until it is dropped, telling `tell` about every change.
+    /// Watches until it is dropped, and calls `tell` with every change.
     pub async fn run(&self, tell: impl Fn(&Change<K>) + Send + Sync) {
         let namespaces = match self.scope.namespaces.as_slice() {
             [] => vec![""],
@@ -309,7 +309,8 @@ impl<K: Kind> ObjectCache<K> {
                     Ok(None) => break,
                     Err(error) => {
                         let Some(absence) = absence(&error) else {
-                            tracing::warn!(kind = %self.resource().kind, error = %chain(&error), "a watch was cut off");
+                            tracing::warn!(kind = %self.resource().kind, error = %chain(&error), "a watch ended \
+                                early; starting it again");
                             continue;
                         };
                         times_absent += 1;
@@ -317,7 +318,8 @@ impl<K: Kind> ObjectCache<K> {
                             Meaning::AskAgain => ABSENT_AGAIN,
                             Meaning::KeepAll => {
                                 let kind = self.resource().kind;
-                                tracing::warn!(%kind, "this kind may not be read any more; what is known of it is kept");
+                                tracing::warn!(%kind, "the operator may not read this kind any more; it keeps its \
+                                    last copy");
                                 self.scope.absent_retry
                             }
                             Meaning::NoneThere => {
@@ -336,7 +338,8 @@ impl<K: Kind> ObjectCache<K> {
         }
     }
 
-    /// Takes over what the API answered to a write. What is not watched is not kept: nobody would tell when it goes.
+    /// Takes over what the API answered to a write. What is not watched is not kept: no watch would report its
+    /// deletion.
     pub fn took(&self, object: RawObject, tell: impl Fn(&Change<K>)) {
         let selector = self.scope.labels.as_deref();
         let is_selected = selector.is_none_or(|selector| selects(selector, object.meta().labels.as_ref()));
@@ -345,8 +348,9 @@ impl<K: Kind> ObjectCache<K> {
         }
     }
 
-    /// The same for the change of an object that is there. One that is not here by now went while the answer was on its
-    /// way, perhaps before the newest list, and nobody would tell that again; only a label can have brought it in.
+    /// The same for the change of an object that is there. One that is not here by now went while the answer was on
+    /// its way, perhaps before the newest list, and no watch would report that again; only a label can have brought
+    /// it in.
     pub fn took_change(&self, object: RawObject, tell: impl Fn(&Change<K>)) {
         if self.scope.labels.is_some() || self.get(&Key::of(&object)).is_some() {
             self.took(object, tell);
@@ -459,7 +463,7 @@ pub fn parse<K: Kind>(object: &RawObject) -> Option<K> {
     match object.parse() {
         Ok(object) => Some(object),
         Err(error) => {
-            tracing::warn!(key = %Key::of(object), %error, "an object cannot be read and is passed over");
+            tracing::warn!(key = %Key::of(object), %error, "cannot parse an object; skipping it");
             None
         }
     }
@@ -494,21 +498,24 @@ enum Absence {
 #[derive(Debug, PartialEq, Eq)]
 enum Meaning {
     AskAgain,
-    /// Objects were there, and nobody says that they went.
+    /// Objects were there, and no answer says that they went.
     KeepAll,
     NoneThere,
 }
 
 impl Absence {
-    /// Most clusters lack some kinds of others; a right that is missing is a mistake, which is told once.
+    /// Most clusters lack some kinds of others; a missing right is a mistake, which is logged once.
     fn tell(self, kind: &str, times: u32) {
         match self {
             Self::NotAllowed if times == ABSENT_TRIES => tracing::warn!(
                 kind,
-                "this kind may not be listed: nothing is done about its objects; see deploy/manifests/clusterrole.yaml"
+                "the operator may not list this kind and ignores its objects; see deploy/manifests/clusterrole.yaml"
             ),
             Self::NotInstalled | Self::NotAllowed => {
-                tracing::debug!(kind, "this kind is not installed or not allowed");
+                tracing::debug!(
+                    kind,
+                    "this kind is not installed, or the operator may not list it"
+                );
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Everything a controller may use, in one place.
 
 use super::clock::Clock;
-use super::copies::HostCopies;
+use super::copies::clusters::ClusterCopies;
+use super::copies::hosts::HostCopies;
 use super::event::Recorder;
 use super::joining::Joining;
 use super::last_clusters::LastClusters;
@@ -20,8 +21,10 @@ use std::time::Duration;
 pub struct Context {
     pub kube: kube::Client,
     pub hub: HubClient,
-    /// What the hub has told of hosts.
+    /// Copies of the hub's hosts.
     pub hosts: HostCopies,
+    /// And of clusters.
+    pub clusters: ClusterCopies,
     pub caches: Caches,
     pub queues: Queues,
     pub hooks: HubHooks,
@@ -40,7 +43,7 @@ pub struct Context {
     /// With what hosts are fetched back from the inside of their clusters; absent: not at all.
     pub reclaim_image: Option<String>,
     pub metal_boot: MetalBoot,
-    /// The Secret that tells where Ironic is.
+    /// The Secret that says where Ironic is.
     pub ironic: Key,
     /// Images of Ironic's agent that the site has, by architecture.
     pub ironic_images: BTreeMap<String, String>,
@@ -52,7 +55,13 @@ pub struct Context {
 }
 
 impl Context {
-    /// Everything is reconciled, and the hub is told again what it does not show.
+    /// The feed of changes begins or ends.
+    pub fn is_fed(&self, is_fed: bool) {
+        self.hosts.start_over(is_fed);
+        self.clusters.start_over(is_fed);
+    }
+
+    /// Reconciles everything, and sends the hub again what it does not show.
     pub fn start_over(&self) {
         self.sent.forget_all();
         for hook in &self.hooks.start_over {

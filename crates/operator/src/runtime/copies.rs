@@ -1,88 +1,91 @@
-//! Copies of the hub's hosts: each host is asked for once after it changed, however often its Agent is reconciled.
+//! Copies of the hub's rows: each is asked for once after it changed, however often what depends on it is reconciled.
 //!
-//! The feed tells of a change here before it wakes anybody, so a copy is never older than the change that woke its reader.
-//! An answer is kept only if nothing was heard of its host while it was on its way. Without the feed nothing is kept.
+//! The feed reports a change here before it wakes anybody, so a copy is never older than the change that woke its
+//! reader. An answer is kept only if the feed reported no change of its row while it was on its way. Without the feed
+//! nothing is kept.
 
-use muster_contract::ClientError;
-use muster_contract::HubClient;
-use muster_contract::v1::change::{Change, ChangeKind, ChangeOp};
-use muster_contract::v1::host::HostDetail;
+pub mod clusters;
+pub mod hosts;
+
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 /// Copies are of use in the moment after a change: of large fleets only the newest are kept.
 const MOST_BYTES: usize = 64 << 20;
 
-/// A host as every InfraEnv has it that knows it.
-pub type Rows = Arc<[HostDetail]>;
+/// What is kept of a row: cheap to clone.
+pub trait Kept: Clone {
+    /// About how much room it takes.
+    fn bytes(&self) -> usize;
+}
 
-#[derive(Debug, Default)]
-pub struct HostCopies(Mutex<State>);
+/// Copies of one kind of row.
+#[derive(Debug)]
+pub struct Copies<T>(Mutex<State<T>>);
 
-#[derive(Debug, Default)]
-struct State {
-    /// The feed is read: what changes is heard of.
+#[derive(Debug)]
+struct State<T> {
+    /// The feed is read: every change arrives here.
     is_fed: bool,
-    copies: HashMap<Uuid, Copy>,
+    copies: HashMap<Uuid, Copy<T>>,
     /// By the number of their question, the oldest first.
     ages: BTreeMap<u64, Uuid>,
     bytes: usize,
-    /// The newest question about each host whose answer may be kept.
+    /// The newest question about each row whose answer may be kept.
     asked: HashMap<Uuid, u64>,
     questions: u64,
 }
 
 #[derive(Debug)]
-struct Copy {
-    rows: Rows,
+struct Copy<T> {
+    row: T,
     question: u64,
     bytes: usize,
 }
 
-impl HostCopies {
-    /// From here if that is as new as what was heard, else from the hub.
-    pub async fn rows(&self, hub: &HubClient, host: Uuid) -> Result<Rows, ClientError> {
-        let question = match self.begin(host) {
-            Ok(rows) => return Ok(rows),
+impl<T> Default for Copies<T> {
+    fn default() -> Self {
+        Self(Mutex::new(State::new(false, 0)))
+    }
+}
+
+impl<T: Kept> Copies<T> {
+    /// From here if that is as new as the feed, else from the hub.
+    async fn get<E>(&self, id: Uuid, fetch: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        let question = match self.begin(id) {
+            Ok(row) => return Ok(row),
             Err(question) => question,
         };
-        let rows: Rows = hub.host_rows(host).await?.hosts.into();
-        self.keep(host, question, &rows);
-        Ok(rows)
+        let row = fetch.await?;
+        self.keep(id, question, &row);
+        Ok(row)
     }
 
-    fn begin(&self, host: Uuid) -> Result<Rows, u64> {
+    fn begin(&self, id: Uuid) -> Result<T, u64> {
         let mut state = self.state();
-        if let Some(copy) = state.copies.get(&host) {
-            return Ok(copy.rows.clone());
+        if let Some(copy) = state.copies.get(&id) {
+            return Ok(copy.row.clone());
         }
         state.questions += 1;
         let question = state.questions;
         if state.is_fed {
-            state.asked.insert(host, question);
+            state.asked.insert(id, question);
         }
         Err(question)
     }
 
-    fn keep(&self, host: Uuid, question: u64, rows: &Rows) {
+    fn keep(&self, id: Uuid, question: u64, row: &T) {
         let mut state = self.state();
-        if state.asked.get(&host) != Some(&question) {
+        if state.asked.get(&id) != Some(&question) {
             return;
         }
-        let bytes: usize = rows.iter().map(weight).sum();
-        state.forget(host);
+        let bytes = row.bytes();
+        state.forget(id);
         state.bytes += bytes;
-        state.ages.insert(question, host);
-        let rows = rows.clone();
-        state.copies.insert(
-            host,
-            Copy {
-                rows,
-                question,
-                bytes,
-            },
-        );
+        state.ages.insert(question, id);
+        let row = row.clone();
+        state.copies.insert(id, Copy { row, question, bytes });
         while state.bytes > MOST_BYTES
             && let Some((_, oldest)) = state.ages.pop_first()
         {
@@ -90,217 +93,59 @@ impl HostCopies {
         }
     }
 
-    /// The hub tells that something changed.
-    pub fn heard(&self, change: &Change) {
-        match change.kind.known() {
-            Some(ChangeKind::Host) => {
-                let mut state = self.state();
-                let copy = state.copies.get(&change.id);
-                if copy.is_none_or(|copy| is_news(change, &copy.rows)) {
-                    state.forget(change.id);
-                }
-            }
-            Some(ChangeKind::Cluster | ChangeKind::InfraEnv) | None => {}
+    /// Something changed at the hub; a copy that has it already is kept.
+    fn changed(&self, id: Uuid, is_news: impl Fn(&T) -> bool) {
+        let mut state = self.state();
+        let copy = state.copies.get(&id);
+        if copy.is_none_or(|copy| is_news(&copy.row)) {
+            state.forget(id);
         }
     }
 
-    /// The host was changed from here, and the feed has not told it yet.
-    pub fn forget(&self, host: Uuid) {
-        self.state().forget(host);
+    /// The operator changed the row, and the feed has not reported it yet.
+    pub fn forget(&self, id: Uuid) {
+        self.state().forget(id);
     }
 
-    /// The same for all of a cluster.
-    pub fn forget_cluster(&self, cluster: Uuid) {
-        self.forget_those(|row| row.host.cluster_id == Some(cluster));
-    }
-
-    /// The same for all of an InfraEnv.
-    pub fn forget_infra_env(&self, infra_env: Uuid) {
-        self.forget_those(|row| row.host.infra_env_id == infra_env);
-    }
-
-    fn forget_those(&self, concerned: impl Fn(&HostDetail) -> bool) {
+    fn forget_those(&self, concerned: impl Fn(&T) -> bool) {
         let mut state = self.state();
         let copies = state.copies.iter();
-        let those = copies.filter(|(_, copy)| copy.rows.iter().any(&concerned));
-        let those: Vec<Uuid> = those.map(|(host, _)| *host).collect();
-        those.into_iter().for_each(|host| state.forget(host));
-        // Who belongs where is not known of those whose answers are on their way.
+        let those = copies.filter(|(_, copy)| concerned(&copy.row));
+        let those: Vec<Uuid> = those.map(|(id, _)| *id).collect();
+        those.into_iter().for_each(|id| state.forget(id));
+        // Which of the answers on their way are concerned is not known.
         state.asked.clear();
     }
 
-    /// From now on changes are heard of, or no more; what was copied before is not good any more.
+    /// The feed begins or ends; what was copied before is not good any more.
     pub fn start_over(&self, is_fed: bool) {
         let mut state = self.state();
-        *state = State {
-            is_fed,
-            questions: state.questions,
-            ..State::default()
-        };
+        *state = State::new(is_fed, state.questions);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State<T>> {
         // Nothing panics while it is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn forget(&mut self, host: Uuid) {
-        self.asked.remove(&host);
-        if let Some(copy) = self.copies.remove(&host) {
+impl<T> State<T> {
+    fn new(is_fed: bool, questions: u64) -> Self {
+        Self {
+            is_fed,
+            copies: HashMap::new(),
+            ages: BTreeMap::new(),
+            bytes: 0,
+            asked: HashMap::new(),
+            questions,
+        }
+    }
+
+    fn forget(&mut self, id: Uuid) {
+        self.asked.remove(&id);
+        if let Some(copy) = self.copies.remove(&id) {
             self.ages.remove(&copy.question);
             self.bytes -= copy.bytes;
         }
-    }
-}
-
-/// Whether a change is newer than the copy.
-fn is_news(change: &Change, rows: &[HostDetail]) -> bool {
-    let known = rows
-        .iter()
-        .find(|row| Some(row.host.infra_env_id) == change.infra_env_id);
-    match change.op {
-        ChangeOp::Put => known.is_none_or(|row| row.revision < change.revision),
-        ChangeOp::Delete => known.is_some(),
-    }
-}
-
-/// About how much room it takes; the rest of it is small.
-fn weight(row: &HostDetail) -> usize {
-    let host = &row.host;
-    let long = [
-        &host.inventory,
-        &host.validations_info,
-        &host.connectivity,
-        &host.disks_info,
-        &host.images_status,
-        &host.domain_name_resolutions,
-        &host.ignition_config_overrides,
-    ];
-    let long: usize = long.iter().map(|text| text.len()).sum();
-    size_of::<HostDetail>() + 1024 + long
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use jiff::Timestamp;
-    use muster_contract::v2::host::HostView;
-
-    const HOST: Uuid = Uuid::from_u128(1);
-    const POOL: Uuid = Uuid::from_u128(2);
-
-    fn row(revision: i64, inventory: usize) -> HostDetail {
-        HostDetail {
-            revision,
-            host: HostView {
-                id: HOST,
-                infra_env_id: POOL,
-                inventory: "x".repeat(inventory),
-                ..HostView::default()
-            },
-            ..HostDetail::default()
-        }
-    }
-
-    fn change(op: ChangeOp, revision: i64) -> Change {
-        Change {
-            seq: 1,
-            kind: ChangeKind::Host.into(),
-            id: HOST,
-            infra_env_id: Some(POOL),
-            cluster_id: None,
-            op,
-            revision,
-            status: None,
-            at: Timestamp::UNIX_EPOCH,
-        }
-    }
-
-    fn fed() -> HostCopies {
-        let copies = HostCopies::default();
-        copies.start_over(true);
-        copies
-    }
-
-    /// Asks and is answered.
-    fn ask(copies: &HostCopies, host: Uuid, row: HostDetail) {
-        let question = copies.begin(host).unwrap_err();
-        copies.keep(host, question, &[row].into());
-    }
-
-    fn has(copies: &HostCopies, host: Uuid) -> bool {
-        copies.begin(host).is_ok()
-    }
-
-    #[test]
-    fn a_copy_is_good_until_a_newer_revision_is_heard_of() {
-        let copies = fed();
-        ask(&copies, HOST, row(3, 0));
-        copies.heard(&change(ChangeOp::Put, 3));
-        assert!(has(&copies, HOST), "that was known");
-        copies.heard(&change(ChangeOp::Put, 4));
-        assert!(!has(&copies, HOST));
-        ask(&copies, HOST, row(4, 0));
-        copies.heard(&change(ChangeOp::Delete, 5));
-        assert!(!has(&copies, HOST));
-        let mut elsewhere = change(ChangeOp::Put, 1);
-        elsewhere.infra_env_id = Some(Uuid::from_u128(9));
-        ask(&copies, HOST, row(4, 0));
-        copies.heard(&elsewhere);
-        assert!(!has(&copies, HOST), "one more InfraEnv knows it");
-    }
-
-    #[test]
-    fn an_answer_that_was_overtaken_is_not_kept() {
-        for overtake in [
-            |copies: &HostCopies| copies.heard(&change(ChangeOp::Put, 1)),
-            |copies: &HostCopies| copies.forget(HOST),
-            |copies: &HostCopies| copies.forget_cluster(Uuid::from_u128(7)),
-            |copies: &HostCopies| copies.start_over(true),
-            |copies: &HostCopies| drop(copies.begin(HOST)),
-        ] {
-            let copies = fed();
-            let question = copies.begin(HOST).unwrap_err();
-            overtake(&copies);
-            copies.keep(HOST, question, &[row(3, 0)].into());
-            assert!(!has(&copies, HOST));
-        }
-    }
-
-    #[test]
-    fn nothing_is_kept_while_nobody_would_tell_of_a_change() {
-        let copies = HostCopies::default();
-        ask(&copies, HOST, row(3, 0));
-        assert!(!has(&copies, HOST));
-        let copies = fed();
-        ask(&copies, HOST, row(3, 0));
-        copies.start_over(false);
-        ask(&copies, HOST, row(3, 0));
-        assert!(!has(&copies, HOST));
-    }
-
-    #[test]
-    fn what_is_written_from_here_is_asked_for_anew() {
-        let copies = fed();
-        ask(&copies, HOST, row(3, 0));
-        copies.forget_infra_env(Uuid::from_u128(9));
-        assert!(has(&copies, HOST), "another one");
-        copies.forget_infra_env(POOL);
-        assert!(!has(&copies, HOST));
-    }
-
-    #[test]
-    fn the_oldest_copies_make_room() {
-        let copies = fed();
-        let hosts: Vec<Uuid> = (10..20).map(Uuid::from_u128).collect();
-        for host in &hosts {
-            ask(&copies, *host, row(1, MOST_BYTES / 4));
-        }
-        let kept: Vec<bool> = hosts.iter().map(|host| has(&copies, *host)).collect();
-        assert_eq!(kept.iter().filter(|kept| **kept).count(), 3);
-        assert_eq!(kept[7..], [true, true, true]);
-        assert!(copies.state().bytes <= MOST_BYTES);
     }
 }

@@ -6,7 +6,7 @@ use kube::{Resource, ResourceExt};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Something worth telling.
+/// What an Event says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
     pub warning: bool,
@@ -35,7 +35,7 @@ impl Recorder {
         }
     }
 
-    /// For what happens to thousands at once: a flood of Events tells nobody more than its beginning does, and costs the
+    /// For what happens to thousands at once: a flood of Events says no more than its beginning does, and costs the
     /// API server as much as the objects.
     pub async fn tell_unless_many<K: Resource<DynamicType = ()>>(&self, object: &K, news: &News) {
         let is_granted = {
@@ -47,7 +47,7 @@ impl Recorder {
         }
     }
 
-    /// Telling is a courtesy: a failure is logged and changes nothing.
+    /// An event is a courtesy: a failure is logged and changes nothing.
     pub async fn tell<K: Resource<DynamicType = ()>>(&self, object: &K, news: &News) {
         let event = events::Event {
             type_: if news.warning {
@@ -61,12 +61,12 @@ impl Recorder {
             secondary: None,
         };
         if let Err(error) = self.events.publish(&event, &object.object_ref(&())).await {
-            tracing::debug!(name = %object.name_any(), %error, "an event was not recorded");
+            tracing::debug!(name = %object.name_any(), %error, "cannot record an event");
         }
     }
 }
 
-/// How many more may be told.
+/// How many more may be recorded.
 struct Allowance {
     left: f64,
     at: Instant,
@@ -100,11 +100,11 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn of_a_flood_the_beginning_is_told_and_then_one_a_second() {
+    fn of_a_flood_the_beginning_is_recorded_and_then_one_a_second() {
         let begin = Instant::now();
         let mut allowance = Allowance::full(begin);
-        let told = (0..1000).filter(|_| allowance.take(begin)).count();
-        assert_eq!(told, 50);
+        let passed = (0..1000).filter(|_| allowance.take(begin)).count();
+        assert_eq!(passed, 50);
         assert!(!allowance.take(begin + Duration::from_millis(500)));
         assert!(allowance.take(begin + Duration::from_millis(1100)));
         assert!(!allowance.take(begin + Duration::from_millis(1100)));

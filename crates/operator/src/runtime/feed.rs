@@ -7,15 +7,15 @@ use std::time::Duration;
 
 /// One question; proxies in between cut off much longer ones.
 const WAIT_SECONDS: u32 = 25;
-/// A hub that is away is asked again this often.
+/// How often to ask a hub again that does not answer.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Never ends.
 pub async fn follow(ctx: &Context) {
     loop {
         let from = head(ctx).await;
-        ctx.hosts.start_over(true);
-        // What changed before `from` was not seen: so everything is reconciled.
+        ctx.is_fed(true);
+        // The feed does not report what changed before `from`: so everything is reconciled.
         ctx.start_over();
         from_there(ctx, from).await;
         // A hub that says so again and again is not asked in a circle.
@@ -31,7 +31,7 @@ async fn head(ctx: &Context) -> i64 {
                 ctx.metrics.hub_is_there(true);
                 return status.newest_change;
             }
-            Err(error) => away(ctx, &error).await,
+            Err(error) => no_answer(ctx, &error).await,
         }
     }
 }
@@ -39,27 +39,27 @@ async fn head(ctx: &Context) -> i64 {
 /// Until the feed no longer reaches back to where this is.
 async fn from_there(ctx: &Context, after: i64) {
     let mut feed = ctx.hub.follow(after);
-    let mut was_away = false;
+    let mut was_silent = false;
     loop {
         match feed.next(WAIT_SECONDS).await {
             Ok(page) => {
                 ctx.metrics.hub_is_there(true);
-                if std::mem::take(&mut was_away) {
-                    // It may have other settings now, or other records: of neither its feed would tell.
-                    ctx.hosts.start_over(true);
+                if std::mem::take(&mut was_silent) {
+                    // It may have other settings now, or other records, and its feed would report neither.
+                    ctx.is_fed(true);
                     ctx.start_over();
                 }
                 ctx.metrics.fed(page.changes.len());
                 page.changes.iter().for_each(|change| tell(ctx, change));
             }
             Err(ClientError::Refused { status: 410, .. }) => {
-                tracing::warn!("the hub's feed does not reach back far enough; everything is read anew");
-                ctx.hosts.start_over(false);
+                tracing::warn!("the hub's feed does not reach back far enough; reconciling everything");
+                ctx.is_fed(false);
                 return;
             }
             Err(error) => {
-                was_away = true;
-                away(ctx, &error).await;
+                was_silent = true;
+                no_answer(ctx, &error).await;
             }
         }
     }
@@ -67,15 +67,16 @@ async fn from_there(ctx: &Context, after: i64) {
 
 fn tell(ctx: &Context, change: &Change) {
     // Before anybody reads it.
-    ctx.hosts.heard(change);
+    ctx.hosts.note_change(change);
+    ctx.clusters.note_change(change);
     for hook in &ctx.hooks.changed {
         hook(ctx, change);
     }
 }
 
-async fn away(ctx: &Context, error: &ClientError) {
-    tracing::debug!(%error, "the feed cannot be read; it is tried again");
-    ctx.hosts.start_over(false);
+async fn no_answer(ctx: &Context, error: &ClientError) {
+    tracing::debug!(%error, "cannot read the hub's feed; trying again");
+    ctx.is_fed(false);
     if ctx.metrics.hub_is_there(false) {
         ctx.hooks.lost.iter().for_each(|hook| hook(ctx));
     }

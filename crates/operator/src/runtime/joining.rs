@@ -13,15 +13,15 @@ use tokio::sync::{mpsc, oneshot};
 /// Hosts of more clusters at a time are reconciled now and then.
 const MOST: usize = 256;
 
-/// How the node of a host is heard of.
+/// Whether a watch reports the node of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Heard {
-    /// Somebody has to look.
+pub enum NodeWatch {
+    /// No watch runs: the operator reads the node now and then.
     #[default]
-    Not,
+    None,
     /// What happens to the node and its requests wakes the Agent.
-    AtOnce,
-    /// As `Not`, and this is why. It is said once to each Agent.
+    Running,
+    /// As `None`, and this is why. Each Agent gets it once.
     Refused(String),
 }
 
@@ -34,7 +34,7 @@ struct Order {
 struct Watched {
     cluster: Key,
     client: Client,
-    /// Tells this watch from an earlier one of the same cluster.
+    /// Distinguishes this watch from an earlier one of the same cluster.
     number: u64,
 }
 
@@ -66,7 +66,7 @@ struct Cluster {
 
 struct Joiner {
     node: String,
-    was_told: bool,
+    was_reported: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,8 +88,8 @@ impl Default for Joining {
 }
 
 impl Joining {
-    /// How the Agent's node is heard of, if its cluster is watched with this kubeconfig; else it must `begin`.
-    pub fn go_on(&self, cluster: &Key, made_from: u64, agent: &Key, node: &str) -> Option<Heard> {
+    /// How the Agent's node is watched, if its cluster is watched with this kubeconfig; else it must `begin`.
+    pub fn go_on(&self, cluster: &Key, made_from: u64, agent: &Key, node: &str) -> Option<NodeWatch> {
         let mut state = self.state();
         let known = state.clusters.get(cluster);
         if known.is_none_or(|known| known.made_from != made_from) {
@@ -99,7 +99,7 @@ impl Joining {
     }
 
     /// Watches the cluster for the Agent. Those that join it already go along with it.
-    pub fn begin(&self, cluster: &Key, made_from: u64, client: Client, agent: &Key, node: &str) -> Heard {
+    pub fn begin(&self, cluster: &Key, made_from: u64, client: Client, agent: &Key, node: &str) -> NodeWatch {
         let mut state = self.state();
         // Another worker was faster.
         if state
@@ -112,7 +112,7 @@ impl Joining {
         let before = state.clusters.remove(cluster);
         if state.clusters.len() >= MOST {
             state.leave(agent);
-            return Heard::Not;
+            return NodeWatch::None;
         }
         state.last += 1;
         let number = state.last;
@@ -188,26 +188,26 @@ impl Joining {
 }
 
 impl State {
-    fn join(&mut self, cluster: &Key, agent: &Key, node: &str) -> Heard {
+    fn join(&mut self, cluster: &Key, agent: &Key, node: &str) -> NodeWatch {
         if self.of_agent.get(agent).is_some_and(|other| other != cluster) {
             self.leave(agent);
         }
         let Some(found) = self.clusters.get_mut(cluster) else {
-            return Heard::Not;
+            return NodeWatch::None;
         };
         self.of_agent.insert(agent.clone(), cluster.clone());
         let joiner = found.agents.entry(agent.clone()).or_insert(Joiner {
             node: String::new(),
-            was_told: false,
+            was_reported: false,
         });
         node.clone_into(&mut joiner.node);
         match &found.phase {
-            Phase::Begins => Heard::Not,
-            Phase::Watches => Heard::AtOnce,
-            Phase::Refused(_) if joiner.was_told => Heard::Not,
+            Phase::Begins => NodeWatch::None,
+            Phase::Watches => NodeWatch::Running,
+            Phase::Refused(_) if joiner.was_reported => NodeWatch::None,
             Phase::Refused(why) => {
-                joiner.was_told = true;
-                Heard::Refused(why.clone())
+                joiner.was_reported = true;
+                NodeWatch::Refused(why.clone())
             }
         }
     }

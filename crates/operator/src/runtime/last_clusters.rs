@@ -1,4 +1,4 @@
-//! In which cluster each host was seen last: the hub tells where a host is, and not where it was.
+//! The last known cluster of each host: the hub says where a host is, and not where it was.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -37,20 +37,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_that_moves_or_leaves_tells_whom_it_left_once() {
+    fn a_host_that_moves_or_leaves_names_the_cluster_it_left_once() {
         let [host, other, blue, red] = [1, 2, 3, 4].map(Uuid::from_u128);
-        let (seen, pool) = (LastClusters::default(), Uuid::nil());
-        assert_eq!(seen.moved((pool, host), None), None, "nobody saw it anywhere");
-        seen.note(blue, [(pool, host), (pool, other)]);
-        assert_eq!(seen.moved((pool, host), Some(blue)), None, "it is where it was");
-        assert_eq!(seen.moved((pool, host), Some(red)), Some(blue));
-        assert_eq!(seen.moved((pool, host), None), Some(red));
-        assert_eq!(seen.moved((pool, host), None), None);
+        let (clusters, pool) = (LastClusters::default(), Uuid::nil());
+        assert_eq!(clusters.moved((pool, host), None), None, "nobody saw it anywhere");
+        clusters.note(blue, [(pool, host), (pool, other)]);
         assert_eq!(
-            seen.moved((host, other), None),
+            clusters.moved((pool, host), Some(blue)),
+            None,
+            "it is where it was"
+        );
+        assert_eq!(clusters.moved((pool, host), Some(red)), Some(blue));
+        assert_eq!(clusters.moved((pool, host), None), Some(red));
+        assert_eq!(clusters.moved((pool, host), None), None);
+        assert_eq!(
+            clusters.moved((host, other), None),
             None,
             "another row of the same machine"
         );
-        assert_eq!(seen.moved((pool, other), None), Some(blue));
+        assert_eq!(clusters.moved((pool, other), None), Some(blue));
     }
 }

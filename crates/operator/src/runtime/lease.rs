@@ -78,7 +78,8 @@ impl Election {
                     );
                 }
                 Err(error) => {
-                    tracing::debug!(lease = self.name, error = %chain(&error), "no answer about the lease")
+                    tracing::debug!(lease = self.name, error = %chain(&error), "the API server did not answer \
+                        about the lease")
                 }
             }
             tokio::time::sleep(self.terms.every).await;
@@ -96,7 +97,7 @@ impl Election {
                 Ok(Ok(true)) => renewed = began,
                 Ok(Ok(false)) => break,
                 Ok(Err(error)) => {
-                    tracing::debug!(lease = self.name, error = %chain(&error), "the lease was not renewed");
+                    tracing::debug!(lease = self.name, error = %chain(&error), "cannot renew the lease");
                 }
                 Err(_) => break,
             }
@@ -104,7 +105,7 @@ impl Election {
                 break;
             }
         }
-        tracing::warn!(lease = self.name, "the lease is lost: this operator stops acting");
+        tracing::warn!(lease = self.name, "this operator lost its lease and stops acting");
     }
 
     /// Lets another take over at once.
@@ -125,7 +126,7 @@ impl Election {
                 .map(drop)
         };
         if let Err(error) = released.await {
-            tracing::debug!(lease = self.name, error = %chain(&error), "the lease was not given back; it runs out");
+            tracing::debug!(lease = self.name, error = %chain(&error), "cannot release the lease; it will expire");
         }
     }
 

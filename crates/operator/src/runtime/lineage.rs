@@ -107,7 +107,7 @@ impl Context {
     }
 
     async fn ask_for_control_plane(&self, namespace: &str, reference: &ForeignRef) -> Result<Plane, Error> {
-        // Newer references do not tell the version.
+        // Newer references do not name the version.
         for version in ["v1beta1", "v1beta2"] {
             let kind = GroupVersionKind::gvk(reference.group(), version, &reference.kind);
             let resource = ApiResource::from_gvk(&kind);

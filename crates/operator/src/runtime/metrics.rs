@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 
 #[derive(Debug, Default)]
 pub struct Metrics {
-    looks: Mutex<BTreeMap<&'static str, Looks>>,
+    reconciles: Mutex<BTreeMap<&'static str, Reconciles>>,
     requests: Arc<Requests>,
     fed: AtomicU64,
     hub_is_there: AtomicBool,
@@ -29,9 +29,9 @@ pub struct Metrics {
     leading: AtomicUsize,
 }
 
-/// Looks of one controller.
+/// What one controller reconciled.
 #[derive(Debug, Default, Clone, Copy)]
-struct Looks {
+struct Reconciles {
     done: u64,
     conflicts: u64,
     failures: u64,
@@ -82,15 +82,15 @@ impl Metrics {
         }
     }
 
-    pub fn looked(&self, controller: &'static str, took: Duration, outcome: &Result<Next, Error>) {
-        let mut all = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
-        let looks = all.entry(controller).or_default();
-        looks.done += 1;
-        looks.micros += took.as_micros();
+    pub fn reconciled(&self, controller: &'static str, took: Duration, outcome: &Result<Next, Error>) {
+        let mut all = self.reconciles.lock().unwrap_or_else(PoisonError::into_inner);
+        let reconciles = all.entry(controller).or_default();
+        reconciles.done += 1;
+        reconciles.micros += took.as_micros();
         match outcome {
             Ok(_) | Err(Error::Gone) => {}
-            Err(Error::Conflict) => looks.conflicts += 1,
-            Err(Error::Kube(_) | Error::Hub(_) | Error::Panic | Error::Start(_)) => looks.failures += 1,
+            Err(Error::Conflict) => reconciles.conflicts += 1,
+            Err(Error::Kube(_) | Error::Hub(_) | Error::Panic | Error::Start(_)) => reconciles.failures += 1,
         }
     }
 
@@ -139,35 +139,43 @@ impl Metrics {
             let _ = writeln!(text, "{words}");
         };
         line(format_args!("# TYPE muster_operator_reconciles_total counter"));
-        let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for (name, looks) in &looks {
+        let reconciles = self
+            .reconciles
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        for (name, reconciles) in &reconciles {
             line(format_args!(
                 "muster_operator_reconciles_total{{controller=\"{name}\"}} {}",
-                looks.done
-            ));
-        }
-        line(format_args!("# TYPE muster_operator_look_failures_total counter"));
-        for (name, looks) in &looks {
-            line(format_args!(
-                "muster_operator_look_failures_total{{controller=\"{name}\"}} {}",
-                looks.failures
+                reconciles.done
             ));
         }
         line(format_args!(
-            "# TYPE muster_operator_look_conflicts_total counter"
+            "# TYPE muster_operator_reconcile_failures_total counter"
         ));
-        for (name, looks) in &looks {
+        for (name, reconciles) in &reconciles {
             line(format_args!(
-                "muster_operator_look_conflicts_total{{controller=\"{name}\"}} {}",
-                looks.conflicts
+                "muster_operator_reconcile_failures_total{{controller=\"{name}\"}} {}",
+                reconciles.failures
             ));
         }
-        line(format_args!("# TYPE muster_operator_look_seconds_total counter"));
-        for (name, looks) in &looks {
-            let seconds =
-                Duration::from_micros(u64::try_from(looks.micros).unwrap_or(u64::MAX)).as_secs_f64();
+        line(format_args!(
+            "# TYPE muster_operator_reconcile_conflicts_total counter"
+        ));
+        for (name, reconciles) in &reconciles {
             line(format_args!(
-                "muster_operator_look_seconds_total{{controller=\"{name}\"}} {seconds}"
+                "muster_operator_reconcile_conflicts_total{{controller=\"{name}\"}} {}",
+                reconciles.conflicts
+            ));
+        }
+        line(format_args!(
+            "# TYPE muster_operator_reconcile_seconds_total counter"
+        ));
+        for (name, reconciles) in &reconciles {
+            let seconds =
+                Duration::from_micros(u64::try_from(reconciles.micros).unwrap_or(u64::MAX)).as_secs_f64();
+            line(format_args!(
+                "muster_operator_reconcile_seconds_total{{controller=\"{name}\"}} {seconds}"
             ));
         }
         line(format_args!("# TYPE muster_operator_queue_length gauge"));
@@ -223,7 +231,7 @@ async fn metrics(State(ctx): State<Arc<Context>>) -> String {
     ctx.metrics.text(lengths.into_iter(), ctx.joining.len())
 }
 
-/// Which objects are being reconciled, and which wait for what: where to look first when nothing happens.
+/// Which objects are being reconciled, and which wait for what: what to read first when nothing happens.
 async fn queues(State(ctx): State<Arc<Context>>) -> String {
     let lines = ctx.queues.all().flat_map(|(name, queue)| {
         let lines = queue.lines().into_iter();
@@ -237,6 +245,9 @@ async fn ready(State(ctx): State<Arc<Context>>) -> (StatusCode, &'static str) {
     if ctx.metrics.caches_are_ready.load(Ordering::Relaxed) {
         (StatusCode::OK, "ok")
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "objects are still being read")
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the operator is still reading objects",
+        )
     }
 }

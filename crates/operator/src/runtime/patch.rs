@@ -1,4 +1,4 @@
-//! Writing objects: merge patches of what differs, guarded where two writers could meet.
+//! Writing objects: merge patches of what differs, guarded where two writers could collide.
 
 use super::Context;
 use super::object::RawObject;
@@ -31,7 +31,7 @@ impl Writer {
 }
 
 impl Context {
-    /// Changes spec or metadata of an object as it was seen: `Error::Conflict` if it is another one by now.
+    /// Changes spec or metadata of an object as it was read: `Error::Conflict` if it is another one by now.
     pub async fn patch<K: Cached>(&self, writer: Writer, object: &K, patch: &Value) -> Result<(), Error> {
         let key = Key::of(object);
         let mut patch = patch.clone();
@@ -59,22 +59,22 @@ impl Context {
         Ok(made)
     }
 
-    /// Changes the status of an object as it was seen: lists in it, such as conditions, are replaced whole.
-    /// `Error::Conflict` if the status is another one by now; what else changed meanwhile, often by this very plan, does
-    /// not matter.
+    /// Changes the status of an object as it was read: lists in it, such as conditions, are replaced whole.
+    /// `Error::Conflict` if the status is another one by now; what else changed meanwhile, often by this very plan,
+    /// does not matter.
     pub async fn patch_status<K: Cached + Serialize>(
         &self,
         writer: Writer,
-        seen: &K,
+        before: &K,
         status: &Value,
     ) -> Result<(), Error> {
-        let key = Key::of(seen);
+        let key = Key::of(before);
         let cache = self.cache::<K>();
         let now = cache.get(&key);
         // One that is not watched is as it was read.
-        let now = now.as_deref().unwrap_or(seen);
-        let is_same = now.meta().resource_version == seen.meta().resource_version;
-        if !is_same && status_of(now)? != status_of(seen)? {
+        let now = now.as_deref().unwrap_or(before);
+        let is_same = now.meta().resource_version == before.meta().resource_version;
+        if !is_same && status_of(now)? != status_of(before)? {
             return Err(Error::Conflict);
         }
         let version = &now.meta().resource_version;
@@ -87,8 +87,8 @@ impl Context {
         Ok(())
     }
 
-    /// Adds labels to an object that many may write; nothing else of it is touched, so nothing is guarded. If it is gone,
-    /// whoever named it looks again: nobody tells of objects that were not labelled.
+    /// Adds labels to an object that many may write; nothing else of it is touched, so nothing is guarded. If it is
+    /// gone, whoever named it reconciles again: no watch reports objects without the label.
     pub async fn label<K: Cached>(
         &self,
         writer: Writer,
@@ -102,7 +102,7 @@ impl Context {
         }
     }
 
-    /// Changes an object whatever it is by now: what is written does not depend on what was seen of it. Not for lists.
+    /// Changes an object whatever it is by now: what is written does not depend on what was read. Not for lists.
     pub async fn change<K: Cached>(&self, writer: Writer, key: &Key, patch: &Value) -> Result<(), Error> {
         let api = self.cache::<K>().api(&key.namespace);
         let answer = api
@@ -115,7 +115,7 @@ impl Context {
     fn took<K: Cached>(&self, answer: RawObject) {
         let meta = answer.meta();
         let gone = meta.deletion_timestamp.is_some() && meta.finalizers.as_ref().is_none_or(Vec::is_empty);
-        // The last finalizer is off: the object is gone, which the watch tells.
+        // The last finalizer is off: the object is gone, which the watch reports.
         if !gone {
             self.cache::<K>().took_change(answer, |change| self.tell(change));
         }

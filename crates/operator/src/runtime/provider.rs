@@ -14,7 +14,7 @@ use std::time::Instant;
 pub struct Providers {
     /// Where this operator's own lease is; absent: it has none.
     own: Option<String>,
-    /// Where this operator takes Agents from; empty: from wherever it sees them.
+    /// Where this operator takes Agents from; empty: from all namespaces that it watches.
     agent_namespaces: Vec<String>,
     /// What was found, and when.
     known: Mutex<HashMap<String, (Instant, bool)>>,
@@ -56,7 +56,7 @@ impl Context {
         }
     }
 
-    /// Before something that cannot be taken back: the other provider may have come a moment ago. Looking again shows
+    /// Before something that cannot be taken back: the other provider may have come a moment ago. Another read shows
     /// that it has.
     pub async fn make_sure_not_elsewhere(&self, namespace: &str) -> Result<(), Error> {
         match self.ask_whether_elsewhere(namespace).await? {
@@ -65,8 +65,8 @@ impl Context {
         }
     }
 
-    /// A lease that nobody renews counts, too: its holder may be away for a moment, or switched off for a backup. Only
-    /// when it is deleted the machines are anybody's.
+    /// A lease that nobody renews counts, too: its holder may restart, or switched off for a backup. Only when it is
+    /// deleted the machines are anybody's.
     async fn ask_whether_elsewhere(&self, namespace: &str) -> Result<bool, Error> {
         if self.providers.own.as_deref() == Some(namespace) {
             return Ok(false);
@@ -87,7 +87,8 @@ impl Context {
                 namespace,
                 lease = lease::CAPI_PROVIDER,
                 elsewhere,
-                "machines of a namespace are left to another provider as long as its lease is there"
+                "another provider has a lease in this namespace; the operator leaves its machines alone while that \
+                 exists"
             );
         }
         Ok(elsewhere)

@@ -71,7 +71,7 @@ impl Queue {
     /// The next key that is due; it is the caller's until `done`.
     pub async fn next(&self) -> Key {
         loop {
-            // Made before the look, so that no wake falls between the two.
+            // Made before the queue is read, so that no wake falls between the two.
             let news = self.news.notified();
             let first = {
                 let mut state = self.state();
@@ -145,8 +145,8 @@ impl Queue {
     pub fn lines(&self) -> Vec<String> {
         let (state, now) = (self.state(), Instant::now());
         let busy = state.busy.iter().map(|key| match state.when.get(key) {
-            Some(_) => format!("{key} is looked at, and will be once more"),
-            None => format!("{key} is looked at"),
+            Some(_) => format!("{key} is being reconciled, and will be once more"),
+            None => format!("{key} is being reconciled"),
         });
         let waits = state
             .due
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_wakes_are_one_look() {
+    async fn many_wakes_are_one_reconcile() {
         let queue = Queue::default();
         for _ in 0..3 {
             queue.wake(key("a"));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_woken_while_it_is_looked_at_is_looked_at_once_more_and_not_twice_at_a_time() {
+    async fn a_key_woken_while_it_is_reconciled_is_reconciled_once_more_and_not_twice_at_a_time() {
         let queue = Queue::default();
         queue.wake(key("a"));
         let first = queue.next().await;
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_stopped_worker_had_is_looked_at_again() {
+    async fn what_a_stopped_worker_had_is_reconciled_again() {
         let queue = Queue::default();
         queue.wake(key("a"));
         assert_eq!(queue.next().await, key("a"));
@@ -229,40 +229,40 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn people_see_what_is_looked_at_and_what_waits() {
+    async fn people_see_what_is_being_reconciled_and_what_waits() {
         let queue = Queue::default();
         queue.wake(key("a"));
         queue.next().await;
         queue.wake(key("a"));
         queue.wake_after(key("b"), Duration::from_secs(1000));
         let lines = queue.lines();
-        assert_eq!(lines[0], "n/a is looked at, and will be once more");
+        assert_eq!(lines[0], "n/a is being reconciled, and will be once more");
         assert!(lines[1].starts_with("n/b is due in "), "{lines:?}");
         assert_eq!(lines.len(), 2);
     }
 
     /// However wakes and reconciliations fall together, the last one of a key begins after the last change of it.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn no_change_stays_without_a_look_that_began_after_it() {
+    async fn no_change_stays_without_a_reconcile_that_began_after_it() {
         const KEYS: usize = 5;
         const CHANGES: u64 = 2_000;
         let queue = Arc::new(Queue::default());
         let snapshot: Arc<[AtomicU64; KEYS]> = Arc::default();
-        let seen: Arc<[AtomicU64; KEYS]> = Arc::default();
+        let handled: Arc<[AtomicU64; KEYS]> = Arc::default();
         let number = |key: &Key| key.name.parse::<usize>().unwrap();
         let workers: Vec<_> = (0..4)
             .map(|_| {
-                let (queue, snapshot, seen) = (queue.clone(), snapshot.clone(), seen.clone());
+                let (queue, snapshot, handled) = (queue.clone(), snapshot.clone(), handled.clone());
                 tokio::spawn(async move {
-                    for look in 0u64.. {
+                    for round in 0u64.. {
                         let key = queue.next().await;
                         let now = snapshot[number(&key)].load(Ordering::SeqCst);
                         tokio::task::yield_now().await;
                         // One worker at a time has the key: nobody brings this back.
-                        seen[number(&key)].store(now, Ordering::SeqCst);
+                        handled[number(&key)].store(now, Ordering::SeqCst);
                         queue.done(&key);
-                        if look % 7 == 0 {
-                            queue.wake_after(key, Duration::from_millis(look % 3));
+                        if round % 7 == 0 {
+                            queue.wake_after(key, Duration::from_millis(round % 3));
                         }
                     }
                 })
@@ -285,17 +285,17 @@ mod tests {
             changer.await.unwrap();
         }
         let all = |of: &[AtomicU64; KEYS]| of.each_ref().map(|one| one.load(Ordering::SeqCst));
-        let settled = async {
-            while all(&snapshot) != all(&seen) {
+        let caught_up = async {
+            while all(&snapshot) != all(&handled) {
                 tokio::task::yield_now().await;
             }
         };
-        let settled = tokio::time::timeout(Duration::from_secs(20), settled).await;
+        let caught_up = tokio::time::timeout(Duration::from_secs(20), caught_up).await;
         assert!(
-            settled.is_ok(),
-            "{:?} was seen as {:?}: {:?}",
+            caught_up.is_ok(),
+            "{:?} was handled as {:?}: {:?}",
             all(&snapshot),
-            all(&seen),
+            all(&handled),
             queue.lines()
         );
         workers.iter().for_each(tokio::task::JoinHandle::abort);

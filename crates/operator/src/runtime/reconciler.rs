@@ -54,7 +54,7 @@ pub trait Reconcile: Sized + Send + Sync {
     /// Where it stands, such as the key of the object.
     type Place: Display + Sync;
     type Step: Send + Sync;
-    /// Why a step was not carried out, as far as the next snapshot has to tell it.
+    /// Why a step was not carried out, as far as the next snapshot needs it.
     type Failure: Send;
 
     /// The object in a sentence, with its article.
@@ -87,8 +87,8 @@ pub fn logged<T>(
     answer: Result<T, ClientError>,
 ) -> Result<T, ClientError> {
     match &answer {
-        Ok(_) => tracing::info!(%key, deed, "the hub did it"),
-        Err(error) => tracing::info!(%key, deed, %error, "the hub did not do it"),
+        Ok(_) => tracing::info!(%key, deed, "the hub accepted the request"),
+        Err(error) => tracing::info!(%key, deed, %error, "the hub did not accept the request"),
     }
     answer
 }
@@ -114,6 +114,6 @@ pub async fn run<S: Reconcile>(ctx: &Context, place: &S::Place) -> Result<Next, 
             (Then::After(delay), None) => return Ok(Next::After(delay)),
         }
     }
-    tracing::warn!(key = %place, "{} does not come to rest", S::OBJECT);
+    tracing::warn!(key = %place, "{} does not converge: every reconcile plans another change", S::OBJECT);
     Ok(Next::After(ctx.retry))
 }

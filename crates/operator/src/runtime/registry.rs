@@ -83,7 +83,7 @@ pub trait Cached: Kind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Those in the namespaces the operator is told to see.
+    /// Those in the namespaces that the operator watches.
     InNamespaces,
     /// The same, and only with this label; with a value, or with any.
     Labelled(&'static str, Option<&'static str>),
@@ -107,7 +107,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Kinds of others that are not installed are looked for every few `retry`.
+    /// The cache tries to list foreign kinds that are not installed every few `retry`.
     pub fn new(kube: &kube::Client, namespaces: &[String], retry: Duration) -> Self {
         Self {
             kube: kube.clone(),
@@ -267,7 +267,7 @@ impl Context {
         &self.caches.followed::<K>().cache
     }
 
-    /// Passes a change on that is known before the watch tells it.
+    /// Passes a change on before the watch reports it.
     pub fn tell<K: Cached>(&self, change: &Change<K>) {
         self.caches.followed::<K>().tell(self, change);
     }

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_value_told_last_is_known() {
+    fn only_the_value_sent_last_is_known() {
         let (sent, id) = (SentValues::default(), Uuid::nil());
         assert!(!sent.knows(id, "pull-secret", "a"));
         sent.remember(id, "pull-secret", "a");

@@ -3,7 +3,7 @@
 mod kubeconfig;
 
 use super::Context;
-use super::joining::Heard;
+use super::joining::NodeWatch;
 use super::patch::Writer;
 use super::trust;
 use crate::crd::keys::{data, label};
@@ -22,7 +22,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSpoke {
     /// There is none: the cluster was never installed, or is gone.
-    #[error("there is no kubeconfig of the cluster")]
+    #[error("the cluster has no kubeconfig")]
     NoKubeconfig,
     #[error("{0}")]
     Failed(String),
@@ -56,12 +56,12 @@ impl Context {
         self.spokes.client(cluster, &access).await
     }
 
-    /// Hears of what happens in the cluster to the node that the Agent's host becomes; until it leaves.
-    pub async fn hear(&self, cluster: &Key, agent: &Key, node: &str) -> Result<Heard, NoSpoke> {
+    /// Watches the node in the cluster that the Agent's host becomes, until it leaves.
+    pub async fn watch_node(&self, cluster: &Key, agent: &Key, node: &str) -> Result<NodeWatch, NoSpoke> {
         let access = self.access(cluster).await?;
         let made_from = self.spokes.hasher.hash_one(&access);
-        if let Some(heard) = self.joining.go_on(cluster, made_from, agent, node) {
-            return Ok(heard);
+        if let Some(node_watch) = self.joining.go_on(cluster, made_from, agent, node) {
+            return Ok(node_watch);
         }
         // Nothing is read from a watch as long as nothing happens.
         let client = make(&access, None).await.map_err(NoSpoke::Failed)?;
@@ -163,7 +163,7 @@ async fn config(access: &Access, read: Option<Duration>) -> Result<Config, Strin
 }
 
 fn unusable<E>(_: E) -> String {
-    "the kubeconfig of the cluster cannot be used".to_owned()
+    "cannot use the kubeconfig of the cluster".to_owned()
 }
 
 async fn make(access: &Access, read: Option<Duration>) -> Result<Client, String> {
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(hosted_server(&key, None, |_| true), None, "nobody describes it");
     }
 
-    /// Clients made of it are told apart by the namespace.
+    /// The namespace distinguishes clients made of it.
     fn kubeconfig(namespace: &str) -> String {
         let context = serde_json::json!({ "cluster": "c", "user": "u", "namespace": namespace });
         serde_json::json!({
@@ -274,11 +274,11 @@ mod tests {
 
     #[tokio::test]
     async fn what_cannot_be_read_is_not_quoted() {
-        let told = make(&access("token: hunter2".into(), None), None)
+        let refusal = make(&access("token: hunter2".into(), None), None)
             .await
             .err()
             .unwrap_or_default();
-        assert!(!told.is_empty() && !told.contains("hunter2"), "{told}");
+        assert!(!refusal.is_empty() && !refusal.contains("hunter2"), "{refusal}");
     }
 
     #[tokio::test]
@@ -287,13 +287,13 @@ mod tests {
             "clusters": [{"name": "c", "cluster": {"server": "https://192.0.2.1"}}],
             "users": [{"name": "u", "user": {"tokenFile": "/proc/self/status"}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}"#;
-        let told = Spokes::default()
+        let refusal = Spokes::default()
             .client(&Key::new("clusters", "blue"), &access(kubeconfig.into(), None))
             .await;
         assert!(
-            matches!(&told, Err(NoSpoke::Failed(why)) if why.contains("(tokenFile)")),
+            matches!(&refusal, Err(NoSpoke::Failed(why)) if why.contains("(tokenFile)")),
             "{:?}",
-            told.err()
+            refusal.err()
         );
     }
 

@@ -44,7 +44,7 @@ pub async fn run(ctx: Arc<Context>, controller: Controller, stop: watch::Receive
     }
     while let Some(ended) = workers.join_next().await {
         if let Err(error) = ended {
-            tracing::error!(controller = controller.name, %error, "a worker broke down");
+            tracing::error!(controller = controller.name, %error, "a worker panicked");
         }
     }
 }
@@ -68,7 +68,8 @@ async fn reconcile(ctx: &Context, controller: Controller, queue: &Queue, key: Ke
         .catch_unwind()
         .await;
     let outcome = outcome.unwrap_or(Err(Error::Panic));
-    ctx.metrics.looked(controller.name, started.elapsed(), &outcome);
+    ctx.metrics
+        .reconciled(controller.name, started.elapsed(), &outcome);
     if !matches!(outcome, Err(Error::Conflict)) {
         queue.went_through(&key);
     }
@@ -78,7 +79,8 @@ async fn reconcile(ctx: &Context, controller: Controller, queue: &Queue, key: Ke
         Err(Error::Conflict) => Next::After(after_conflict(queue.conflicted(&key), ctx.retry)),
         Err(Error::Gone) => Next::Rest,
         Err(error) => {
-            tracing::warn!(controller = controller.name, %key, error = %chain(&error), "an object was not reconciled; it is tried again");
+            tracing::warn!(controller = controller.name, %key, error = %chain(&error), "reconciling an object \
+                failed; trying again");
             Next::After(ctx.retry)
         }
     };

@@ -139,8 +139,8 @@ async fn a_host_is_not_taken_from_under_an_installation_unless_it_joins_an_insta
         let (day1, day2) = (format!("day1-{state}"), format!("day2-{state}"));
         agent(&world, &day1, state, "Host").await;
         agent(&world, &day2, state, "AddToExistingClusterHost").await;
-        for (name, wish) in [(&day1, &free), (&day1, &other), (&day2, &other)] {
-            let refused = refusal(patch(name, wish.clone()).await);
+        for (name, spec) in [(&day1, &free), (&day1, &other), (&day2, &other)] {
+            let refused = refusal(patch(name, spec.clone()).await);
             assert!(refused.contains("being installed"), "{name}: {refused}");
         }
         patch(&day1, json!({"approved": true}))

@@ -68,13 +68,14 @@ async fn a_host_that_boots_the_image_gets_an_agent() {
     assert_eq!(noted[annotation::AGENT_ROLE], row.host.role.as_str());
     assert_eq!(noted[annotation::AGENT_VALIDATIONS], row.host.validations_info);
     let events: Api<Event> = world.api(&world.pool);
-    let told = events.list(&ListParams::default()).await.unwrap().items;
+    let items = events.list(&ListParams::default()).await.unwrap().items;
     assert!(
-        told.iter()
+        items
+            .iter()
             .any(|event| event.reason.as_deref() == Some("Registered")),
-        "people are told"
+        "there is an event"
     );
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,11 +133,11 @@ async fn hosts_that_arrive_at_once_cost_two_requests_each_and_few_events() {
     world.operator().idle().await;
     let requests = world.operator().requests.snapshot();
     let events: Api<Event> = world.api(&world.pool);
-    let told = events.list(&ListParams::default()).await.unwrap().items;
+    let items = events.list(&ListParams::default()).await.unwrap().items;
     let registered = |event: &&Event| event.reason.as_deref() == Some("Registered");
-    let told = told.iter().filter(registered).count();
-    assert!((1..HOSTS).contains(&told), "{told} Events");
-    let made = usize::try_from(requests["post"]).unwrap() - told;
+    let count = items.iter().filter(registered).count();
+    assert!((1..HOSTS).contains(&count), "{count} Events");
+    let made = usize::try_from(requests["post"]).unwrap() - count;
     let changed = usize::try_from(requests["patch"]).unwrap();
     assert_eq!((made, changed), (HOSTS, HOSTS), "{requests:?}");
 }
@@ -175,7 +176,7 @@ async fn a_free_agent_is_bound_to_a_cluster_in_another_namespace() {
         ids(&lent).len() > ids(&free).len(),
         "checks that depend on the cluster start only now"
     );
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,15 +223,15 @@ async fn a_cluster_of_another_architecture_does_not_take_the_agent() {
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.free_host(pool).await;
     world
-        .new_cluster("arm", |wish| {
-            wish.cpu_architecture = Some(ReleaseArchitecture::Arm64)
+        .new_cluster("arm", |cluster| {
+            cluster.cpu_architecture = Some(ReleaseArchitecture::Arm64)
         })
         .await;
     world.want(&name, Some("arm")).await.unwrap();
     let refused = |agent: &Agent| says(agent, "SpecSynced") == word("False", "InputError");
     let agent = world.agent_when(&name, "refused", refused).await;
     assert_eq!(state(&agent), "known-unbound");
-    world.assert_settled().await;
+    world.assert_converged().await;
     let events = world.hub.host_rows(name.parse().unwrap()).await.unwrap();
     assert_eq!(events.hosts[0].host.cluster_id, None);
 }
@@ -251,11 +252,11 @@ async fn what_people_wrote_survives_the_return_and_is_given_to_the_host_again() 
         .iter()
         .filter(|disk| disk.installation_eligibility.eligible && disk.id != status.installation_disk_id);
     let disk = others.next_back().expect("a second disk that is good").id.clone();
-    let wish = json!({ "spec": {
+    let patch = json!({ "spec": {
         "hostname": "chosen", "role": "worker", "installation_disk_id": disk, "approved": true,
         "installerArgs": "[\"--append-karg\", \"a=b\"]", "nodeLabels": { "zone": "north" },
     }});
-    world.change_agent(&name, wish).await.unwrap();
+    world.change_agent(&name, patch).await.unwrap();
     let id: Uuid = name.parse().unwrap();
     let row = async || world.hub.host_rows(id).await.unwrap().hosts.remove(0);
     world
@@ -519,15 +520,15 @@ async fn an_agent_whose_host_the_hub_forgot_stays_and_gets_its_host_back() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.silent_host(pool).await;
-    let wish = json!({ "spec": { "hostname": "chosen", "approved": true } });
-    world.change_agent(&name, wish).await.unwrap();
+    let patch = json!({ "spec": { "hostname": "chosen", "approved": true } });
+    world.change_agent(&name, patch).await.unwrap();
     let id: Uuid = name.parse().unwrap();
     world.hub.delete_host(pool, id).await.unwrap();
     let lost =
         |agent: &Agent| says(agent, "Bound") == word("Unknown", "NotAvailable") && state(agent).is_empty();
     let agent = world.agent_when(&name, "lost", lost).await;
     assert_eq!(agent.spec.hostname, "chosen");
-    world.assert_settled().await;
+    world.assert_converged().await;
     world.register(pool, id).await;
     let agent = world.agent_in(&name, "discovering-unbound").await;
     assert!(agent.spec.approved && agent.spec.hostname == "chosen");
@@ -549,9 +550,9 @@ async fn in_the_same_infra_env_the_spec_stays_and_in_another_it_goes() {
     );
     let name = world.silent_host(pool).await;
     let id: Uuid = name.parse().unwrap();
-    let wish = json!({ "metadata": { "labels": { "mine": "yes" } },
+    let patch = json!({ "metadata": { "labels": { "mine": "yes" } },
         "spec": { "hostname": "chosen", "approved": true, "role": "worker" } });
-    world.change_agent(&name, wish).await.unwrap();
+    world.change_agent(&name, patch).await.unwrap();
     world.register(pool, id).await;
     world.operator().idle().await;
     let agent = world.agent(&name).await;

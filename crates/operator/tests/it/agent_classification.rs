@@ -47,7 +47,7 @@ async fn agents_are_labelled_by_what_they_are_and_lose_the_label_with_its_reason
         .when::<AgentClassification>(&world.pool, "large", "counted", counted)
         .await;
     assert_eq!(shown.finalizers(), [finalizer::AGENT_CLASSIFICATION]);
-    world.assert_settled().await;
+    world.assert_converged().await;
     let never = json!({ "spec": { "query": ".cpu.count > 100000" } });
     world
         .patch::<AgentClassification>(&world.pool, "large", never)
@@ -104,7 +104,7 @@ async fn a_query_that_never_ends_marks_the_agent_and_holds_nobody_up() {
         assert_eq!(agent.labels()[&label], format!("QUERYERROR-{key}"));
     }
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,7 +23,7 @@ async fn copy(world: &World, namespace: &str, name: &str) {
             .is_some_and(|(status, _, message)| status == "False" && message.contains("has the same id"))
     };
     world
-        .when::<InfraEnv>(namespace, name, "told that it is a copy", refused)
+        .when::<InfraEnv>(namespace, name, "says that it is a copy", refused)
         .await;
 }
 
@@ -39,8 +39,8 @@ async fn agents_stay_with_their_infra_env_when_a_copy_of_it_comes_and_goes() {
     let pool = world.pool_of("lab", |_| ()).await;
     let name = world.silent_host(pool).await;
     let id: Uuid = name.parse().unwrap();
-    let wish = json!({ "spec": { "hostname": "chosen", "approved": true, "role": "worker" } });
-    let spec = world.change_agent(&name, wish).await.unwrap().spec;
+    let patch = json!({ "spec": { "hostname": "chosen", "approved": true, "role": "worker" } });
+    let spec = world.change_agent(&name, patch).await.unwrap().spec;
     // By its name it comes before the original.
     copy(&world, &world.pool.clone(), "a-copy").await;
     world.register(pool, id).await;

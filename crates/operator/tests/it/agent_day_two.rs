@@ -18,7 +18,7 @@ use std::process::Command;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// A host that is being installed into a running cluster and has rebooted: only its node can tell more.
+/// A host that is being installed into a running cluster and has rebooted: only its node can show more.
 pub struct Joining {
     pub world: World,
     pub pool: Uuid,
@@ -38,11 +38,11 @@ impl Joining {
     }
 
     /// Into a cluster that people describe, which the operator lets hosts join.
-    pub async fn described(world: World, wish: Value) -> Self {
+    pub async fn described(world: World, patch: Value) -> Self {
         let joining = Self::free(world).await;
         let world = &joining.world;
         world.described_spoke("spoke").await;
-        world.change_agent(&joining.name, wish).await.unwrap();
+        world.change_agent(&joining.name, patch).await.unwrap();
         let own = json!({ "spec": { "hostname": joining.node, "approved": true } });
         world.change_agent(&joining.name, own).await.unwrap();
         world.want(&joining.name, Some("spoke")).await.unwrap();
@@ -305,7 +305,7 @@ async fn a_host_that_joins_a_running_cluster_is_done_when_its_node_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_that_only_look_like_the_nodes_are_left_alone() {
+async fn requests_that_resemble_those_of_the_node_are_left_alone() {
     let joining = Joining::start(World::start().await).await;
     let world = &joining.world;
     world.kubeconfig_of("spoke").await;
@@ -337,7 +337,7 @@ async fn requests_that_only_look_like_the_nodes_are_left_alone() {
             joining.is_approved(&good).await
         })
         .await;
-    // It is noted by the look after the one that approved what was good.
+    // The reconcile after the one that approved the good ones notes it.
     let noted = |agent: &Agent| {
         let csrs = agent
             .status
@@ -477,7 +477,7 @@ async fn a_machine_set_shrinks_with_its_host_instead_of_replacing_the_node() {
         })
         .await;
     let machine = machines.get("machine-1").await.unwrap();
-    // The server counts all its writes in one row: what it was told last of each object tells the order.
+    // The server counts all its writes in one row: the last write of each object shows the order.
     let written = async |api: &Api<DynamicObject>, name: &str| -> u64 {
         let object = api.get(name).await.unwrap();
         object.resource_version().unwrap().parse().unwrap()
@@ -489,7 +489,7 @@ async fn a_machine_set_shrinks_with_its_host_instead_of_replacing_the_node() {
     ];
     assert!(
         order.is_sorted(),
-        "the Machine and the MachineSet are told before the host goes: {order:?}"
+        "the Machine and the MachineSet are changed before the host goes: {order:?}"
     );
     let let_go = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
     metal

@@ -62,7 +62,7 @@ async fn a_host_that_was_installed_is_not_installed_again_by_a_hub_that_forgot_i
     let agent = world.agent(&name).await;
     assert!(is_held(&agent) && noted(&agent) == "installed", "{agent:?}");
     assert_eq!(world.hub.host(pool, host).await.unwrap().cluster_id, None);
-    world.assert_settled().await;
+    world.assert_converged().await;
     assert_eq!(warnings(&world, &name).await, 1);
 
     world.want(&name, None).await.unwrap();

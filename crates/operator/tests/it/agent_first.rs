@@ -1,4 +1,4 @@
-//! The first version of an Agent that anybody sees: whole but for its status, which is a write of its own.
+//! The first version of an Agent that anybody can read: whole but for its status, which is a write of its own.
 
 use crate::lent::{machine, state};
 use crate::world::World;

@@ -43,14 +43,16 @@ async fn without_a_way_into_the_cluster_the_host_waits_for_somebody_to_boot_it()
         .await;
     joining.remote.boot_discovery(0);
     world.agent_in(&joining.name, "known-unbound").await;
-    let told = |agent: &Agent| {
+    let says_why = |agent: &Agent| {
         let info = agent
             .status
             .as_ref()
             .and_then(|status| status.deprovision_info.as_ref());
-        info.is_some_and(|info| info.message.contains("cannot be removed"))
+        info.is_some_and(|info| info.message.contains("cannot remove the node"))
     };
-    world.agent_when(&joining.name, "told what is left", told).await;
+    world
+        .agent_when(&joining.name, "says what is left", says_why)
+        .await;
     operator.stop().await;
 }
 

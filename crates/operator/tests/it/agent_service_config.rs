@@ -25,7 +25,7 @@ async fn said(api: &Api<AgentServiceConfig>, status: &'static str, reason: &'sta
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_that_have_no_effect_are_named_until_they_are_gone() {
     let mut world = World::without_operator().await;
-    // There is one per API server, so the operators of other tests do not look at it.
+    // There is one per API server, so the operators of other tests do not reconcile it.
     world.start_operator_with("agent-service-config").await;
     let api: Api<AgentServiceConfig> = Api::all(world.kube.clone());
     let _ = api.delete("agent", &DeleteParams::default()).await;
@@ -74,7 +74,7 @@ async fn that_of_a_hosted_cluster_applies_and_says_that_nobody_serves_it_from_he
         found.is_some_and(|found| (found.0, found.1) == ("False", "HostedClusterNotServed"))
     };
     world
-        .when::<HypershiftAgentServiceConfig>(&world.pool, "hosted", "told", says)
+        .when::<HypershiftAgentServiceConfig>(&world.pool, "hosted", "named", says)
         .await;
     let nameless = json!({ "spec": { "kubeconfigSecretRef": null } });
     let refused = world

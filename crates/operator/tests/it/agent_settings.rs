@@ -1,4 +1,4 @@
-//! What people write into Agents and their Secrets, what their hosts get of it, and what is taken away again.
+//! What people write into Agents and their Secrets, what their hosts get of it, and what is removed again.
 
 use crate::lent::{says, word};
 use crate::world::World;
@@ -78,7 +78,7 @@ async fn a_disk_that_the_host_does_not_have_is_never_replaced_by_another() {
     world.change_agent(&name, hint).await.unwrap();
     let refused = |agent: &Agent| says(agent, "SpecSynced") == word("False", "InputError");
     world.agent_when(&name, "refused", refused).await;
-    world.assert_settled().await;
+    world.assert_converged().await;
     world
         .change_agent(&name, json!({ "spec": { "installation_disk_path": null } }))
         .await
@@ -109,15 +109,15 @@ async fn a_disk_that_is_taken_out_of_an_agent_is_chosen_by_the_hub_again() {
             })
             .await;
     };
-    let ask = async |wish: Value| {
-        let patch = json!({ "spec": { "installation_disk_id": wish } });
+    let ask = async |disk: Value| {
+        let patch = json!({ "spec": { "installation_disk_id": disk } });
         world.change_agent(&name, patch).await.unwrap();
     };
     ask(json!(disk)).await;
     installs_to(&disk).await;
     ask(json!(null)).await;
     installs_to(&found).await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,12 +170,12 @@ async fn what_is_taken_out_of_an_agent_is_taken_from_its_host() {
     let name = world.silent_host(pool).await;
     let id: Uuid = name.parse().unwrap();
     let row = async || world.hub.host_rows(id).await.unwrap().hosts.remove(0);
-    let wish = json!({ "spec": {
+    let patch = json!({ "spec": {
         "hostname": "chosen", "role": "master", "machineConfigPool": "infra", "nodeLabels": { "zone": "north" },
         "ignitionConfigOverrides": "{\"ignition\": {\"version\": \"3.2.0\"}}", "approved": true,
         "ignitionEndpointHTTPHeaders": { "X-Test": "1" },
     }});
-    world.change_agent(&name, wish).await.unwrap();
+    world.change_agent(&name, patch).await.unwrap();
     world
         .until("the host has it all", async || {
             let row = row().await;

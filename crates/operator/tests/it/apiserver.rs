@@ -1,6 +1,6 @@
 //! An API server that restarts, and watches that have expired by the time it is back. Such a server is a test's own.
 
-use crate::away::lend_install_and_return;
+use crate::hub_outage::lend_install_and_return;
 use crate::own_server::{Place, world_at};
 use crate::world::{World, run_over};
 use futures_util::{StreamExt, TryStreamExt};
@@ -54,8 +54,8 @@ async fn an_api_server_that_restarts_finds_everything_as_the_hub_has_it() {
     let running = run_over(electing(&world), world.server.connection().await);
     let pool = world.pool_of("lab", |_| ()).await;
     let host = world.free_host(pool).await;
-    let wish = json!({ "spec": { "hostname": "kept-by-people", "approved": true } });
-    world.change_agent(&host, wish).await.unwrap();
+    let patch = json!({ "spec": { "hostname": "kept-by-people", "approved": true } });
+    world.change_agent(&host, patch).await.unwrap();
     running.idle().await;
     front.stop().await;
     world
@@ -121,7 +121,7 @@ async fn after_a_watch_has_expired_everything_is_read_anew() {
         "/registry/agent-install.openshift.io/nmstateconfigs/{}/static",
         world.pool
     );
-    place.delete_unseen(&key).await;
+    place.delete_unnoticed(&key).await;
     front.start(&place).await;
     assert!(has_expired(&networks, &version).await);
 
@@ -133,7 +133,7 @@ async fn after_a_watch_has_expired_everything_is_read_anew() {
     // And from then on it is watched as before.
     world.pool_of("late", |_| ()).await;
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,7 +27,7 @@ const BOOTED_ANEW: [&str; 5] = [
     "boot",
 ];
 
-fn is_given_away(host: &BareMetalHost) -> bool {
+fn is_detached(host: &BareMetalHost) -> bool {
     noted(host, annotation::METAL3_PAUSED) == Some(OURS)
 }
 
@@ -81,12 +81,12 @@ async fn a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_back(
         .await;
     assert_eq!(room.world.agent(&name).await.spec.cluster_deployment_name, None);
     // It was not inspected, so what it is made of comes from its agent.
-    let told = room
-        .when("told what it is made of", |host| {
+    let known = room
+        .when("has its hardware details", |host| {
             noted(host, annotation::METAL3_HARDWARE_DETAILS).is_some()
         })
         .await;
-    let details = noted(&told, annotation::METAL3_HARDWARE_DETAILS).unwrap();
+    let details = noted(&known, annotation::METAL3_HARDWARE_DETAILS).unwrap();
     if let Err(error) = HardwareDetails::read(details) {
         panic!("the bare metal operator refuses this: {error}: {details}");
     }
@@ -100,7 +100,7 @@ async fn a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_back(
         (row.requested_hostname.as_str(), row.role.as_str()),
         ("rack-one", "master")
     );
-    room.when("given away", is_given_away).await;
+    room.when("detached", is_detached).await;
     // Neither booted nor deprovisioned.
     metal.has_done(&["detached"]).await;
 
@@ -111,7 +111,7 @@ async fn a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_back(
     assert_eq!(agent.spec.cluster_deployment_name, None);
     assert_eq!(says(&agent, "Bound"), word("False", "Unbound"));
     let back = room
-        .when("settled", |host| {
+        .when("converged", |host| {
             noted(host, annotation::BMAC_RETURN_BEGUN).is_none()
         })
         .await;
@@ -131,13 +131,13 @@ async fn a_machine_with_a_live_image_is_lent_by_its_annotation_and_fetched_back(
     }
     let row = room.world.hub.host(pool, name.parse().unwrap()).await.unwrap();
     assert_eq!(row.cluster_id, None);
-    // A cluster that is not there is asked for now and then.
+    // The operator polls for a cluster that is not there.
     room.annotate(json!({ annotation::BMAC_CLUSTER_REFERENCE: null }))
         .await;
     room.world
         .agent_when(&name, "offered", |agent| says(agent, "Validated").0 == "True")
         .await;
-    room.assert_settled().await;
+    room.assert_converged().await;
     assert!(metal.diary().is_empty());
 }
 
@@ -158,12 +158,12 @@ async fn a_machine_in_the_converged_flow_is_fetched_back_and_then_all_is_quiet()
     room.world.describe("blue", one_host()).await;
     room.world.want(&name, Some("blue")).await.unwrap();
     room.world.install_in("blue", "adding-hosts").await;
-    let host = room.looked_at().await;
+    let host = room.reconciled().await;
     assert_eq!(noted(&host, annotation::METAL3_DETACHED), None);
     // The agent has ended, and with it the deploy step.
     room.status(json!({ "provisioning": { "state": "provisioned" } }))
         .await;
-    room.when("given away", is_given_away).await;
+    room.when("detached", is_detached).await;
     metal.has_done(&["detached"]).await;
 
     let id = room.world.cluster_id("blue").await;
@@ -172,7 +172,7 @@ async fn a_machine_in_the_converged_flow_is_fetched_back_and_then_all_is_quiet()
     let agent = room.world.agent_in(&name, "known-unbound").await;
     assert_eq!(says(&agent, "Bound"), word("False", "Unbound"));
     let back = room
-        .when("settled", |host| {
+        .when("converged", |host| {
             noted(host, annotation::BMAC_RETURN_BEGUN).is_none()
         })
         .await;
@@ -186,7 +186,7 @@ async fn a_machine_in_the_converged_flow_is_fetched_back_and_then_all_is_quiet()
     room.world
         .agent_when(&name, "offered", |agent| says(agent, "Validated").0 == "True")
         .await;
-    room.assert_settled().await;
+    room.assert_converged().await;
     assert!(metal.diary().is_empty());
 }
 
@@ -197,10 +197,10 @@ async fn the_deploy_step_is_not_set_for_an_image_that_is_not_of_the_infra_env() 
     room.world.pool_of("lab", |_| ()).await;
     room.machine("52:54:00:aa:00:01", json!({})).await;
     room.when("registered", |host| host.state() == "available").await;
-    assert_eq!(method(&room.looked_at().await), None, "there is no image at all");
+    assert_eq!(method(&room.reconciled().await), None, "there is no image at all");
     // Ready, and an image of the bare metal operator's own.
     preprovisioning_image(&room, "ImageSuccess").await;
-    let waits = room.looked_at().await;
+    let waits = room.reconciled().await;
     assert_eq!((method(&waits), image(&waits)), (None, None));
     assert_eq!(waits.spec.automated_cleaning_mode, None);
     metal.has_done(&["registering", "available"]).await;
@@ -217,7 +217,7 @@ async fn a_deploy_step_that_was_written_before_is_kept_where_others_boot_live_im
     room.machine("52:54:00:aa:00:01", preset).await;
     room.status(json!({ "provisioning": { "state": "available" }, "operationalStatus": "OK" }))
         .await;
-    let host = room.looked_at().await;
+    let host = room.reconciled().await;
     assert_eq!((method(&host), image(&host)), (Some(START), None));
     assert_eq!(noted(&host, annotation::METAL3_INSPECT), None);
     room.status(json!({ "provisioning": { "state": "provisioned" } }))
@@ -226,8 +226,8 @@ async fn a_deploy_step_that_was_written_before_is_kept_where_others_boot_live_im
         noted(host, annotation::METAL3_DETACHED) == Some(OURS)
     })
     .await;
-    room.assert_settled().await;
-    // Both at once is a mistake that people are told.
+    room.assert_converged().await;
+    // Both at once is a mistake, and an event says so.
     let both = json!({
         "metadata": { "annotations": { annotation::METAL3_DETACHED: null } },
         "spec": { "image": { "url": "http://elsewhere/x.iso", "format": "live-iso" } },
@@ -235,12 +235,12 @@ async fn a_deploy_step_that_was_written_before_is_kept_where_others_boot_live_im
     room.change(both).await;
     let events: Api<Event> = Api::namespaced(room.world.kube.clone(), &room.world.pool);
     let of_host = ListParams::default().fields(&format!("regarding.name={HOST}"));
-    let told = async || {
+    let warned = async || {
         let found = events.list(&of_host).await.unwrap().items;
         let mut notes = found.iter().map(|event| event.note.clone().unwrap_or_default());
         notes.any(|note| note.contains("spec.image, or customDeploy"))
     };
-    room.world.until("it is told", told).await;
+    room.world.until("there is an event", warned).await;
 }
 
 /// As the bare metal operator makes it, with an image of this reason.
@@ -317,7 +317,7 @@ async fn a_detached_machine_keeps_what_it_boots_when_the_image_becomes_another()
     room.world
         .when::<InfraEnv>(&room.world.pool, "lab", "another image", newer)
         .await;
-    assert_eq!(image(&room.looked_at().await), Some(before.as_str()));
+    assert_eq!(image(&room.reconciled().await), Some(before.as_str()));
     room.annotate(json!({ annotation::METAL3_DETACHED: null })).await;
     room.when("given back", |host| image(host).is_none()).await;
     room.status(json!({ "provisioning": { "state": "available" } }))
@@ -326,7 +326,7 @@ async fn a_detached_machine_keeps_what_it_boots_when_the_image_becomes_another()
         .await;
 }
 
-/// Something else is in the image from now on; its address, as soon as the InfraEnv tells it.
+/// Something else is in the image from now on; its address, as soon as the InfraEnv shows it.
 async fn edited(room: &Room, path: &str, before: &str) -> String {
     let config = json!({ "ignition": { "version": "3.1.0" }, "storage": { "files": [{ "path": path }] } });
     let patch = json!({ "spec": { "ignitionConfigOverride": config.to_string() } });
@@ -369,9 +369,9 @@ async fn a_changed_live_image_reaches_a_free_machine_and_none_that_is_installed_
     room.world.want(&name, Some("blue")).await.unwrap();
     room.world.agent_in(&name, "installing-in-progress").await;
     let third = edited(&room, "/etc/third", &second).await;
-    assert_eq!(image(&room.looked_at().await), Some(second.as_str()));
+    assert_eq!(image(&room.reconciled().await), Some(second.as_str()));
     room.world.install_in("blue", "adding-hosts").await;
-    room.when("given away", is_given_away).await;
+    room.when("detached", is_detached).await;
     metal.has_done(&["detached"]).await;
     edited(&room, "/etc/fourth", &third).await;
     room.idle().await;
@@ -398,16 +398,16 @@ async fn a_machine_is_paused_only_when_it_was_let_go_and_with_its_whole_status()
         noted(host, annotation::METAL3_DETACHED) == Some(OURS)
     })
     .await;
-    let host = room.looked_at().await;
+    let host = room.reconciled().await;
     assert_eq!(noted(&host, annotation::METAL3_PAUSED), None);
     assert_eq!(noted(&host, annotation::METAL3_STATUS), None);
     room.status(json!({ "operationalStatus": "detached" })).await;
-    let host = room.when("given away", is_given_away).await;
+    let host = room.when("detached", is_detached).await;
     let saved: Value = serde_json::from_str(noted(&host, annotation::METAL3_STATUS).unwrap()).unwrap();
     assert_eq!(saved, host.status.unwrap().0);
     assert_eq!(saved["operationalStatus"], "detached");
     assert_eq!(saved["hardware"], newer);
-    room.assert_settled().await;
+    room.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -421,12 +421,12 @@ async fn somebody_elses_pause_is_left_alone() {
     .await;
     room.annotate(json!({ annotation::METAL3_PAUSED: "by me" })).await;
     assert_eq!(
-        noted(&room.looked_at().await, annotation::METAL3_PAUSED),
+        noted(&room.reconciled().await, annotation::METAL3_PAUSED),
         Some("by me")
     );
     room.status(json!({ "provisioning": { "state": "provisioned" }, "operationalStatus": "detached" }))
         .await;
-    let host = room.looked_at().await;
+    let host = room.reconciled().await;
     assert_eq!(noted(&host, annotation::METAL3_PAUSED), Some("by me"));
     assert_eq!(noted(&host, annotation::METAL3_STATUS), None);
 }
@@ -445,7 +445,7 @@ async fn a_machine_from_a_backup_gets_its_status_back_and_is_not_touched() {
         "fieldOfTomorrow": 1 }),
     )
     .await;
-    let lent = room.when("given away", is_given_away).await;
+    let lent = room.when("detached", is_detached).await;
     room.stop_operator().await;
     room.change(json!({ "metadata": { "finalizers": null } })).await;
     let api = room.world.api::<BareMetalHost>(&room.world.pool);
@@ -459,8 +459,8 @@ async fn a_machine_from_a_backup_gets_its_status_back_and_is_not_touched() {
     let metal = MetalOperator::start(&room);
     room.start_operator().await;
     let host = room
-        .when("given away again", |host| {
-            is_given_away(host) && host.state() == "provisioned"
+        .when("detached again", |host| {
+            is_detached(host) && host.state() == "provisioned"
         })
         .await;
     assert_eq!(host.status, lent.status);
@@ -475,7 +475,7 @@ async fn a_fresh_image_cools_down_for_a_minute() {
     room.status(json!({ "provisioning": { "state": "available" }, "operationalStatus": "OK" }))
         .await;
     for _ in 0..2 {
-        let host = room.looked_at().await;
+        let host = room.reconciled().await;
         assert_eq!(
             image(&host),
             None,
@@ -485,7 +485,7 @@ async fn a_fresh_image_cools_down_for_a_minute() {
         assert!(!host.spec.online);
     }
     room.clock.advance(Duration::from_secs(60));
-    room.looked_at().await;
+    room.reconciled().await;
     let host = room.when("booted", |host| image(host).is_some()).await;
     assert!(host.spec.online);
 }
@@ -524,7 +524,7 @@ async fn hints_that_fit_no_disk_stop_the_host_instead_of_choosing_another_disk()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_done_is_told_once_and_credentials_for_fencing_are_copied() {
+async fn what_cannot_be_done_is_one_event_and_credentials_for_fencing_are_copied() {
     let mut room = Room::start(MetalBoot::LiveImage).await;
     let pool = room.world.pool_of("lab", |_| ()).await;
     let name = room.world.free_host(pool).await;
@@ -537,23 +537,23 @@ async fn what_cannot_be_done_is_told_once_and_credentials_for_fencing_are_copied
     .await;
     let events: Api<Event> = Api::namespaced(room.world.kube.clone(), &room.world.pool);
     let of_host = ListParams::default().fields(&format!("regarding.name={HOST}"));
-    let told = async || {
+    let warnings = async || {
         let mut found = events.list(&of_host).await.unwrap().items;
         found.retain(|event| event.note.as_deref().unwrap_or_default().contains("no-namespace"));
         found
     };
     room.world
-        .until("it is told", async || told().await.len() == 1)
+        .until("there is an event", async || warnings().await.len() == 1)
         .await;
-    room.looked_at().await;
-    room.looked_at().await;
-    let told = told().await;
-    assert_eq!((told.len(), &told[0].series), (1, &None), "and not again");
+    room.reconciled().await;
+    room.reconciled().await;
+    let found = warnings().await;
+    assert_eq!((found.len(), &found[0].series), (1, &None), "and not again");
     let credentials: Secret = serde_json::from_value(json!({
         "metadata": { "name": "rack-1-bmc" }, "stringData": { "username": "root", "password": "hunter2" },
     }))
     .unwrap();
-    // Nobody is told of a Secret without the label: it is looked for now and then.
+    // No watch reports a Secret without the label: the operator polls for it.
     room.world.create(&room.world.pool, &credentials).await;
     let secret = format!("{name}-fencing-credentials");
     let named = |agent: &Agent| agent.spec.fencing_credentials_secret_ref == secret;
@@ -637,7 +637,7 @@ async fn a_machine_that_is_none_of_ours_is_not_touched() {
     room.status(json!({ "provisioning": { "state": "available" }, "operationalStatus": "OK" }))
         .await;
     let before = room.now().await;
-    room.assert_settled().await;
+    room.assert_converged().await;
     assert_eq!(room.now().await, before);
 }
 
@@ -650,7 +650,7 @@ async fn a_machine_that_somebody_else_runs_is_left_as_it_is_when_it_is_labelled(
         "consumerRef": { "kind": "Metal3Machine", "name": "worker-0", "namespace": "theirs" } });
     room.machine("52:54:00:aa:00:01", theirs).await;
     room.when("running", |host| host.state() == "provisioned").await;
-    let told = async |text: &str| {
+    let is_noted = async |text: &str| {
         let events: Api<Event> = Api::namespaced(room.world.kube.clone(), &room.world.pool);
         let of_host = ListParams::default().fields(&format!("regarding.name={HOST}"));
         let found = events.list(&of_host).await.unwrap().items;
@@ -658,9 +658,9 @@ async fn a_machine_that_somebody_else_runs_is_left_as_it_is_when_it_is_labelled(
         notes.any(|note| note.contains(text))
     };
     room.world
-        .until("it is told", async || told("spec.consumerRef").await)
+        .until("there is an event", async || is_noted("spec.consumerRef").await)
         .await;
-    let kept = room.looked_at().await;
+    let kept = room.reconciled().await;
     assert_eq!(image(&kept), Some("http://elsewhere/disk.img"));
     for nothing in [annotation::METAL3_DETACHED, annotation::METAL3_INSPECT] {
         assert_eq!(noted(&kept, nothing), None, "{nothing}");
@@ -693,8 +693,8 @@ async fn where_the_site_wants_no_pauses_machines_are_detached_only() {
         noted(host, annotation::METAL3_DETACHED) == Some(OURS)
     })
     .await;
-    let host = room.looked_at().await;
+    let host = room.reconciled().await;
     assert_eq!(noted(&host, annotation::METAL3_PAUSED), None);
     assert_eq!(noted(&host, annotation::METAL3_STATUS), None);
-    room.assert_settled().await;
+    room.assert_converged().await;
 }

@@ -1,4 +1,4 @@
-//! Machines of Cluster API: which Agent they take, and what they tell it.
+//! Machines of Cluster API: which Agent they take, and what they write into it.
 
 use crate::lent::word;
 use crate::machines::{Capi, TOKEN, agent_of, but, free, holder, message, says, user_data, waits};
@@ -159,7 +159,7 @@ async fn of_eleven_agents_of_another_namespace_the_one_that_is_valid_is_reserved
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let told = async || {
+    let both_events = async || {
         let events = world
             .api::<Event>(&world.clusters)
             .list(&ListParams::default())
@@ -172,7 +172,7 @@ async fn of_eleven_agents_of_another_namespace_the_one_that_is_valid_is_reserved
         events.iter().any(|event| of(event, "m1", "AgentReserved"))
             && events.iter().any(|event| of(event, "m2", "NoSuitableAgents"))
     };
-    world.until("both were told", told).await;
+    world.until("both have their events", both_events).await;
     provider.stop().await;
 }
 
@@ -352,7 +352,7 @@ async fn the_smallest_agent_is_taken_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_is_told_where_its_ignition_is_and_follows_its_token() {
+async fn an_agent_gets_the_address_of_its_ignition_and_follows_its_token() {
     let world = World::without_operator().await;
     world.hand_made("a", free(), |_| ()).await;
     let provider = world.provider().await;

@@ -45,7 +45,7 @@ const LEFT: [&str; 7] = [
     "error",
 ];
 
-/// Every version of the Agents of a pool, as they were seen.
+/// Every version of the Agents of a pool, in the order of the watch.
 struct Diary {
     pages: Arc<Mutex<Vec<(Instant, Agent)>>>,
     task: JoinHandle<()>,
@@ -263,7 +263,7 @@ async fn our_agents_are_good_for_the_released_provider_1_also_when_nobody_saw_th
     });
     shared.world.stop_operator().await;
     shared.world.change_agent(&shared.name, free).await.unwrap();
-    // The hub takes it back, and has had it for longer than anybody would wait, before an operator looks again.
+    // The hub takes it back, and has had it for longer than anybody would wait, before an operator reconciles again.
     let host: Uuid = shared.name.parse().unwrap();
     shared.world.hub.unbind_host(shared.pool, host).await.unwrap();
     let row = async || shared.world.hub.host(shared.pool, host).await.unwrap();
@@ -362,10 +362,13 @@ async fn our_agents_are_good_for_the_released_provider_5_puts_that_change_nothin
     let agents: Api<Agent> = world.api(&world.pool);
     let put_again = async || {
         let same = async || {
-            let seen = agents.get(&shared.name).await.unwrap();
-            match agents.replace(&shared.name, &PostParams::default(), &seen).await {
+            let before = agents.get(&shared.name).await.unwrap();
+            match agents
+                .replace(&shared.name, &PostParams::default(), &before)
+                .await
+            {
                 // Nothing was written.
-                Ok(after) => after.resource_version() == seen.resource_version(),
+                Ok(after) => after.resource_version() == before.resource_version(),
                 // Somebody else wrote in between; the provider tries again, too.
                 Err(kube::Error::Api(status)) if status.code == 409 => false,
                 Err(error) => panic!("{error}"),
@@ -413,7 +416,7 @@ async fn our_agents_are_good_for_the_released_provider_6_one_that_goes_is_not_of
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_agents_are_good_for_the_released_provider_6_also_while_the_hub_is_away() {
+async fn our_agents_are_good_for_the_released_provider_6_also_while_the_hub_does_not_answer() {
     let shared = Shared::start().await;
     let world = &shared.world;
     let before = shared.selectable().await;

@@ -16,7 +16,7 @@ fn is_ready(cluster: &AgentCluster) -> bool {
 }
 
 /// Reason and message of the condition, and the ClusterDeployment that is named.
-fn told(cluster: &AgentCluster) -> (String, String, String) {
+fn ready_of(cluster: &AgentCluster) -> (String, String, String) {
     let status = cluster.status.clone().unwrap_or_default();
     let (reason, message) = status
         .conditions
@@ -55,10 +55,10 @@ async fn a_cluster_made_anew_waits_for_the_old_deployment_to_go_and_makes_its_ow
     world.create(&world.clusters, &again).await;
     let waits = world
         .when(&world.clusters, "blue", "waits", |cluster: &AgentCluster| {
-            told(cluster).1.contains("still being deleted")
+            ready_of(cluster).1.contains("still being deleted")
         })
         .await;
-    assert_eq!(told(&waits).2, "", "what goes is not named");
+    assert_eq!(ready_of(&waits).2, "", "what goes is not named");
     provider.idle().await;
     let loose = json!({ "metadata": { "finalizers": null } });
     world
@@ -66,7 +66,7 @@ async fn a_cluster_made_anew_waits_for_the_old_deployment_to_go_and_makes_its_ow
         .await
         .unwrap();
     let done = world.when(&world.clusters, "blue", "ready", is_ready).await;
-    assert_eq!(told(&done).2, "blue");
+    assert_eq!(ready_of(&done).2, "blue");
     let new: ClusterDeployment = world.get(&world.clusters, "blue").await;
     assert_ne!(new.uid(), old.uid());
     assert_eq!(Some(&new.owner_references()[0].uid), done.metadata.uid.as_ref());
@@ -74,7 +74,7 @@ async fn a_cluster_made_anew_waits_for_the_old_deployment_to_go_and_makes_its_ow
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_of_another_cluster_is_told_of_and_left_alone_until_it_is_free() {
+async fn a_deployment_of_another_cluster_is_reported_and_left_alone_until_it_is_free() {
     let world = World::without_operator().await;
     world.running_cluster("blue").await;
     let of = |name: Option<&str>| json!({ "metadata": { "labels": { label::AGENT_CLUSTER: name } } });
@@ -85,8 +85,8 @@ async fn a_deployment_of_another_cluster_is_told_of_and_left_alone_until_it_is_f
     let provider = world.provider().await;
     world.hosted_cluster(Capi::V1Beta2, "blue").await;
     world
-        .when(&world.clusters, "blue", "told", |cluster: &AgentCluster| {
-            told(cluster).0 == "ClusterDeploymentTaken"
+        .when(&world.clusters, "blue", "taken", |cluster: &AgentCluster| {
+            ready_of(cluster).0 == "ClusterDeploymentTaken"
         })
         .await;
     provider.idle().await;
@@ -104,7 +104,7 @@ async fn a_deployment_of_another_cluster_is_told_of_and_left_alone_until_it_is_f
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_control_plane_that_may_not_be_read_is_told_of_and_not_asked_for_again_and_again() {
+async fn a_control_plane_that_may_not_be_read_is_reported_and_not_read_again_and_again() {
     let world = World::without_operator().await;
     let provider = world.provider().await;
     let plane = json!({ "controlPlaneRef": {
@@ -113,10 +113,10 @@ async fn a_control_plane_that_may_not_be_read_is_told_of_and_not_asked_for_again
     world.cluster_with(Capi::V1Beta2, "blue", plane).await;
     let waits = world
         .when(&world.clusters, "blue", "waits", |cluster: &AgentCluster| {
-            told(cluster).0 == "WaitingForControlPlane"
+            ready_of(cluster).0 == "WaitingForControlPlane"
         })
         .await;
-    let text = told(&waits).1;
+    let text = ready_of(&waits).1;
     assert!(
         text.contains("the verb get on kubeadmcontrolplanes.controlplane.cluster.x-k8s.io"),
         "{text}"
@@ -127,17 +127,17 @@ async fn a_control_plane_that_may_not_be_read_is_told_of_and_not_asked_for_again
     world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
     world.machine_when("m1", "waits", crate::machines::waits).await;
     let reads = || provider.requests.snapshot()["get"];
-    let looks = async || provider.counted("looks", "agent-machine").await;
-    let mut before = (reads(), looks().await);
+    let reconciles = async || provider.counted("reconciles", "agent-machine").await;
+    let mut before = (reads(), reconciles().await);
     for name in ["a", "b", "c"] {
-        before = (reads(), looks().await);
+        before = (reads(), reconciles().await);
         let said = crate::machines::but("Validated", "False", "ValidationsFailing");
         world.hand_made(name, said, |_| ()).await;
         world
-            .until("it was woken", async || looks().await > before.1)
+            .until("it was woken", async || reconciles().await > before.1)
             .await;
     }
-    let lease_questions = looks().await - before.1;
+    let lease_questions = reconciles().await - before.1;
     assert!(reads() <= before.0 + lease_questions, "nothing else is asked");
     provider.stop().await;
 }

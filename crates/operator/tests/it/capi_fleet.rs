@@ -35,9 +35,9 @@ async fn among_agents_that_will_not_do_the_approved_host_of_the_hub_is_reserved_
     for (host, is_approved) in [(approved, true), (raw, false)] {
         let name = host.to_string();
         world.agent_when(&name, "can be chosen", can_be_chosen).await;
-        let wish =
+        let patch =
             json!({ "metadata": { "labels": { "zone": "north" } }, "spec": { "approved": is_approved } });
-        world.change_agent(&name, wish).await.unwrap();
+        world.change_agent(&name, patch).await.unwrap();
     }
     restored_deployment(&world, "blue").await;
     world.operator().idle().await;
@@ -97,8 +97,8 @@ async fn a_host_of_the_hub_stays_bound_when_its_machine_is_paused_and_deleted() 
     world.stop_operator().await;
     world.start_operator().await;
     world
-        .until("it has looked", async || {
-            world.operator().counted("looks", "agent").await > 1
+        .until("it has reconciled", async || {
+            world.operator().counted("reconciles", "agent").await > 1
         })
         .await;
     assert_eq!(cluster_of(&world, pool, host).await, before);

@@ -44,7 +44,7 @@ async fn the_guide_of_cluster_api_can_be_followed() {
         }
         if block.text.contains("condition=AgentReserved") {
             assert!(
-                said.out.contains("blue-1: ") && said.out.contains("was taken"),
+                said.out.contains("blue-1: ") && said.out.contains("The machine took"),
                 "{}",
                 said.out
             );

@@ -83,7 +83,7 @@ async fn begin(house: Arc<House>) -> World {
 
 fn options(world: &World) -> Options {
     Options {
-        // The one that names nodes would look for this one again and again.
+        // The one that names nodes would poll for this one.
         controllers: "agent-cluster,agent-machine".parse().unwrap(),
         ..world.options()
     }

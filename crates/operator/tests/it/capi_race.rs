@@ -174,7 +174,7 @@ async fn stale_lease(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_comes_right_before_a_claim_is_seen_in_time() {
+async fn a_provider_that_comes_right_before_a_claim_is_noticed_in_time() {
     let world = World::without_operator().await;
     let options = Options {
         // What was found is believed for so long, but not where it counts.
@@ -187,7 +187,7 @@ async fn a_provider_that_comes_right_before_a_claim_is_seen_in_time() {
     world.machine_when("m1", "waits", waits).await;
     provider.idle().await;
     stale_lease(&world).await;
-    let stepped_back = async || provider.counted("look_conflicts", "agent-machine").await;
+    let stepped_back = async || provider.counted("reconcile_conflicts", "agent-machine").await;
     let before = stepped_back().await;
     world.hand_made("a", free(), |_| ()).await;
     world
@@ -207,8 +207,8 @@ async fn where_another_provider_has_its_lease_this_one_stands_back_until_it_is_d
     world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
     stale_lease(&world).await;
     let provider = world.provider().await;
-    let looked = async || provider.counted("looks", "agent-machine").await > 1;
-    world.until("it has looked", looked).await;
+    let reconciled = async || provider.counted("reconciles", "agent-machine").await > 1;
+    world.until("it has reconciled", reconciled).await;
     assert_eq!(provider.requests.writes(), 0);
     let leases = world.api::<Lease>(&world.clusters);
     leases.delete(LEASE, &DeleteParams::default()).await.unwrap();

@@ -19,7 +19,7 @@ fn is_ready(machine: &AgentMachine) -> bool {
 fn waits_for(machine: &AgentMachine, agent: &str) -> bool {
     let text = message(machine, "Ready");
     says(machine, "AgentReserved") == word("False", "AgentNotYetFound")
-        && text.contains(&format!("Agent {agent},"))
+        && text.contains(&format!("Agent {agent} of this machine"))
         && text.contains("delete the Machine")
 }
 
@@ -105,8 +105,8 @@ async fn a_new_name_of_a_host_arrives_until_it_is_installed_and_addresses_that_c
     world.capi_machine(Capi::V1Beta2, "blue", "m1", json!({})).await;
     let lent = world.lent_machine("m1").await;
     assert_eq!(address(&lent, "InternalDNS").as_deref(), Some("first"));
-    let wish = |name: &str| json!({ "spec": { "hostname": name } });
-    world.change_agent("a", wish("second")).await.unwrap();
+    let spec = |name: &str| json!({ "spec": { "hostname": name } });
+    world.change_agent("a", spec("second")).await.unwrap();
     world
         .machine_when("m1", "has its new name", |machine| {
             address(machine, "InternalDNS").as_deref() == Some("second")
@@ -118,7 +118,7 @@ async fn a_new_name_of_a_host_arrives_until_it_is_installed_and_addresses_that_c
     let ready = world.machine_when("m1", "is ready", is_ready).await;
     assert_eq!(address(&ready, "ExternalIP"), None);
     // From now on the name is that of a node.
-    world.change_agent("a", wish("third")).await.unwrap();
+    world.change_agent("a", spec("third")).await.unwrap();
     world.show("a", installed()).await;
     let whole = world
         .machine_when("m1", "has an address", |machine| {
@@ -158,15 +158,15 @@ async fn a_token_of_others_is_used_and_a_machine_that_is_ready_rests_when_its_da
         .await
         .unwrap();
     world.gone::<Secret>(&world.clusters, "user-data").await;
-    let looks = provider.counted("looks", "agent-machine").await;
+    let reconciles = provider.counted("reconciles", "agent-machine").await;
     let touch = json!({ "metadata": { "labels": { "touched": "yes" } } });
     world
         .patch::<AgentMachine>(&world.clusters, "m1", touch)
         .await
         .unwrap();
     world
-        .until("it was looked at", async || {
-            provider.counted("looks", "agent-machine").await > looks
+        .until("it was reconciled", async || {
+            provider.counted("reconciles", "agent-machine").await > reconciles
         })
         .await;
     // Nothing is due any more, now or later.

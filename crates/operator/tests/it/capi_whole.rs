@@ -112,7 +112,7 @@ async fn a_host_is_taken_installed_named_given_back_and_taken_again() {
     };
     world.until("the node knows which machine it is", named).await;
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
     // The machine goes, and another one waits for a host.
     world
         .capi_machine_with(Capi::V1Beta2, "blue", "m2", json!({}), data())

@@ -75,7 +75,7 @@ async fn a_described_cluster_is_made_once_and_shown_and_then_all_is_quiet() {
         "watched from now on"
     );
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
     assert_eq!(
         world.hub.clusters(&ClustersQuery::default()).await.unwrap().len(),
         1,
@@ -146,7 +146,7 @@ async fn what_people_get_wrong_is_named_and_no_secret_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_that_nobody_can_tell_is_named_and_mended_by_a_change_of_the_image_set() {
+async fn a_release_that_the_hub_does_not_know_is_named_and_mended_by_a_change_of_the_image_set() {
     let world = World::start().await;
     let sets: Api<ClusterImageSet> = Api::all(world.kube.clone());
     let mut set = ClusterImageSet::new(&world.image_set_name(), Default::default());
@@ -157,8 +157,12 @@ async fn a_release_that_nobody_can_tell_is_named_and_mended_by_a_change_of_the_i
         .install_says("blue", "SpecSynced", "False", "InputError")
         .await;
     let conditions = install.status.unwrap().conditions;
-    let told = find_install(&conditions, "SpecSynced").unwrap();
-    assert!(told.message.contains(&world.image_set_name()), "{}", told.message);
+    let synced = find_install(&conditions, "SpecSynced").unwrap();
+    assert!(
+        synced.message.contains(&world.image_set_name()),
+        "{}",
+        synced.message
+    );
     let right = json!({ "spec": { "releaseImage": RELEASE } });
     sets.patch(
         &world.image_set_name(),
@@ -201,7 +205,7 @@ async fn a_kubeconfig_that_is_there_before_the_end_is_replaced_by_the_whole_one_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_of_the_objects_reach_the_hub_and_so_does_what_is_taken_away() {
+async fn changes_of_the_objects_reach_the_hub_and_so_does_what_is_removed() {
     let mut world = World::start().await;
     world.describe("blue", one_host()).await;
     world.install_waits("blue").await;
@@ -240,7 +244,7 @@ async fn changes_of_the_objects_reach_the_hub_and_so_does_what_is_taken_away() {
         ("", None)
     );
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -372,15 +376,15 @@ async fn an_agent_is_installed_once_its_cluster_is_described_and_it_is_approved(
     );
     assert_eq!(deployment.spec.cluster_metadata.unwrap().infra_id, id.to_string());
     let events: Api<Event> = world.api(&world.clusters);
-    let told = events.list(&ListParams::default()).await.unwrap().items;
+    let items = events.list(&ListParams::default()).await.unwrap().items;
     for reason in ["InstallationInProgress", "InstallationCompleted"] {
         assert!(
-            told.iter().any(|event| event.reason.as_deref() == Some(reason)),
-            "{reason} is told"
+            items.iter().any(|event| event.reason.as_deref() == Some(reason)),
+            "{reason} is an event"
         );
     }
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -455,7 +459,7 @@ async fn more_agents_than_wanted_hold_the_installation_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_whose_wishes_are_not_met_holds_the_installation_up() {
+async fn an_agent_whose_spec_is_not_in_effect_holds_the_installation_up() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let hosts = world.free_hosts(pool, 3).await;
@@ -619,7 +623,7 @@ async fn manifests_of_config_maps_follow_them() {
         .unwrap();
     world.install_says("blue", "SpecSynced", "True", "SyncOK").await;
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,5 @@
-//! Clusters that somebody got wrong, or took away: what is mended is seen, what is made again is whole.
+//! Clusters that somebody got wrong, or deleted: the operator notices what is mended, and what is made again is
+//! whole.
 
 use crate::described::{one_host, says};
 use crate::lent::word;
@@ -51,7 +52,7 @@ async fn a_cluster_that_was_deleted_in_the_hub_is_made_again_with_its_manifests(
         })
         .await;
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,11 +118,11 @@ async fn an_install_that_its_deployment_does_not_name_says_so() {
         .install_says("blue", "SpecSynced", "False", "InputError")
         .await;
     let conditions = install.status.clone().unwrap().conditions;
-    let told = find_install(&conditions, "SpecSynced").unwrap();
+    let synced = find_install(&conditions, "SpecSynced").unwrap();
     assert!(
-        told.message.contains("spec.clusterInstallRef"),
+        synced.message.contains("spec.clusterInstallRef"),
         "{}",
-        told.message
+        synced.message
     );
     assert_eq!(says(&install, "Completed"), word("Unknown", "NotAvailable"));
     point(&world, "blue").await;
@@ -153,5 +154,5 @@ async fn an_install_that_was_replaced_by_another_can_be_deleted_and_the_cluster_
         id,
         "it belongs to the ClusterDeployment"
     );
-    world.assert_settled().await;
+    world.assert_converged().await;
 }

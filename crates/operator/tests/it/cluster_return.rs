@@ -54,7 +54,7 @@ async fn an_agent_of_an_early_bound_cluster_goes_with_it_though_somebody_freed_i
     let (_, name, remote) = world.early_host("blue").await;
     world.want(&name, None).await.unwrap();
     let refused = |agent: &Agent| lent::says(agent, "SpecSynced") == word("False", "InputError");
-    world.agent_when(&name, "told that it stays", refused).await;
+    world.agent_when(&name, "says that it stays", refused).await;
     let id = world.cluster_id("blue").await;
     remote.power(0, Power::Off);
     world.delete_deployment("blue").await;
@@ -73,14 +73,14 @@ async fn a_host_that_keeps_its_cluster_from_going_is_named() {
     world.want(&host, Some("nowhere")).await.unwrap();
     let refused = |agent: &Agent| lent::says(agent, "SpecSynced") == word("False", "BackendError");
     world
-        .agent_when(&host, "told that there is no such cluster", refused)
+        .agent_when(&host, "says that there is no such cluster", refused)
         .await;
     world.delete_deployment("blue").await;
     let events: Api<Event> = world.api(&world.clusters);
     world
-        .until("it is told who is waited for, and why", async || {
-            let told = events.list(&ListParams::default()).await.unwrap().items;
-            told.iter().any(|event| {
+        .until("an event says who is waited for, and why", async || {
+            let items = events.list(&ListParams::default()).await.unwrap().items;
+            items.iter().any(|event| {
                 let note = event.note.clone().unwrap_or_default();
                 event.reason.as_deref() == Some("DeletionDelayed")
                     && note.contains(&host)
@@ -109,7 +109,7 @@ async fn late_bound_agents_of_a_cluster_that_was_never_installed_return_to_the_p
     assert!(is_free(&agent));
     assert_eq!(lent::says(&agent, "Bound"), word("False", "Unbound"));
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -251,8 +251,8 @@ async fn an_agent_that_comes_or_goes_is_not_bound_and_not_free_either() {
     ] {
         assert!(remote.power(1, Power::Off));
         world.want(&second, cluster).await.unwrap();
-        let told = |agent: &Agent| lent::says(agent, "Bound") == word("False", on_the_way);
-        world.agent_when(&second, on_the_way, told).await;
+        let is_moving = |agent: &Agent| lent::says(agent, "Bound") == word("False", on_the_way);
+        world.agent_when(&second, on_the_way, is_moving).await;
         assert!(remote.boot_discovery(1));
         world.agent_in(&second, there).await;
     }
@@ -304,7 +304,7 @@ async fn hosts_that_were_added_wait_for_somebody_to_boot_them_without_a_reclaim_
     );
 }
 
-/// What the hub has told about a host, in its order.
+/// The hub's events about a host, in their order.
 async fn history(world: &World, host: &str) -> Vec<String> {
     let query = EventsQuery {
         host_id: Some(host.parse().unwrap()),
@@ -324,13 +324,13 @@ async fn an_installation_that_runs_is_cancelled_first() {
     world.install_in("blue", "installing").await;
     world.agent_in(&host, "installing-in-progress").await;
     waits_after_deletion(&world, &host, &remote).await;
-    let told = history(&world, &host).await;
-    let place = |name: &str| told.iter().position(|told| told == name);
+    let events = history(&world, &host).await;
+    let place = |name: &str| events.iter().position(|event| event == name);
     let (cancelled, unbound) = (
         place("host_installation_cancelled"),
         place("host_unbind_succeeded"),
     );
-    assert!(cancelled.is_some() && cancelled < unbound, "{told:?}");
+    assert!(cancelled.is_some() && cancelled < unbound, "{events:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -389,7 +389,7 @@ async fn without_its_install_an_installed_cluster_goes_and_its_hosts_wait_for_so
     let deployment: ClusterDeployment = world.get(&world.clusters, "blue").await;
     assert!(deployment.metadata.deletion_timestamp.is_none());
     assert!(deployment.spec.installed, "what is known of the cluster stays");
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// Somebody who is often a moment faster: of three changes that the operator makes, two come after another one, so that
-/// the API server answers with a conflict where the operator guards what it has seen.
+/// Somebody who is often a moment faster: of three changes that the operator makes, two come after another one, so
+/// that the API server answers with a conflict where the operator guards what it has read.
 struct Rival {
     admin: kube::Client,
     patches: AtomicU64,
@@ -96,10 +96,10 @@ async fn conflicts_are_no_failures_and_nobody_hears_of_them() {
             .sum()
     };
     assert!(
-        sum("muster_operator_look_conflicts_total") > 0.0,
+        sum("muster_operator_reconcile_conflicts_total") > 0.0,
         "nothing was tried"
     );
-    assert_eq!(sum("muster_operator_look_failures_total"), 0.0);
+    assert_eq!(sum("muster_operator_reconcile_failures_total"), 0.0);
     running.stop().await;
 }
 
@@ -139,7 +139,7 @@ impl Held {
         let held = self.clone();
         let through = tower::service_fn(move |request: http::Request<Body>| {
             let (kube, held) = (kube.clone(), held.clone());
-            async move { kube.send(held.look_at(request).await).await }
+            async move { kube.send(held.inspect(request).await).await }
         });
         Connection {
             kube: kube::Client::new(through, namespace),
@@ -147,7 +147,7 @@ impl Held {
         }
     }
 
-    async fn look_at(&self, request: http::Request<Body>) -> http::Request<Body> {
+    async fn inspect(&self, request: http::Request<Body>) -> http::Request<Body> {
         let agent = request.uri().path().rsplit_once("/agents/");
         let Some((_, agent)) = agent.filter(|_| request.method() == Method::PATCH) else {
             return request;
@@ -188,7 +188,7 @@ async fn a_host_that_is_lent_elsewhere_while_its_cluster_goes_is_not_set_free() 
     };
     let other = hosts.iter().find(|host| **host != first).unwrap();
     world.want(other, Some("green")).await.unwrap();
-    // The operator has heard of it: the hub was told.
+    // The operator has noticed it: the hub has the change.
     lent(&world, other, |to| to == green).await;
     held.goes_on.send_replace(true);
     world.gone::<ClusterDeployment>(&world.clusters, "blue").await;

@@ -37,7 +37,7 @@ pub fn state(install: &AgentClusterInstall) -> &str {
         .map_or("", |status| status.debug_info.state.as_str())
 }
 
-/// The hub has the cluster; whether it lacks input or hosts depends on what was looked at first.
+/// The hub has the cluster; whether it lacks input or hosts depends on what was reconciled first.
 pub fn waits(install: &AgentClusterInstall) -> bool {
     ["insufficient", "pending-for-input"].contains(&state(install))
 }

@@ -20,7 +20,7 @@ pub struct Fate {
     one_in: usize,
     /// The first of each kind, counted from one.
     first: usize,
-    seen: Mutex<HashMap<String, usize>>,
+    counts: Mutex<HashMap<String, usize>>,
 }
 
 /// How much becomes of the last write.
@@ -44,13 +44,13 @@ impl Fate {
             moment,
             one_in,
             first,
-            seen: Mutex::default(),
+            counts: Mutex::default(),
         })
     }
 
     fn strikes(&self, kind: &str) -> bool {
-        let mut seen = self.seen.lock().unwrap();
-        let times = seen.entry(kind.to_owned()).or_default();
+        let mut counts = self.counts.lock().unwrap();
+        let times = counts.entry(kind.to_owned()).or_default();
         *times += 1;
         *times % self.one_in == self.first % self.one_in
     }
@@ -79,7 +79,7 @@ impl Gate {
         Arc::new_cyclic(|gate: &std::sync::Weak<Self>| {
             let proxy = Proxy {
                 gate: gate.clone(),
-                hub: reqwest::Client::new(),
+                hub: crate::world::web_client(),
                 behind,
             };
             let router = axum::Router::new().fallback(forward).with_state(proxy);

@@ -1,6 +1,6 @@
 //! InfraEnvs, and mistakes that are easily made.
 
-use crate::world::{PULL_SECRET, World, condition, id_of, named};
+use crate::world::{PULL_SECRET, World, condition, id_of, named, web_client};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
@@ -91,14 +91,16 @@ async fn an_infra_env_without_a_cluster_gets_an_image_and_stays_quiet() {
     ] {
         assert!(link.starts_with("http://"), "{link}");
     }
-    let script = reqwest::get(&boot.ipxe_script)
+    let script = web_client()
+        .get(&boot.ipxe_script)
+        .send()
         .await
         .unwrap()
         .text()
         .await
         .unwrap();
     assert!(script.starts_with("#!ipxe"), "{script}");
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,7 +162,7 @@ async fn settings_reach_the_hub_and_leave_it_again() {
         })
         .await;
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -201,7 +203,7 @@ async fn the_image_is_as_old_as_what_is_in_it_and_its_address_changes_with_that(
     world.when(&world.pool, "lab", "another script", asked).await;
     world.house.close().await;
     world.house.reopen().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
     let last = status(&available(&world, "lab").await);
     assert_eq!(
         (last.iso_download_url, last.created_time),
@@ -242,7 +244,7 @@ async fn networks_are_chosen_by_label_within_the_namespace_and_followed() {
         .create(&world.pool, &network("later", "a", "52:54:00:00:00:0c"))
         .await;
     world
-        .until("a new one is seen", async || {
+        .until("a new one reaches the hub", async || {
             networks().await.contains("52:54:00:00:00:0c")
         })
         .await;
@@ -278,7 +280,7 @@ async fn an_empty_selector_chooses_no_network() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_used_pull_secret_is_labelled_and_its_rotation_is_seen() {
+async fn a_used_pull_secret_is_labelled_and_its_rotation_reaches_the_hub() {
     let world = World::start().await;
     world.infra_env("lab", |_| ()).await;
     let infra_env = available(&world, "lab").await;
@@ -311,13 +313,13 @@ async fn a_pull_secret_that_comes_late_is_found() {
         .when(&world.pool, "lab", "failed", has("False", reason::FAILED))
         .await;
     assert_eq!(status(&infra_env).iso_download_url, "");
-    // Nobody watches a secret without the label: it is looked for.
+    // No watch reports a secret without the label: the operator polls for it.
     world.pull_secret(&world.pool, "late", PULL_SECRET).await;
     available(&world, "lab").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_input_is_told_with_the_hubs_words_and_mended_by_a_change() {
+async fn bad_input_is_reported_in_the_hubs_words_and_mended_by_a_change() {
     let world = World::start().await;
     world
         .infra_env("lab", |infra_env| {

@@ -1,4 +1,4 @@
-//! InfraEnvs of an operator that sees their namespace only, and what they name in others.
+//! InfraEnvs of an operator that watches their namespace only, and what they name in others.
 
 use crate::lent::machine;
 use crate::world::{World, condition, named, run_over};
@@ -10,7 +10,7 @@ use muster_operator::crd::reference::{ClusterRef, FullRef};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_in_a_namespace_that_is_not_seen_is_asked_for_whenever_it_is_needed() {
+async fn what_is_in_a_namespace_that_is_not_watched_is_read_whenever_it_is_needed() {
     let mut world = World::without_operator().await;
     let options = Options {
         namespaces: vec![world.pool.clone()],
@@ -34,12 +34,12 @@ async fn what_is_in_a_namespace_that_is_not_seen_is_asked_for_whenever_it_is_nee
     world
         .when(&world.pool, "early", "waiting for its cluster", waits)
         .await;
-    operator.looks_again("infra-env").await;
+    operator.reconciles_again("infra-env").await;
     world.new_cluster("blue", |_| ()).await;
     let has_image = |infra_env: &InfraEnv| says(infra_env, reason::AVAILABLE);
     world.when(&world.pool, "early", "available", has_image).await;
 
-    // Mirrors that change: they were labelled, and yet nobody tells.
+    // Mirror registries that change: they were labelled, and yet no watch reports them.
     let map = |text: &str| json!({ "data": { "registries.conf": format!("unqualified-search-registries = [\"{text}\"]") } });
     let first = ConfigMap {
         metadata: named("mirrors"),

@@ -32,7 +32,7 @@ async fn hosts_of_an_infra_env_belong_to_its_cluster_also_when_that_is_made_agai
     let row = world.hub.host(pool, host.parse().unwrap()).await.unwrap();
     assert_eq!(row.cluster_id, Some(second));
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -53,7 +53,7 @@ async fn an_infra_env_has_the_time_sources_of_the_site_unless_it_names_its_own()
     assert_eq!(sources().await, of_the_site);
     world.operator().idle().await;
     let row = world.hub.infra_env(pool).await.unwrap();
-    assert_eq!(sources().await, of_the_site, "a second look takes nothing away");
+    assert_eq!(sources().await, of_the_site, "a second reconcile removes nothing");
     assert_eq!(
         row.updated_at, row.created_at,
         "and the image is as old as it was"
@@ -74,5 +74,5 @@ async fn an_infra_env_has_the_time_sources_of_the_site_unless_it_names_its_own()
         .until("the site's counts again", async || sources().await == of_the_site)
         .await;
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }

@@ -120,7 +120,7 @@ async fn of_cluster(world: &World, kind: &str, object: Value) -> Api<DynamicObje
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_looks_after_itself_loses_the_node_of_a_host_and_not_its_power_controller() {
+async fn a_cluster_that_manages_its_own_machines_loses_the_node_of_a_host_and_not_its_power_controller() {
     let joining = Joining::described(World::start().await, json!({})).await;
     with_metal(&joining, json!({}), json!({})).await;
     joining.rebooted().await;
@@ -157,14 +157,14 @@ async fn an_infra_env_waits_as_a_whole_for_a_host_whose_disk_is_written() {
     let world = &joining.world;
     let free = world.silent_host(joining.pool).await;
     delete_infra_env(world).await;
-    let told = |infra_env: &InfraEnv| {
+    let names_hosts = |infra_env: &InfraEnv| {
         let status = infra_env.status.clone().unwrap_or_default();
         condition(&status.conditions, "Cleanup").is_some_and(|(status, reason, message)| {
             (status, reason) == ("False", "HostsAreInstalling") && message.contains(&joining.node)
         })
     };
     world
-        .when::<InfraEnv>(&world.pool, "lab", "told who is waited for", told)
+        .when::<InfraEnv>(&world.pool, "lab", "says who is waited for", names_hosts)
         .await;
     let rows = world.hub.host_rows(free.parse().unwrap()).await.unwrap();
     assert_eq!(rows.hosts.len(), 1, "the others are still there");
@@ -247,8 +247,8 @@ async fn workers_hold_still_as_soon_as_the_cluster_answers_and_go_on_when_the_ho
         .patch("worker", &PatchParams::default(), &running)
         .await
         .unwrap();
-    let wish = json!({ "spec": { "nodeLabels": { "zone": "north" }, "machineConfigPool": "infra" } });
-    let joining = Joining::described(world, wish).await;
+    let patch = json!({ "spec": { "nodeLabels": { "zone": "north" }, "machineConfigPool": "infra" } });
+    let joining = Joining::described(world, patch).await;
     joining.rebooted().await;
     let world = &joining.world;
     assert!(

@@ -10,8 +10,8 @@ use muster_operator::Options;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Of an operator that looks by itself once in so long a time that no test waits for it.
-async fn never_looks(world: &World) -> Running {
+/// Options of an operator that polls so rarely that no test waits for it.
+async fn never_polls(world: &World) -> Running {
     let options = Options {
         retry: Duration::from_secs(3600),
         ..world.options()
@@ -30,7 +30,7 @@ async fn watched(operator: &Running) -> Option<u32> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_joins_is_heard_of_at_once_and_its_cluster_is_watched_no_longer_than_that() {
     let world = World::without_operator().await;
-    let operator = never_looks(&world).await;
+    let operator = never_polls(&world).await;
     world.kubeconfig_of("spoke").await;
     let joining = Joining::start(world).await;
     let world = &joining.world;
@@ -114,21 +114,21 @@ async fn kubeconfig_without_watch(joining: &Joining) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_watching_is_not_allowed_it_is_said_and_the_node_is_looked_at_now_and_then() {
+async fn where_watching_is_not_allowed_an_event_says_so_and_the_node_is_polled() {
     let joining = Joining::start(World::start().await).await;
     kubeconfig_without_watch(&joining).await;
     let world = &joining.world;
     let events: Api<Event> = Api::namespaced(world.kube.clone(), &world.pool);
     let about = ListParams::default().fields(&format!("regarding.name={}", joining.name));
-    let told = async || {
+    let warned = async || {
         let all = events.list(&about).await.unwrap();
-        let mut told = all.items.into_iter();
-        told.any(|event| {
+        let mut events = all.items.into_iter();
+        events.any(|event| {
             let note = event.note.unwrap_or_default();
             event.reason.as_deref() == Some("NodeNotWatched") && note.contains("certificatesigningrequests")
         })
     };
-    world.until("it is told", told).await;
+    world.until("there is an event", warned).await;
     joining.allow_requests().await;
     joining.request(&Asks::client(&joining)).await;
     joining.make_node(true, json!({})).await;

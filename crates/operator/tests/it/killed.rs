@@ -40,8 +40,8 @@ const DEEDS: [&str; 13] = [
     "infra_env_registered",
 ];
 
-/// Whether one operator tells the same news twice is a matter of time: not every story has that write.
-const TOLD_AGAIN: &str = "PATCH events/*";
+/// Whether one operator records the same event twice is a matter of time: not every story has that write.
+const EVENT_AGAIN: &str = "PATCH events/*";
 
 /// How many stories are told of each moment.
 const STORIES: usize = 8;
@@ -73,25 +73,25 @@ pub async fn stories<T: PartialEq + Debug>(tell: impl AsyncFn(Option<Arc<Fate>>)
             let story = tell(Some(Fate::new(moment, first, one_in(moment))));
             (first, AssertUnwindSafe(story).catch_unwind().await)
         });
-        for (first, told) in futures_util::future::join_all(all).await {
-            let told = told.unwrap_or_else(|_| panic!("{moment:?} {first}: it did not come to its end"));
+        for (first, run) in futures_util::future::join_all(all).await {
+            let run = run.unwrap_or_else(|_| panic!("{moment:?} {first}: it did not come to its end"));
             assert_eq!(
-                told.done, calm.done,
+                run.done, calm.done,
                 "{moment:?} {first}: operators died at {:#?}",
-                told.ends
+                run.ends
             );
-            ends.extend(told.ends.into_iter().map(|end| (moment, end)));
+            ends.extend(run.ends.into_iter().map(|end| (moment, end)));
         }
     }
     for moment in Moment::ALL {
-        let spared = |kind: &&String| *kind != TOLD_AGAIN && !ends.contains(&(moment, (*kind).clone()));
+        let spared = |kind: &&String| *kind != EVENT_AGAIN && !ends.contains(&(moment, (*kind).clone()));
         let spared: BTreeSet<_> = calm.writes.iter().filter(spared).collect();
         assert!(spared.is_empty(), "{moment:?}: no operator died at {spared:?}");
     }
     calm.done
 }
 
-/// As `deeds` tells it.
+/// As `deeds` returns it.
 pub fn once() -> Value {
     json!({
         "cluster_deregistered": 1,
@@ -198,12 +198,12 @@ pub async fn lend_install_and_return(world: &mut World, cluster: &str) -> Ids {
     let host = machine(infra_env, 0).id();
     let name = host.to_string();
     let agent = world.agent_in(&name, "known-unbound").await;
-    let wishes = json!({ "approved": true, "hostname": "kept-by-people", "role": "master",
+    let spec = json!({ "approved": true, "hostname": "kept-by-people", "role": "master",
         "machineConfigPool": "master" });
     world
         .change_agent(
             &name,
-            json!({ "spec": wishes, "metadata": { "labels": { "rack": "seven" } } }),
+            json!({ "spec": spec, "metadata": { "labels": { "rack": "seven" } } }),
         )
         .await
         .unwrap();
@@ -315,7 +315,7 @@ where
         .collect()
 }
 
-/// How often each of `DEEDS` was done, as the hub tells it.
+/// How often each of `DEEDS` was done, by the events of the hub.
 pub async fn deeds(world: &World, ids: &Ids) -> Value {
     let of_pool = EventsQuery {
         infra_env_id: Some(ids.infra_env),

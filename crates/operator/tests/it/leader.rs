@@ -39,7 +39,7 @@ async fn figure(running: &Running, line: &str) -> u64 {
         .unwrap_or_default()
 }
 
-/// Waits until the operator has looked at leases so often that it could have done anything else meanwhile.
+/// Waits until the operator has read leases so often that it could have done anything else meanwhile.
 async fn a_while(world: &World, running: &Running) {
     let reads = || {
         running
@@ -51,7 +51,7 @@ async fn a_while(world: &World, running: &Running) {
     };
     let before = reads();
     world
-        .until("it looks at the leases again and again", async || {
+        .until("it reads the leases again and again", async || {
             reads() >= before + 8
         })
         .await;
@@ -121,7 +121,7 @@ async fn an_operator_that_lost_its_lease_stops_acting() {
     world.infra_env("one", |_| ()).await;
     let waiting = "muster_operator_queue_length{controller=\"infra-env\"}";
     world
-        .until("it has seen what there is to do", async || {
+        .until("it has read what there is to do", async || {
             figure(&first, waiting).await > 0
         })
         .await;

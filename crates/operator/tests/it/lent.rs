@@ -113,7 +113,7 @@ impl World {
         self.patch(&self.pool, name, patch).await
     }
 
-    /// Sets `clusterDeploymentName`; nothing takes it away.
+    /// Sets `clusterDeploymentName`; nothing removes it.
     pub async fn want(&self, agent: &str, cluster: Option<&str>) -> Result<Agent, kube::Error> {
         let reference = cluster.map(|name| ClusterRef {
             name: name.into(),
@@ -140,13 +140,13 @@ impl World {
     /// A cluster of one host, to be installed; the hub's id of it.
     pub async fn new_cluster(&self, name: &str, change: impl FnOnce(&mut CreateCluster)) -> Uuid {
         let id = Uuid::new_v4();
-        let mut wish: CreateCluster = serde_json::from_value(json!({
+        let mut cluster: CreateCluster = serde_json::from_value(json!({
             "name": name, "openshift_version": "4.20", "pull_secret": PULL_SECRET, "base_dns_domain": "example.com",
             "control_plane_count": 1, "high_availability_mode": "None",
         }))
         .unwrap();
-        change(&mut wish);
-        self.hub.put_cluster(id, &wish).await.unwrap();
+        change(&mut cluster);
+        self.hub.put_cluster(id, &cluster).await.unwrap();
         self.deployment(name, id).await;
         id
     }
@@ -154,13 +154,13 @@ impl World {
     /// A cluster that runs already, with a kubeconfig that leads to the API server of the tests.
     pub async fn running_cluster(&self, name: &str) -> Uuid {
         let id = Uuid::new_v4();
-        let wish = ImportCluster {
+        let cluster = ImportCluster {
             name: name.into(),
             api_vip_dnsname: format!("api.{name}.example.com"),
             openshift_cluster_id: Uuid::new_v4(),
             openshift_version: Some("4.20".into()),
         };
-        self.hub.put_imported_cluster(id, &wish).await.unwrap();
+        self.hub.put_imported_cluster(id, &cluster).await.unwrap();
         self.deployment(name, id).await;
         id
     }

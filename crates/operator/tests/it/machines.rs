@@ -160,7 +160,7 @@ impl World {
         run(self.provider_options()).await
     }
 
-    /// Without the controller that names nodes, which would look for those of hosts made by hand again and again.
+    /// Without the controller that names nodes, which would poll for those of hosts made by hand.
     pub async fn provider_without_nodes(&self) -> Running {
         let options = Options {
             controllers: "agent-cluster,agent-machine".parse().unwrap(),

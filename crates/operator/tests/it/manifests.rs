@@ -93,7 +93,7 @@ async fn manifests_follow_their_config_maps_until_nobody_names_them() {
         .await;
     has(&world, id, &[]).await;
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,8 +109,8 @@ async fn a_config_map_that_goes_while_it_is_named_is_missed_until_it_is_back() {
         .install_says("blue", "SpecSynced", "False", "BackendError")
         .await;
     let conditions = install.status.unwrap().conditions;
-    let told = find_install(&conditions, "SpecSynced").unwrap();
-    assert!(told.message.contains("\"extra\""), "{}", told.message);
+    let synced = find_install(&conditions, "SpecSynced").unwrap();
+    assert!(synced.message.contains("\"extra\""), "{}", synced.message);
     world
         .create(&world.clusters, &config_map("extra", &[("a.yaml", "a: 2")]))
         .await;
@@ -119,7 +119,7 @@ async fn a_config_map_that_goes_while_it_is_named_is_missed_until_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_manifest_that_the_hub_refuses_is_told_and_can_be_mended() {
+async fn a_manifest_that_the_hub_refuses_is_reported_and_can_be_mended() {
     let world = World::start().await;
     let extra = config_map("extra", &[("a.yaml", "a: 1"), ("notes.txt", "hello")]);
     world.create(&world.clusters, &extra).await;
@@ -128,8 +128,8 @@ async fn a_manifest_that_the_hub_refuses_is_told_and_can_be_mended() {
         .install_says("blue", "SpecSynced", "False", "InputError")
         .await;
     let conditions = install.status.unwrap().conditions;
-    let told = find_install(&conditions, "SpecSynced").unwrap();
-    assert!(told.message.contains("notes.txt"), "{}", told.message);
+    let synced = find_install(&conditions, "SpecSynced").unwrap();
+    assert!(synced.message.contains("notes.txt"), "{}", synced.message);
     write(&world, "extra", json!({ "notes.txt": null })).await;
     world.install_says("blue", "SpecSynced", "True", "SyncOK").await;
     has(&world, id, &[("a.yaml", "a: 1")]).await;

@@ -23,7 +23,7 @@ pub const HOST: &str = "rack-1";
 /// Much longer than anything takes; only a failure waits for it.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A world whose operator looks after machines.
+/// A world whose operator manages machines.
 pub struct Room {
     pub world: World,
     pub clock: Clock,
@@ -76,7 +76,7 @@ impl Room {
         room
     }
 
-    /// The Secret that tells where Ironic is, in this world.
+    /// The Secret that says where Ironic is, in this world.
     pub fn ironic(&self) -> Key {
         Key::new(&self.world.pool, "ironic")
     }
@@ -97,8 +97,8 @@ impl Room {
         self.running.take().unwrap().stop().await;
     }
 
-    /// A fresh operator looks at everything: if all is as it should be, it writes nothing.
-    pub async fn assert_settled(&mut self) {
+    /// A fresh operator reconciles everything: if all is as it should be, it writes nothing.
+    pub async fn assert_converged(&mut self) {
         self.idle().await;
         self.stop_operator().await;
         self.start_operator().await;
@@ -115,9 +115,9 @@ impl Room {
         self.running.as_ref().unwrap()
     }
 
-    /// How often the operator has looked at machines.
-    pub async fn looks(&self) -> u64 {
-        self.operator().counted("looks", "bare-metal-host").await
+    /// How often the operator has reconciled machines.
+    pub async fn reconciles(&self) -> u64 {
+        self.operator().counted("reconciles", "bare-metal-host").await
     }
 
     /// As people write it.
@@ -150,11 +150,12 @@ impl Room {
         self.world.when(&self.world.pool, HOST, what, holds).await
     }
 
-    /// Waits until the operator has looked at the machine as it is now: what is taken away here comes back with a look.
-    pub async fn looked_at(&self) -> BareMetalHost {
+    /// Waits until the operator has reconciled the machine as it is now: what is removed here comes back with a
+    /// reconcile.
+    pub async fn reconciled(&self) -> BareMetalHost {
         self.change(json!({ "metadata": { "labels": { label::BACKUP: null } } }))
             .await;
-        self.when("looked at", |host| host.labels().contains_key(label::BACKUP))
+        self.when("reconciled", |host| host.labels().contains_key(label::BACKUP))
             .await
     }
 
@@ -203,7 +204,7 @@ impl MetalOperator {
         Self { remote, diary, task }
     }
 
-    /// What happened to the machine, in order; it is not told again.
+    /// What happened to the machine, in order; it is not returned again.
     pub fn diary(&self) -> Vec<String> {
         self.diary.send_replace(Vec::new())
     }
@@ -251,7 +252,7 @@ async fn work(api: Api<BareMetalHost>, remote: Arc<OnceLock<Remote>>, diary: wat
 }
 
 async fn write(api: &Api<BareMetalHost>, host: &BareMetalHost, next: &Next) -> bool {
-    let seen = host.resource_version();
+    let version = host.resource_version();
     let params = PatchParams::default();
     let status = match next {
         Next::State(state) => {
@@ -262,12 +263,12 @@ async fn write(api: &Api<BareMetalHost>, host: &BareMetalHost, next: &Next) -> b
         Next::Operational(word) => json!({ "operationalStatus": word }),
         Next::Restore(status) => status.clone(),
         Next::ForgetSaved => {
-            let patch = json!({ "metadata": { "resourceVersion": seen,
+            let patch = json!({ "metadata": { "resourceVersion": version,
                 "annotations": { annotation::METAL3_STATUS: null } } });
             return api.patch(HOST, &params, &Patch::Merge(patch)).await.is_ok();
         }
     };
-    let patch = json!({ "metadata": { "resourceVersion": seen }, "status": status });
+    let patch = json!({ "metadata": { "resourceVersion": version }, "status": status });
     api.patch_status(HOST, &params, &Patch::Merge(patch))
         .await
         .is_ok()

@@ -1,5 +1,5 @@
-//! Machines with a power controller that join a running cluster: what they trust, and what the cluster is told of them. The
-//! cluster is an API server of its own, which at first knows nothing of machines.
+//! Machines with a power controller that join a running cluster: what they trust, and which objects the cluster gets.
+//! The cluster is an API server of its own, which at first knows nothing of machines.
 
 use crate::agent_day_two::Joining;
 use crate::joined::{METAL, with_metal};
@@ -73,16 +73,16 @@ impl Site {
         self.world().when(&self.world().pool, METAL, what, holds).await
     }
 
-    /// Waits until people are told of something, once.
-    async fn told(&self, text: &str) {
+    /// Waits until one event says this.
+    async fn warns(&self, text: &str) {
         let events: Api<Event> = Api::namespaced(self.world().kube.clone(), &self.world().pool);
         let of_host = ListParams::default().fields(&format!("regarding.name={METAL}"));
-        let told = async || {
+        let events = async || {
             let found = events.list(&of_host).await.unwrap().items;
             let says = |event: &&Event| event.note.as_deref().unwrap_or_default().contains(text);
             found.iter().filter(says).count()
         };
-        self.world().until(text, async || told().await == 1).await;
+        self.world().until(text, async || events().await == 1).await;
     }
 
     async fn put_authority(&self, namespace: &str, name: &str) {
@@ -177,7 +177,7 @@ async fn a_machine_that_joins_trusts_its_cluster_is_known_there_and_forgotten_wh
     site.world().until("the host trusts it, too", has_it).await;
 
     // The cluster knows no machines: nothing breaks, and it is asked again.
-    site.told("it has no Machines").await;
+    site.warns("it has no Machines").await;
     assert!(!is_known(&site.when("there", |_| true).await));
     site.gets_machines().await;
     site.when("known there", is_known).await;
@@ -201,7 +201,7 @@ async fn a_machine_that_joins_trusts_its_cluster_is_known_there_and_forgotten_wh
     let of_node = json!({ "machine.openshift.io/machine": format!("{MACHINES}/spoke-{METAL}") });
     site.joining.make_node(true, of_node).await;
     site.world().agent_in(&name, "added-to-existing-cluster").await;
-    site.joining.world.assert_settled().await;
+    site.joining.world.assert_converged().await;
 
     site.annotate(json!({ annotation::BMAC_CLUSTER_REFERENCE: "" }))
         .await;
@@ -225,7 +225,7 @@ async fn a_machine_that_is_taken_out_before_it_is_a_node_is_forgotten_by_its_clu
     let site = Site::open(json!({})).await;
     site.gets_machines().await;
     site.lend().await;
-    site.told("kube-system/root-ca").await;
+    site.warns("kube-system/root-ca").await;
     site.when("known there", is_known).await;
     assert!(!site.is_forgotten().await);
     // As long as its agent runs it needs nobody to come back.
@@ -260,7 +260,7 @@ async fn a_machine_of_the_cluster_with_the_same_name_is_not_taken_for_the_one_th
         .await
         .unwrap();
     site.lend().await;
-    site.told("another MAC address").await;
+    site.warns("another MAC address").await;
     let kept = site.metal().get(METAL).await.unwrap();
     assert_eq!(kept, theirs);
     let machine = site.machines().get_opt(&format!("spoke-{METAL}")).await.unwrap();

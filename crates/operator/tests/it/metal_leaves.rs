@@ -104,9 +104,9 @@ impl Lent {
         self.room.when(status, says).await
     }
 
-    /// The operator looks at once instead of in a while.
+    /// The operator reconciles at once instead of in a while.
     async fn wake(&self, value: &str) -> BareMetalHost {
-        self.room.annotate(json!({ "look": value })).await
+        self.room.annotate(json!({ "reconcile": value })).await
     }
 
     /// The machine is wiped, and then all is gone.
@@ -156,17 +156,17 @@ async fn a_pod_that_cannot_be_evicted_keeps_no_other_from_it_and_the_note_of_it_
     lent.budget("two", "a-guarded").await;
     lent.make_pod("web").await;
     lent.delete().await;
-    let told = lent.when_says("not drained yet: ").await;
-    let note = noted(&told, annotation::BMAC_DRAIN_STATUS).unwrap().to_owned();
+    let waits = lent.when_says("not drained yet: ").await;
+    let note = noted(&waits, annotation::BMAC_DRAIN_STATUS).unwrap().to_owned();
     assert!(note.contains("a-guarded"), "{note}");
     lent.when_evicted("web").await;
 
-    // Looked at again, and tried again, nothing is written.
+    // Another reconcile tries again and writes nothing.
     for time in ["once", "twice", "thrice"] {
-        let looks = lent.room.looks().await;
+        let reconciles = lent.room.reconciles().await;
         let before = lent.wake(time).await;
-        let looked = async || lent.room.looks().await > looks;
-        lent.room.world.until("looked at", looked).await;
+        let reconciled_again = async || lent.room.reconciles().await > reconciles;
+        lent.room.world.until("reconciled", reconciled_again).await;
         let after = lent.room.now().await;
         assert_eq!(after.resource_version(), before.resource_version());
         assert_eq!(noted(&after, annotation::BMAC_DRAIN_STATUS), Some(note.as_str()));
@@ -202,7 +202,9 @@ async fn a_machine_of_a_running_cluster_is_not_wiped_while_the_kubeconfig_is_mis
         annotation::BMAC_DRAIN_STATUS: "drain succeeded", annotation::BMAC_DRAIN_TIMEOUT: "12h" });
     lent.room.annotate(before).await;
     lent.delete().await;
-    let waits = lent.when_says("not drained yet: there is no kubeconfig").await;
+    let waits = lent
+        .when_says("not drained yet: the cluster has no kubeconfig")
+        .await;
     assert!(is_kept(&waits));
 
     let secrets = world.api::<Secret>(&world.clusters);

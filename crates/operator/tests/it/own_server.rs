@@ -1,6 +1,6 @@
 //! API servers of a test's own, which come and go, and whose kinds it chooses.
 
-use crate::world::{House, Server, World, free_address};
+use crate::world::{House, Server, World, free_address, web_client};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use muster_operator::Connection;
@@ -104,7 +104,7 @@ impl Place {
         self.define(front, &[OURS, HIVE, THEIRS].map(Path::new)).await;
     }
 
-    /// What clears away objects whose owners are gone; it ends with what this gives.
+    /// What deletes objects whose owners are gone; it ends with what this gives.
     pub fn collector(&self, front: &Front) -> Child {
         let config = front.kubeconfig();
         let config = config.display();
@@ -142,10 +142,10 @@ impl Place {
 
     /// Deletes an object behind the back of every API server, and then forgets all history: whoever asks for what
     /// happened since a moment before now gets no answer.
-    pub async fn delete_unseen(&self, key: &str) {
+    pub async fn delete_unnoticed(&self, key: &str) {
         let ask = async |path: &str, body: Value| -> Value {
             let url = format!("{}{path}", self.etcd_url);
-            let answer = reqwest::Client::new().post(url).json(&body).send().await.unwrap();
+            let answer = web_client().post(url).json(&body).send().await.unwrap();
             answer.error_for_status().unwrap().json().await.unwrap()
         };
         let done = ask(

@@ -68,20 +68,20 @@ async fn a_machine_of_the_converged_flow_boots_the_image_of_its_infra_env_with_i
     let pool = room.world.pool_of("lab", |_| ()).await;
     room.machine("52:54:00:aa:00:01", json!({})).await;
     make(&room, for_iso()).await;
-    let told = when_says(&room, "False", "True", "IronicAgentIgnitionUpdateFailure").await;
-    let message = &told.conditions[0].message;
+    let failed = when_says(&room, "False", "True", "IronicAgentIgnitionUpdateFailure").await;
+    let message = &failed.conditions[0].message;
     assert!(
         message.contains(&room.ironic().to_string()) && message.contains("IRONIC_BASE_URL"),
         "{message}"
     );
-    assert_eq!(told.image_url, "", "nothing is claimed that is not there");
+    assert_eq!(failed.image_url, "", "nothing is claimed that is not there");
 
     let config: Secret = serde_json::from_value(json!({
         "metadata": { "name": room.ironic().name },
         "stringData": { "IRONIC_BASE_URL": "https://ironic.example.com:6385", "IRONIC_AGENT_IMAGE": "registry/ipa:1" },
     }))
     .unwrap();
-    // It is looked for now and then.
+    // The operator polls for it.
     room.world.create(&room.world.pool, &config).await;
     when_says(&room, "False", "False", "WaitingForInfraEnvImageToCoolDown").await;
     assert_eq!(
@@ -96,7 +96,7 @@ async fn a_machine_of_the_converged_flow_boots_the_image_of_its_infra_env_with_i
     );
 
     room.clock.advance(Duration::from_secs(61));
-    room.looked_at().await;
+    room.reconciled().await;
     let published = when_says(&room, "True", "False", "InfraEnvAvailable").await;
     assert_eq!(
         published.image_url,
@@ -113,11 +113,11 @@ async fn a_machine_of_the_converged_flow_boots_the_image_of_its_infra_env_with_i
         published.conditions[0].observed_generation,
         image.metadata.generation
     );
-    // And only now is the machine told to deploy.
+    // And only now does the machine get the order to deploy.
     room.status(json!({ "provisioning": { "state": "available" }, "operationalStatus": "OK" }))
         .await;
     room.when("deployed", |host| method(host) == Some(START)).await;
-    room.assert_settled().await;
+    room.assert_converged().await;
     assert_eq!(id_of(&infra_env(&room).await), pool);
 }
 
@@ -146,7 +146,7 @@ async fn publish(room: &Room) -> String {
     make(room, for_iso()).await;
     when_says(room, "False", "False", "WaitingForInfraEnvImageToCoolDown").await;
     room.clock.advance(Duration::from_secs(61));
-    room.looked_at().await;
+    room.reconciled().await;
     let first = when_says(room, "True", "False", "InfraEnvAvailable")
         .await
         .image_url;
@@ -203,7 +203,7 @@ async fn what_changes_in_the_image_reaches_a_machine_that_booted_it_and_is_not_p
     );
     let mine = network("mine", "a", "52:54:00:00:00:0a");
     room.world.create(&room.world.pool, &mine).await;
-    let mut seen = vec![before.clone()];
+    let mut images = vec![before.clone()];
     for change in ["network", "file", "key"] {
         match change {
             "file" => edit(&room, with_file("/etc/new")).await,
@@ -212,9 +212,9 @@ async fn what_changes_in_the_image_reaches_a_machine_that_booted_it_and_is_not_p
         }
         let after = when_noted(&room, |url| !url.is_empty() && url != before).await;
         assert_eq!(after, infra_env(&room).await.status.unwrap().iso_download_url);
-        assert!(!seen.contains(&after), "{change}: {after}");
+        assert!(!images.contains(&after), "{change}: {after}");
         is_rebooted(&room).await;
-        seen.push(after.clone());
+        images.push(after.clone());
         before = after;
     }
     // Nothing of this is in the image.
@@ -223,7 +223,7 @@ async fn what_changes_in_the_image_reaches_a_machine_that_booted_it_and_is_not_p
     room.world.create(&room.world.pool, &theirs).await;
     room.world.house.close().await;
     room.world.house.reopen().await;
-    room.assert_settled().await;
+    room.assert_converged().await;
     assert_eq!(when_noted(&room, |url| !url.is_empty()).await, before);
     assert_eq!(noted(&room.now().await, annotation::METAL3_REBOOT), None);
 }
@@ -234,7 +234,7 @@ async fn a_new_image_is_published_and_a_provisioned_machine_is_not_rebooted_for_
     let before = published(&room, "provisioned").await;
     edit(&room, with_file("/etc/new")).await;
     when_noted(&room, |url| !url.is_empty() && url != before).await;
-    room.assert_settled().await;
+    room.assert_converged().await;
     assert_eq!(noted(&room.now().await, annotation::METAL3_REBOOT), None);
 }
 
@@ -257,7 +257,7 @@ async fn a_machine_that_is_being_installed_is_rebooted_for_a_new_image_only_when
         !url.is_empty() && url != before
     };
     let image = room.world.when(&room.world.pool, HOST, "newer", newer).await;
-    room.operator().looks_again("preprovisioning-image").await;
+    room.operator().reconciles_again("preprovisioning-image").await;
     let image: PreprovisioningImage = room.world.get(&room.world.pool, &image.name_any()).await;
     assert_eq!(image.annotations()[annotation::PUBLISHED_IMAGE], before);
     assert_eq!(noted(&room.now().await, annotation::METAL3_REBOOT), None);
@@ -363,7 +363,7 @@ async fn ironic_pod(room: &Room, addresses: &[&str]) {
         .unwrap();
 }
 
-/// Waits until the agent in the image looks for Ironic there.
+/// Waits until the agent in the image uses Ironic there.
 async fn finds_ironic_at(room: &Room, url: &str) {
     let pool = id_of(&infra_env(room).await);
     let config = async || {
@@ -407,10 +407,10 @@ async fn when_blind(room: &Room, expected: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_the_pod_is_away() {
+async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_the_pod_is_gone() {
     let mut room = Room::at_once(MetalBoot::Converged).await;
     named_agent(&room).await;
-    // Nobody tells of any of this: it is asked for now and then.
+    // No watch reports any of this: the operator polls for it.
     provisioning(&room).await;
     when_blind(&room, true).await;
     may_see_ironic(&room).await;
@@ -425,7 +425,7 @@ async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_
     finds_ironic_at(&room, "https://[2001:db8::7]").await;
 
     room.clock.advance(Duration::from_secs(61));
-    room.looked_at().await;
+    room.reconciled().await;
     when_says(&room, "True", "False", "InfraEnvAvailable").await;
     let before = infra_env(&room).await.status.unwrap().created_time;
     let pods = room.world.api::<Pod>(&room.world.pool);
@@ -434,7 +434,7 @@ async fn without_a_secret_ironic_is_found_by_its_pod_and_no_image_changes_while_
         .unwrap();
     room.stop_operator().await;
     room.start_operator().await;
-    room.operator().looks_again("preprovisioning-image").await;
+    room.operator().reconciles_again("preprovisioning-image").await;
     assert_eq!(room.operator().requests.writes(), 0);
     assert_eq!(infra_env(&room).await.status.unwrap().created_time, before);
 
@@ -456,11 +456,11 @@ async fn when_the_secret_says_that_ironic_moved_the_image_follows_at_once() {
     named_agent(&room).await;
     finds_ironic_at(&room, "https://one.example.com").await;
     room.clock.advance(Duration::from_secs(61));
-    room.looked_at().await;
+    room.reconciled().await;
     let before = when_says(&room, "True", "False", "InfraEnvAvailable")
         .await
         .image_url;
-    room.assert_settled().await;
+    room.assert_converged().await;
     let config: Secret = room.world.get(&room.world.pool, &secret).await;
     assert_eq!(
         config.labels().get(label::WATCH).map(String::as_str),

@@ -4,7 +4,7 @@ use crate::described::one_host;
 use crate::gate::pass_on;
 use crate::lent::says;
 use crate::machines::Capi;
-use crate::world::{World, run, run_over};
+use crate::world::{World, run, run_over, web_client};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{Method, StatusCode};
@@ -36,7 +36,7 @@ impl Forgetful {
     async fn before(hub: &str) -> (String, Arc<Self>) {
         let proxy = Arc::new(Self {
             hub: hub.to_owned(),
-            client: reqwest::Client::new(),
+            client: web_client(),
             first: AtomicI64::new(0),
             refused: AtomicI64::new(0),
         });
@@ -67,7 +67,7 @@ async fn answer(State(proxy): State<Arc<Forgetful>>, request: Request) -> Respon
         return gone();
     }
     let answer = pass_on(&proxy.client, &proxy.hub, request).await;
-    // What was asked before the feed was cut is not told any more either.
+    // What was asked before the feed was cut is not answered any more either.
     if is_gone() {
         return gone();
     }
@@ -85,13 +85,13 @@ async fn when_the_feed_does_not_reach_back_everything_is_read_anew() {
     let operator = run(options).await;
     let pool = world.pool_of("lab", |_| ()).await;
     operator.idle().await;
-    // From now on the operator is told nothing: of these two it can only learn by looking.
+    // From now on no feed reaches the operator: of these two it can only learn by reading.
     feed.first.store(i64::MAX, Ordering::SeqCst);
     let (first, second) = (Uuid::new_v4(), Uuid::new_v4());
     world.register(pool, first).await;
     world.register(pool, second).await;
     world
-        .until("it is told that the feed is cut off", async || {
+        .until("it notices that the feed is cut off", async || {
             feed.refused.load(Ordering::SeqCst) > 0
         })
         .await;
@@ -136,7 +136,7 @@ async fn an_operator_without_a_server_is_alive_and_not_ready() {
     lost.stop().await;
 }
 
-/// The controllers that have looked at something.
+/// The controllers that have reconciled something.
 async fn at_work(world: &World, options: Options) -> BTreeSet<String> {
     let running = run_over(options, world.server.connection().await);
     running.idle().await;
@@ -239,9 +239,9 @@ async fn every_controller_can_be_run_alone_and_be_left_out() {
         };
         let mut others = all.clone();
         others.remove(name);
-        let mut seen = at_work(&world, without).await;
-        seen.retain(is_here);
-        assert_eq!(seen, others, "without {name}");
+        let mut active = at_work(&world, without).await;
+        active.retain(is_here);
+        assert_eq!(active, others, "without {name}");
     }
 }
 
@@ -295,7 +295,7 @@ fn recorded(connection: Connection) -> (Connection, Arc<Mutex<Vec<Sent>>>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_write_says_who_writes_and_lists_are_replaced_only_as_they_were_seen() {
+async fn every_write_names_its_writer_and_lists_are_replaced_only_as_they_were_read() {
     let mut world = World::without_operator().await;
     let (connection, sent) = recorded(world.server.connection().await);
     let options = Options {
@@ -336,17 +336,17 @@ async fn every_write_says_who_writes_and_lists_are_replaced_only_as_they_were_se
         assert!(kinds.contains(kind), "nobody wrote {kind}: {kinds:?}");
     }
     for one in sent.iter().filter(|one| one.method != Method::DELETE) {
-        // Events belong to whoever tells them.
-        let told = one.uri.contains("/events");
+        // Events belong to whoever records them.
+        let is_event = one.uri.contains("/events");
         assert!(
-            told || one.uri.contains("fieldManager=muster-"),
+            is_event || one.uri.contains("fieldManager=muster-"),
             "{} {}",
             one.method,
             one.uri
         );
         let guarded = one.body["metadata"]["resourceVersion"].is_string();
         let replaces = one.method == Method::PATCH && has_list(&one.body);
-        assert!(guarded || !replaces || told, "{} {}", one.uri, one.body);
+        assert!(guarded || !replaces || is_event, "{} {}", one.uri, one.body);
     }
 }
 

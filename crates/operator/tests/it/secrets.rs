@@ -1,4 +1,4 @@
-//! What people keep in Secrets, proxies and overrides, good or bad: no status, label, annotation or Event tells it.
+//! What people keep in Secrets, proxies and overrides, good or bad: no status, label, annotation or Event shows it.
 
 use crate::described::one_host;
 use crate::world::{World, condition, named};
@@ -35,8 +35,8 @@ fn secret(name: &str, values: &[(&str, &str)]) -> Secret {
     }
 }
 
-/// What the operator tells in the objects of a kind: all but their specs and what people annotated themselves.
-async fn told_in<K>(world: &World, namespace: &str) -> Vec<Value>
+/// What the operator writes into the objects of a kind: all but their specs and what people annotated themselves.
+async fn shown_in<K>(world: &World, namespace: &str) -> Vec<Value>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
         + Clone
@@ -49,7 +49,7 @@ where
         .list(&ListParams::default())
         .await
         .unwrap();
-    let told = |object: K| {
+    let value_of = |object: K| {
         let mut object = serde_json::to_value(object).unwrap();
         object.as_object_mut().unwrap().remove("spec");
         object["metadata"]
@@ -61,17 +61,17 @@ where
         }
         object
     };
-    all.items.into_iter().map(told).collect()
+    all.items.into_iter().map(value_of).collect()
 }
 
-async fn told(world: &World) -> Vec<Value> {
+async fn shown(world: &World) -> Vec<Value> {
     let mut all = Vec::new();
     for namespace in [&world.pool, &world.clusters] {
-        all.extend(told_in::<InfraEnv>(world, namespace).await);
-        all.extend(told_in::<Agent>(world, namespace).await);
-        all.extend(told_in::<ClusterDeployment>(world, namespace).await);
-        all.extend(told_in::<AgentClusterInstall>(world, namespace).await);
-        all.extend(told_in::<Event>(world, namespace).await);
+        all.extend(shown_in::<InfraEnv>(world, namespace).await);
+        all.extend(shown_in::<Agent>(world, namespace).await);
+        all.extend(shown_in::<ClusterDeployment>(world, namespace).await);
+        all.extend(shown_in::<AgentClusterInstall>(world, namespace).await);
+        all.extend(shown_in::<Event>(world, namespace).await);
     }
     all
 }
@@ -84,9 +84,9 @@ fn holds(text: &str) -> bool {
 }
 
 async fn nobody_tells(world: &World) {
-    for object in told(world).await {
+    for object in shown(world).await {
         let text = object.to_string();
-        assert!(!holds(&text), "a secret is told: {object:#}");
+        assert!(!holds(&text), "a secret is shown: {object:#}");
     }
 }
 
@@ -98,7 +98,7 @@ fn a_secret_is_found_however_it_is_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn good_ones_are_told_nowhere() {
+async fn good_secrets_are_written_nowhere() {
     let mut world = World::start().await;
     let proxy = json!({ "httpProxy": format!("http://user:{SECRET}-proxy@10.0.0.1:3128") });
     let pool = world
@@ -145,7 +145,7 @@ async fn good_ones_are_told_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_is_named_and_not_told() {
+async fn what_is_refused_is_named_without_its_content() {
     let world = World::start().await;
     let failed = |infra_env: &InfraEnv| {
         let status = infra_env.status.clone().unwrap_or_default();

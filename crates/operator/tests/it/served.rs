@@ -1,7 +1,7 @@
 //! Hub and operator in one process: `muster serve --kube`, the program as people run it.
 
 use crate::own_server::{Place, world_at};
-use crate::world::free_address;
+use crate::world::{free_address, web_client};
 use muster_contract::HubClient;
 use muster_operator::crd::InfraEnv;
 use std::net::SocketAddr;
@@ -41,12 +41,16 @@ fn start(home: &Path, kubeconfig: &Path, listen: SocketAddr, metrics: SocketAddr
 }
 
 async fn answers(address: SocketAddr, path: &str) -> Option<u16> {
-    let answer = reqwest::get(format!("http://{address}{path}")).await.ok()?;
+    let answer = web_client()
+        .get(format!("http://{address}{path}"))
+        .send()
+        .await
+        .ok()?;
     Some(answer.status().as_u16())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hub_with_an_operator_serves_while_the_api_server_is_away_and_finds_it_when_it_comes() {
+async fn a_hub_with_an_operator_serves_while_the_api_server_does_not_answer_and_finds_it_when_it_comes() {
     let place = Place::open().await;
     let mut front = place.front("one").await;
     place.define_kinds(&front).await;
@@ -82,8 +86,8 @@ async fn a_hub_with_an_operator_serves_while_the_api_server_is_away_and_finds_it
     assert_eq!(hub.infra_envs(&Default::default()).await.unwrap().len(), 1);
 
     let id = program.id().unwrap().to_string();
-    let told = Command::new("kill").args(["-TERM", &id]).status().await.unwrap();
-    assert!(told.success());
+    let signalled = Command::new("kill").args(["-TERM", &id]).status().await.unwrap();
+    assert!(signalled.success());
     let ended = tokio::time::timeout(END, program.wait()).await;
     let ended = ended
         .unwrap_or_else(|_| panic!("it does not end: {}", log()))

@@ -6,10 +6,11 @@ use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::runtime::wait::await_condition;
 use kube::{Resource, ResourceExt};
-use muster_contract::HubClient;
+use muster_contract::client::http;
 use muster_contract::v2::cluster_request::ClustersQuery;
 use muster_contract::v2::event::EventsQuery;
 use muster_contract::v2::host::ClusterHostsQuery;
+use muster_contract::{HubClient, Trust};
 use muster_hub::Config;
 use muster_operator::crd::InfraEnv;
 use muster_operator::crd::reference::LocalRef;
@@ -37,7 +38,7 @@ const OPERATOR: &str = "MUSTER_TEST_KUBECONFIG_OPERATOR";
 pub const PULL_SECRET: &str = r#"{"auths":{"registry.example.com":{"auth":"c2ltOnNpbQ=="}}}"#;
 /// Much longer than anything takes; only a failure waits for it.
 const DEADLINE: Duration = Duration::from_secs(90);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_EVERY: Duration = Duration::from_millis(50);
 /// Stands in for the program that makes a cluster's files.
 const INSTALLER: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -97,7 +98,7 @@ fn kubeconfig(name: &str) -> PathBuf {
 }
 
 impl World {
-    /// Everything, with an operator that sees the two namespaces.
+    /// Everything, with an operator that watches the two namespaces.
     pub async fn start() -> Self {
         let mut world = Self::without_operator().await;
         world.start_operator().await;
@@ -262,14 +263,14 @@ impl World {
             Ok(found) => found.unwrap().unwrap(),
             Err(_) => {
                 let last = api.get_opt(name).await.unwrap();
-                let told = self.hub_tells(&format!("{last:?}")).await;
+                let hub = self.hub_tells(&format!("{last:?}")).await;
                 let did = match &self.operator {
                     Some(running) => running.state().await,
                     None => "it is not known here".into(),
                 };
                 let log = log::tail(&[self.pool.clone(), self.clusters.clone()]);
                 panic!(
-                    "{name} never was as it should be ({what}): {last:#?}\nthe hub tells: {told}\nthe operator: {did}\n{log}"
+                    "{name} never was as it should be ({what}): {last:#?}\nthe hub tells: {hub}\nthe operator: {did}\n{log}"
                 )
             }
         }
@@ -277,7 +278,7 @@ impl World {
 
     /// What the hub knows of the clusters whose ids are in the text, with their hosts and history.
     async fn hub_tells(&self, text: &str) -> String {
-        let mut told = String::new();
+        let mut known = String::new();
         let Ok(clusters) = self.hub.clusters(&ClustersQuery::default()).await else {
             return "nothing; it cannot be asked".into();
         };
@@ -288,17 +289,17 @@ impl World {
             let hosts = self.hub.cluster_hosts(id, &ClusterHostsQuery::default()).await;
             for host in hosts.iter().flatten() {
                 let (status, info) = (&host.status, &host.status_info);
-                told += &format!("\nhost {}: {status}: {info}: {:?}", host.id, host.images_status);
+                known += &format!("\nhost {}: {status}: {info}: {:?}", host.id, host.images_status);
             }
             let query = EventsQuery {
                 cluster_id: Some(id),
                 ..EventsQuery::default()
             };
             for event in self.hub.events(&query).await.iter().flatten() {
-                told += &format!("\n{:?} {}: {}", event.event_time, event.name, event.message);
+                known += &format!("\n{:?} {}: {}", event.event_time, event.name, event.message);
             }
         }
-        told
+        known
     }
 
     /// Waits until something comes true.
@@ -309,7 +310,7 @@ impl World {
                 tokio::time::Instant::now() < deadline,
                 "this never came true: {what}"
             );
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_EVERY).await;
         }
     }
 
@@ -351,9 +352,9 @@ impl World {
         remote
     }
 
-    /// A fresh operator looks at everything: if all is as it should be, it writes nothing. Hosts live on meanwhile, so
-    /// only a moment counts in which the hub had nothing new to tell.
-    pub async fn assert_settled(&mut self) {
+    /// A fresh operator reconciles everything: if all is as it should be, it writes nothing. Hosts live on meanwhile,
+    /// so only a moment counts in which the hub had no new change.
+    pub async fn assert_converged(&mut self) {
         let deadline = tokio::time::Instant::now() + DEADLINE;
         loop {
             let before = self.newest_change().await;
@@ -363,9 +364,9 @@ impl World {
             self.stop_operator().await;
             let running = self.start_operator().await;
             running.idle().await;
-            let (writes, told) = (running.requests.writes(), running.requests.snapshot());
+            let (writes, requests) = (running.requests.writes(), running.requests.snapshot());
             if self.newest_change().await == before {
-                return assert_eq!(writes, 0, "{told:?}");
+                return assert_eq!(writes, 0, "{requests:?}");
             }
             assert!(
                 tokio::time::Instant::now() < deadline,
@@ -391,7 +392,7 @@ impl Drop for World {
 }
 
 impl Running {
-    /// Waits until nothing is left to look at now. Mirrors are full by then.
+    /// Waits until no key is due. The caches are full by then.
     pub async fn idle(&self) {
         let deadline = tokio::time::Instant::now() + DEADLINE;
         let mut calm = 0;
@@ -400,7 +401,7 @@ impl Running {
                 panic!("the operator is always busy:\n{}", self.state().await);
             }
             calm = if self.is_calm().await { calm + 1 } else { 0 };
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_EVERY).await;
         }
     }
 
@@ -431,21 +432,23 @@ impl Running {
             .unwrap_or_default()
     }
 
-    /// Waits until the controller has looked twice more, so that one look began after this. For what is looked at now and
-    /// then, which never is idle.
-    pub async fn looks_again(&self, controller: &str) {
-        let enough = self.counted("looks", controller).await + 2;
+    /// Waits for two more reconciles of the controller, so that one began after this. For what is polled, which never
+    /// is idle.
+    pub async fn reconciles_again(&self, controller: &str) {
+        let enough = self.counted("reconciles", controller).await + 2;
         let waited = tokio::time::timeout(DEADLINE, async {
-            while self.counted("looks", controller).await < enough {
-                tokio::time::sleep(LOOK_EVERY).await;
+            while self.counted("reconciles", controller).await < enough {
+                tokio::time::sleep(POLL_EVERY).await;
             }
         });
-        assert!(waited.await.is_ok(), "{controller} does not look again");
+        assert!(waited.await.is_ok(), "{controller} does not reconcile again");
     }
 
     /// The status with which a path beside the metrics is answered.
     pub async fn probe(&self, path: &str) -> Option<u16> {
-        let answer = reqwest::get(format!("http://{}{path}", self.metrics))
+        let answer = web_client()
+            .get(format!("http://{}{path}", self.metrics))
+            .send()
             .await
             .ok()?;
         Some(answer.status().as_u16())
@@ -455,15 +458,17 @@ impl Running {
         self.page("/metrics").await
     }
 
-    /// What it counted, what it looks at and what waits, for whoever wonders why nothing happens.
+    /// What it counted, what it reconciles and what waits, for whoever wonders why nothing happens.
     pub async fn state(&self) -> String {
         let (metrics, queues) = (self.metrics().await, self.page("/queues").await);
-        let told = |page: Option<String>| page.unwrap_or("it does not answer".into());
-        format!("{}\nits queues:\n{}", told(metrics), told(queues))
+        let text = |page: Option<String>| page.unwrap_or("it does not answer".into());
+        format!("{}\nits queues:\n{}", text(metrics), text(queues))
     }
 
     async fn page(&self, path: &str) -> Option<String> {
-        let answer = reqwest::get(format!("http://{}{path}", self.metrics))
+        let answer = web_client()
+            .get(format!("http://{}{path}", self.metrics))
+            .send()
             .await
             .ok()?;
         answer.text().await.ok()
@@ -511,7 +516,7 @@ impl Running {
     /// Never returns: an operator that nobody stopped does not end.
     pub async fn ended(&self) {
         while !self.task.is_finished() {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_EVERY).await;
         }
         panic!("the operator ended by itself");
     }
@@ -586,12 +591,17 @@ async fn serve(
         let until = async move {
             stopped.wait_for(|stop| *stop).await.map(drop).ok();
         };
-        let told = |address| {
-            ready.send(address).ok();
+        let told = |now: muster_hub::serve::Ready| {
+            ready.send(now.address).ok();
         };
         muster_hub::serve::run(config, until, told).await.unwrap();
     });
     (address.await.unwrap(), (stop, task))
+}
+
+/// For requests without TLS that the client of the hub has no method for.
+pub fn web_client() -> reqwest::Client {
+    http(&Trust::default(), Duration::from_secs(600)).unwrap()
 }
 
 /// For a server that is told its address before it starts, or that comes back to it. Systems give ports from 32768 on

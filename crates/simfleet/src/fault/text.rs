@@ -87,7 +87,7 @@ fn parse(text: &str) -> Result<Fault, String> {
         "flapping-inventory" => FaultKind::FlappingInventory {
             every_ms: duration(0)?.unwrap_or(FLAP_EVERY_MS),
         },
-        other => return Err(format!("no fault is called {other:?}")),
+        other => return Err(format!("there is no fault {other:?}")),
     };
     let most = match word {
         "dup-uuid" | "wrong-boot" | "shrinking-disk" => 0,

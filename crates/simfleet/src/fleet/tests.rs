@@ -172,10 +172,13 @@ fn addresses_of_hubs_are_read() {
         address("http://[::1]:9/a/").unwrap(),
         HubAddress {
             authority: "[::1]:9".into(),
-            prefix: "/a".into()
+            prefix: "/a".into(),
+            is_secure: false,
         }
     );
-    assert!(address("https://hub").unwrap_err().contains("http://"));
+    let secure = address("https://hub").unwrap();
+    assert!(secure.is_secure && secure.authority == "hub:443");
+    assert!(address("ftp://hub").unwrap_err().contains("https://"));
     assert!(address("http://").is_err());
 }
 

@@ -146,7 +146,7 @@ impl SimHost {
 
     fn answer(&self, now_ms: u64, job: &Job) -> Answer {
         if self.media_is_lost(now_ms) {
-            return Answer::failed(MEDIA_LOST, "the discovery image cannot be read");
+            return Answer::failed(MEDIA_LOST, "cannot read the discovery image");
         }
         if let Some(code) = job.spoilt.filter(|code| *code != 0) {
             return Answer::failed(code, "the simulation was asked to fail here");

@@ -110,7 +110,7 @@ impl Trouble {
     fn text(self) -> &'static str {
         match self {
             Self::Asked => "the simulation was asked to fail here",
-            Self::Files => "the configuration of this host cannot be downloaded",
+            Self::Files => "cannot download the configuration of this host",
         }
     }
 }

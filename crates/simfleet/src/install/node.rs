@@ -1,6 +1,6 @@
 //! An installed system on a simulated host: what the hub hears of it after it has booted from its disk.
 //!
-//! In a real cluster most of this is told by the controller, which watches the nodes. Here each machine tells it of
+//! In a real cluster the controller, which watches the nodes, reports most of this. Here each machine tells it of
 //! itself, because only the machine knows whether it booted the right disk; to the hub it looks the same. Clusters
 //! without a controller do it this way in earnest: a unit in their ignition reports.
 

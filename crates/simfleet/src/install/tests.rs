@@ -26,7 +26,7 @@ struct Row {
     bootstrap: bool,
     status: String,
     stage: String,
-    /// What its agent is told; `install` follows from its status.
+    /// What its agent must do; `install` follows from its status.
     orders: Vec<(&'static str, String)>,
     exits: bool,
 }
@@ -205,7 +205,7 @@ fn with_faults(faults: &[&str]) -> Setup {
 }
 
 impl World {
-    /// All machines are told to install; the first is the bootstrap host.
+    /// All machines must install; the first is the bootstrap host.
     fn installing(setup: Setup, roles: &[&'static str]) -> Self {
         let setup = Arc::new(setup);
         let hosts: Vec<SimHost> = (0..roles.len() as u32)

@@ -19,7 +19,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Makes a document of one version one of the next. What does not look as it should is left alone: reading it says so.
+/// Makes a document of one version one of the next. It leaves alone what does not look as it should: reading it says
+/// so.
 pub type Step = fn(Value) -> Value;
 
 /// What is stored as JSON beside its version.
@@ -44,7 +45,7 @@ pub(crate) fn written<T: Document>(document: &T) -> Result<[Column; 2], StoreErr
     Ok([Column::Int(newest(T::STEPS)), Column::Text(text)])
 }
 
-/// Why it cannot be read is told without its content, which may be secret.
+/// The reason says nothing of its content, which may be secret.
 pub(crate) fn read<T: Document>(version: i64, text: &str) -> Result<T, String> {
     let steps = left(version, T::STEPS)?;
     if steps.is_empty() {
@@ -68,7 +69,7 @@ fn left<S>(version: i64, steps: &'static [S]) -> Result<&'static [S], String> {
         ));
     }
     let done = usize::try_from(version.saturating_sub(FIRST))
-        .map_err(|_| format!("its document claims to be of version {version}, which never was"))?;
+        .map_err(|_| format!("its document claims to be of version {version}, which never existed"))?;
     Ok(steps.get(done..).unwrap_or_default())
 }
 
@@ -157,7 +158,7 @@ mod tests {
         let told = why(4, r#"{"first":"Ada","last":"Lovelace"}"#);
         assert!(told.contains("version 4") && told.contains("up to 3"), "{told}");
         for never in [0, -1, i64::MIN] {
-            assert!(why(never, "{}").contains("never was"));
+            assert!(why(never, "{}").contains("never existed"));
         }
     }
 

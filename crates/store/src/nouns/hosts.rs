@@ -89,15 +89,15 @@ pub(crate) fn pair(key: HostKey) -> [Value; 2] {
 impl Store {
     /// The same machine booted from several images is several hosts. Those that can be read, unless none can.
     pub async fn hosts_by_id(&self, id: HostId) -> Result<Vec<Host>, StoreError> {
-        let (mut hosts, mut trouble) = (Vec::new(), None);
+        let (mut hosts, mut unreadable) = (Vec::new(), None);
         for raw in self.raw_by_id(id).await? {
             match raw.read(&self.inner.unreadable) {
                 Ok(host) => hosts.push(host),
-                Err(error @ StoreError::Unreadable(_)) => trouble = Some(error),
+                Err(error @ StoreError::Unreadable(_)) => unreadable = Some(error),
                 Err(error) => return Err(error),
             }
         }
-        match trouble.filter(|_| hosts.is_empty()) {
+        match unreadable.filter(|_| hosts.is_empty()) {
             Some(error) => Err(error),
             None => Ok(hosts),
         }
@@ -177,7 +177,7 @@ impl Store {
             while let Some(row) = rows.try_next().await? {
                 places.pass(&row)?;
                 let (Ok(key), Ok(revision)) = (key(&row), row.int(2)) else {
-                    // What such a row is called is told by whoever looks at it alone.
+                    // Whoever reads such a row alone says what it is called.
                     unknown.insert(place_of(&row)?, BTreeMap::new());
                     continue;
                 };

@@ -1,4 +1,4 @@
-//! Check-ins and tombstones: who was heard of, and who is gone.
+//! Check-ins and tombstones: who polled, and who is gone.
 
 use crate::place::Place;
 use crate::sample::*;
@@ -50,7 +50,7 @@ async fn a_deleted_host_leaves_a_tombstone_until_it_returns(place: &Place) {
     store.commit(delete).await.unwrap();
     assert_eq!(store.tombstones_load().await.unwrap(), [(host.key(), at(60))]);
     assert_eq!(store.checkins_load().await.unwrap(), []);
-    // Flushed too late: the host is not heard of again through this.
+    // Flushed too late: the host does not count as alive through this.
     store.checkins_flush(&[(host.key(), at(61), 0)]).await.unwrap();
     assert_eq!(store.checkins_load().await.unwrap(), []);
 

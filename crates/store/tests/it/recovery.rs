@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 use crate::sample::*;
-use muster_store::{Database, Store, StoreError, Trouble};
+use muster_store::{Database, DatabaseFault, Store, StoreError};
 use std::time::Duration;
 
 crate::on_both!(
@@ -35,7 +35,7 @@ async fn after_a_write_that_the_database_gave_up_writes_go_on(place: &Place) {
     for _ in 0..2 {
         let refused = store.commit(of([put(host())])).await.unwrap_err();
         if place.is_postgres() {
-            assert_eq!(refused.trouble(), Some(Trouble::Full), "{refused:?}");
+            assert_eq!(refused.fault(), Some(DatabaseFault::Full), "{refused:?}");
         }
     }
     mend_writes(place).await;
@@ -98,7 +98,7 @@ async fn a_server_that_hangs_up_in_the_middle_of_a_write_refuses_that_one_only()
         )
         .await;
     let refused = written(&store).await.unwrap_err();
-    assert_eq!(refused.trouble(), Some(Trouble::Away), "{refused:?}");
+    assert_eq!(refused.fault(), Some(DatabaseFault::Away), "{refused:?}");
     mend_writes(&place).await;
     written(&store).await.unwrap();
     assert_eq!(place.count("hosts").await, 1);

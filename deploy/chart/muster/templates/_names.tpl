@@ -27,7 +27,26 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{- define "muster.inside" -}}
-http://{{ include "muster.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.service.port }}
+{{ include "muster.scheme" . }}://{{ include "muster.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.service.port }}
+{{- end -}}
+
+{{/* What the hub's port speaks, which is also its name. */}}
+{{- define "muster.scheme" -}}
+{{- ternary "https" "http" (not (empty .Values.tls.secretName)) -}}
+{{- end -}}
+
+{{/* The scheme of probes; HTTP is the default. */}}
+{{- define "muster.probe-scheme" -}}
+{{- if .Values.tls.secretName -}}
+scheme: HTTPS
+{{- end -}}
+{{- end -}}
+
+{{/* How firmware reaches the port without TLS: at the host of the base URL. */}}
+{{- define "muster.plain-url" -}}
+{{- $host := get (urlParse (include "muster.base-url" .)) "hostname" -}}
+{{- $bracketed := ternary (printf "[%s]" $host) $host (contains ":" $host) -}}
+{{- default (printf "http://%s:%d" $bracketed (int .Values.tls.plain.port)) .Values.tls.plain.url -}}
 {{- end -}}
 
 {{- define "muster.base-url" -}}
@@ -56,6 +75,11 @@ http://{{ include "muster.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.ser
 {{/* The namespace of the Secret that says where Ironic is. */}}
 {{- define "muster.ironic" -}}
 {{- default "openshift-machine-api" (first (splitList "/" .Values.operator.ironicConfig)) -}}
+{{- end -}}
+
+{{/* Pods of the same namespace when nobody is named. */}}
+{{- define "muster.metrics-from" -}}
+{{- toYaml (default (list (dict "podSelector" dict)) .Values.networkPolicy.metricsFrom) -}}
 {{- end -}}
 
 {{- define "muster.claim" -}}

@@ -100,7 +100,7 @@ pub fn from_keyfile(text: &str) -> anyhow::Result<Connection> {
             own_mac(&mut this);
             ensure!(!this.interface.is_empty(), "a bridge has no name");
         }
-        other => bail!("interfaces of type {other} are not known here"),
+        other => bail!("unknown type of interface {other}"),
     }
     ensure!(
         !(this.interface.is_empty() && this.mac.is_empty()),

@@ -122,7 +122,7 @@ struct DnsPart {
 
 /// One description in YAML.
 pub fn from_yaml(text: &str) -> anyhow::Result<Vec<Connection>> {
-    let all: Description = serde_norway::from_str(text).context("the description cannot be read")?;
+    let all: Description = serde_norway::from_str(text).context("cannot read the description")?;
     let up = all
         .interfaces
         .iter()
@@ -253,7 +253,7 @@ fn connection(interface: &Interface) -> anyhow::Result<Connection> {
             options: bond_options(&interface.link_aggregation.options),
         }),
         "linux-bridge" => Kind::Bridge(bridge(&interface.bridge)),
-        other => bail!("interfaces of type {other} are not known here"),
+        other => bail!("unknown type of interface {other}"),
     };
     let mut addresses = Vec::new();
     for family in [&interface.ipv4, &interface.ipv6] {

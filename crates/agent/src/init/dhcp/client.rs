@@ -1,4 +1,4 @@
-//! A DHCPv4 client (RFC 2131) without a socket or a clock: it is told the time and what servers say, and says what to do.
+//! A DHCPv4 client (RFC 2131) without a socket or a clock: it takes the time and what servers say, and says what to do.
 
 use super::message::{Answer, Kind, Lease, Question, Said, Times};
 use std::mem;

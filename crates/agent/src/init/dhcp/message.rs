@@ -333,7 +333,7 @@ fn classless(routes: &[(ipnet::Ipv4Net, Ipv4Addr)]) -> Vec<Route> {
 }
 
 /// The kernel takes a route only when it can reach the gateway: what is on the link comes first, and a gateway outside
-/// of our network is told to be on the link.
+/// of our network is announced to be on the link.
 fn reachable(address: Ipv4Addr, mask: Ipv4Addr, routes: Vec<Route>) -> Vec<Route> {
     let (mut near, mut far): (Vec<Route>, Vec<Route>) =
         routes.into_iter().partition(|route| route.gateway.is_none());

@@ -36,7 +36,7 @@ struct Link {
 impl Link {
     fn open(interface: &str, mac: Mac) -> anyhow::Result<Self> {
         let socket = sys::broadcast_socket(interface, dhcproto::v4::CLIENT_PORT)
-            .with_context(|| format!("{interface} cannot be asked for addresses"))?;
+            .with_context(|| format!("cannot ask for addresses on {interface}"))?;
         Ok(Self {
             socket,
             mac,
@@ -165,19 +165,16 @@ impl Target<'_> {
         };
         let address = lease.address.into();
         if let Some(mtu) = lease.mtu.filter(|_| self.takes_mtu) {
-            tell(
-                "the size of packets cannot be set",
-                netlink::set_mtu(interface, mtu),
-            );
+            tell("cannot set the size of packets", netlink::set_mtu(interface, mtu));
         }
         tell(
-            "the address cannot be set",
+            "cannot set the address",
             netlink::add_address(interface, address, prefix),
         );
         for route in &lease.routes {
             let result = netlink::add_route(interface, route.to, route.prefix, route.gateway);
             tell(
-                &format!("the route to {}/{} cannot be set", route.to, route.prefix),
+                &format!("cannot set the route to {}/{}", route.to, route.prefix),
                 result,
             );
         }
@@ -197,7 +194,7 @@ impl Target<'_> {
         names::tell_time_servers(self.machine, interface, Source::Dhcp, &servers);
         // The name that a config gives counts more.
         if !lease.hostname.is_empty() && !self.machine.exists("etc/hostname") {
-            tell("the machine cannot be named", sys::set_hostname(&lease.hostname));
+            tell("cannot name the machine", sys::set_hostname(&lease.hostname));
         }
         if !is_same {
             note!("{interface} has {}/{prefix}", lease.address);

@@ -20,7 +20,7 @@ pub const QUESTION: [u8; 8] = [SOLICITATION, 0, 0, 0, 0, 0, 0, 0];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Advert {
-    /// Addresses are to be had by DHCPv6.
+    /// DHCPv6 gives addresses.
     pub managed: bool,
     /// Other things are, such as name servers.
     pub other: bool,

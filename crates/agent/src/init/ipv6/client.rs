@@ -1,4 +1,4 @@
-//! What a machine does to have IPv6 (RFC 4861, 8415), without a socket or a clock: it is told the time and what routers
+//! What a machine does to have IPv6 (RFC 4861, 8415), without a socket or a clock: it takes the time and what routers
 //! and servers say, and says what to do.
 //!
 //! Addresses and routes that routers announce are the kernel's business. Here routers are asked to speak up, DHCPv6 is

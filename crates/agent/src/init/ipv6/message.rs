@@ -13,7 +13,7 @@ const WANTED: [OptionCode; 4] = [
     OptionCode::InformationRefreshTime,
     OptionCode::NtpServer,
 ];
-/// RFC 8415: seconds until what was told without an address is asked for again, unless the server says when.
+/// RFC 8415: seconds until settings given without an address are asked for again, unless the server says when.
 const REFRESH: u32 = 86_400;
 const SHORTEST_REFRESH: u32 = 600;
 

@@ -163,7 +163,7 @@ impl Target<'_> {
         let old = self.lease.take();
         let (interface, address) = (self.interface, lease.address);
         if let Err(error) = netlink::add_address(interface, address.into(), HOST) {
-            note!("{interface}: the address {address} cannot be set: {error}");
+            note!("{interface}: cannot set the address {address}: {error}");
         }
         match old {
             Some(old) if old.address == address => {}

@@ -23,7 +23,7 @@ const SAMPLE_TIME: Duration = Duration::from_secs(20);
 /// Less tells how far the registry is, and not how fast.
 const LEAST_SAMPLE: u64 = 64 << 10;
 
-/// Why an image is not to be had.
+/// Why an image is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("{0}")]
@@ -39,7 +39,7 @@ impl From<ureq::Error> for Failure {
 }
 
 fn refused(status: u16, what: &str) -> Failure {
-    let text = format!("{what} is answered with {status}");
+    let text = format!("the registry answers {what} with {status}");
     if status >= 500 || matches!(status, 408 | 429) {
         Failure::MayPass(text)
     } else {
@@ -333,7 +333,7 @@ impl Session<'_> {
             .call()?;
         let status = answer.status();
         if !status.is_success() {
-            return Err(refused(status.as_u16(), "the wish for a token"));
+            return Err(refused(status.as_u16(), "the request for a token"));
         }
         let body = answer
             .body_mut()
@@ -341,7 +341,7 @@ impl Session<'_> {
             .limit(LARGEST_MANIFEST)
             .read_to_vec()?;
         let token: Token = serde_json::from_slice(&body)
-            .map_err(|error| Failure::Final(format!("its token cannot be read: {error}")))?;
+            .map_err(|error| Failure::Final(format!("cannot read its token: {error}")))?;
         let token = if token.token.0.is_empty() {
             token.access_token
         } else {

@@ -1,4 +1,5 @@
-//! Whether container images can be had: asked for as a pull would, with the same credentials, mirrors and certificates.
+//! Whether container images are available: asked for as a pull would, with the same credentials, mirrors and
+//! certificates.
 //!
 //! The reference pulls each image. This agent has no container engine and runs none of them itself: it reads the
 //! manifest, which tells the size, and the beginning of the largest layer, which tells the rate. The rest of a pull would
@@ -65,7 +66,7 @@ fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-/// The first place that has it, with its bytes and MB/s. What every place says is told when none has it.
+/// The first place that has it, with its bytes and MB/s. When none has it, the error holds what every place says.
 fn find(context: &Context, registry: &Registry, places: &[Place]) -> anyhow::Result<(u64, f64)> {
     let mut reasons = Vec::new();
     for place in places {

@@ -97,7 +97,7 @@ impl Places {
     /// A file that cannot be read changes nothing.
     pub fn parse(text: &str) -> Self {
         toml::from_str(text).unwrap_or_else(|error| {
-            crate::note!("registries.conf is not used: {error}");
+            crate::note!("cannot use registries.conf: {error}");
             Self::default()
         })
     }

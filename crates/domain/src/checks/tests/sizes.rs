@@ -1,4 +1,4 @@
-//! An inventory as large as one may be is looked at once per check, not once per entry.
+//! An inventory as large as one may be is read once per check, not once per entry.
 
 use super::fixture::World;
 use crate::checks::{CheckId, Status, reports, verdict};

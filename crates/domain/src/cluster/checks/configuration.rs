@@ -7,7 +7,7 @@ use crate::cluster::{NetworkType, PlatformType};
 pub(super) fn pull_secret(subject: &Subject<'_>) -> Outcome {
     Outcome::judge(
         subject.facts.pull_secret_set,
-        "The pull secret is there.",
+        "The cluster has a pull secret.",
         "The cluster has no pull secret, so it could not pull images; set one.",
     )
 }

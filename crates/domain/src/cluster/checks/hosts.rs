@@ -52,7 +52,7 @@ pub(super) fn masters(subject: &Subject<'_>) -> Outcome {
     if subject.facts.is_single_node() {
         return Outcome::judge(
             masters == 1 && others == 0,
-            "The one host of a single-node cluster is there.",
+            "The single-node cluster has its one host.",
             format!(
                 "A single-node cluster is one master and nothing else; there are {masters} masters and {others} other hosts. Bind or unbind hosts."
             ),

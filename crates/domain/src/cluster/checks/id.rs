@@ -122,7 +122,7 @@ impl CheckId {
                 "Change the cluster's platform, or bind hosts that fit it."
             }
             Self::PullSecretSet => "Set the cluster's pull secret.",
-            Self::AllHostsAreReadyToInstall => "Explain the hosts that are not ready.",
+            Self::AllHostsAreReadyToInstall => "Run `explain` for the hosts that are not ready.",
             Self::SufficientMastersCount => "Bind more hosts, or change their roles.",
             Self::ApiVipsDefined | Self::ApiVipsValid => {
                 "Set free addresses of the machine network as API addresses."

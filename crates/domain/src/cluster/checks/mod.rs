@@ -27,8 +27,8 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// At least one host has told its networks.
-    fn has_seen_hosts(&self) -> bool {
+    /// At least one host has reported its networks.
+    fn has_inventories(&self) -> bool {
         self.peers.iter().any(|peer| peer.has_inventory)
     }
 }
@@ -99,7 +99,7 @@ pub fn run(subject: &Subject<'_>) -> Report {
         category: Category::Operators,
         gate: Gate::Required,
         status: Status::Success,
-        message: operator.standing(subject.facts),
+        message: operator.selection(subject.facts),
     });
     Report {
         findings: core.chain(operators).collect(),
@@ -146,7 +146,7 @@ impl Report {
 
     /// What keeps the cluster back, as one line for `status_info`.
     pub fn complaints(&self) -> String {
-        finding::told(self.findings.iter().map(|finding| finding::Said {
+        finding::summary(self.findings.iter().map(|finding| finding::Summarized {
             id: finding.id.as_str(),
             status: finding.status,
             blocks: finding.gate != Gate::Nothing,

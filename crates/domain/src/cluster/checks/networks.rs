@@ -20,7 +20,7 @@ pub(super) fn machine_defined(subject: &Subject<'_>) -> Outcome {
     if !needs_machine_network(facts) || !facts.machine_networks.is_empty() {
         return Outcome::pass("The machine network is known or not needed.");
     }
-    if !subject.has_seen_hosts() {
+    if !subject.has_inventories() {
         return Outcome::wait(NO_HOSTS);
     }
     Outcome::fail(

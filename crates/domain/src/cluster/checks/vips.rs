@@ -20,7 +20,7 @@ fn defined(subject: &Subject<'_>, vips: &[Vip], what: &str) -> Outcome {
         return Outcome::pass(NOT_NEEDED);
     }
     if facts.vip_dhcp_allocation && facts.machine_networks.is_empty() {
-        return Outcome::wait("for the machine network; the address is asked for by DHCP once it is set");
+        return Outcome::wait("for the machine network; a host asks DHCP for the address once it is set");
     }
     if facts.vip_dhcp_allocation && vips.is_empty() {
         return Outcome::wait(format!("for the {what} address from DHCP"));
@@ -57,7 +57,7 @@ fn valid(subject: &Subject<'_>, vips: &[Vip], what: &str) -> Outcome {
     if vips.is_empty() {
         return Outcome::wait(format!("for the {what} address to be set"));
     }
-    if !subject.has_seen_hosts() {
+    if !subject.has_inventories() {
         return Outcome::wait(NO_HOSTS);
     }
     match vips.iter().find_map(|vip| fault(subject, vip)) {
@@ -155,7 +155,7 @@ pub(super) fn machine_network_agrees(subject: &Subject<'_>) -> Outcome {
     if facts.machine_networks.is_empty() || facts.api_vips.is_empty() || facts.ingress_vips.is_empty() {
         return Outcome::wait("until the machine network and the API and ingress addresses are set");
     }
-    if !subject.has_seen_hosts() {
+    if !subject.has_inventories() {
         return Outcome::wait(NO_HOSTS);
     }
     for vip in facts.api_vips.iter().chain(&facts.ingress_vips) {

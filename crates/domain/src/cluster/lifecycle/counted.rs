@@ -45,8 +45,8 @@ fn preparing(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision 
         return start(cluster, tally, around);
     }
     if !complete || tally.sum(ready) < tally.hosts {
-        let why =
-            "A host was lost or became unfit while the installation was prepared; see the hosts' status.";
+        let why = "A host went missing or became unfit while the hub prepared the installation; see the hosts' \
+             status.";
         return prepare::fail_short(cluster, why.into(), around);
     }
     if tally.sum(|group| group.prepare_failed) > 0 {
@@ -72,7 +72,7 @@ fn start(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision {
         };
         (row.api_vips, row.ingress_vips) = (vec![vip.clone()], vec![vip]);
     }
-    draft.because("files are made and all hosts are prepared", around)
+    draft.because("the hub has made the files and prepared all hosts", around)
 }
 
 fn installing(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision {
@@ -107,7 +107,7 @@ fn shortage(cluster: &Cluster, tally: &Tally) -> String {
     let failed = tally.sum(|group| group.failed);
     let lost = tally.hosts - tally.sum(|group| group.installing + group.failed);
     let what = match (failed, lost) {
-        (0, 0) => "hosts were taken away".to_owned(),
+        (0, 0) => "hosts were removed".to_owned(),
         (failed, 0) => format!("{failed} failed"),
         (0, lost) => format!("{lost} left the installation"),
         (failed, lost) => format!("{failed} failed and {lost} left the installation"),
@@ -128,11 +128,11 @@ fn finalizing(cluster: &Cluster, tally: &Tally, around: &Around<'_>) -> Decision
             .because("a host did not boot from its disk", around);
     }
     let proven = match cluster.ignition_source {
-        IgnitionSource::Installer => cluster.install.has_kubeconfig && finish::operators_settled(cluster),
+        IgnitionSource::Installer => cluster.install.has_kubeconfig && finish::operators_final(cluster),
         // Such a cluster has no controller that could tell: its hosts are all there is to see.
         IgnitionSource::Uploaded | IgnitionSource::Endpoint => true,
     };
-    if !(proven && tally.all_settled() && tally.enough_installed(cluster)) {
+    if !(proven && tally.all_ended() && tally.enough_installed(cluster)) {
         return draft.because("services are still starting", around);
     }
     complete(draft, tally, around)
@@ -168,7 +168,7 @@ fn complete(draft: Draft<'_>, tally: &Tally, around: &Around<'_>) -> Decision {
             Severity::Info,
             format!("Cluster {name} is installed."),
         )
-        .because("everything that was waited for is there", around)
+        .because("everything that the cluster waited for is there", around)
 }
 
 /// Takes over what the count says about progress; percentages only grow.

@@ -31,7 +31,8 @@ fn one(cluster: &Cluster, around: &Around<'_>) -> Decision {
         Ends::BootFix => {
             let hours = around.timers.boot_fix.as_hours();
             let why = format!(
-                "A host's boot order was not fixed within {hours} hours; fix it, then reset the cluster to try again."
+                "Nobody fixed a host's boot order within {hours} hours; fix it, then reset the cluster to \
+                 try again."
             );
             finish::fail(cluster, why, "nobody fixed the boot order", around)
         }

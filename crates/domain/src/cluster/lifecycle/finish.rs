@@ -95,7 +95,7 @@ pub(super) fn operator(
 /// Percentages only grow, even when an operator has second thoughts.
 fn advance(cluster: &mut Cluster) {
     let all = cluster.operators.len();
-    let there = cluster.operators.iter().filter(|operator| is_settled(operator));
+    let there = cluster.operators.iter().filter(|operator| is_final(operator));
     if let Some(share) = (there.count() * 100).checked_div(all) {
         let progress = &mut cluster.install.progress;
         progress.finalizing = progress.finalizing.max(i64::try_from(share).unwrap_or_default());
@@ -104,16 +104,16 @@ fn advance(cluster: &mut Cluster) {
 }
 
 /// What belongs to every cluster must work; what was chosen on top may also have failed.
-fn is_settled(operator: &Operator) -> bool {
+fn is_final(operator: &Operator) -> bool {
     if operator.builtin {
         operator.status == OperatorStatus::Available
     } else {
-        operator.status.is_settled()
+        operator.status.is_final()
     }
 }
 
-pub(super) fn operators_settled(cluster: &Cluster) -> bool {
-    cluster.operators.iter().all(is_settled)
+pub(super) fn operators_final(cluster: &Cluster) -> bool {
+    cluster.operators.iter().all(is_final)
 }
 
 pub(super) fn failed_operators(cluster: &Cluster) -> Vec<String> {

@@ -13,7 +13,7 @@ mod words;
 pub use super::event::{Around, Decision, Event};
 pub use super::phase::Phase;
 pub use prepare::must_be_ready;
-pub use words::standing_text;
+pub use words::status_text;
 
 use super::Cluster;
 use crate::host::Effect;
@@ -91,7 +91,7 @@ impl<'a> Draft<'a> {
         self
     }
 
-    /// Settles status text and history, and stamps times; every decision ends here.
+    /// Completes status text and history, and stamps times; every decision ends here.
     fn because(mut self, why: &'static str, around: &Around<'_>) -> Decision {
         let (from, to) = (self.before.status(), self.cluster.status());
         match self.info.take() {

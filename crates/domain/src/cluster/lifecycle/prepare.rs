@@ -34,7 +34,7 @@ pub(super) fn install(cluster: &Cluster, around: &Around<'_>) -> Result<Decision
         attempt,
         preparation: Preparation {
             status: PreparationStatus::NotStarted,
-            reason: "The files are being made.".into(),
+            reason: "The hub is making the files.".into(),
         },
         ..Install::default()
     };
@@ -47,7 +47,7 @@ pub(super) fn install(cluster: &Cluster, around: &Around<'_>) -> Result<Decision
         cluster: cluster.id,
         attempt,
     });
-    let text = format!("Cluster {}: the installation is being prepared.", cluster.name);
+    let text = format!("Cluster {}: the hub is preparing the installation.", cluster.name);
     Ok(draft
         .telling("cluster_prepare_installation_started", Severity::Info, text)
         .because("the installation starts", around))
@@ -127,13 +127,13 @@ pub(super) fn files_made(
             let mut draft = Draft::of(cluster);
             draft.cluster.install.preparation = Preparation {
                 status: PreparationStatus::Success,
-                reason: "The files are made.".into(),
+                reason: "The hub has made the files.".into(),
             };
-            draft.because("the files are made", around)
+            draft.because("the hub has made the files", around)
         }
         Err(why) => fail(
             cluster,
-            format!("The cluster's files could not be made: {why}"),
+            format!("The hub could not make the cluster's files: {why}"),
             around,
         ),
     }
@@ -166,7 +166,7 @@ pub(super) fn time_out(cluster: &Cluster, around: &Around<'_>) -> Decision {
         }
         PreparationStatus::NotStarted | PreparationStatus::Failed => {
             format!(
-                "The files were not made within {minutes} minutes; see the hub's log, then install again."
+                "The hub did not make the files within {minutes} minutes; see its log, then install again."
             )
         }
     };

@@ -2,10 +2,10 @@
 
 use super::super::{Cluster, PreparationStatus, Status};
 
-/// The standing text of a status; states whose text depends on the occasion are given it by the lifecycle.
-pub fn standing_text(status: Status) -> &'static str {
+/// The usual text of a status; where the text depends on the occasion, the lifecycle gives it.
+pub fn status_text(status: Status) -> &'static str {
     match status {
-        Status::PendingForInput => "More about the cluster must be said; see its validations.",
+        Status::PendingForInput => "The cluster needs more settings; see its validations.",
         Status::Insufficient => "Not ready for installation yet; see its validations.",
         Status::Ready => "Ready to be installed.",
         Status::PreparingForInstallation => {
@@ -26,12 +26,12 @@ pub fn standing_text(status: Status) -> &'static str {
 
 /// The same, with the reason why the last attempt did not get beyond its preparation.
 pub(super) fn of(cluster: &Cluster) -> String {
-    after_failure(cluster, standing_text(cluster.status()))
+    after_failure(cluster, status_text(cluster.status()))
 }
 
 /// The same after a round of checks: what keeps it back is said instead of where to look it up.
 pub(super) fn measured(cluster: &Cluster, complaints: &str) -> String {
-    let text = standing_text(cluster.status());
+    let text = status_text(cluster.status());
     match text.strip_suffix(SEE_CHECKS) {
         Some(text) if !complaints.is_empty() => after_failure(cluster, &format!("{text}. {complaints}.")),
         Some(_) | None => after_failure(cluster, text),

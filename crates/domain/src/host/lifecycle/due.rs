@@ -16,14 +16,14 @@ pub(super) fn due(host: &Host, around: &Around<'_>) -> Decision {
             draft.host.connected = false;
             draft.because("silent for too long", around)
         }
-        Phase::Binding | Phase::Unbinding if silent => lost(host, words::standing(host_silent(host)), around),
+        Phase::Binding | Phase::Unbinding if silent => lost(host, words::status_text(host_silent(host)), around),
         Phase::Binding | Phase::Unbinding if over(around.timers.rebind) => lost(
             host,
             "The agent was told to register again and did not; reboot the host into the discovery image.",
             around,
         ),
         Phase::Preparing | Phase::Prepared | Phase::PrepareFailed if silent => {
-            lost(host, words::standing(host_silent(host)), around)
+            lost(host, words::status_text(host_silent(host)), around)
         }
         Phase::Preparing if over(around.timers.preparation) => Draft::of(host)
             .enter(Phase::PrepareFailed, around)
@@ -33,9 +33,9 @@ pub(super) fn due(host: &Host, around: &Around<'_>) -> Decision {
             .enter(Phase::Failed, around)
             .saying("The installer did not start in time; see the host's logs, then reset the cluster to try again.")
             .because("no progress after the install step", around),
-        // Told once: after that only the stage's own limit is waited for.
+        // Reported once: after that only the stage's own limit counts.
         Phase::Installing | Phase::InProgress
-            if silent && !host.connection_timed_out && !around.hub_was_away =>
+            if silent && !host.connection_timed_out && !around.hub_was_down =>
         {
             connection_lost(host, around)
         }

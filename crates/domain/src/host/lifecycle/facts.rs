@@ -69,7 +69,7 @@ pub(super) fn media_back(host: &Host, around: &Around<'_>) -> Decision {
 pub(super) fn measured(host: &Host, gates: Gates, complaints: &str, around: &Around<'_>) -> Decision {
     let mut draft = Draft::of(host);
     draft.host.gates = gates;
-    let cluster = around.cluster.map(|standing| standing.phase);
+    let cluster = around.cluster.map(|state| state.phase);
     let preparing = cluster == Some(cluster::Phase::Preparing);
     match host.phase {
         Phase::Discovery => in_discovery(draft, complaints, preparing, around),
@@ -97,7 +97,7 @@ pub(super) fn measured(host: &Host, gates: Gates, complaints: &str, around: &Aro
         Phase::Prepared | Phase::PrepareFailed => draft.because("the cluster is still preparing", around),
         Phase::Installing | Phase::InProgress | Phase::Installed | Phase::BootFix | Phase::ResetPending
             if cluster == Some(cluster::Phase::Error)
-                && !around.cluster.is_some_and(|standing| standing.adds_hosts) =>
+                && !around.cluster.is_some_and(|state| state.adds_hosts) =>
         {
             draft
                 .enter(Phase::Failed, around)
@@ -147,7 +147,7 @@ fn begin_preparing(draft: Draft<'_>, around: &Around<'_>) -> Decision {
 
 fn complaint(status: Status, complaints: &str) -> String {
     match complaints {
-        "" => words::standing(status).into(),
-        complaints => format!("{} {complaints}", words::standing(status)),
+        "" => words::status_text(status).into(),
+        complaints => format!("{} {complaints}", words::status_text(status)),
     }
 }

@@ -5,7 +5,7 @@ use super::super::{Event, Host};
 use super::{Around, next};
 use crate::journal::{Entry, Severity};
 
-/// What is told about a host that goes. Its agent is told to stop the installer when it asks the next time.
+/// The events of a host that goes. The hub tells its agent to stop the installer when it polls the next time.
 pub fn farewell(host: &Host, around: &Around<'_>) -> Vec<Entry> {
     let mut told = match group(host.phase) {
         PhaseGroup::Writing => {

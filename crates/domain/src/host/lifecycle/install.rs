@@ -9,12 +9,14 @@ pub(super) fn cancel(host: &Host, around: &Around<'_>) -> Result<Decision, Refus
     let why = "the installation was cancelled";
     let said = "The installation was cancelled.";
     Ok(match host.phase {
-        Phase::Installing | Phase::InProgress | Phase::BootFix | Phase::Installed | Phase::Failed => told(
-            Draft::of(host).enter(Phase::Cancelled, around).saying(said),
-            "host_installation_cancelled",
-        )
-        .because(why, around),
-        Phase::Preparing | Phase::Prepared | Phase::PrepareFailed => told(
+        Phase::Installing | Phase::InProgress | Phase::BootFix | Phase::Installed | Phase::Failed => {
+            with_event(
+                Draft::of(host).enter(Phase::Cancelled, around).saying(said),
+                "host_installation_cancelled",
+            )
+            .because(why, around)
+        }
+        Phase::Preparing | Phase::Prepared | Phase::PrepareFailed => with_event(
             Draft::of(host).enter(Phase::Discovery, around).saying(said),
             "host_installation_cancelled",
         )
@@ -74,7 +76,7 @@ pub(super) fn reset(host: &Host, around: &Around<'_>) -> Result<Decision, Refuse
         ));
     }
     let draft = Draft::of(host).enter(Phase::ResetPending, around);
-    Ok(told(draft, "host_installation_reset").because("the installation was reset", around))
+    Ok(with_event(draft, "host_installation_reset").because("the installation was reset", around))
 }
 
 pub(super) fn install(host: &Host, around: &Around<'_>) -> Result<Decision, Refused> {
@@ -101,7 +103,7 @@ pub(super) fn install(host: &Host, around: &Around<'_>) -> Result<Decision, Refu
     if draft.host.role == Role::AutoAssign {
         draft.host.role = draft.host.suggested_role.unwrap_or(Role::Worker);
     }
-    Ok(told(draft, "host_installation_started").because("the installation starts", around))
+    Ok(with_event(draft, "host_installation_started").because("the installation starts", around))
 }
 
 /// What the plan of the whole cluster makes of this host.
@@ -180,7 +182,7 @@ pub(super) fn progressed(
     let (single_node, adds) = around.cluster.map_or((false, false), |cluster| {
         (cluster.single_node, cluster.adds_hosts)
     });
-    // A day-2 host is not heard of after its reboot, so the reboot is the end of it, unless somebody follows its node.
+    // A day-2 host reports nothing after its reboot, so the reboot is the end of it, unless somebody follows its node.
     let joins = adds || host.kind == Kind::AddToExistingClusterHost;
     let last = joins && stage == Stage::Rebooting && !host.followed;
     let told_stage = if last { Stage::Done } else { stage };
@@ -208,7 +210,7 @@ pub(super) fn progressed(
             return Err(Refused::conflict(
                 "not-installing",
                 format!(
-                    "{} is {}, not installing; \"{}\" is ignored.",
+                    "{} is {}, not installing; the hub ignores \"{}\".",
                     host.name(),
                     host.status().word(),
                     stage.word()
@@ -329,7 +331,7 @@ fn new_stage(host: &Host, stage: Stage, info: &str, percentage: i64, around: &Ar
     draft.because("the installer reported a stage", around)
 }
 
-fn told<'a>(mut draft: Draft<'a>, name: &str) -> Draft<'a> {
+fn with_event<'a>(mut draft: Draft<'a>, name: &str) -> Draft<'a> {
     let text = match name {
         "host_installation_started" => format!("The installation of host {} starts.", draft.host.name()),
         "host_installation_reset" => format!("The installation of host {} was reset.", draft.host.name()),

@@ -1,8 +1,8 @@
 //! Lending and returning: bind, unbind, move, release with the cluster, reclaim.
 
+use super::super::returning::{Return, Route, TakenBack, first_phase, route};
 use super::super::{
-    Digest, Gates, Host, Kind, Logs, Outcome, Phase, Progress, Report, Return, Role, Route, Status, Tenant,
-    rules,
+    Digest, Gates, Host, Kind, Logs, Outcome, Phase, Progress, Report, Role, Status, Tenant, rules,
 };
 use super::{Around, Decision, Draft, stay};
 use crate::ClusterId;
@@ -139,48 +139,14 @@ fn lend(draft: &mut Draft<'_>, to: ClusterId) {
 }
 
 pub(super) fn unbind(host: &Host, around: &Around<'_>) -> Result<Decision, Refused> {
-    must_be_lent(host)?;
-    let phase = match host.phase {
-        Phase::Discovery | Phase::Binding => Phase::Unbinding,
-        Phase::Installed | Phase::Added | Phase::Failed | Phase::Cancelled | Phase::ResetPending => {
-            Phase::ReturnPending
-        }
-        Phase::Preparing
-        | Phase::Prepared
-        | Phase::PrepareFailed
-        | Phase::Installing
-        | Phase::InProgress
-        | Phase::BootFix => return Err(installing(host, around)),
-        Phase::Resetting => return Err(resetting(host)),
-        Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => {
-            return Err(not_lent(host));
-        }
-    };
-    Ok(give_back(host, phase, around, "taken back"))
+    may_leave(host, around)?;
+    Ok(give_back(host, TakenBack::LetGo, around, "taken back"))
 }
 
 /// The cluster goes away: no phase may hold its host back, or the host would belong to nobody.
 pub(super) fn release(host: &Host, around: &Around<'_>) -> Result<Decision, Refused> {
     must_be_lent(host)?;
-    let phase = match host.phase {
-        Phase::Discovery | Phase::Binding => Phase::Unbinding,
-        Phase::Preparing
-        | Phase::Prepared
-        | Phase::PrepareFailed
-        | Phase::Installing
-        | Phase::InProgress
-        | Phase::BootFix
-        | Phase::Installed
-        | Phase::Added
-        | Phase::Failed
-        | Phase::Cancelled
-        | Phase::Resetting
-        | Phase::ResetPending => Phase::ReturnPending,
-        Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => {
-            return Err(not_lent(host));
-        }
-    };
-    let mut decision = give_back(host, phase, around, "its cluster is deleted");
+    let mut decision = give_back(host, TakenBack::LetGo, around, "its cluster is deleted");
     if rules::is_being_installed(host) {
         let text = format!("The installation of host {} was cancelled.", host.name());
         let told = host.entry("host_installation_cancelled", Severity::Info, text);
@@ -190,23 +156,8 @@ pub(super) fn release(host: &Host, around: &Around<'_>) -> Result<Decision, Refu
 }
 
 pub(super) fn reclaim(host: &Host, around: &Around<'_>) -> Result<Decision, Refused> {
-    must_be_lent(host)?;
-    let phase = match host.phase {
-        Phase::Discovery | Phase::Binding => Phase::Unbinding,
-        Phase::Installed | Phase::Added => Phase::Reclaiming,
-        Phase::Failed | Phase::Cancelled | Phase::ResetPending => Phase::ReturnPending,
-        Phase::Preparing
-        | Phase::Prepared
-        | Phase::PrepareFailed
-        | Phase::Installing
-        | Phase::InProgress
-        | Phase::BootFix => return Err(installing(host, around)),
-        Phase::Resetting => return Err(resetting(host)),
-        Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => {
-            return Err(not_lent(host));
-        }
-    };
-    Ok(give_back(host, phase, around, "taken back in-band"))
+    may_leave(host, around)?;
+    Ok(give_back(host, TakenBack::InBand, around, "taken back in-band"))
 }
 
 /// A host in discovery changes hands in one step; one with a written disk must come back first.
@@ -333,43 +284,21 @@ pub(super) fn reclaim_failed(host: &Host, why: &str, around: &Around<'_>) -> Dec
 
 /// The way back by itself ended: somebody has to boot the machine.
 pub(super) fn needs_a_boot<'a>(host: &'a Host, around: &Around<'_>) -> Draft<'a> {
-    let mut draft = Draft::of(host).enter(Phase::ReturnPending, around);
+    let route = Route::Boot;
+    let mut draft = Draft::of(host).enter(first_phase(host, route), around);
     if let Some(returning) = &mut draft.host.returning {
-        returning.route = Route::Boot;
+        returning.route = route;
     }
     draft
 }
 
-fn give_back(host: &Host, phase: Phase, around: &Around<'_>, why: &'static str) -> Decision {
-    let mut draft = Draft::of(host).enter(phase, around);
+fn give_back(host: &Host, taken: TakenBack, around: &Around<'_>, why: &'static str) -> Decision {
+    let route = route(host, taken);
+    let mut draft = Draft::of(host).enter(first_phase(host, route), around);
     let left = leave(&mut draft, around);
-    draft.host.returning = Some(Return::of(host, route(host, phase), around.now));
+    draft.host.returning = Some(Return::of(host, route, around.now));
     draft.journal.push(left);
     draft.because(why, around)
-}
-
-/// How it will most likely come back; a live agent is told to register again even when its disk was written.
-fn route(lent: &Host, phase: Phase) -> Route {
-    match phase {
-        Phase::Reclaiming | Phase::ReclaimRebooting => Route::Reclaim,
-        Phase::ReturnPending if lent.agent_is_gone() || !lent.connected => Route::Boot,
-        Phase::Discovery
-        | Phase::Binding
-        | Phase::Unbinding
-        | Phase::ReturnPending
-        | Phase::Preparing
-        | Phase::Prepared
-        | Phase::PrepareFailed
-        | Phase::Installing
-        | Phase::InProgress
-        | Phase::BootFix
-        | Phase::Installed
-        | Phase::Added
-        | Phase::Failed
-        | Phase::Cancelled
-        | Phase::Resetting
-        | Phase::ResetPending => Route::AgentRestart,
-    }
 }
 
 /// Clears every trace of the borrower. The entry about it is filed under the old cluster as well.
@@ -413,6 +342,30 @@ fn must_be_lent(host: &Host) -> Result<(), Refused> {
         Err(not_lent(host))
     } else {
         Ok(())
+    }
+}
+
+/// Nobody takes a host out of the middle of its installation, or while it is being reset.
+fn may_leave(host: &Host, around: &Around<'_>) -> Result<(), Refused> {
+    must_be_lent(host)?;
+    match host.phase {
+        Phase::Discovery
+        | Phase::Binding
+        | Phase::Installed
+        | Phase::Added
+        | Phase::Failed
+        | Phase::Cancelled
+        | Phase::ResetPending => Ok(()),
+        Phase::Preparing
+        | Phase::Prepared
+        | Phase::PrepareFailed
+        | Phase::Installing
+        | Phase::InProgress
+        | Phase::BootFix => Err(installing(host, around)),
+        Phase::Resetting => Err(resetting(host)),
+        Phase::Unbinding | Phase::ReturnPending | Phase::Reclaiming | Phase::ReclaimRebooting => {
+            Err(not_lent(host))
+        }
     }
 }
 

@@ -94,10 +94,10 @@ impl<'a> Draft<'a> {
         self
     }
 
-    /// Settles status text and history, and stamps times; every decision ends here.
+    /// Completes status text and history, and stamps times; every decision ends here.
     fn because(mut self, why: &'static str, around: &Around<'_>) -> Decision {
         for report in &self.forget {
-            self.host.seen.remove(report);
+            self.host.report_hashes.remove(report);
         }
         let (from, to) = (self.before.status(), self.host.status());
         let moved = from != to || self.before.status_info.is_empty();
@@ -112,7 +112,7 @@ impl<'a> Draft<'a> {
             self.host.status_updated_at = around.now;
         }
         if from != to {
-            // A host that registers again is known by the name it told before, until its inventory arrives.
+            // A host that registers again is known by the name it reported before, until its inventory arrives.
             let told = &self.before.digest.hostname;
             let name = match self.host.given_name().is_none() && self.host.digest.hostname.is_empty() {
                 true if !told.is_empty() => told.clone(),
@@ -141,7 +141,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Told once per installation: which disks lose their boot sectors, and which were spared.
+/// One event per installation: which disks lose their boot sectors, and which were spared.
 fn formatting(host: &Host) -> Vec<crate::journal::Entry> {
     let (wiped, spared) = install_order::wiped_and_spared(host);
     let entry = |event: &str, text: String| host.entry(event, Severity::Info, text);

@@ -28,7 +28,7 @@ pub(super) fn registered(host: &Host, agent_version: &str, around: &Around<'_>) 
         Phase::Resetting if rebooted => stay(host, "the reboot that the reset waits for is still to come"),
         Phase::Resetting => fresh_start(host, agent_version, around, "reset and discovered anew"),
         Phase::InProgress if boots_wrong_device(host) => wrong_boot(host, around),
-        Phase::Installing | Phase::InProgress if around.hub_was_away => {
+        Phase::Installing | Phase::InProgress if around.hub_was_down => {
             stay(host, "the agent lost the hub, not its installation")
         }
         Phase::Installing | Phase::InProgress => unexpected_restart(host, around),

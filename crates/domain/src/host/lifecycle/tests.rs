@@ -32,11 +32,11 @@ pub(super) fn at(now: Timestamp) -> Around<'static> {
         now,
         timers: &TIMERS,
         cluster: None,
-        hub_was_away: false,
+        hub_was_down: false,
     }
 }
 
-pub(super) fn standing(phase: cluster::Phase) -> ClusterState {
+pub(super) fn cluster_state(phase: cluster::Phase) -> ClusterState {
     ClusterState {
         phase,
         adds_hosts: false,
@@ -49,7 +49,7 @@ pub(super) fn standing(phase: cluster::Phase) -> ClusterState {
 
 pub(super) fn in_cluster(now: Timestamp, phase: cluster::Phase) -> Around<'static> {
     Around {
-        cluster: Some(standing(phase)),
+        cluster: Some(cluster_state(phase)),
         ..at(now)
     }
 }

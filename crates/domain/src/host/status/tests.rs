@@ -10,7 +10,7 @@ use uuid::Uuid;
 /// What the rules of discovery speak of.
 #[derive(Debug, Clone, Copy)]
 struct Facts {
-    /// Heard of, and its image can be read.
+    /// It polls, and can read its image.
     here: bool,
     /// An installer of an earlier tenant may still write to its disk.
     writing: bool,

@@ -35,7 +35,7 @@ pub fn routes() -> Router<Hub> {
     Router::new().route("/changes", get(changes))
 }
 
-/// Follow what changes
+/// Follow changes
 ///
 /// Every committed change in order. Ask again with `after` set to `next`, waiting up to 30 seconds for news; or ask
 /// with `Accept: text/event-stream` for a stream whose events carry their number as `id`, resumed with
@@ -81,7 +81,7 @@ async fn place(hub: &Hub, after: i64) -> Result<i64, ProblemV1> {
     match after {
         after if after <= 0 => Ok(range.pruned),
         after if after < range.pruned => Err(lost(format!(
-            "Changes up to {} are not kept any more, so some after {after} are lost.",
+            "The hub no longer keeps the changes up to {}, so some after {after} are lost.",
             range.pruned
         ))),
         after if after > range.last => Err(lost(format!(
@@ -93,7 +93,7 @@ async fn place(hub: &Hub, after: i64) -> Result<i64, ProblemV1> {
 }
 
 async fn wait_for(hub: &Hub, after: i64, limit: u32, wait: Duration) -> Result<Vec<Change>, Error> {
-    // Subscribed before the look, so that no change falls between the two.
+    // Subscribed before the read, so that no change falls between the two.
     let mut newest = hub.newest_change.subscribe();
     let found = read(hub, after, limit).await?;
     if !found.is_empty() || wait.is_zero() {
@@ -158,7 +158,7 @@ impl Follower {
             let changes = match read(&self.hub, self.after, PAGE).await {
                 Ok(changes) => changes,
                 Err(error) => {
-                    tracing::warn!(%error, "a follower of the feed is cut off");
+                    tracing::warn!(%error, "cutting off a follower of the feed");
                     return None;
                 }
             };

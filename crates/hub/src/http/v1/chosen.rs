@@ -38,12 +38,12 @@ pub fn routes() -> Router<Hub> {
         .route("/clusters/{cluster_id}/import", put(import))
 }
 
-/// Make an InfraEnv with a chosen id
+/// Create an InfraEnv with a chosen id
 ///
-/// One that is there already is shown as it is; it is changed with REST v2.
+/// If it exists already, the hub answers with it as it is; change it with REST v2.
 #[utoipa::path(put, path = "/api/muster/v1/infra-envs/{infra_env_id}", operation_id = "putInfraEnv", tag = "muster",
     params(("infra_env_id" = Uuid, Path)), request_body = CreateInfraEnv,
-    responses((status = 200, description = "It was there already", body = InfraEnvView),
+    responses((status = 200, description = "It existed already", body = InfraEnvView),
         (status = 201, description = "The new InfraEnv", body = InfraEnvView),
         (status = 400, description = "Something in the request is wrong", body = Problem),
         (status = 404, description = "No such cluster", body = Problem)))]
@@ -69,12 +69,12 @@ async fn infra_env(
     }
 }
 
-/// Make a cluster with a chosen id
+/// Create a cluster with a chosen id
 ///
-/// One that is there already is shown as it is; it is changed with REST v2.
+/// If it exists already, the hub answers with it as it is; change it with REST v2.
 #[utoipa::path(put, path = "/api/muster/v1/clusters/{cluster_id}", operation_id = "putCluster", tag = "muster",
     params(("cluster_id" = Uuid, Path)), request_body = CreateCluster,
-    responses((status = 200, description = "It was there already", body = ClusterView),
+    responses((status = 200, description = "It existed already", body = ClusterView),
         (status = 201, description = "The new cluster", body = ClusterView),
         (status = 400, description = "Something in the request is wrong", body = Problem)))]
 async fn cluster(
@@ -92,10 +92,10 @@ async fn cluster(
 
 /// Import a cluster with a chosen id
 ///
-/// Makes a cluster that was installed elsewhere known, so that hosts can be added to it.
+/// Records a cluster that was installed elsewhere, so that it can take on hosts.
 #[utoipa::path(put, path = "/api/muster/v1/clusters/{cluster_id}/import", operation_id = "putImportedCluster",
     tag = "muster", params(("cluster_id" = Uuid, Path)), request_body = ImportCluster,
-    responses((status = 200, description = "It was there already", body = ClusterView),
+    responses((status = 200, description = "It existed already", body = ClusterView),
         (status = 201, description = "The imported cluster", body = ClusterView),
         (status = 400, description = "Something in the request is wrong", body = Problem)))]
 async fn import(

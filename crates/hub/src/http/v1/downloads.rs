@@ -15,7 +15,7 @@ use muster_contract::v1::problem::Problem;
 use muster_domain::catalog::OsImage;
 use muster_domain::infra_env::InfraEnv;
 use muster_domain::{HostId, InfraEnvId};
-use muster_image::beside::{self, Told};
+use muster_image::beside::{self, Report};
 use muster_image::depot::Status;
 use muster_image::serve::progress::Progress;
 use muster_vocabulary::BaseImageState;
@@ -31,14 +31,14 @@ pub fn routes() -> Router<Hub> {
     Router::new().route("/infra-envs/{infra_env_id}/downloads", get(downloads))
 }
 
-/// Show how far machines have read the images of an InfraEnv
+/// Show how much machines have downloaded of the images of an InfraEnv
 ///
 /// One entry for each client and file, as this hub and the image service beside it have sent them since they started,
-/// and the base image they are made of. With several hubs each tells of its own clients.
+/// and the base image they are made of. With several hubs each reports its own clients.
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/downloads", operation_id = "listDownloads",
     tag = "muster", params(("infra_env_id" = Uuid, Path)),
-    responses((status = 200, description = "Who has read how much", body = DownloadsView),
-        (status = 400, description = "The id is no UUID", body = Problem),
+    responses((status = 200, description = "What each client has read", body = DownloadsView),
+        (status = 400, description = "The id is not a UUID", body = Problem),
         (status = 404, description = "No such InfraEnv", body = Problem)))]
 async fn downloads(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     let id = InfraEnvId(id);
@@ -46,23 +46,22 @@ async fn downloads(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result
         .index
         .infra_env(id)
         .ok_or_else(|| Error::missing("InfraEnv", id))?;
-    let told = told_by_all(&hub).await;
-    Ok(json(StatusCode::OK, &view(&hub, &told, &infra_env)))
+    let report = report_of_all(&hub).await;
+    Ok(json(StatusCode::OK, &view(&hub, &report, &infra_env)))
 }
 
 /// This hub's own clients, and those of an image service beside it.
-async fn told_by_all(hub: &Hub) -> Told {
-    let own = hub.images().map(|images| Told {
+async fn report_of_all(hub: &Hub) -> Report {
+    let own = hub.images().map(|images| Report {
         progress: images.progress(None),
         base_images: images.depot().list(),
     });
     let mut all = own.unwrap_or_default();
-    let url = &hub.settings.image_service_url;
-    if *url == hub.settings.base_url {
+    if hub.settings.serves_images() {
         return all;
     }
-    let url = url.clone();
-    let beside = tokio::task::spawn_blocking(move || beside::told(&url)).await;
+    let url = hub.settings.image_service_url.clone();
+    let beside = tokio::task::spawn_blocking(move || beside::fetch(&url)).await;
     let beside = beside.unwrap_or_default();
     all.progress.extend(beside.progress);
     // Machines are sent there, so what it has counts first.
@@ -70,17 +69,17 @@ async fn told_by_all(hub: &Hub) -> Told {
     all
 }
 
-fn view(hub: &Hub, told_by: &Told, infra_env: &InfraEnv) -> DownloadsView {
+fn view(hub: &Hub, report: &Report, infra_env: &InfraEnv) -> DownloadsView {
     let os = hub
         .settings
         .catalog
         .os_image(Some(&infra_env.openshift_version), &infra_env.cpu_architecture)
         .ok();
     let hosts = hosts_by_address(hub, infra_env);
-    let list = read(&told_by.progress, infra_env, os);
+    let list = read(&report.progress, infra_env, os);
     DownloadsView {
-        downloads: list.into_iter().map(|one| told(one, &hosts)).collect(),
-        base_image: os.map(|os| base(&told_by.base_images, os)),
+        downloads: list.into_iter().map(|one| shown(one, &hosts)).collect(),
+        base_image: os.map(|os| base(&report.base_images, os)),
     }
 }
 
@@ -114,7 +113,7 @@ fn hosts_by_address(hub: &Hub, infra_env: &InfraEnv) -> HashMap<IpAddr, (HostId,
     found
 }
 
-fn told(progress: Progress, hosts: &HashMap<IpAddr, (HostId, String)>) -> DownloadView {
+fn shown(progress: Progress, hosts: &HashMap<IpAddr, (HostId, String)>) -> DownloadView {
     let Progress {
         reader,
         total_bytes,

@@ -65,7 +65,7 @@ async fn host(
     ))
 }
 
-/// Tell which roles a host fits
+/// Show which roles a host fits
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/hosts/{host_id}/verdicts",
     operation_id = "hostVerdicts", tag = "muster",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path), InMind),
@@ -87,7 +87,7 @@ async fn verdicts(
 #[utoipa::path(get, path = "/api/muster/v1/clusters/{cluster_id}/explain", operation_id = "explainCluster",
     tag = "muster", params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "Why it is so, and what to do next", body = ExplainView),
-        (status = 400, description = "The id is no UUID", body = Problem),
+        (status = 400, description = "The id is not a UUID", body = Problem),
         (status = 404, description = "No such cluster", body = Problem)))]
 async fn cluster(
     State(hub): State<Hub>,
@@ -103,8 +103,8 @@ async fn cluster(
 /// Explain an InfraEnv
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/explain", operation_id = "explainInfraEnv",
     tag = "muster", params(("infra_env_id" = Uuid, Path)),
-    responses((status = 200, description = "How its hosts are, and what to do next", body = ExplainView),
-        (status = 400, description = "The id is no UUID", body = Problem),
+    responses((status = 200, description = "The state of its hosts, and what to do next", body = ExplainView),
+        (status = 400, description = "The id is not a UUID", body = Problem),
         (status = 404, description = "No such InfraEnv", body = Problem)))]
 async fn infra_env(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     Ok(json(

@@ -32,11 +32,11 @@ pub fn routes() -> Router<Hub> {
 
 /// Find a host by its id
 ///
-/// In every InfraEnv that knows it: a machine that booted the images of two is known to both.
+/// In every InfraEnv that knows it: a machine that booted the images of two belongs to both.
 #[utoipa::path(get, path = "/api/muster/v1/hosts/{host_id}", operation_id = "findHost", tag = "muster",
     params(("host_id" = Uuid, Path)),
     responses((status = 200, description = "The host, once per InfraEnv; possibly none", body = HostRows),
-        (status = 400, description = "The id is no UUID", body = Problem)))]
+        (status = 400, description = "The id is not a UUID", body = Problem)))]
 async fn find(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Response, ProblemV1> {
     let mut rows = HostRows::default();
     let mut hosts = hub.newest_hosts(HostId(id)).await?;
@@ -53,10 +53,10 @@ async fn find(State(hub): State<Hub>, V1(Ids(id)): V1<Ids<Uuid>>) -> Result<Resp
     Ok(json(StatusCode::OK, &rows))
 }
 
-/// Approve a host, follow it, or take settings away
+/// Approve a host, follow it, or remove settings
 ///
-/// Approval is a note for those who choose hosts. A followed host of a running cluster is not done when it reboots:
-/// whoever follows it reports what its node does then.
+/// Approval is a note for those who choose hosts. A followed host that joins a running cluster is not done when it
+/// reboots: whoever follows it reports what its node does then.
 #[utoipa::path(patch, path = "/api/muster/v1/infra-envs/{infra_env_id}/hosts/{host_id}", operation_id = "changeHost",
     tag = "muster", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)), request_body = ChangeHost,
     responses((status = 200, description = "The host as it is now", body = HostDetail),

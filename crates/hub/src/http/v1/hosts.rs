@@ -45,7 +45,7 @@ pub fn routes() -> Router<Hub> {
 
 /// List hosts of all InfraEnvs
 ///
-/// In the order of their ids and one page at a time, so that a list of any length costs little.
+/// Ordered by id, one page at a time, so that a list of any length costs little.
 #[utoipa::path(get, path = "/api/muster/v1/hosts", operation_id = "listHosts", tag = "muster", params(HostsQuery),
     responses((status = 200, description = "A page of hosts", body = HostPage),
         (status = 400, description = "Something in the query is wrong", body = Problem)))]
@@ -132,7 +132,7 @@ fn parse_cursor(text: &str) -> Result<HostKey, Error> {
 }
 
 fn summary(hub: &Hub, host: Host) -> HostSummary {
-    let seen = hub.index.slot(host.key()).map(|slot| slot.live.seen());
+    let polled = hub.index.slot(host.key()).map(|slot| slot.live.last_poll());
     HostSummary {
         id: host.id.0,
         infra_env_id: host.infra_env.0,
@@ -143,7 +143,7 @@ fn summary(hub: &Hub, host: Host) -> HostSummary {
         cpus: host.digest.cpus,
         memory_mib: host.digest.memory_mib,
         disk_gb: host.digest.disk_gb,
-        checked_in_at: Some(seen.map_or(host.checked_in_at, |seen| seen.max(host.checked_in_at))),
+        checked_in_at: Some(polled.map_or(host.checked_in_at, |polled| polled.max(host.checked_in_at))),
         revision: host.revision,
         status_info: host.status_info.into(),
     }
@@ -176,7 +176,7 @@ async fn start_move(
 #[utoipa::path(get, path = "/api/muster/v1/infra-envs/{infra_env_id}/hosts/{host_id}/move", operation_id = "showMove",
     tag = "muster", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, description = "The move, or where the host is bound", body = MoveView),
-        (status = 400, description = "An id is no UUID", body = Problem),
+        (status = 400, description = "An id is not a UUID", body = Problem),
         (status = 404, description = "No such host, or it is free and stays so", body = Problem)))]
 async fn show_move(State(hub): State<Hub>, V1(HostPath(key)): V1<HostPath>) -> Result<Response, ProblemV1> {
     let host = hub
@@ -199,7 +199,7 @@ async fn show_move(State(hub): State<Hub>, V1(HostPath(key)): V1<HostPath>) -> R
 #[utoipa::path(post, path = "/api/muster/v1/infra-envs/{infra_env_id}/hosts/{host_id}/actions/reclaim",
     operation_id = "reclaimHost", tag = "muster", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 202, description = "On its way back", body = HostSummary),
-        (status = 400, description = "An id is no UUID", body = Problem),
+        (status = 400, description = "An id is not a UUID", body = Problem),
         (status = 404, description = "No such host", body = Problem),
         (status = 409, description = "Not possible now", body = Problem)))]
 async fn reclaim(

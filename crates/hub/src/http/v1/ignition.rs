@@ -37,14 +37,14 @@ struct RolePath {
 
 /// Upload the Ignition config of a role
 ///
-/// For clusters that no OpenShift installer makes: Fedora CoreOS, k3s, anything that is configured by Ignition. The body
-/// is the config itself, JSON of spec version 3. Once there is one for the roles of its hosts, the cluster is installed
-/// with them; without one for `bootstrap` no host is a bootstrap host.
+/// For clusters that no OpenShift installer makes: Fedora CoreOS, k3s, anything that Ignition configures. The body is
+/// the config itself, JSON of spec version 3. Once every role of its hosts has one, the cluster installs with them;
+/// without one for `bootstrap` no host is a bootstrap host.
 #[utoipa::path(put, path = "/api/muster/v1/clusters/{cluster_id}/ignition/{role}", operation_id = "uploadIgnition",
     tag = "muster", params(("cluster_id" = Uuid, Path), ("role" = String, Path, description = "bootstrap, master, worker or arbiter")),
     request_body = Object,
-    responses((status = 200, description = "It is kept", body = UploadedIgnitionView),
-        (status = 400, description = "It is no Ignition config of version 3, or the role is unknown", body = Problem),
+    responses((status = 200, description = "The hub stored it", body = UploadedIgnitionView),
+        (status = 400, description = "It is not an Ignition config of version 3, or the role is unknown", body = Problem),
         (status = 404, description = "No such cluster", body = Problem),
         (status = 409, description = "The installation has begun", body = Problem)))]
 async fn upload(
@@ -67,21 +67,21 @@ async fn upload(
 /// Show the uploaded Ignition config of a role
 #[utoipa::path(get, path = "/api/muster/v1/clusters/{cluster_id}/ignition/{role}", operation_id = "uploadedIgnition",
     tag = "muster", params(("cluster_id" = Uuid, Path), ("role" = String, Path)),
-    responses((status = 200, description = "The config as it was uploaded", body = Object),
+    responses((status = 200, description = "The uploaded config", body = Object),
         (status = 400, description = "The role is unknown", body = Problem),
-        (status = 404, description = "No such cluster, or nothing was uploaded", body = Problem)))]
+        (status = 404, description = "No such cluster, or nobody uploaded one", body = Problem)))]
 async fn show(State(hub): State<Hub>, V1(Ids(path)): V1<Ids<RolePath>>) -> Result<Response, ProblemV1> {
     let config = ignition_uploaded(&hub, ClusterId(path.cluster_id), &path.role).await?;
     let json_type = HeaderValue::from_static("application/json");
     Ok((StatusCode::OK, [(header::CONTENT_TYPE, json_type)], config).into_response())
 }
 
-/// Take the uploaded Ignition config of a role away
+/// Remove the uploaded Ignition config of a role
 #[utoipa::path(delete, path = "/api/muster/v1/clusters/{cluster_id}/ignition/{role}", operation_id = "removeIgnition",
     tag = "muster", params(("cluster_id" = Uuid, Path), ("role" = String, Path)),
     responses((status = 204, description = "It is gone"),
         (status = 400, description = "The role is unknown", body = Problem),
-        (status = 404, description = "No such cluster, or nothing was uploaded", body = Problem),
+        (status = 404, description = "No such cluster, or nobody uploaded one", body = Problem),
         (status = 409, description = "The installation has begun", body = Problem)))]
 async fn remove(
     State(hub): State<Hub>,

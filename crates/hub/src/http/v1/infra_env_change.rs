@@ -31,10 +31,10 @@ pub fn routes() -> Router<Hub> {
         .route("/infra-envs/{infra_env_id}/with-hosts", delete(delete_with_hosts))
 }
 
-/// Take settings from an InfraEnv, or give it another cluster
+/// Remove settings of an InfraEnv, or give it another cluster
 ///
-/// Hosts that boot its image from then on do not have the settings, and belong to that cluster. The one it had must not
-/// exist any more.
+/// Hosts that boot its image from then on lack the settings, and belong to that cluster. The cluster it had must no
+/// longer exist.
 #[utoipa::path(patch, path = "/api/muster/v1/infra-envs/{infra_env_id}", operation_id = "changeInfraEnv", tag = "muster",
     params(("infra_env_id" = Uuid, Path)), request_body = ChangeInfraEnv,
     responses((status = 200, description = "The InfraEnv as it is now", body = InfraEnvView),
@@ -53,11 +53,11 @@ async fn change(
 
 /// Delete an InfraEnv with its hosts
 ///
-/// Only when none of them was ever lent. Each request deletes some of the hosts in one commit, and the InfraEnv with the
-/// last of them: ask again until `done` says so. What was interrupted goes on like that, too.
+/// Only when none of them was ever lent. Each request deletes some of the hosts in one commit, and the InfraEnv with
+/// the last of them: ask again until `done` is true, also after an interruption.
 #[utoipa::path(delete, path = "/api/muster/v1/infra-envs/{infra_env_id}/with-hosts",
     operation_id = "deleteInfraEnvWithHosts", tag = "muster", params(("infra_env_id" = Uuid, Path), DeleteWithHostsQuery),
-    responses((status = 200, description = "How far it is", body = DeletionView),
+    responses((status = 200, description = "The progress so far", body = DeletionView),
         (status = 400, description = "Something in the request is wrong", body = Problem),
         (status = 404, description = "No such InfraEnv", body = Problem),
         (status = 409, description = "Clusters have or had some of its hosts", body = Problem)))]

@@ -24,8 +24,8 @@ pub fn routes() -> Router<Hub> {
 
 /// Plan a verb
 ///
-/// Decided by the code of the verb itself and then not carried out: what would happen step by step, what would be
-/// lost for good, and everything that stands in the way, each with what to do about it.
+/// The code of the verb itself decides, and the hub does not carry it out: what would happen step by step, what would
+/// be lost for good, and everything that blocks it, each with what to do about it.
 #[utoipa::path(post, path = "/api/muster/v1/plan", operation_id = "plan", tag = "muster",
     request_body = PlanRequest,
     responses((status = 200, description = "What would happen", body = PlanView),

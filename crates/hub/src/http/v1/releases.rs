@@ -21,13 +21,13 @@ pub fn routes() -> Router<Hub> {
     Router::new().route("/releases", get(release))
 }
 
-/// Tell which release an image is
+/// Show which release an image is
 ///
 /// By this hub's list of releases, else by the version in the image's tag.
 #[utoipa::path(get, path = "/api/muster/v1/releases", operation_id = "releaseOfImage", tag = "muster",
     params(ReleaseQuery),
     responses((status = 200, description = "The release", body = ReleaseView),
-        (status = 400, description = "Nothing tells its version", body = Problem)))]
+        (status = 400, description = "Nothing names its version", body = Problem)))]
 async fn release(
     State(hub): State<Hub>,
     V1(Args(query)): V1<Args<ReleaseQuery>>,

@@ -2,13 +2,14 @@
 
 use crate::Hub;
 use crate::http::{health, problem};
+use crate::tls::Tls;
 use crate::worker::feed;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
-use muster_contract::v1::status::{HubStatus, WorkerStatus};
+use muster_contract::v1::status::{HubStatus, TlsStatus, WorkerStatus};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(paths(status))]
@@ -20,7 +21,7 @@ pub fn routes() -> Router<Hub> {
 
 /// Show the hub's state
 #[utoipa::path(get, path = "/api/muster/v1/status", operation_id = "hubStatus", tag = "muster",
-    responses((status = 200, description = "How many of everything, and how the workers do", body = HubStatus)))]
+    responses((status = 200, description = "Counts of everything, and the state of the workers", body = HubStatus)))]
 async fn status(State(hub): State<Hub>) -> Response {
     // Whoever follows the feed from there must not miss what lists do not show yet. Without a database: from further back.
     let newest_change = feed::catch_up(&hub).await.unwrap_or_else(|_| hub.followed_to());
@@ -46,7 +47,21 @@ async fn status(State(hub): State<Hub>) -> Response {
         newest_change,
         set_aside_count,
         set_aside,
+        tls: hub.tls().map(of_tls),
         workers: workers.collect(),
     };
     problem::json(StatusCode::OK, &view)
+}
+
+fn of_tls(tls: &Tls) -> TlsStatus {
+    let state = tls.state();
+    TlsStatus {
+        fingerprint: state.facts.fingerprint,
+        names: state.facts.names,
+        expires_at: state.facts.not_after,
+        loaded_at: state.loaded_at,
+        self_signed: state.is_self_signed,
+        reloads: state.reloads,
+        trouble: state.trouble,
+    }
 }

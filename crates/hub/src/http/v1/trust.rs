@@ -17,10 +17,10 @@ pub fn routes() -> Router<Hub> {
     Router::new().route("/trust", get(trust))
 }
 
-/// Tell how hosts know this hub
+/// Show how hosts verify this hub
 ///
-/// The certificates of `--service-ca`, as discovery images carry them; nothing secret. For those who start an agent on
-/// a machine in another way.
+/// The certificates of `--service-ca`, as discovery images carry them; nothing secret. For whoever starts an agent on a
+/// machine in another way.
 #[utoipa::path(get, path = "/api/muster/v1/trust", operation_id = "trust", tag = "muster",
     responses((status = 200, description = "What hosts trust", body = TrustView)))]
 async fn trust(State(hub): State<Hub>) -> Response {

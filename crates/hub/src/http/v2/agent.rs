@@ -3,7 +3,7 @@
 use crate::Hub;
 use crate::change::OpContext;
 use crate::host_change::Stored;
-use crate::http::body::{Json, Told};
+use crate::http::body::{AgentJson, Json};
 use crate::http::extract::{HostPath, Ids};
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
@@ -49,7 +49,7 @@ fn agent_version(headers: &HeaderMap) -> Option<&str> {
 
 /// Register a host
 ///
-/// Called by the discovery agent when its machine has booted, and again whenever it is told to.
+/// The discovery agent calls this when its machine has booted, and again whenever the hub tells it to.
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts", operation_id = "v2RegisterHost",
     tag = "agent", params(("infra_env_id" = Uuid, Path)), request_body = RegisterHost,
     responses((status = 201, body = RegisteredHostView), (status = 400, body = ErrorBody), (status = 503, body = ErrorBody)))]
@@ -58,7 +58,7 @@ pub async fn register(
     opctx: OpContext,
     Ids(infra_env): Ids<Uuid>,
     headers: HeaderMap,
-    Told(body): Told<RegisterHost>,
+    AgentJson(body): AgentJson<RegisterHost>,
 ) -> Result<Response, Problem> {
     let key = HostKey {
         infra_env: InfraEnvId(infra_env),
@@ -110,7 +110,7 @@ async fn next_steps(
     Ok(json(StatusCode::OK, &steps))
 }
 
-/// Tell what came of a step
+/// Report the result of a step
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/instructions",
     operation_id = "v2PostStepReply", tag = "agent", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     request_body = PostStepReply,
@@ -119,7 +119,7 @@ async fn post_reply(
     State(hub): State<Hub>,
     opctx: OpContext,
     HostPath(key): HostPath,
-    Told(reply): Told<PostStepReply>,
+    AgentJson(reply): AgentJson<PostStepReply>,
 ) -> Result<StatusCode, Problem> {
     host_report(&hub, key, &reply, &opctx)
         .await
@@ -136,7 +136,7 @@ async fn progress(
     State(hub): State<Hub>,
     opctx: OpContext,
     HostPath(key): HostPath,
-    Told(body): Told<ReportHostProgress>,
+    AgentJson(body): AgentJson<ReportHostProgress>,
 ) -> Result<StatusCode, Problem> {
     hub.index
         .slot(key)

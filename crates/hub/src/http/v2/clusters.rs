@@ -1,4 +1,4 @@
-//! Clusters: create, import, look, change, delete, and what surrounds them before an installation.
+//! Clusters: create, import, show, change, delete, and what surrounds them before an installation.
 
 use crate::Hub;
 use crate::change::OpContext;
@@ -123,7 +123,7 @@ async fn create(
 
 /// Import a cluster
 ///
-/// Makes a cluster that was installed elsewhere known, so that hosts can be added to it.
+/// Records a cluster that was installed elsewhere, so that it can take on hosts.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/import", operation_id = "v2ImportCluster", tag = "cluster",
     request_body = ImportCluster,
     responses((status = 201, description = "The imported cluster", body = ClusterView),
@@ -141,7 +141,7 @@ async fn import(
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters", operation_id = "v2ListClusters", tag = "cluster",
     params(ClustersQuery,
         ("get_unregistered_clusters" = Option<bool>, Header, description = "Deleted clusters are gone: has no effect")),
-    responses((status = 200, description = "In the order they were made", body = Vec<ClusterView>),
+    responses((status = 200, description = "Ordered by creation", body = Vec<ClusterView>),
         (status = 400, description = "The query is wrong", body = InfraErrorBody)))]
 async fn list(State(hub): State<Hub>, Args(query): Args<ClustersQuery>) -> Result<Response, Problem> {
     let wanted = |cluster: &Arc<Cluster>| {
@@ -166,7 +166,7 @@ async fn list(State(hub): State<Hub>, Args(query): Args<ClustersQuery>) -> Resul
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}", operation_id = "v2GetCluster", tag = "cluster",
     params(("cluster_id" = Uuid, Path), ClusterQuery),
     responses((status = 200, description = "The cluster", body = ClusterView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn show(
     State(hub): State<Hub>,
@@ -209,11 +209,11 @@ async fn update(
 
 /// Delete a cluster
 ///
-/// Hosts it borrowed go back to their InfraEnvs; hosts booted from its own image are deleted with it.
+/// Hosts it borrowed go back to their InfraEnvs; the hub deletes hosts booted from its own image with it.
 #[utoipa::path(delete, path = "/api/assisted-install/v2/clusters/{cluster_id}", operation_id = "v2DeregisterCluster",
     tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 204, description = "It is gone"),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "It is being installed", body = ErrorBody)))]
 async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<StatusCode, Problem> {
@@ -227,7 +227,7 @@ async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) ->
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/hosts", operation_id = "ListClusterHosts",
     tag = "cluster", params(("cluster_id" = Uuid, Path), ClusterHostsQuery),
     responses((status = 200, description = "The hosts", body = Vec<HostView>),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody)))]
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody)))]
 async fn hosts(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
@@ -280,11 +280,11 @@ async fn allow_add_workers(state: State<Hub>, ids: Ids<Uuid>, opctx: OpContext) 
     allow_add_hosts(state, ids, opctx).await
 }
 
-/// Tell what hosts of a cluster need
+/// Show what hosts of a cluster need
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/preflight-requirements",
     operation_id = "v2GetPreflightRequirements", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "Requirements by role", body = PreflightRequirementsView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn preflight_requirements(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
@@ -324,17 +324,17 @@ fn quantities(needs: &Quantities) -> RequirementsView {
     }
 }
 
-/// Show which checks do not hold up a cluster
+/// Show which checks do not block a cluster
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/ignored-validations",
     operation_id = "v2GetIgnoredValidations", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "Ids as JSON lists in texts", body = IgnoredValidationsView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn ignored_validations(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     Ok(json(StatusCode::OK, &ignored(&*find(&hub, id)?)))
 }
 
-/// Say which checks shall not hold up a cluster
+/// Choose which checks do not block a cluster
 #[utoipa::path(put, path = "/api/assisted-install/v2/clusters/{cluster_id}/ignored-validations",
     operation_id = "v2SetIgnoredValidations", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     request_body = SetIgnoredValidations,
@@ -399,7 +399,7 @@ fn judge(field: &str, text: Option<&str>, known: impl Fn(&str) -> bool) -> Resul
     }
 }
 
-/// Show what a cluster gets when nothing else is asked for
+/// Show the defaults of a new cluster
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/default-config", operation_id = "V2GetClusterDefaultConfig",
     tag = "cluster", responses((status = 200, description = "The defaults", body = ClusterDefaultsView)))]
 async fn default_config(State(hub): State<Hub>) -> Response {

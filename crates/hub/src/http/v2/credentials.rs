@@ -48,7 +48,7 @@ pub struct Doc;
     responses((status = 200, description = "The file", body = [u8], content_type = "application/octet-stream"),
         (status = 400, description = "No such file name", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
-        (status = 409, description = "They are not made yet", body = ErrorBody)))]
+        (status = 409, description = "The hub has not made them yet", body = ErrorBody)))]
 async fn download(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
@@ -62,7 +62,7 @@ async fn download(
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/credentials",
     operation_id = "V2GetCredentials", tag = "installation", params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "User, password and address of the console", body = CredentialsView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "It has no console yet", body = ErrorBody)))]
 async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
@@ -77,12 +77,12 @@ async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Pr
 
 /// Upload the ingress certificate of a cluster
 ///
-/// Called by the controller in the cluster; may be repeated.
+/// The controller in the cluster calls this; it may repeat it.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/uploads/ingress-cert",
     operation_id = "v2UploadClusterIngressCert", tag = "installation", params(("cluster_id" = Uuid, Path)),
     request_body = IngressCert,
     responses((status = 201, description = "The kubeconfig is complete"),
-        (status = 400, description = "It is no certificate, or the cluster is not installed", body = ErrorBody),
+        (status = 400, description = "It is not a certificate, or the cluster is not installed", body = ErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn upload_ingress_cert(
     State(hub): State<Hub>,

@@ -98,7 +98,7 @@ fn script(hub: &Hub, infra_env: &InfraEnv, query: &InfraEnvFilesQuery) -> Result
     } else if query.ipxe_script_type == Some(IpxeScriptType::BootOrderControl) {
         let url = format!(
             "{}{}/infra-envs/{}/downloads/files?file_name=ipxe-script&ipxe_script_type=boot-order-control",
-            hub.settings.base_url,
+            hub.settings.boot_url(),
             muster_contract::v2::BASE,
             infra_env.id
         );
@@ -111,7 +111,7 @@ fn script(hub: &Hub, infra_env: &InfraEnv, query: &InfraEnvFilesQuery) -> Result
 ///
 /// A machine follows it at once, so a base image that is not here is fetched from now on.
 pub fn boot_script(hub: &Hub, infra_env: &InfraEnv) -> String {
-    if hub.settings.image_service_url == hub.settings.base_url
+    if hub.settings.serves_images()
         && let Some(images) = hub.images()
     {
         images.expect(&infra_env.openshift_version, &infra_env.cpu_architecture);
@@ -164,8 +164,11 @@ async fn presigned(
         query.ipxe_script_type.map(IpxeScriptType::word),
     )?;
     let infra_env = find(&hub, id)?;
+    let base = match query.file_name {
+        InfraEnvFile::IpxeScript => hub.settings.boot_url(),
+        InfraEnvFile::DiscoveryIgn | InfraEnvFile::StaticNetworkConfig => &hub.settings.base_url,
+    };
     let query = serde_urlencoded::to_string(&query).unwrap_or_default();
-    let base = &hub.settings.base_url;
     let url = format!(
         "{base}{}/infra-envs/{}/downloads/files?{query}",
         muster_contract::v2::BASE,
@@ -184,7 +187,7 @@ async fn presigned(
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/downloads/image-url",
     operation_id = "GetInfraEnvDownloadURL", tag = "infra-env", params(("infra_env_id" = Uuid, Path)),
     responses((status = 200, description = "The link", body = PresignedUrlView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn image_url(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let url = hub.settings.download_url(&*find(&hub, id)?);
@@ -204,7 +207,7 @@ async fn image_url(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Respons
     operation_id = "DownloadMinimalInitrd", tag = "infra-env", params(("infra_env_id" = Uuid, Path)),
     responses((status = 200, description = "A compressed cpio archive", body = [u8], content_type = "application/octet-stream"),
         (status = 204, description = "There is nothing to add"),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn initrd(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let infra_env = find(&hub, id)?;

@@ -2,7 +2,7 @@
 
 use crate::Hub;
 use crate::change::OpContext;
-use crate::http::body::Told;
+use crate::http::body::AgentJson;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
 use axum::Router;
@@ -129,7 +129,7 @@ pub fn view(event: Event) -> EventView {
 
 /// Add an event
 ///
-/// Called by the controller that runs inside a cluster while it is installed.
+/// The controller inside a cluster calls this during the installation.
 #[utoipa::path(post, path = "/api/assisted-install/v2/events", operation_id = "v2TriggerEvent", tag = "events",
     request_body = TriggerEvent,
     responses((status = 201, description = "Written down"),
@@ -137,7 +137,7 @@ pub fn view(event: Event) -> EventView {
 async fn trigger(
     State(hub): State<Hub>,
     opctx: OpContext,
-    Told(body): Told<TriggerEvent>,
+    AgentJson(body): AgentJson<TriggerEvent>,
 ) -> Result<StatusCode, Problem> {
     let mut entry = Entry::new(
         body.name.as_deref().unwrap_or_default(),
@@ -154,6 +154,6 @@ async fn trigger(
         journal: vec![entry],
         ..Commit::new(body.event_time.0.unwrap_or_else(|| hub.now()))
     };
-    hub.commit(commit, &opctx).await?;
+    hub.commit(commit, true).await?;
     Ok(StatusCode::CREATED)
 }

@@ -58,13 +58,13 @@ pub fn named(name: &str) -> Option<(axum::http::HeaderName, HeaderValue)> {
     Some((header::CONTENT_DISPOSITION, value))
 }
 
-/// Download a file made for the installation
+/// Download a file that the hub made for the installation
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/downloads/files",
     operation_id = "V2DownloadClusterFiles", tag = "installation", params(("cluster_id" = Uuid, Path), ClusterFilesQuery),
     responses((status = 200, description = "The file", body = [u8], content_type = "application/octet-stream"),
         (status = 400, description = "No such file name", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
-        (status = 409, description = "It is not made yet", body = ErrorBody)))]
+        (status = 409, description = "The hub has not made it yet", body = ErrorBody)))]
 async fn download(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
@@ -84,7 +84,7 @@ async fn borrowed(hub: &Hub, key: HostKey) -> Result<(Host, Arc<Cluster>), Error
         hub.load_if_missing(id).await?;
     }
     let cluster = host.cluster.and_then(|id| hub.index.cluster(id)).ok_or_else(|| {
-        let text = format!("Host {} is free: nothing is made for it.", host.name());
+        let text = format!("Host {} is free: the hub makes no files for it.", host.name());
         Refused::new(
             Class::Missing,
             "host-is-free",
@@ -95,29 +95,29 @@ async fn borrowed(hub: &Hub, key: HostKey) -> Result<(Host, Arc<Cluster>), Error
     Ok((host, cluster))
 }
 
-/// Show the Ignition config a host is installed with
+/// Show the Ignition config that a host installs with
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/ignition",
     operation_id = "v2GetHostIgnition", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, description = "The config", body = HostIgnitionView),
-        (status = 400, description = "An id is no UUID", body = InfraErrorBody),
-        (status = 404, description = "No such host, or nothing is made for it", body = ErrorBody),
-        (status = 409, description = "It is not made yet", body = ErrorBody)))]
+        (status = 400, description = "An id is not a UUID", body = InfraErrorBody),
+        (status = 404, description = "No such host, or the hub makes nothing for it", body = ErrorBody),
+        (status = 409, description = "The hub has not made it yet", body = ErrorBody)))]
 pub async fn host_ignition(State(hub): State<Hub>, HostPath(key): HostPath) -> Result<Response, Problem> {
     let (host, cluster) = borrowed(&hub, key).await?;
     let config = ignition::host_ignition(&hub, &host, &cluster).await?;
     Ok(json(StatusCode::OK, &HostIgnitionView { config }))
 }
 
-/// Download the Ignition config a host is installed with
+/// Download the Ignition config that a host installs with
 ///
-/// Called by the installer, at a path of its own.
+/// The installer calls this, at a path of its own.
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-env/{infra_env_id}/hosts/{host_id}/downloads/ignition",
     operation_id = "v2DownloadHostIgnition", tag = "installation",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, description = "The config", body = [u8], content_type = "application/octet-stream"),
-        (status = 400, description = "An id is no UUID", body = InfraErrorBody),
-        (status = 404, description = "No such host, or nothing is made for it", body = ErrorBody),
-        (status = 409, description = "It is not made yet", body = ErrorBody)))]
+        (status = 400, description = "An id is not a UUID", body = InfraErrorBody),
+        (status = 404, description = "No such host, or the hub makes nothing for it", body = ErrorBody),
+        (status = 409, description = "The hub has not made it yet", body = ErrorBody)))]
 async fn download_host_ignition(
     State(hub): State<Hub>,
     HostPath(key): HostPath,

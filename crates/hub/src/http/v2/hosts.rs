@@ -1,4 +1,4 @@
-//! Hosts as people see them: list, look, change, lend, take back, delete.
+//! Hosts as people see them: list, show, change, lend, take back, delete.
 
 use crate::Hub;
 use crate::change::OpContext;
@@ -34,7 +34,7 @@ const PAGE: u32 = 100;
 #[derive(OpenApi)]
 #[openapi(paths(
     list,
-    look,
+    show,
     update,
     delete_host,
     bind,
@@ -51,7 +51,7 @@ pub fn routes() -> Router<Hub> {
             "/infra-envs/{infra_env_id}/hosts",
             get(list).post(super::agent::register),
         )
-        .route(host, get(look).patch(update).delete(delete_host))
+        .route(host, get(show).patch(update).delete(delete_host))
         .route(&format!("{host}/actions/bind"), post(bind))
         .route(&format!("{host}/actions/unbind"), post(unbind))
         .route(&format!("{host}/installer-args"), patch(set_installer_args))
@@ -161,7 +161,7 @@ pub async fn answer(
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}", operation_id = "v2GetHost",
     tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, body = HostView), (status = 404, body = ErrorBody)))]
-async fn look(State(hub): State<Hub>, HostPath(key): HostPath) -> Result<Response, Problem> {
+async fn show(State(hub): State<Hub>, HostPath(key): HostPath) -> Result<Response, Problem> {
     let host = hub
         .index
         .host(key)
@@ -190,7 +190,7 @@ async fn update(
 
 /// Delete a host
 ///
-/// If its agent still runs, the host registers anew within a minute.
+/// If its agent still runs, the host registers again within a minute.
 #[utoipa::path(delete, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}",
     operation_id = "v2DeregisterHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 204), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
@@ -222,7 +222,7 @@ async fn bind(
 
 /// Take a host back from its cluster
 ///
-/// Everything the cluster's owner set on it is cleared.
+/// The hub clears everything that the cluster's owner set on it.
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/unbind",
     operation_id = "UnbindHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, body = HostView), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
@@ -253,7 +253,7 @@ async fn set_installer_args(
 
 /// Set ignition of the host's own
 ///
-/// Merged into what the host installs with; empty removes it.
+/// The hub merges it into what the host installs with; empty removes it.
 #[utoipa::path(patch, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/ignition",
     operation_id = "v2UpdateHostIgnition", tag = "host",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)), request_body = SetHostIgnition,

@@ -1,4 +1,4 @@
-//! InfraEnvs: create, look, change, delete.
+//! InfraEnvs: create, show, change, delete.
 
 use crate::Hub;
 use crate::change::OpContext;
@@ -67,7 +67,7 @@ async fn create(
 /// List InfraEnvs
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs", operation_id = "ListInfraEnvs", tag = "infra-env",
     params(InfraEnvsQuery),
-    responses((status = 200, description = "In the order they were made", body = Vec<InfraEnvView>),
+    responses((status = 200, description = "Ordered by creation", body = Vec<InfraEnvView>),
         (status = 400, description = "The query is wrong", body = InfraErrorBody)))]
 async fn list(State(hub): State<Hub>, Args(query): Args<InfraEnvsQuery>) -> Response {
     let wanted = |infra_env: &&Arc<InfraEnv>| {
@@ -89,7 +89,7 @@ async fn list(State(hub): State<Hub>, Args(query): Args<InfraEnvsQuery>) -> Resp
 #[utoipa::path(get, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}", operation_id = "GetInfraEnv",
     tag = "infra-env", params(("infra_env_id" = Uuid, Path)),
     responses((status = 200, description = "The InfraEnv", body = InfraEnvView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let infra_env = hub.newest(InfraEnvId(id)).await?;
@@ -135,8 +135,8 @@ async fn delete(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) ->
 /// Links signed with the old key stop working.
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/regenerate-signing-key",
     operation_id = "RegenerateInfraEnvSigningKey", tag = "infra-env", params(("infra_env_id" = Uuid, Path)),
-    responses((status = 204, description = "There is a new key"),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+    responses((status = 204, description = "The hub has a new key"),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such InfraEnv", body = ErrorBody)))]
 async fn new_key(
     State(hub): State<Hub>,

@@ -51,17 +51,17 @@ async fn accepted(hub: &Hub, cluster: &Arc<Cluster>) -> Result<Response, Problem
 
 /// Install a cluster
 ///
-/// Every host gets its role, one master starts the control plane, and the files of the installation are made. Nothing is
-/// written to a disk before all of that succeeded.
+/// Every host gets its role, one master starts the control plane, and the hub makes the files of the installation.
+/// Nobody writes to a disk before all of that succeeded.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/actions/install",
     operation_id = "v2InstallCluster", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 202, description = "It is being prepared", body = ClusterView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "It is not ready", body = ErrorBody)))]
 async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<Response, Problem> {
     let id = find(&hub, id)?.id;
-    // The last report may not have been looked at yet.
+    // The last report may not have been evaluated yet.
     cluster_reconcile(&hub, id)
         .await?
         .ok_or_else(|| Error::missing("cluster", id))?;
@@ -70,11 +70,11 @@ async fn install(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -
 
 /// Cancel an installation
 ///
-/// Hosts that are being written are told to stop. A cluster that was only being prepared is ready again.
+/// The hub tells hosts whose disks are being written to stop. A cluster that was only being prepared is ready again.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/actions/cancel",
     operation_id = "V2CancelInstallation", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 202, description = "Cancelled", body = ClusterView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "It is not being installed", body = ErrorBody)))]
 async fn cancel(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<Response, Problem> {
@@ -84,11 +84,11 @@ async fn cancel(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) ->
 
 /// Reset a cluster
 ///
-/// Back to before its installation: what was made for it goes, and its hosts are discovered again.
+/// Back to before its installation: the hub deletes what it made for it, and discovers its hosts again.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/actions/reset",
     operation_id = "v2ResetCluster", tag = "cluster", params(("cluster_id" = Uuid, Path)),
     responses((status = 202, description = "Reset", body = ClusterView),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "There is nothing to reset", body = ErrorBody)))]
 async fn reset(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> Result<Response, Problem> {
@@ -100,7 +100,7 @@ async fn reset(State(hub): State<Hub>, Ids(id): Ids<Uuid>, opctx: OpContext) -> 
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/install",
     operation_id = "v2InstallHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 202, description = "It is being installed", body = HostView),
-        (status = 400, description = "An id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "An id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such host, or it has no cluster", body = ErrorBody),
         (status = 409, description = "It cannot be installed now", body = ErrorBody)))]
 async fn install_host(
@@ -114,11 +114,11 @@ async fn install_host(
 
 /// Reset a host that was added to a running cluster
 ///
-/// It stays bound, and is discovered again when it boots the discovery image.
+/// It stays bound; the hub discovers it again when it boots the discovery image.
 #[utoipa::path(post, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/reset",
     operation_id = "v2ResetHost", tag = "host", params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path)),
     responses((status = 200, description = "Reset", body = HostView),
-        (status = 400, description = "An id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "An id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such host", body = ErrorBody),
         (status = 409, description = "There is nothing to reset", body = ErrorBody)))]
 async fn reset_host(
@@ -132,11 +132,11 @@ async fn reset_host(
 
 /// Run a check of a host again
 ///
-/// Only the tests that agents perform while an installation is prepared can be run again.
+/// Only for tests that agents run while an installation is prepared.
 #[utoipa::path(patch, path = "/api/assisted-install/v2/infra-envs/{infra_env_id}/hosts/{host_id}/actions/reset-validation/{validation_id}",
     operation_id = "v2ResetHostValidation", tag = "host",
     params(("infra_env_id" = Uuid, Path), ("host_id" = Uuid, Path), ("validation_id" = String, Path)),
-    responses((status = 200, description = "What it found is forgotten"),
+    responses((status = 200, description = "The hub forgets its earlier result"),
         (status = 400, description = "No such check", body = ErrorBody),
         (status = 404, description = "No such host, or it has no cluster", body = ErrorBody)))]
 async fn reset_validation(

@@ -28,11 +28,11 @@ pub struct Doc;
 
 /// Show the install config
 ///
-/// As it would be given to the installer now, changes included: YAML in a JSON text. It holds the cluster's pull secret.
+/// As the installer would get it now, changes included: YAML in a JSON text. It holds the cluster's pull secret.
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/install-config",
     operation_id = "v2GetClusterInstallConfig", tag = "installation", params(("cluster_id" = Uuid, Path)),
     responses((status = 200, description = "The install config", body = String),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
     let cluster = find(&hub, id)?;
@@ -41,11 +41,11 @@ async fn show(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Pr
 
 /// Change parts of the install config
 ///
-/// A JSON object in a text; it is kept for the installation.
+/// A JSON object in a text; the hub keeps it for the installation.
 #[utoipa::path(patch, path = "/api/assisted-install/v2/clusters/{cluster_id}/install-config",
     operation_id = "v2UpdateClusterInstallConfig", tag = "installation", params(("cluster_id" = Uuid, Path)),
     request_body = InstallConfigOverrides,
-    responses((status = 201, description = "It is kept"),
+    responses((status = 201, description = "The hub stored it"),
         (status = 400, description = "It is not a JSON object", body = ErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn change(

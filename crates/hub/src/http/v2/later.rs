@@ -1,4 +1,4 @@
-//! Operations that are not offered: clients are told so, and a wrong id is told apart from that.
+//! Operations that the hub does not offer: it says so to clients, and tells a wrong id apart from that.
 
 use crate::Hub;
 use crate::error::Error;
@@ -46,7 +46,7 @@ macro_rules! of_cluster {
         #[doc = concat!("Not offered: ", $what)]
         #[utoipa::path($method, path = $path, operation_id = $operation, tag = "later",
             params(("cluster_id" = Uuid, Path)),
-            responses((status = 400, description = "The id is no UUID", body = InfraErrorBody),
+            responses((status = 400, description = "The id is not a UUID", body = InfraErrorBody),
                 (status = 404, description = "No such cluster", body = ErrorBody),
                 (status = 501, description = "Not offered", body = ErrorBody)))]
         async fn $name(State(hub): State<Hub>, Ids(id): Ids<Uuid>) -> Result<Response, Problem> {
@@ -56,7 +56,7 @@ macro_rules! of_cluster {
     )*};
 }
 
-/// Operations that are not offered at all. Clients that ask are told so; the document does not speak of them.
+/// Operations that are not offered at all. The hub says so to clients that ask; the document does not mention them.
 macro_rules! of_nothing {
     ($($name:ident $what:literal;)*) => {$(
         async fn $name() -> Problem {
@@ -84,5 +84,5 @@ of_nothing! {
     bundles "Listing bundles of operators";
     bundle "Showing a bundle of operators";
     release_sources "Listing sources of releases";
-    detailed_features "Telling why a feature is not supported";
+    detailed_features "Explaining why a feature is not supported";
 }

@@ -67,11 +67,11 @@ struct LogsForm {
 
 /// Upload logs
 ///
-/// At most 262,144,000 bytes, in the part `upfile` of a form. Earlier logs of the same host or controller are replaced.
+/// At most 262,144,000 bytes, in the part `upfile` of a form. They replace earlier logs of the same host or controller.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/logs", operation_id = "V2UploadLogs",
     tag = "installation", params(("cluster_id" = Uuid, Path), LogsQuery),
     request_body(content = LogsForm, content_type = "multipart/form-data"),
-    responses((status = 204, description = "They are kept"),
+    responses((status = 204, description = "The hub stored them"),
         (status = 400, description = "Something in the request is wrong", body = InfraErrorBody),
         (status = 404, description = "No such cluster or host", body = ErrorBody),
         (status = 413, description = "They are too large", body = InfraErrorBody)))]
@@ -136,7 +136,7 @@ async fn receive(
     while let Some(piece) = pace.wait(field.chunk()).await? {
         pace.received += piece.len() as u64;
         if upload.size() + piece.len() as u64 > LARGEST {
-            let message = format!("logs of more than {LARGEST} bytes are not taken");
+            let message = format!("the hub takes no logs of more than {LARGEST} bytes");
             return Err(framework(StatusCode::PAYLOAD_TOO_LARGE, message).into());
         }
         upload.write(&piece, hub.now()).await?;
@@ -176,7 +176,7 @@ async fn in_time<T>(
     match tokio::time::timeout(patience, wait).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => {
-            let message = format!("the form cannot be read: {}", error.body_text());
+            let message = format!("the hub cannot read the form: {}", error.body_text());
             // A line that breaks is no fault of ours.
             let status = match error.status() {
                 status if status.is_client_error() => status,
@@ -186,7 +186,8 @@ async fn in_time<T>(
         }
         Err(_) => {
             let message = format!(
-                "the form comes slower than {LEAST_PER_SECOND} bytes a second, or nothing more of it came for {} seconds",
+                "the client sent the form more slowly than {LEAST_PER_SECOND} bytes a second, or sent \
+                 nothing for {} seconds",
                 PATIENCE.as_secs()
             );
             Err(framework(StatusCode::REQUEST_TIMEOUT, message).into())
@@ -203,7 +204,7 @@ async fn in_time<T>(
     responses((status = 200, description = "An archive", body = [u8], content_type = "application/octet-stream"),
         (status = 400, description = "Something in the request is wrong", body = InfraErrorBody),
         (status = 404, description = "No such cluster or host", body = ErrorBody),
-        (status = 409, description = "They were not collected yet", body = ErrorBody)))]
+        (status = 409, description = "The hub has not collected them yet", body = ErrorBody)))]
 async fn download(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
@@ -283,7 +284,7 @@ fn reply(archive: Archive) -> Response {
 #[utoipa::path(put, path = "/api/assisted-install/v2/clusters/{cluster_id}/logs-progress",
     operation_id = "v2UpdateClusterLogsProgress", tag = "installation", params(("cluster_id" = Uuid, Path)),
     request_body = ReportLogsProgress,
-    responses((status = 204, description = "It is kept"),
+    responses((status = 204, description = "The hub stored it"),
         (status = 400, description = "Something in the request is wrong", body = InfraErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn report_progress(

@@ -57,7 +57,7 @@ fn view(manifest: Manifest) -> ManifestView {
 
 /// List manifests
 ///
-/// Those that people added; with `include_system_generated` also those that were made for the installation.
+/// Those that people added; with `include_system_generated` also those that the hub made for the installation.
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/manifests",
     operation_id = "V2ListClusterManifests", tag = "manifest", params(("cluster_id" = Uuid, Path), ManifestsQuery),
     responses((status = 200, description = "Without their content", body = Vec<ManifestView>),
@@ -76,11 +76,11 @@ async fn list(
 
 /// Add a manifest
 ///
-/// At most 1 MiB. One of the same name in the same folder is replaced; in the other folder there must be none.
+/// At most 1 MiB. It replaces one of the same name in the same folder; the other folder must have none.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/manifests",
     operation_id = "V2CreateClusterManifest", tag = "manifest", params(("cluster_id" = Uuid, Path)),
     request_body = CreateManifest,
-    responses((status = 201, description = "It is kept", body = ManifestView),
+    responses((status = 201, description = "The hub stored it", body = ManifestView),
         (status = 400, description = "Something in the request is wrong", body = ErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody),
         (status = 409, description = "There is one of this name, or the installation has begun", body = ErrorBody)))]

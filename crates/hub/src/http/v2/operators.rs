@@ -3,7 +3,7 @@
 use crate::Hub;
 use crate::change::OpContext;
 use crate::error::Error;
-use crate::http::body::{Json, Told};
+use crate::http::body::{AgentJson, Json};
 use crate::http::extract::Ids;
 use crate::http::problem::{Problem, json};
 use crate::http::query::Args;
@@ -42,13 +42,13 @@ pub fn routes() -> Router<Hub> {
 #[openapi(paths(list, report, report_progress, complete_installation))]
 pub struct Doc;
 
-/// List the operators watched in a cluster
+/// List the operators that the installation of a cluster waits for
 ///
 /// An unknown cluster has none.
 #[utoipa::path(get, path = "/api/assisted-install/v2/clusters/{cluster_id}/monitored-operators",
     operation_id = "V2ListOfClusterOperators", tag = "operator", params(("cluster_id" = Uuid, Path), OperatorsQuery),
     responses((status = 200, description = "The operators", body = Vec<MonitoredOperatorView>),
-        (status = 400, description = "The id is no UUID", body = InfraErrorBody),
+        (status = 400, description = "The id is not a UUID", body = InfraErrorBody),
         (status = 404, description = "No such operator in it", body = ErrorBody)))]
 async fn list(
     State(hub): State<Hub>,
@@ -69,18 +69,18 @@ async fn list(
     Ok(json(StatusCode::OK, &list))
 }
 
-/// Report how an operator is doing
+/// Report the state of an operator
 #[utoipa::path(put, path = "/api/assisted-install/v2/clusters/{cluster_id}/monitored-operators",
     operation_id = "v2ReportMonitoredOperatorStatus", tag = "operator", params(("cluster_id" = Uuid, Path)),
     request_body = ReportOperator,
-    responses((status = 200, description = "It is kept"),
+    responses((status = 200, description = "The hub stored it"),
         (status = 400, description = "Something in the request is wrong", body = InfraErrorBody),
         (status = 404, description = "No such cluster or operator", body = ErrorBody)))]
 async fn report(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
     opctx: OpContext,
-    Told(body): Told<ReportOperator>,
+    AgentJson(body): AgentJson<ReportOperator>,
 ) -> Result<StatusCode, Problem> {
     let cluster = find(&hub, id)?;
     let report = Report {
@@ -97,7 +97,7 @@ async fn report(
 #[utoipa::path(put, path = "/api/assisted-install/v2/clusters/{cluster_id}/progress",
     operation_id = "v2UpdateClusterFinalizingProgress", tag = "installation", params(("cluster_id" = Uuid, Path)),
     request_body = ReportClusterProgress,
-    responses((status = 200, description = "It is kept"),
+    responses((status = 200, description = "The hub stored it"),
         (status = 400, description = "It is not being installed", body = ErrorBody),
         (status = 404, description = "No such cluster", body = ErrorBody)))]
 async fn report_progress(
@@ -116,8 +116,8 @@ async fn report_progress(
 
 /// Report the end of an installation
 ///
-/// Kept for controllers; the cluster itself tells when it is done, so nothing follows from it. What operators said about
-/// a failure becomes an event.
+/// For compatibility with controllers: the cluster itself reports when it is done, so the call changes nothing. What
+/// operators said about a failure becomes an event.
 #[utoipa::path(post, path = "/api/assisted-install/v2/clusters/{cluster_id}/actions/complete-installation",
     operation_id = "v2CompleteInstallation", tag = "installation", params(("cluster_id" = Uuid, Path)),
     request_body = CompleteInstallation,
@@ -128,7 +128,7 @@ async fn complete_installation(
     State(hub): State<Hub>,
     Ids(id): Ids<Uuid>,
     opctx: OpContext,
-    Told(body): Told<CompleteInstallation>,
+    AgentJson(body): AgentJson<CompleteInstallation>,
 ) -> Result<Response, Problem> {
     let report = body.data.as_ref().and_then(|data| data.get(OPERATORS_REPORT));
     let report = report.map(|report| report.as_str().map_or_else(|| report.to_string(), str::to_owned));

@@ -64,7 +64,7 @@ async fn openshift_versions(State(hub): State<Hub>, Args(query): Args<OpenshiftV
     json(StatusCode::OK, &hub.settings.catalog.openshift_versions(&filter))
 }
 
-/// List the operators a cluster can be asked to bring along
+/// List the operators that a cluster can install
 #[utoipa::path(get, path = "/api/assisted-install/v2/supported-operators", operation_id = "V2ListSupportedOperators",
     tag = "operator", responses((status = 200, description = "Names", body = Vec<String>)))]
 async fn supported_operators() -> Response {
@@ -84,7 +84,7 @@ async fn operator_properties(Path(name): Path<String>) -> Response {
     (StatusCode::NOT_FOUND, [(header::CONTENT_TYPE, json_type)]).into_response()
 }
 
-/// Tell how well features are supported
+/// Show how well features are supported
 #[utoipa::path(get, path = "/api/assisted-install/v2/support-levels/features", operation_id = "GetSupportedFeatures",
     tag = "version", params(SupportQuery),
     responses((status = 200, description = "Levels by feature", body = SupportedFeaturesView),
@@ -95,7 +95,7 @@ async fn features(Args(query): Args<SupportQuery>) -> Result<Response, Problem> 
     Ok(json(StatusCode::OK, &json!({ "features": features })))
 }
 
-/// Tell how well architectures are supported
+/// Show how well architectures are supported
 #[utoipa::path(get, path = "/api/assisted-install/v2/support-levels/architectures",
     operation_id = "GetSupportedArchitectures", tag = "version", params(SupportQuery),
     responses((status = 200, description = "Levels by architecture", body = SupportedArchitecturesView),

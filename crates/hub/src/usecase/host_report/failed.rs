@@ -89,23 +89,23 @@ fn cause(exit_code: i64, error: &str) -> String {
 async fn tang(hub: &Hub, key: HostKey, cause: &str, opctx: &OpContext) -> Result<(), Error> {
     let body = write(&TangConnectivity::failed(cause));
     let hash = xxh3_64(body.as_bytes());
-    let seen = hub
+    let known = hub
         .index
         .host(key)
-        .and_then(|host| host.seen.get(&Report::TangConnectivity).copied());
-    if seen == Some(hash) {
+        .and_then(|host| host.report_hashes.get(&Report::TangConnectivity).copied());
+    if known == Some(hash) {
         return Ok(());
     }
     put(hub, key, Report::TangConnectivity, hash, body, opctx).await
 }
 
-/// Somebody who cannot tell which time servers it follows follows none, unless it told before.
+/// Somebody who cannot tell which time servers it follows follows none, unless it reported some before.
 async fn no_sources(hub: &Hub, key: HostKey, opctx: &OpContext) -> Result<(), Error> {
     const NONE: &str = "[]";
     let has_told = hub
         .index
         .host(key)
-        .is_none_or(|host| host.seen.contains_key(&Report::NtpSources));
+        .is_none_or(|host| host.report_hashes.contains_key(&Report::NtpSources));
     if has_told {
         return Ok(());
     }
@@ -141,7 +141,7 @@ async fn images(hub: &Hub, key: HostKey, output: &str, cause: &str, opctx: &OpCo
             }
         }
         let text = format!(
-            "Host {}: its images cannot be tried: {cause}.",
+            "Host {}: its agent cannot test the container images: {cause}.",
             snapshot.host.name()
         );
         decision.journal.push(

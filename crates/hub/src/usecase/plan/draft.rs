@@ -6,7 +6,7 @@ use muster_contract::v1::plan::{Blocker, PlanStep, PlanView, Verb};
 use muster_contract::v1::row_status::RowStatus;
 use muster_domain::Refused;
 use muster_domain::cluster::Cluster;
-use muster_domain::host::{Event, Host, Phase, Status, returning, rules};
+use muster_domain::host::{Event, Host, Route, Status, returning, rules};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -124,26 +124,21 @@ impl Draft {
 
     pub fn give_back(&mut self, before: &Host, after: &Host) {
         let (from, to) = (Some(before.status()), Some(after.status()));
-        let step = self.step(before, "return to its pool".into(), from, to);
-        step.destroys = lost(before);
-        let way = if after.phase == Phase::ReturnPending {
-            "Its disk may hold an installed system: somebody must boot the discovery image."
-        } else {
-            "Its agent is told to exit and to register again."
+        let action = match after.route() {
+            Some(Route::Reclaim) => "return to its pool by itself",
+            Some(Route::AgentRestart | Route::Boot) | None => "return to its pool",
         };
+        let step = self.step(before, action.into(), from, to);
+        step.destroys = lost(before);
+        let way = after.route().map_or("", returning::happens);
         step.note = Some(stopped_first(before, way));
     }
 
     /// How a returned host becomes free; says the status it has then.
     pub fn come_back(&mut self, snapshot: &HostSnapshot, after: &Host) -> Status {
-        if after.phase == Phase::ReturnPending {
-            let step = self.step(
-                after,
-                "boot the discovery image, by hand or by BMC".into(),
-                None,
-                None,
-            );
-            step.note = Some("Not needed if the agent of the discovery image still runs there.".into());
+        if after.route() == Some(Route::Boot) {
+            let action = "boot the discovery image, by hand or by BMC";
+            self.step(after, action.into(), None, None);
         }
         self.register_again(snapshot, after, None);
         let ready = Status::KnownUnbound;
@@ -160,7 +155,11 @@ impl Draft {
         let arrives = muster_domain::host::lifecycle::next(after, &event, &around);
         let to = arrives.map(|decision| decision.host.status()).ok();
         let step = self.step(after, "register again".into(), Some(after.status()), to);
-        step.note = Some("At the agent's next poll, within about a minute.".into());
+        let when = match after.route() {
+            Some(Route::Boot | Route::Reclaim) => "As soon as it runs the discovery image.",
+            Some(Route::AgentRestart) | None => "At the agent's next poll, within about a minute.",
+        };
+        step.note = Some(when.into());
     }
 
     pub fn forget(&mut self, host: &Host) {
@@ -194,4 +193,73 @@ pub(super) fn subject(host: &Host) -> String {
 pub(super) fn lost(host: &Host) -> Vec<String> {
     let kinds = returning::cleared(host).into_iter();
     kinds.map(|kind| format!("its {kind}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host_change::Stored;
+    use crate::{Clock, Hub, Settings};
+    use muster_domain::host::Phase;
+    use muster_domain::{ClusterId, HostId, HostKey, InfraEnvId};
+    use muster_store::{Database, Store};
+    use std::collections::BTreeSet;
+    use uuid::Uuid;
+
+    /// A lent host; alive or silent.
+    async fn lent(phase: Phase, connected: bool) -> HostSnapshot {
+        let store = Store::open(&Database::Memory).await.unwrap();
+        let hub = Hub::open(store, Settings::plain().unwrap(), Clock::System)
+            .await
+            .unwrap();
+        let key = HostKey {
+            infra_env: InfraEnvId(Uuid::from_u128(1)),
+            host: HostId(Uuid::from_u128(2)),
+        };
+        let now = hub.now();
+        let mut host = Host::arriving(key, Some(ClusterId(Uuid::from_u128(3))), now);
+        (host.phase, host.connected) = (phase, connected);
+        HostSnapshot {
+            hub,
+            host,
+            stored: Stored::new(),
+            cluster: None,
+            infra_env: None,
+            now,
+        }
+    }
+
+    #[tokio::test]
+    async fn from_every_phase_the_plan_tells_the_route_that_is_kept_and_leads_to_its_phase() {
+        let mut left = BTreeSet::new();
+        for phase in Phase::ALL.into_iter().filter(|phase| !phase.is_returning()) {
+            for connected in [true, false] {
+                let snapshot = lent(phase, connected).await;
+                for event in [Event::Unbind, Event::Release, Event::Reclaim] {
+                    let Ok(decision) = snapshot.next(&event) else {
+                        continue;
+                    };
+                    let (before, after) = (&snapshot.host, decision.host);
+                    let said = format!("{event:?} in {phase:?}, connected: {connected}");
+                    let route = after.returning.as_ref().expect("it is on its way").route;
+                    assert_eq!(after.phase, returning::first_phase(before, route), "{said}");
+                    let mut draft = Draft::new(Verb::Unbind);
+                    draft.give_back(before, &after);
+                    let arrived = draft.come_back(&snapshot, &after);
+                    let told = draft.view().steps;
+                    let note = told[0].note.as_deref().unwrap_or_default();
+                    assert!(note.ends_with(returning::happens(route)), "{said}: {note}");
+                    assert_eq!(told[0].to.as_deref(), Some(after.status().word()), "{said}");
+                    let boots = told
+                        .iter()
+                        .any(|step| step.action.starts_with("boot the discovery image"));
+                    assert_eq!(boots, route == Route::Boot, "{said}: {told:?}");
+                    assert_eq!(arrived, Status::KnownUnbound.word());
+                    left.insert(phase);
+                }
+            }
+        }
+        let all = Phase::ALL.into_iter().filter(|phase| !phase.is_returning());
+        assert_eq!(left, all.collect::<BTreeSet<_>>(), "each of them was left");
+    }
 }

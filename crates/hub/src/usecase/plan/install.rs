@@ -1,6 +1,6 @@
 //! Plans of installations: what every host becomes, what is written over, and what stopping would leave behind.
 
-use super::draft::{Draft, lost};
+use super::draft::Draft;
 use crate::Hub;
 use crate::cluster_change::{ClusterChange, ClusterSnapshot, OneCluster};
 use crate::error::Error;
@@ -18,7 +18,7 @@ use muster_domain::{ClusterId, HostKey};
 
 pub async fn cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error> {
     hub.readable_cluster(id)?;
-    // The verb looks first, too: the last report may not have been looked at yet.
+    // The verb reconciles first, too: the last report may not have been evaluated yet.
     let before = cluster_reconcile(hub, id)
         .await?
         .ok_or_else(|| Error::missing("cluster", id))?;
@@ -67,7 +67,7 @@ fn files_note(cluster: &Cluster) -> String {
     match cluster.ignition_source {
         IgnitionSource::Installer if !cluster.ignition_endpoint.url.is_empty() => "The hub's openshift-install makes the files; the ignition endpoint is for hosts that are added later.",
         IgnitionSource::Installer => "The hub's openshift-install makes the files; if that fails, the cluster is ready again and says why.",
-        IgnitionSource::Uploaded => "The uploaded ignition is used.",
+        IgnitionSource::Uploaded => "The hub uses the uploaded ignition.",
         IgnitionSource::Endpoint => "Hosts fetch their ignition from the cluster's endpoint, and tell the hub when they run from their disks.",
     }
     .into()
@@ -134,10 +134,10 @@ pub async fn stop(hub: &Hub, id: ClusterId, how: Stop) -> Result<PlanView, Error
 
 fn after_stop(host: &Host) -> String {
     let text = match host.phase {
-        Phase::ResetPending if !host.agent_is_gone() => "Its agent is told to register again.",
+        Phase::ResetPending if !host.agent_is_gone() => "The hub tells its agent to register again.",
         Phase::ResetPending => "Somebody must boot the discovery image there.",
         Phase::Cancelled if host.installer_may_run => {
-            "A running installer is told to stop, and logs are collected."
+            "The hub tells a running installer to stop, and collects logs."
         }
         Phase::Cancelled => "It stays bound until the cluster is reset or the host is unbound.",
         Phase::Discovery
@@ -232,20 +232,16 @@ pub async fn reset_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
 }
 
 pub async fn reclaim(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
-    one(hub, key, Verb::ReclaimHost, decide_reclaim, |draft, snapshot, after| {
-        let step = draft.step(
-            &snapshot.host,
-            "return to its pool by itself".into(),
-            Some(snapshot.host.status()),
-            Some(after.status()),
-        );
-        step.destroys = lost(&snapshot.host);
-        step.note = Some(
-            "The node fetches the discovery image and boots it; if that does not work within an hour, somebody must boot it."
-                .into(),
-        );
-        draft.come_back(snapshot, after);
-    })
+    one(
+        hub,
+        key,
+        Verb::ReclaimHost,
+        decide_reclaim,
+        |draft, snapshot, after| {
+            draft.give_back(&snapshot.host, after);
+            draft.come_back(snapshot, after);
+        },
+    )
     .await
 }
 

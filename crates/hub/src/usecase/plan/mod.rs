@@ -18,7 +18,7 @@ use draft::{Draft, lost};
 use muster_contract::v1::plan::{PlanRequest, PlanView, Verb};
 use muster_domain::checks::verdict::{Verdict, verdicts};
 use muster_domain::cluster::Cluster;
-use muster_domain::host::{Event, Phase, Report, Role, Status};
+use muster_domain::host::{Event, Phase, Report, Role, Route, Status};
 use muster_domain::input::Invalid;
 use muster_domain::inventory::Inventory;
 use muster_domain::requirements::Profile;
@@ -142,7 +142,7 @@ fn lend_steps(draft: &mut Draft, snapshot: &HostSnapshot, change: HostChange, cl
     step.destroys = lost;
     step.note = Some("At once; nothing is written to the host's disk.".into());
     draft.register_again(snapshot, &after, Some(cluster));
-    let note = "The checks of the cluster run over the new inventory; what fails is told by explain.";
+    let note = "The hub checks the new inventory against the cluster; `explain` shows what fails.";
     draft
         .step(
             &after,
@@ -175,8 +175,8 @@ async fn delete_host(hub: &Hub, key: HostKey) -> Result<PlanView, Error> {
     if draft.blockers.is_empty() {
         draft.forget(host);
         if host.connected {
-            let note = "Its agent still runs: it is told to register again and comes back as a new host. Switch the \
-                        machine off to prevent that.";
+            let note = "Its agent still runs: the hub tells it to register again, and it comes back as a \
+                        new host. Switch the machine off to prevent that.";
             draft.warnings.push(note.into());
         }
         if matches!(host.phase, Phase::Installed | Phase::Added) {
@@ -205,7 +205,7 @@ pub async fn delete_cluster(hub: &Hub, id: ClusterId) -> Result<PlanView, Error>
                     Fate::Returned(change) => {
                         let after = change.decision.host;
                         let before = hub.index.host(after.key()).unwrap_or_else(|| after.clone());
-                        by_hand += usize::from(after.phase == Phase::ReturnPending);
+                        by_hand += usize::from(after.route() == Some(Route::Boot));
                         draft.give_back(&before, &after);
                     }
                 }
@@ -268,13 +268,15 @@ pub async fn delete_infra_env_with_hosts(hub: &Hub, id: InfraEnvId) -> Result<Pl
         let action = format!("delete {} host(s) that were never lent", hosts.len());
         let step = draft.step_about(subject.clone(), action, None, None);
         step.destroys = vec!["their inventories and other reports".into()];
-        step.note =
-            Some("Some hundreds at a time; what is interrupted goes on when it is asked for again.".into());
+        step.note = Some(
+            "The hub deletes some hundreds at a time. After an interruption, ask again to go on.".into(),
+        );
     }
     let connected = hosts.iter().filter(|host| host.connected).count();
     if connected > 0 {
         let text = format!(
-            "{connected} of the hosts are connected: their agents keep asking, and are refused then."
+            "{connected} of the hosts are connected: their agents keep asking, and the hub refuses them \
+             then."
         );
         draft.warnings.push(text);
     }

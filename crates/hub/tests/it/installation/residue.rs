@@ -229,7 +229,7 @@ async fn nothing_is_left(world: &mut World, machines: &[usize]) {
     for machine in machines {
         clean("its row", &stored(world, *machine).await);
         let row = world.hub.index.host(world.key(*machine)).expect("registered");
-        // Disks are the machine's own; that one of them is to be left alone was the tenant's wish.
+        // Disks are the machine's own; that one of them must be kept was the tenant's wish.
         assert!(row.tenant.skip_formatting.is_empty() && !row.tenant.disk_chosen);
         for (path, body) in views(world, *machine).await {
             clean(&path, &body);

@@ -221,7 +221,7 @@ async fn lived_in(place: Place) -> World {
         .await;
     world.power_off(rebooting.machine);
     world.install(crowds[1]).await;
-    // The next look at the cluster would take that away.
+    // The next reconcile of the cluster would take that away.
     for _ in 0..200 {
         world.machines_act().await;
         if world.host_status(unfit + 1) == "preparing-failed" {

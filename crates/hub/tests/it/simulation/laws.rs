@@ -222,7 +222,7 @@ pub async fn everybody_is_at_rest(world: &mut World) {
             Status::Unbinding,
             Status::Resetting,
         ];
-        // A machine that runs its own system again is not heard of, and nobody asked it back.
+        // A machine that runs its own system again does not poll, and nobody asked it back.
         if world.machines[machine].condition() == Condition::Installed {
             continue;
         }

@@ -25,7 +25,7 @@ pub const V2: &str = "/api/assisted-install/v2";
 pub const V1: &str = "/api/muster/v1";
 pub const PULL_SECRET: &str = r#"{"auths":{"registry.example.com":{"auth":"c2ltOnNpbQ=="}}}"#;
 
-/// How closely time is looked at: limits are minutes.
+/// The steps of time: limits are minutes.
 const STEP_S: i64 = 4;
 
 /// Stands in for `openshift-install`: a real program, which the hub really runs.
@@ -209,7 +209,7 @@ impl World {
         if self.hub_is_away {
             return;
         }
-        // Like `worker::settle`, but a hub that does not come to rest is caught.
+        // Like `worker::run_until_idle`, but a hub that does not come to rest is caught.
         for _ in 0..200 {
             let hosts = worker::deadlines::once(&self.hub).await.expect("deadlines work");
             let clusters = worker::limits::once(&self.hub).await.expect("limits work");

@@ -38,7 +38,7 @@ pub struct CreateArgs {
     settings: Settings,
 }
 
-/// Make a cluster installed elsewhere known, to add hosts to it
+/// Import a cluster that was installed elsewhere, to add hosts to it
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -45,7 +45,7 @@ pub struct KubeconfigArgs {
     file: Option<PathBuf>,
 }
 
-/// Print a file that was made for the installation
+/// Print a file that the hub made for the installation
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

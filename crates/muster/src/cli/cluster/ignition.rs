@@ -14,8 +14,8 @@ use std::path::PathBuf;
 
 /// Ignition configs of your own, one for each role of the hosts
 ///
-/// A cluster that has them is installed with them instead of OpenShift: Fedora
-/// CoreOS, k3s, anything that Ignition configures.
+/// Hosts of a cluster that has them are installed with them instead of OpenShift: Fedora CoreOS, k3s, anything that
+/// Ignition configures.
 #[derive(Debug, Args)]
 pub struct IgnitionArgs {
     #[command(subcommand)]
@@ -58,7 +58,7 @@ Examples:
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
     },
-    /// Take the config of a role away
+    /// Remove the config of a role
     #[command(after_help = "Examples:\n  muster cluster ignition delete demo --role worker")]
     Delete {
         #[command(flatten)]

@@ -17,8 +17,8 @@ use uuid::Uuid;
 
 /// Install a cluster on the hosts lent to it
 ///
-/// Their disks are overwritten. With --wait it ends with exit code 1 and the
-/// reason when the installation fails, is cancelled, or cannot be prepared.
+/// Overwrites their disks. With --wait it ends with exit code 1 and the reason when the installation fails, is
+/// cancelled, or cannot start.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -67,8 +67,8 @@ pub struct ResetArgs {
 
 /// Wait for a cluster, whoever started what it does
 ///
-/// Nothing is changed. Progress is told on stderr; it ends with exit code 1 and
-/// the reason when the cluster will not get there.
+/// Changes nothing. Prints progress to stderr. Ends with exit code 1 and the reason when the cluster will not get
+/// there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -91,7 +91,7 @@ enum Goal {
     Installed,
 }
 
-/// What is done to a cluster, and how it is told.
+/// What is done to a cluster, and how the output says so.
 #[derive(Clone, Copy)]
 enum Act {
     Install,

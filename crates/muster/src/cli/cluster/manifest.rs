@@ -15,7 +15,7 @@ use muster_contract::v2::manifest::{
 };
 use std::path::PathBuf;
 
-/// Manifests: Kubernetes objects that are created during the installation
+/// Manifests: Kubernetes objects that the installation creates
 #[derive(Debug, Args)]
 pub struct ManifestArgs {
     #[command(subcommand)]
@@ -33,7 +33,7 @@ Examples:
     List {
         #[command(flatten)]
         cluster: Named,
-        /// Also those that were made for the installation
+        /// Also those that the hub made for the installation
         #[arg(long)]
         all: bool,
     },
@@ -64,7 +64,7 @@ Examples:
     },
 }
 
-/// Add a manifest; one of the same name in the same folder is replaced
+/// Add a manifest; it replaces one of the same name in the same folder
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -60,7 +60,7 @@ Examples:
     /// List the hosts of a cluster
     #[command(after_help = "Examples:\n  muster cluster hosts demo\n  muster cluster hosts demo -o name")]
     Hosts(Named),
-    /// Tell why a cluster is in its state and what to do next
+    /// Show why a cluster is in its state, and what to do next
     #[command(after_help = "Examples:\n  muster cluster explain demo")]
     Explain(Named),
     Ignition(ignition::IgnitionArgs),

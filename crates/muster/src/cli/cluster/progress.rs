@@ -57,7 +57,7 @@ pub fn installed(cluster: &ClusterView) -> Stand {
         {
             Stand::Failed(Why {
                 cause: format!("the preparation failed: {}", preparation.reason),
-                next: "see to that, then install it again",
+                next: "fix that, then install it again",
             })
         }
         Some(PendingForInput | Insufficient | Ready | Unmonitored) => Stand::Failed(Why {
@@ -169,7 +169,7 @@ fn waiting_for(cluster: &ClusterView) -> Vec<String> {
         .iter()
         .filter(|operator| operator.status != OperatorStatus::Available)
         .map(|operator| match operator.status.is_empty() {
-            true => format!("{} not heard of", operator.name),
+            true => format!("{} not reported", operator.name),
             false => format!("{} {}", operator.name, operator.status),
         })
         .collect()

@@ -14,7 +14,7 @@ use muster_contract::v1::plan::{PlanView, Verb};
 use serde_json::json;
 use std::fmt::Write;
 
-/// Tell why a host is in its state, what blocks it, and what to do next
+/// Show why a host is in its state, what blocks it, and what to do next
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +23,7 @@ Examples:
 pub struct ExplainArgs {
     #[command(flatten)]
     host: Named,
-    /// Also tell what binding or moving it to this cluster would do
+    /// Also show what binding or moving it to this cluster would do
     #[arg(long, value_name = "CLUSTER")]
     cluster: Option<String>,
 }

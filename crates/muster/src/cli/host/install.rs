@@ -65,7 +65,7 @@ pub struct ReclaimArgs {
     wait: WaitArgs,
 }
 
-/// What is done to a host, and how it is told.
+/// What is done to a host, and how the output says so.
 #[derive(Clone, Copy)]
 enum Act {
     Install,

@@ -173,7 +173,7 @@ async fn list(hub: &HubClient, args: ListArgs, format: Format) -> Outcome {
     }
 }
 
-/// Ids; a machine seen through two images is told apart by its InfraEnv.
+/// Ids; the InfraEnv tells a machine seen through two images apart.
 fn handles(hosts: &[HostSummary]) -> String {
     let mut seen = std::collections::HashMap::<uuid::Uuid, usize>::new();
     hosts

@@ -13,11 +13,10 @@ const DATE: u64 = 1_767_225_600;
 
 /// Build Muster's own discovery image
 ///
-/// A bootable ISO of a distribution's kernel and an initramfs with muster-agent
-/// as its first program: for BIOS and UEFI, as a CD or written raw to a disk or
-/// USB stick. It needs programs of the distribution (xorriso, isolinux, GRUB,
-/// mtools) and names the Debian packages that are missing. The kernel package is
-/// downloaded and unpacked, not installed. Equal input gives equal bytes.
+/// A bootable ISO of a distribution's kernel and an initramfs with muster-agent as its first program: for BIOS and
+/// UEFI, as a CD or written raw to a disk or USB stick. It needs programs of the distribution (xorriso, isolinux, GRUB,
+/// mtools) and names the Debian packages that are missing. It downloads and unpacks the kernel package without
+/// installing it. Equal input gives equal bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,7 +30,7 @@ Examples:
 --system makes an installed system for trials: install it to a host like any
 disk image, and the host reports that it is installed.
 
-SOURCE_DATE_EPOCH, when set, is the date of everything in the image.")]
+If SOURCE_DATE_EPOCH is set, everything in the image has that date.")]
 pub struct BuildArgs {
     /// The agent, a static program; muster-agent beside this program when absent
     #[arg(long, value_name = "FILE")]
@@ -42,10 +41,10 @@ pub struct BuildArgs {
     /// A kernel (bzImage) instead of a package
     #[arg(long, value_name = "FILE")]
     kernel: Option<PathBuf>,
-    /// The modules of that kernel, such as /lib/modules/6.1.0; without them it has all it needs built in
+    /// The modules of that kernel, such as /lib/modules/6.1.0; leave it out when the kernel has everything built in
     #[arg(long, value_name = "DIR", requires = "kernel")]
     modules: Option<PathBuf>,
-    /// Where kernel packages are kept; $XDG_CACHE_HOME/muster/kernels when absent
+    /// Where kernel packages are stored; $XDG_CACHE_HOME/muster/kernels when absent
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
     /// An installed system for trials instead of a discovery image

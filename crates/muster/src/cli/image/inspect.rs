@@ -11,10 +11,9 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Look into an image
+/// Inspect an image
 ///
-/// Tells what kind of image it is, which areas Muster would write to, and
-/// whether somebody has put a configuration into it already.
+/// Shows what kind of image it is, which areas Muster would write to, and whether it already holds a configuration.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +23,7 @@ Examples:
 pub struct InspectArgs {
     /// An ISO, or a disk image that was made of one
     file: PathBuf,
-    /// Count the checksum too, which reads the whole file
+    /// Also compute the checksum, which reads the whole file
     #[arg(long)]
     sha256: bool,
     #[command(flatten)]
@@ -37,7 +36,7 @@ pub fn run(args: &InspectArgs) -> Outcome {
     let name = args.file.display();
     let file = File::open(&args.file).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Failure::new(Kind::NotFound, format!("there is no file {name}")),
-        _ => Failure::other(format!("{name} cannot be read: {error}")),
+        _ => Failure::other(format!("cannot read {name}: {error}")),
     })?;
     let seen = inspect(&Arc::new(file), args.sha256).map_err(|error| {
         let error = anyhow::Error::new(error).context(name.to_string());

@@ -1,14 +1,15 @@
-//! `muster image`: discovery images made, looked at and served.
+//! `muster image`: discovery images made, inspected and served.
 
 mod build;
 mod inspect;
 mod serve;
 
+use super::Global;
 use crate::exit::Outcome;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-/// Discovery images: build one, look into one, serve them
+/// Discovery images: build, inspect and serve them
 #[derive(Debug, Args)]
 pub struct ImageArgs {
     #[command(subcommand)]
@@ -22,11 +23,11 @@ enum ImageVerb {
     Serve(serve::ServeArgs),
 }
 
-pub fn run(hub: &str, args: ImageArgs) -> Outcome {
+pub fn run(global: &Global, args: ImageArgs) -> Outcome {
     match args.verb {
         ImageVerb::Build(args) => build::run(args),
         ImageVerb::Inspect(args) => inspect::run(&args),
-        ImageVerb::Serve(args) => super::on_all_cores(serve::run(hub, args)),
+        ImageVerb::Serve(args) => super::on_all_cores(serve::run(global, args)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `muster image serve`: the image service alone, near the machines and away from the hub.
 
 use super::cache;
+use crate::cli::Global;
 use crate::cli::door::DoorArgs;
 use crate::cli::serve::{LogFormat, start_log, stop_signal};
 use crate::exit::{Failure, Outcome};
@@ -23,24 +24,22 @@ const FRESH_FOR: Duration = Duration::from_secs(1);
 
 /// Serve discovery images apart from the hub
 ///
-/// The same images at the same paths as the hub's own, for a network or a disk
-/// the hub is not on. What InfraEnvs want is asked from the hub; base images are
-/// fetched when the first machine needs them. Tell the hub where this service is
-/// with `muster serve --image-service-url`. One line on stdout tells the address
-/// as soon as it answers; the log goes to stderr. SIGTERM and SIGINT let running
-/// requests finish and end with exit code 0.
+/// The same images at the same paths as the hub's own, for a network or a disk the hub is not on. It asks the hub what
+/// InfraEnvs want, and fetches base images when the first machine needs them. Tell the hub where this service is with
+/// `muster serve --image-service-url`. It prints its address to stdout as soon as it answers; the log goes to stderr.
+/// SIGTERM and SIGINT let running requests finish and end with exit code 0.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster image serve --hub http://hub.example.com:8090 --os-images os-images.json
   muster image serve --listen 0.0.0.0:8091 --base-url http://images.example.com:8091 --cache-dir /srv/images --cache-size 20GiB
 
-Paths for those who watch it: /live, /health, /metrics, /progress, /base-images.")]
+Paths for monitoring: /live, /health, /metrics, /progress, /base-images.")]
 pub struct ServeArgs {
     /// Address and port to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8091")]
     listen: SocketAddr,
-    /// Where base images are kept once fetched; $XDG_CACHE_HOME/muster/base-images when absent
+    /// Where base images are stored; $XDG_CACHE_HOME/muster/base-images when absent
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
     /// How much base images may take on disk; the least recently used go first
@@ -54,16 +53,17 @@ pub struct ServeArgs {
     os_images: Option<String>,
     #[command(flatten)]
     door: DoorArgs,
-    /// How the log is written
+    /// Format of the log
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// What is logged, such as `info` or `muster_image=debug`
+    /// What to log, such as `info` or `muster_image=debug`
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
 }
 
-pub async fn run(hub: &str, args: ServeArgs) -> Outcome {
+pub async fn run(global: &Global, args: ServeArgs) -> Outcome {
     start_log(&args.log, args.log_format)?;
+    let trust = global.trust()?;
     let catalog = catalog(input::json_opt("--os-images", args.os_images)?)?;
     let directory = cache(args.cache_dir, "base-images");
     let depot = Depot::open(&directory, args.cache_size)
@@ -80,7 +80,9 @@ pub async fn run(hub: &str, args: ServeArgs) -> Outcome {
     };
     let names = Names::new([settings.base_url.as_str()], &args.door.allowed_host)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let images = Images::new(depot, catalog, Arc::new(RemoteHub::new(hub)), settings);
+    let authorities = trust.authorities().iter().map(AsRef::as_ref);
+    let hub = RemoteHub::trusting(&global.hub, authorities);
+    let images = Images::new(depot, catalog, Arc::new(hub), settings);
     // A supervisor that does not read stdout is no reason to stop.
     let _ = output::print(&format!("muster image service is ready at http://{address}\n"));
     let serving = Serving {

@@ -1,4 +1,4 @@
-//! PostgreSQL is frozen, crashes and comes back, or is away for a minute.
+//! PostgreSQL is frozen, crashes and comes back, or is down for a minute.
 
 use super::claims::lasts;
 use super::crew::Size;

@@ -200,7 +200,7 @@ fn give_to_server(directory: &Path) {
     }
 }
 
-/// A port that nobody else is given meanwhile, however long its server is away.
+/// A port that nobody else is given meanwhile, however long its server is down.
 pub fn free_port() -> u16 {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
     let start = std::process::id().wrapping_mul(89);

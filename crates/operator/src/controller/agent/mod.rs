@@ -1,5 +1,5 @@
-//! Agent: every host of an InfraEnv gets one; what people write into it is done to the host, and what becomes of the host
-//! is shown by it.
+//! Agent: every host of an InfraEnv gets one; the operator applies what people write into it to the host, and it
+//! shows the state of the host.
 
 pub mod index;
 pub mod plan;
@@ -87,19 +87,20 @@ async fn create(ctx: &Context, agent: &Agent) -> Result<(), Error> {
     let news = News {
         warning: false,
         reason: "Registered".into(),
-        note: "A host booted the discovery image and is looked at.".into(),
+        note: "A host booted the discovery image; the hub is checking it.".into(),
     };
-    tracing::info!(%key, "an Agent was made for a new host");
+    tracing::info!(%key, "created the Agent of a new host");
     ctx.recorder.tell_unless_many(&made, &news).await;
     Ok(())
 }
 
-/// Without the right to it, and without the machine, the Agent goes all the same.
+/// If the right or the machine is missing, the Agent goes all the same.
 async fn keep(ctx: &Context, machine: &AgentMachine, patch: &Value) -> Result<(), Error> {
     let key = Key::of(machine);
     match ctx.change::<AgentMachine>(WRITER, &key, patch).await {
         Err(error) if error.is_forbidden() => {
-            tracing::warn!(%key, error = %chain(&error), "an AgentMachine may not be patched: its Agent comes back without labels and approval");
+            tracing::warn!(%key, error = %chain(&error), "the operator may not patch an AgentMachine: its Agent \
+                will come back without labels and approval");
             Ok(())
         }
         Err(Error::Gone) => Ok(()),
@@ -150,7 +151,7 @@ async fn ask(ctx: &Context, snapshot: &Snapshot, call: &Call) -> Result<(), Clie
     }
 }
 
-/// The hub does not show these again.
+/// The hub never shows these.
 fn remember(ctx: &Context, snapshot: &Snapshot, host: Uuid, change: &muster_contract::v2::host::UpdateHost) {
     if let Some(token) = &change.ignition_endpoint_token {
         ctx.sent.remember(host, snapshot::TOKEN, &token.0);

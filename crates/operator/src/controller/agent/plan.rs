@@ -108,20 +108,20 @@ pub enum Deed {
     Apply(Box<Value>),
 }
 
-/// What is said about the host having what the object asks for.
+/// Whether the host has what the object asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sync {
     Done,
     /// On its way from one cluster to another.
     Moving,
-    /// It goes by, or somebody else has something to do.
+    /// It passes, or somebody else has to act.
     Backend(String),
     /// The object must be changed.
     Input(String),
 }
 
 impl Sync {
-    /// As it follows from what became of a step.
+    /// As it follows from the result of a step.
     fn after(failure: &Failure) -> Self {
         match failure {
             Failure::Hub(Refusal::Input(text)) => Self::Input(text.clone()),
@@ -131,7 +131,7 @@ impl Sync {
         }
     }
 
-    /// Mistakes wait for a change of the object; the rest is tried again.
+    /// Mistakes wait for a change of the object; the operator tries everything else again.
     fn then(&self, snapshot: &Snapshot) -> Then {
         match self {
             Self::Done | Self::Moving | Self::Input(_) => Then::Rest,
@@ -141,8 +141,7 @@ impl Sync {
 }
 
 pub fn plan(snapshot: &Snapshot) -> Plan {
-    // Nobody needs to be told thousands of times that the hub restarts; only that what goes or is claimed is not to be
-    // chosen.
+    // A restart of the hub must not write thousands of statuses: only what goes or is claimed must not be chosen.
     if snapshot.hub_error.is_some() {
         return Plan::of(leave::hide(snapshot), Then::After(snapshot.retry));
     }
@@ -170,8 +169,10 @@ pub fn is_rehomed(snapshot: &Snapshot) -> bool {
 /// The hub does not know the host. It may come back: the object, with all that people wrote into it, stays.
 fn orphan(snapshot: &Snapshot, agent: &Agent) -> Plan {
     let sync = match snapshot.host_id() {
-        Some(_) => Sync::Backend("The hub does not know this host; it is waited for.".into()),
-        None => Sync::Input("Agents are named after hosts, and this name is not the id of one.".into()),
+        Some(_) => Sync::Backend(
+            "The hub does not know this host. The operator waits until the host registers.".into(),
+        ),
+        None => Sync::Input("An Agent has the id of its host as its name; this name is not an id.".into()),
     };
     Plan::of(status::lost(snapshot, agent, &sync), Then::Rest)
 }
@@ -186,7 +187,7 @@ fn keep(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Plan {
         }
     }
     let mut shown = status::Shown::of(snapshot, agent, row);
-    let mut then = shown.settles();
+    let mut then = shown.until_hold_ends();
     match cleanup::after_return(snapshot, agent, row) {
         cleanup::Outcome::Nothing => {}
         cleanup::Outcome::Clean(deeds) => {
@@ -199,7 +200,7 @@ fn keep(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Plan {
         }
     }
     let (sync, more) = match lending::decide(snapshot, agent, row) {
-        Lending::Settled => settled(snapshot, agent, row, &mut shown, &mut steps),
+        Lending::InPlace => in_place(snapshot, agent, row, &mut shown, &mut steps),
         Lending::Do(calls) => {
             steps.extend(calls);
             return Plan::of(steps, Then::Again);
@@ -213,8 +214,7 @@ fn keep(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Plan {
             (given, more)
         }
         Lending::Prepare(waits) => {
-            // What keeps the host from being ready may be what it has not been given yet, such as a name. The feed tells
-            // when it is ready.
+            // The host may not be ready because it lacks a setting, such as a name. The feed says when it is ready.
             let (given, more) = give(snapshot, agent, row, &mut steps);
             match given {
                 Sync::Done | Sync::Moving => (waits, more),
@@ -235,8 +235,8 @@ fn asks_hub(steps: &[Step]) -> bool {
     steps.iter().any(|step| matches!(step, Step::Hub(_)))
 }
 
-/// Gives the host what it should have, and tells what becomes of that. A mistake in the object comes before everything
-/// else: until it is mended nothing arrives. What the hub refused is not asked again in the same breath.
+/// Gives the host what it should have, and returns how that went. A mistake in the object comes before everything
+/// else: until somebody mends it nothing arrives. What the hub refused is not sent again in the same reconcile.
 fn give(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, steps: &mut Vec<Step>) -> (Sync, Then) {
     let settings = settings::settings(snapshot, agent, row);
     steps.extend(settings.labels);
@@ -256,7 +256,7 @@ fn give(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, steps: &mut Vec<St
 }
 
 /// The host is where it should be: now it gets what it should have, and its node is followed.
-fn settled(
+fn in_place(
     snapshot: &Snapshot,
     agent: &Agent,
     row: &HostDetail,

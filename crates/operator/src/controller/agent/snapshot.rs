@@ -13,7 +13,7 @@ use crate::crd::{
 use crate::error::{Error, Refusal};
 use crate::key::Key;
 use crate::runtime::Context;
-use crate::runtime::joining::Heard;
+use crate::runtime::joining::NodeWatch;
 use crate::runtime::secret::Found;
 use crate::runtime::spoke::NoSpoke;
 use jiff::Timestamp;
@@ -60,8 +60,8 @@ pub struct Snapshot {
     pub metal_joined: bool,
     /// The cluster the host becomes or was a node of; read only when somebody asks.
     pub spoke: Option<Result<Spoke, NoSpoke>>,
-    /// How its node is heard of there, while it comes up.
-    pub heard: Heard,
+    /// How the operator watches its node there, while it comes up.
+    pub node_watch: NodeWatch,
     /// With what hosts are fetched back from the inside; absent: not at all.
     pub reclaim_image: Option<String>,
     /// How the agent that does it knows the hub; read only then.
@@ -136,7 +136,7 @@ impl Snapshot {
             has_metal: false,
             metal_joined: false,
             spoke: None,
-            heard: Heard::Not,
+            node_watch: NodeWatch::None,
             reclaim_image: ctx.reclaim_image.clone(),
             trust: TrustView::default(),
             hub_error: None,
@@ -176,7 +176,7 @@ impl Snapshot {
             return;
         }
         let question = super::plan::ask::question(self);
-        self.hear(ctx, question.as_ref()).await;
+        self.watch_node(ctx, question.as_ref()).await;
         let Some(question) = question else { return };
         if question.purpose == Purpose::Reclaim {
             match ctx.hub.trust().await {
@@ -192,14 +192,14 @@ impl Snapshot {
         self.spoke = Some(super::spoke::read(ctx, &question).await);
     }
 
-    /// Before anything is read: what happens after that is heard of.
-    async fn hear(&mut self, ctx: &Context, question: Option<&Question>) {
+    /// Before anything is read, so that no change after that is missed.
+    async fn watch_node(&mut self, ctx: &Context, question: Option<&Question>) {
         let Some(joins) = question.filter(|question| question.purpose == Purpose::Follow) else {
             return ctx.joining.leave(&self.key);
         };
-        match ctx.hear(&joins.cluster, &self.key, &joins.node).await {
-            Ok(heard) => self.heard = heard,
-            // The reconciliation itself tells of it.
+        match ctx.watch_node(&joins.cluster, &self.key, &joins.node).await {
+            Ok(node_watch) => self.node_watch = node_watch,
+            // The reconcile itself reports it.
             Err(_) => ctx.joining.leave(&self.key),
         }
     }
@@ -230,8 +230,8 @@ impl Snapshot {
         self.infra_env = of_row.or_else(|| ctx.cache::<InfraEnv>().get(&named?));
     }
 
-    /// An Agent that was deleted and comes back is still that of its machine, whose provider does not tell again what it
-    /// has told once; and so is one whose host booted another image of the namespace.
+    /// An Agent that was deleted and comes back is still that of its machine, whose provider writes its settings only
+    /// once; and so is one whose host booted another image of the namespace.
     async fn read_claim(&mut self, ctx: &Context) -> Result<(), Error> {
         let machines = &ctx.cache::<AgentMachine>();
         if let Some(agent) = &self.agent
@@ -287,12 +287,12 @@ impl Snapshot {
             self.target = Target::NotInHub;
             return Ok(());
         };
-        match ctx.hub.cluster_without_hosts(id).await {
+        match ctx.clusters.facts(&ctx.hub, id).await {
             Ok(cluster) => {
                 self.target = Target::Found {
                     id,
                     status: cluster.status,
-                    architecture: cluster.cpu_architecture.into_owned(),
+                    architecture: cluster.architecture,
                 };
             }
             Err(ClientError::NotFound(_)) => self.target = Target::NotInHub,

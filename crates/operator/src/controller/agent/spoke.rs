@@ -19,7 +19,7 @@ use kube::api::{
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
-/// What a decision may look at.
+/// What a decision may use.
 #[derive(Debug, Clone, Default)]
 pub struct Spoke {
     pub node: Option<Node>,
@@ -52,7 +52,7 @@ pub const METAL: (&str, &str, &str) = ("metal3.io", "v1alpha1", "BareMetalHost")
 pub async fn read(ctx: &Context, question: &Question) -> Result<Spoke, NoSpoke> {
     let client = ctx.spoke(&question.cluster).await?;
     let failed = |error| NoSpoke::Failed(chain(&error));
-    let mut spoke = look(&client, question).await.map_err(failed)?;
+    let mut spoke = read_cluster(&client, question).await.map_err(failed)?;
     if let (Some(own), Some(machine)) = (&question.metal, &spoke.machine)
         && let Some(metal) = &machine.metal
         && is_same(&ctx.kube, own, &client, metal).await.map_err(failed)?
@@ -64,7 +64,7 @@ pub async fn read(ctx: &Context, question: &Question) -> Result<Spoke, NoSpoke> 
     Ok(spoke)
 }
 
-/// Whether the cluster's BareMetalHost is the very one of the Agent: the cluster looks after itself.
+/// Whether the cluster's BareMetalHost is the very one of the Agent: the cluster runs the operator that manages it.
 async fn is_same(here: &Client, own: &Key, there: &Client, metal: &Key) -> kube::Result<bool> {
     let uid = async |client, key: &Key| {
         let found = find(client, METAL, key).await?;
@@ -74,7 +74,7 @@ async fn is_same(here: &Client, own: &Key, there: &Client, metal: &Key) -> kube:
     Ok(own.is_some() && own == uid(there, metal).await?)
 }
 
-async fn look(client: &Client, question: &Question) -> kube::Result<Spoke> {
+async fn read_cluster(client: &Client, question: &Question) -> kube::Result<Spoke> {
     let nodes: Api<Node> = Api::all(client.clone());
     let mut spoke = Spoke {
         node: node(&nodes, &question.node).await?,
@@ -264,7 +264,7 @@ async fn approve(client: &Client, name: &str) -> kube::Result<()> {
     let csrs: Api<CertificateSigningRequest> = Api::all(client.clone());
     let condition = json!({
         "type": "Approved", "status": "True", "reason": "NodeCSRApprove",
-        "message": "The node belongs to a host that was installed into this cluster.",
+        "message": "Muster installed the host of this node into this cluster.",
     });
     let patch = json!({ "status": { "conditions": [condition] } });
     csrs.patch_subresource("approval", name, &params(), &Patch::Merge(&patch))

@@ -1,5 +1,5 @@
-//! Calls out the hosts of an InfraEnv, so that those which registered while nobody listened get their Agents. What happens
-//! while somebody listens is told by the feed.
+//! Calls out the hosts of an InfraEnv, so that those which registered while no operator ran get their Agents. The
+//! feed reports the others.
 
 use crate::controller::agent;
 use crate::crd::keys::{self, annotation};

@@ -69,8 +69,8 @@ fn count(classification: &AgentClassification, agents: &[Arc<Agent>]) -> (i64, i
 fn finding(classification: &AgentClassification, failed: i64) -> Finding {
     let has = |text: String| Finding::new(QUERY_ERRORS, true, reason::HAS_QUERY_ERRORS, text);
     match query::check(&classification.spec.query) {
-        Err(why) => has(format!("The query cannot be used: {why}.")),
-        Ok(()) if failed > 0 => has(format!("The query could not be answered for {failed} Agents.")),
+        Err(why) => has(format!("The query is not valid: {why}.")),
+        Ok(()) if failed > 0 => has(format!("The query failed for {failed} Agents.")),
         Ok(()) => Finding::new(
             QUERY_ERRORS,
             false,
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_look_changes_nothing() {
+    fn a_second_reconcile_changes_nothing() {
         let mut one = classification(".cpu.count > 1");
         one.metadata.finalizers = Some(vec![finalizer::AGENT_CLASSIFICATION.into()]);
         let steps = plan(&one, &[], now());

@@ -61,7 +61,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Er
         Step::CreateDeployment(deployment) => {
             ctx.make_sure_not_elsewhere(&snapshot.key.namespace).await?;
             ctx.create(WRITER, &**deployment).await?;
-            tracing::info!(key = %snapshot.key, "a cluster of Cluster API got its ClusterDeployment");
+            tracing::info!(key = %snapshot.key, "created the ClusterDeployment of a Cluster API cluster");
             Ok(())
         }
         Step::PatchDeployment(patch) => match &snapshot.deployment {

@@ -106,7 +106,7 @@ const TAKEN: &str = "ClusterDeploymentTaken";
 fn make(snapshot: &Snapshot) -> Plan {
     if let Some(gone) = snapshot.named() {
         // Made anew it would be another cluster to the hub; a restore may still bring it.
-        let text = format!("ClusterDeployment {gone} is not there.");
+        let text = format!("ClusterDeployment {gone} does not exist.");
         return shown(snapshot, reason::NO_CLUSTER_DEPLOYMENT, text, Then::Rest);
     }
     if let Some(taken) = &snapshot.taken {
@@ -146,7 +146,7 @@ fn keep(snapshot: &Snapshot, deployment: &ClusterDeployment) -> Plan {
         let text = match snapshot.named() {
             Some(_) => format!("ClusterDeployment {} is being deleted.", Key::of(deployment)),
             None => format!(
-                "ClusterDeployment {} is still being deleted; a new one is made when it is gone.",
+                "ClusterDeployment {} is still being deleted. The operator creates a new one when it is gone.",
                 Key::of(deployment)
             ),
         };
@@ -167,7 +167,12 @@ fn keep(snapshot: &Snapshot, deployment: &ClusterDeployment) -> Plan {
     }
     let endpoint = snapshot.cluster.spec.control_plane_endpoint.as_ref();
     match endpoint.filter(|endpoint| !endpoint.host.is_empty() && endpoint.port.is_some()) {
-        Some(_) => shown(snapshot, reason::READY, "Agents can be bound.".into(), Then::Rest),
+        Some(_) => shown(
+            snapshot,
+            reason::READY,
+            "The cluster can take Agents.".into(),
+            Then::Rest,
+        ),
         None => {
             let text = "spec.controlPlaneEndpoint has no host and port yet.".into();
             shown(snapshot, reason::WAITING_FOR_ENDPOINT, text, Then::Rest)
@@ -186,7 +191,7 @@ fn label_secrets(snapshot: &Snapshot) -> Vec<Step> {
         .collect()
 }
 
-/// The status with this to say, and who must hear of it.
+/// The status with this finding, and its event.
 fn shown(snapshot: &Snapshot, why: &'static str, text: String, then: Then) -> Plan {
     let before = snapshot.cluster.status.clone();
     let mut status = before.clone().unwrap_or_default();
@@ -203,7 +208,7 @@ fn shown(snapshot: &Snapshot, why: &'static str, text: String, then: Then) -> Pl
         reason: why.into(),
         note: text.clone(),
     });
-    // Whoever was told that it is ready is not told otherwise.
+    // Ready is never taken back.
     status.ready |= ready;
     // One that goes is not this cluster's: whatever is named here is waited for when it is gone.
     if let Some(deployment) = snapshot.deployment.as_ref().filter(|found| !is_leaving(found)) {

@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub install: Option<Arc<AgentClusterInstall>>,
     /// Secrets that the new objects are going to name, with the labels they lack.
     pub unlabelled: Vec<(Key, BTreeMap<String, String>)>,
-    /// Somebody else looks after the clusters of this namespace.
+    /// Another provider manages the clusters of this namespace.
     pub elsewhere: bool,
     pub retry: std::time::Duration,
     pub now: Timestamp,

@@ -34,7 +34,7 @@ pub fn plan(agent: &Agent, classifications: &[Arc<AgentClassification>]) -> Opti
         let failed = failed_value(&spec.label_value);
         let verdict = match (&inventory, classification.metadata.deletion_timestamp.is_some()) {
             (_, true) => Verdict::No,
-            // Nobody has looked at the host yet: nothing can be said, and nothing is wrong with the query.
+            // The host has no inventory yet: the query has no answer, and nothing is wrong with it.
             (None, false) => continue,
             (Some(inventory), false) => query::ask(&spec.query, inventory),
         };
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_away_a_label_that_somebody_else_set() {
+    fn nobody_removes_a_label_that_somebody_else_set() {
         let both = [
             classification("large", ".cpu.count >= 16"),
             classification("small", ".cpu.count < 16"),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_was_not_looked_at_yet_is_not_judged() {
+    fn a_host_without_an_inventory_is_not_judged() {
         assert_eq!(
             plan(&Agent::default(), &[classification("large", ".disks[].id == 1")]),
             None

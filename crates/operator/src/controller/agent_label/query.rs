@@ -22,7 +22,7 @@ pub enum Verdict {
 
 type Data = JustLut<Val>;
 
-/// What a question must not do: look around on this machine, write into the log, or end the operator.
+/// What a query must not do: read the environment of the operator, write into its log, or end it.
 const FORBIDDEN: [&str; 9] = [
     "debug",
     "debug_empty",
@@ -55,7 +55,7 @@ fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
         let ended = started.map_err(|error| error.to_string())?.join();
         ended.map_err(|thrown| match thrown.is::<TooFar>() {
             true => "the query takes too many steps".to_owned(),
-            false => "the query cannot be carried out".to_owned(),
+            false => "the operator cannot evaluate the query".to_owned(),
         })
     })
 }
@@ -73,8 +73,8 @@ fn answer(query: &str, inventory: &Value) -> Verdict {
     let mut answers = filter.id.run((ctx, input)).map(unwrap_valr);
     let first = answers.next();
     match (first, answers.next()) {
-        (None, _) => Verdict::Failed("the query has no answer".into()),
-        (Some(_), Some(_)) => Verdict::Failed("the query has several answers".into()),
+        (None, _) => Verdict::Failed("the query returns nothing".into()),
+        (Some(_), Some(_)) => Verdict::Failed("the query returns more than one value".into()),
         (Some(Err(error)), None) => Verdict::Failed(error.to_string()),
         (Some(Ok(Val::Bool(true))), None) => Verdict::Yes,
         (Some(Ok(_)), None) => Verdict::No,
@@ -86,9 +86,9 @@ const QUESTION: &str = "the_question";
 
 fn compile(query: &str) -> Result<Filter<Data>, String> {
     if query.len() > limit::LONGEST_QUERY {
-        return Err(format!("the query has more than {} signs", limit::LONGEST_QUERY));
+        return Err(format!("the query is longer than {} bytes", limit::LONGEST_QUERY));
     }
-    let not_jq = || "the query is not written in the jq language".to_owned();
+    let not_jq = || "the query is not valid jq".to_owned();
     let question: Term<&str> = parse(query, |parser| parser.term()).ok_or_else(not_jq)?;
     let allowed = |name: &str| !FORBIDDEN.contains(&name);
     let funs = || {
@@ -125,7 +125,7 @@ fn compile(query: &str) -> Result<Filter<Data>, String> {
             .flat_map(|(_, errors)| errors)
             .map(|(name, _)| name.to_owned());
         format!(
-            "the query uses what is not known here: {}",
+            "the query uses functions that are not available here: {}",
             names.collect::<Vec<_>>().join(", ")
         )
     })
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_cannot_look_around() {
+    fn queries_cannot_read_the_environment() {
         for query in [
             "env",
             "$ENV",

@@ -13,7 +13,7 @@ impl Cached for AgentMachine {
     }
 }
 
-/// `namespace/name` of its Agent; the name alone as long as it tells no more.
+/// `namespace/name` of its Agent; the name alone as long as it says no more.
 pub const MACHINES_BY_AGENT: Index<AgentMachine> = Index::new("agent", named_agent);
 
 /// `namespace/name` of the Machine that owns it.

@@ -149,8 +149,8 @@ fn equip(snapshot: &Snapshot, ignition: Option<&Ignition>, then: Then) -> Plan {
         // Never another one: the node may be running, with its Agent yet to be restored.
         (None, Some(named)) => {
             let text = format!(
-                "Agent {named}, which this machine is made of, is not there; it is waited for. If its host is gone \
-                 for good, delete the Machine: a new one takes another Agent."
+                "Agent {named} of this machine does not exist. The operator waits for it. If its host is gone for \
+                 good, delete the Machine: a new one takes another Agent."
             );
             status::none(snapshot, reason::NOT_YET_FOUND, &text, then)
         }
@@ -164,7 +164,7 @@ fn deployment(snapshot: &Snapshot) -> Result<&ClusterRef, String> {
     let cluster = lineage
         .cluster
         .as_ref()
-        .ok_or("There is no Cluster of this machine yet.")?;
+        .ok_or("This machine has no Cluster yet.")?;
     let name = cluster.name_any();
     let agent_cluster = lineage
         .agent_cluster

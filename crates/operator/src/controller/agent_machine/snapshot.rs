@@ -24,15 +24,15 @@ pub struct Snapshot {
     pub data: Data,
     /// The Agent that it names; when it names none, the one that carries its name: the claim comes first.
     pub agent: Option<Arc<Agent>>,
-    /// Others that carry its name. A claim that nobody heard of when the next one was made leaves such Agents.
+    /// Others that carry its name. A claim that was not yet visible when the next one was made leaves such Agents.
     pub strays: Vec<Arc<Agent>>,
     /// Those among which it may choose; read only while it has none and names none.
     pub candidates: Vec<Arc<Agent>>,
     /// Read only while its status names no Agent.
     pub source: Source,
-    /// The namespaces from which this operator takes Agents; empty: all it sees.
+    /// The namespaces from which this operator takes Agents; empty: all that it watches.
     pub agent_namespaces: Vec<String>,
-    /// Somebody else looks after the machines of this namespace.
+    /// Another provider manages the machines of this namespace.
     pub elsewhere: bool,
     pub retry: Duration,
     pub now: Timestamp,

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::Value;
 
-/// What to change in its status. One that another service looks after is left to it.
+/// What to change in its status. The operator leaves one that another service manages to that service.
 pub fn plan(config: &AgentServiceConfig, hub_is_there: bool, now: Timestamp) -> Option<Value> {
     let is_anothers = keys::has_finalizer(config, finalizer::AGENT_SERVICE_CONFIG);
     if config.name_any() != NAME || is_anothers || config.metadata.deletion_timestamp.is_some() {
@@ -35,9 +35,9 @@ pub fn hosted(config: &HypershiftAgentServiceConfig, now: Timestamp) -> Option<V
     let mut after = before.clone();
     let secret = &config.spec.kubeconfig_secret_ref.name;
     let message = format!(
-        "Muster does not serve the API of another cluster from here, so this object has no effect. Run an operator for the \
-         hosted cluster instead: muster operator run --kubeconfig FILE --hub URL, with the kubeconfig that is in Secret \
-         {secret:?}, after muster operator crds was applied there. Then delete this object."
+        "This operator does not serve the API of another cluster, so this object has no effect. Apply the output \
+         of muster operator crds to the hosted cluster. Then run an operator for it: muster operator run \
+         --kubeconfig FILE --hub URL, with the kubeconfig from Secret {secret:?}. Then delete this object."
     );
     let finding = Finding::new(
         RECONCILE_COMPLETED,
@@ -76,7 +76,7 @@ fn finding(config: &AgentServiceConfig) -> Finding {
             RECONCILE_COMPLETED,
             true,
             reason::RECONCILE_SUCCEEDED,
-            "There is nothing to apply: the volumes of the hub are made by whatever installs it.",
+            "There is nothing to apply: whatever installs the hub creates its volumes.",
         );
     }
     let list: Vec<String> = ignored
@@ -84,7 +84,7 @@ fn finding(config: &AgentServiceConfig) -> Finding {
         .map(|(field, instead)| format!("{field} ({instead})"))
         .collect();
     let message = format!(
-        "These settings have no effect, the hub is told by other means: {}. Remove them here when that is done.",
+        "These settings have no effect here: {}. Set them as named, then remove them from this object.",
         list.join(", ")
     );
     Finding::new(RECONCILE_COMPLETED, false, reason::SETTINGS_NOT_APPLIED, message)
@@ -129,7 +129,7 @@ fn ignored(spec: &AgentServiceConfigSpec) -> Vec<(&'static str, &'static str)> {
         (
             !unauthenticated_registries.is_empty(),
             "unauthenticatedRegistries",
-            "pull secrets are not held against a list of registries here",
+            "Muster does not check pull secrets against a list of registries",
         ),
         (
             os_image_ca_cert_ref.is_some(),
@@ -155,7 +155,7 @@ fn ignored_annotations(config: &AgentServiceConfig) -> impl Iterator<Item = (Str
 
 fn instead_of(key: &str, value: &str) -> Option<&'static str> {
     if key == annotation::IMAGE_SERVICE {
-        return (value != "true").then_some("the hub always serves images; nobody has to boot them");
+        return (value != "true").then_some("the hub always serves images; you do not have to boot them");
     }
     Some(match key.strip_prefix(annotation::SERVICE_PREFIX)? {
         "assisted-service-configmap" => "flags of muster serve, in hub.extraArgs of the chart",
@@ -163,11 +163,11 @@ fn instead_of(key: &str, value: &str) -> Option<&'static str> {
             "serve the images from a host with a public certificate, or over http with their sha256"
         }
         "assisted-service-allow-unrestricted-image-pulls" => {
-            "pull secrets are not held against a list of registries here"
+            "Muster does not check pull secrets against a list of registries"
         }
         "assisted-service-pvc-prefix" => "persistence.existingClaim of the chart",
         "assisted-service-secrets-prefix" => "database.existingSecret of the chart",
-        _ => "there is no such setting here",
+        _ => "Muster has no such setting",
     })
 }
 
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn annotations_that_set_up_another_service_are_named_with_what_to_do_instead() {
-        let told = |key: &str, value: &str| {
+        let message_of = |key: &str, value: &str| {
             let mut one = config();
             one.annotations_mut().insert(key.into(), value.into());
             let shown = plan(&one, true, now()).unwrap();
@@ -237,12 +237,15 @@ mod tests {
             "something-new",
         ] {
             let key = format!("unsupported.agent-install.openshift.io/{name}");
-            assert!(told(&key, "x").contains(&format!("annotation {key} (")), "{name}");
+            assert!(
+                message_of(&key, "x").contains(&format!("annotation {key} (")),
+                "{name}"
+            );
         }
         let images = "agent-install.openshift.io/enable-image-service";
-        assert!(told(images, "false").contains(images));
-        assert!(!told(images, "true").contains(images), "it is so anyway");
-        assert!(!told("example.com/mine", "x").contains("mine"));
+        assert!(message_of(images, "false").contains(images));
+        assert!(!message_of(images, "true").contains(images), "it is so anyway");
+        assert!(!message_of("example.com/mine", "x").contains("mine"));
     }
 
     #[test]

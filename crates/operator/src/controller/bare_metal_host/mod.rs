@@ -1,7 +1,7 @@
 //! BareMetalHost: machines with a power controller boot discovery by themselves, their Agents get what is written on
 //! them, and when an Agent is to come back the machine is fetched.
 //!
-//! The bare metal operator of metal3 does the work on the machine. Here it is only told what to do, by spec and
+//! The bare metal operator of metal3 does the work on the machine. This controller only orders it, by spec and
 //! annotations of the BareMetalHost.
 
 pub mod index;
@@ -93,16 +93,16 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Er
     }
 }
 
-/// The very object that was seen, and no other of its name.
+/// The very object that was read, and no other of its name.
 async fn delete_agent(ctx: &Context, snapshot: &Snapshot) -> Result<(), Error> {
     let Some(agent) = &snapshot.agent else {
         return Ok(());
     };
-    let seen = Preconditions {
+    let preconditions = Preconditions {
         uid: agent.uid(),
         resource_version: None,
     };
-    let params = DeleteParams::default().preconditions(seen);
+    let params = DeleteParams::default().preconditions(preconditions);
     let api = ctx.cache::<Agent>().api(&snapshot.key.namespace);
     match api.delete(&agent.name_any(), &params).await.map_err(Error::from) {
         Ok(_) | Err(Error::Gone) => Ok(()),
@@ -131,7 +131,7 @@ async fn put_secret(ctx: &Context, desired: &plan::FencingSecret) -> Result<(), 
     ctx.create(WRITER, &secret).await.map(drop)
 }
 
-/// What people are told of, by its name in `SentValues` and the reason of the Event.
+/// What an Event is about: its name in `SentValues` and the reason of the Event.
 type Matter = (&'static str, &'static str);
 
 /// A BareMetalHost asks for something that cannot be done.
@@ -148,7 +148,7 @@ async fn tell(ctx: &Context, snapshot: &Snapshot, (what, reason): Matter, texts:
     if ctx.sent.knows(id, what, &text) {
         return;
     }
-    tracing::warn!(key = %snapshot.key, reason, %text, "a BareMetalHost cannot be served as it should");
+    tracing::warn!(key = %snapshot.key, reason, %text, "the operator cannot do what a BareMetalHost asks for");
     ctx.sent.remember(id, what, &text);
     let news = News {
         warning: true,

@@ -70,7 +70,7 @@ struct Draft {
     agent: Option<Agent>,
     /// What must be done before the objects are changed.
     first: Vec<Step>,
-    /// What is tried in the cluster; whether it did any good is seen later.
+    /// What is tried in the cluster; the next snapshot shows whether it worked.
     tries: Vec<Step>,
     mistakes: Vec<String>,
     failures: Vec<String>,
@@ -133,7 +133,7 @@ impl Draft {
         self.mistakes.push(text.into());
     }
 
-    /// Nobody tells when the cluster can be asked, so it is asked again.
+    /// Nothing wakes the operator when the cluster answers again, so it asks again.
     fn failure(&mut self, snapshot: &Snapshot, text: String) {
         self.failures.push(text);
         self.then = self.then.or(Then::After(snapshot.later()));
@@ -190,8 +190,8 @@ fn runs_live(host: &BareMetalHost) -> bool {
     image.is_some_and(|image| image.format.as_deref() == Some(LIVE))
 }
 
-/// How a machine boots discovery: as all do, or by the deploy step if that was written on it before. One that runs a live
-/// image cannot be told otherwise while it does, whatever the others do by now.
+/// How a machine boots discovery: as all do, or by the deploy step if that was written on it before. One that runs a
+/// live image cannot change that while it does, whatever the others do by now.
 pub fn way(boot: MetalBoot, host: &BareMetalHost) -> MetalBoot {
     if runs_live(host) {
         return MetalBoot::LiveImage;
@@ -209,11 +209,11 @@ impl Snapshot {
     }
 
     /// It is ours, and stays.
-    fn is_looked_after(&self) -> bool {
+    fn is_managed_here(&self) -> bool {
         self.host.labels().contains_key(label::INFRA_ENV) && self.host.metadata.deletion_timestamp.is_none()
     }
 
-    /// Six retries: once a minute unless told otherwise.
+    /// Six retries: once a minute by default.
     fn later(&self) -> Duration {
         self.retry * 6
     }

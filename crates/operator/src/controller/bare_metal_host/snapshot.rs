@@ -31,7 +31,7 @@ pub struct Snapshot {
     pub infra_env: Option<Arc<InfraEnv>>,
     /// The hub's words for the host, one from each InfraEnv that knows it; asked for only before its machine is booted
     /// anew, and absent when the hub cannot be asked.
-    pub told_by_hub: Option<Vec<String>>,
+    pub states_in_hub: Option<Vec<String>>,
     /// What the machine boots before it is provisioned.
     pub image: Option<Arc<PreprovisioningImage>>,
     /// The ClusterDeployment that its annotation names, and the AgentClusterInstall of that.
@@ -80,7 +80,7 @@ impl Snapshot {
             agent: agent_of(ctx, &host),
             host,
             infra_env,
-            told_by_hub: None,
+            states_in_hub: None,
             image: ctx.cache::<PreprovisioningImage>().get(key),
             deployment: None,
             install: None,
@@ -101,7 +101,7 @@ impl Snapshot {
         snapshot.read_secrets(ctx).await?;
         snapshot.read_spoke(ctx).await;
         if let Some(agent) = boot::question(&snapshot) {
-            snapshot.told_by_hub = states_of(ctx, agent).await;
+            snapshot.states_in_hub = states_of(ctx, agent).await;
         }
         Ok(Some(snapshot))
     }
@@ -189,7 +189,7 @@ pub(crate) async fn states_of(ctx: &Context, agent: &Agent) -> Option<Vec<String
             Some(words.collect())
         }
         Err(error) => {
-            tracing::debug!(host = %id, %error, "the hub cannot be asked whether a machine may be booted anew");
+            tracing::debug!(host = %id, %error, "the hub did not answer whether a machine may be rebooted");
             None
         }
     }

@@ -1,4 +1,4 @@
-//! The cluster of a machine: its node as far as it is drained, and what the cluster is told of a machine that joins it.
+//! The cluster of a machine: its node as far as it is drained, and the objects that describe a machine that joins it.
 
 use super::plan::drain::{Deed, Drained, Question};
 use super::plan::{authority, machine};
@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 
 pub async fn read(ctx: &Context, question: &Question) -> Result<Drained, NoSpoke> {
     let client = ctx.spoke(&question.cluster).await?;
-    look(&client, &question.node)
+    read_node(&client, &question.node)
         .await
         .map_err(|error| NoSpoke::Failed(chain(&error)))
 }
 
-async fn look(client: &Client, name: &str) -> kube::Result<Drained> {
+async fn read_node(client: &Client, name: &str) -> kube::Result<Drained> {
     let nodes: Api<Node> = Api::all(client.clone());
     let Some(node) = agent::spoke::node(&nodes, name).await? else {
         return Ok(Drained::default());

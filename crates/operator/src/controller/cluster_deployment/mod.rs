@@ -135,14 +135,15 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
         }
         Step::DeleteAgent(key) => {
             if let Some(agent) = snapshot.agent(key) {
-                let seen = agent.metadata.resource_version.clone();
-                delete(&ctx.cache::<Agent>().api(&key.namespace), agent, seen).await?;
+                let version = agent.metadata.resource_version.clone();
+                delete(&ctx.cache::<Agent>().api(&key.namespace), agent, version).await?;
             }
         }
         Step::ManifestsAreDone => snapshot.remember_manifests(ctx),
         Step::PausePool(pause) => {
             if let Err(why) = pause_pool(ctx, &snapshot.key, *pause).await {
-                tracing::warn!(key = %snapshot.key, pause, %why, "the cluster's pool of workers stays as it is");
+                tracing::warn!(key = %snapshot.key, pause, %why, "cannot pause or resume the cluster's pool of \
+                    workers");
                 return Ok(Err(Failure::WorkerPool { pause: *pause, why }));
             }
         }
@@ -159,7 +160,10 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
         | Step::Cancel
         | Step::DeleteCluster => {
             let done = ask(ctx, snapshot, step).await;
-            snapshot.id.iter().for_each(|id| ctx.hosts.forget_cluster(*id));
+            snapshot.id.iter().for_each(|id| {
+                ctx.hosts.forget_cluster(*id);
+                ctx.clusters.forget(*id);
+            });
             return Ok(done);
         }
     }
@@ -181,7 +185,7 @@ async fn ask(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<(), Fail
     let verb = |deed, answer: Answer| did(deed, answer).map_err(not_now);
     match step {
         Step::Create(desired) => {
-            // What was told to one that is gone is not known to this one: neither its manifests nor its secrets.
+            // A new cluster in the hub knows nothing that the old one got: neither manifests nor secrets.
             ctx.sent.forget(id);
             settings("create cluster", hub.put_cluster(id, desired).await.map(drop))?;
             snapshot.remember_pull_secret(ctx, &desired.pull_secret);
@@ -268,17 +272,17 @@ fn not_now(error: ClientError) -> Failure {
     }
 }
 
-/// The very object that was seen, and no other of its name; with a version, only as long as it is as it was seen.
+/// The very object that was read, and no other of its name; with a version, only if nobody has changed it since.
 async fn delete(
     api: &Api<RawObject>,
     object: &impl Resource,
     resource_version: Option<String>,
 ) -> Result<(), Error> {
-    let seen = Preconditions {
+    let preconditions = Preconditions {
         uid: object.meta().uid.clone(),
         resource_version,
     };
-    let params = DeleteParams::default().preconditions(seen);
+    let params = DeleteParams::default().preconditions(preconditions);
     match api
         .delete(object.meta().name.as_deref().unwrap_or_default(), &params)
         .await

@@ -131,7 +131,7 @@ fn both(snapshot: &Snapshot, deployment: &ClusterDeployment, install: &AgentClus
     match wanted(snapshot, install) {
         Ok(plan) => plan,
         Err(mistake) => {
-            // What is wrong is mostly in what is named: whoever mends that is heard once it is watched.
+            // What is wrong is mostly in what is named: the operator notices a mended one once it watches it.
             let mut steps = labels(snapshot, install);
             let Plan { steps: shown, then } = flawed(snapshot, install, &mistake);
             steps.extend(shown);
@@ -140,7 +140,7 @@ fn both(snapshot: &Snapshot, deployment: &ClusterDeployment, install: &AgentClus
     }
 }
 
-/// Nobody says how the cluster is to be installed. That is none of our business, unless there was an installation.
+/// No object says how to install the cluster. This controller ignores that, unless there was an installation.
 fn alone(snapshot: &Snapshot, deployment: &ClusterDeployment) -> Plan {
     let leaving = deployment.metadata.deletion_timestamp.is_some();
     if leaving && has_finalizer(deployment, finalizer::CLUSTER_DEPLOYMENT) {
@@ -362,7 +362,7 @@ fn flawed(snapshot: &Snapshot, install: &AgentClusterInstall, mistake: &InvalidS
     Plan::of(steps, then)
 }
 
-/// The hub is away. What was in order is not called wrong for that.
+/// The hub does not answer. That does not make a valid object wrong.
 fn blind(snapshot: &Snapshot, install: &AgentClusterInstall, why: &str) -> Plan {
     let conditions = install
         .status

@@ -13,7 +13,7 @@ use crate::error::{Error, Refusal};
 use crate::key::Key;
 use crate::runtime::Context;
 use crate::runtime::secret::Found;
-use answer::{found, login, made, manifests, text, told};
+use answer::{found, login, made, manifests, or_refusal, text};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use muster_contract::v1::link::ClusterLinks;
@@ -35,14 +35,14 @@ pub struct Snapshot {
     pub deployment: Option<Arc<ClusterDeployment>>,
     /// The AgentClusterInstall that the ClusterDeployment names and that names it.
     pub install: Option<Arc<AgentClusterInstall>>,
-    /// The ClusterDeployment is there, but does not name this AgentClusterInstall: then nothing of it is looked at.
+    /// The ClusterDeployment is there, but does not name this AgentClusterInstall: then nothing of it is read.
     pub is_stray: bool,
     /// The hub's id of the cluster.
     pub id: Option<Uuid>,
     /// An older ClusterDeployment that claims the same id.
     pub rival: Option<Key>,
     pub pull_secret: Option<Found>,
-    /// The hub was told this pull secret before.
+    /// The hub has this pull secret already.
     pub pull_secret_is_known: bool,
     /// Also when it has no password, and is shown as it is.
     pub proxy_is_known: bool,
@@ -63,7 +63,7 @@ pub struct Snapshot {
     pub worker_pool: WorkerPool,
     /// As the hub has it.
     pub row: Option<Row>,
-    /// Why the hub cannot be seen; nothing is known of the cluster then.
+    /// Why the hub did not answer; nothing is known of the cluster then.
     pub hub_error: Option<String>,
     /// What became of the last step.
     pub failure: Option<Failure>,
@@ -125,11 +125,11 @@ pub enum Failure {
     Manifests(Refusal),
     /// The cluster is in another state than it was a moment ago.
     NotNow(String),
-    /// The cluster does not let its pool of workers be paused, or let go on.
+    /// The operator could not pause or resume the cluster's pool of workers.
     WorkerPool { pause: bool, why: String },
 }
 
-/// Where a cluster is looked for.
+/// Where to read a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// Of the ClusterDeployment.
@@ -165,7 +165,7 @@ const MANIFESTS: &str = "manifests";
 const POOL: &str = "worker-pool";
 
 impl Snapshot {
-    /// One that names this cluster, or of a host that the hub has in it, as it was seen.
+    /// One that names this cluster, or of a host that the hub has in it, as it was read.
     pub fn agent(&self, key: &Key) -> Option<&Agent> {
         let own = self.agents.iter().map(|(agent, _)| agent);
         let members = self.row.iter().flat_map(|row| &row.hosts);
@@ -184,7 +184,7 @@ impl Snapshot {
             Some(orphan) => ctx.cache::<AgentClusterInstall>().get(orphan),
             None => named.clone(),
         };
-        // One that is named by now is looked at with its ClusterDeployment.
+        // One that is named by now is reconciled with its ClusterDeployment.
         let is_named = orphan.is_some() && named.as_deref().map(Key::of) == *orphan;
         let is_stray = orphan.is_some() && deployment.is_some();
         let deployment = deployment.filter(|_| !is_stray);
@@ -279,7 +279,9 @@ impl Snapshot {
         };
         let Some(view) = found(ctx.hub.cluster_without_hosts(id).await)? else {
             if let Some(set) = &self.image_set {
-                self.release = Some(told(ctx.hub.release_of_image(&set.spec.release_image).await)?);
+                self.release = Some(or_refusal(
+                    ctx.hub.release_of_image(&set.spec.release_image).await,
+                )?);
             }
             return Ok(());
         };
@@ -373,7 +375,7 @@ impl Snapshot {
         }
         let pool = super::worker_pool_of(ctx, &self.key).await;
         if let WorkerPool::Unknown(why) = &pool {
-            tracing::info!(key = %self.key, %why, "the cluster's pool of workers cannot be asked");
+            tracing::info!(key = %self.key, %why, "cannot read the cluster's pool of workers");
         }
         if pool == (WorkerPool::Found { paused: wanted }) {
             ctx.sent.remember(id, POOL, &wanted.to_string());

@@ -53,7 +53,7 @@ fn by_image_set(ctx: &Context, change: &Change<ClusterImageSet>) {
     those(ctx, uses);
 }
 
-/// Agents change often; only what the cluster looks at counts.
+/// Agents change often; only what the cluster uses counts.
 fn by_agent(ctx: &Context, change: &Change<Agent>) {
     if change.before.as_deref().map(facts) == change.after.as_deref().map(facts) {
         return;
@@ -136,7 +136,8 @@ fn by_host(ctx: &Context, change: &HubChange) {
         .iter()
         .chain(&left)
         .for_each(|id| of_hub(ctx, *id));
-    // A host that nobody saw in its cluster does not say whom it left; clusters that wait for that are few.
+    // A host that the operator never read in its cluster does not say which one it left; clusters that wait for that
+    // are few.
     if now.is_none() || left.is_some() {
         those_leaving(ctx);
     }

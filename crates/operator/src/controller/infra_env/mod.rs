@@ -63,7 +63,7 @@ async fn apply(ctx: &Context, snapshot: &Snapshot, step: &Step) -> Result<Result
         }
         Step::Tell(news) => ctx.recorder.tell(&*snapshot.infra_env, news).await,
         Step::Create(desired) => {
-            // What was told to one that is gone is not known to this one.
+            // A new InfraEnv in the hub knows nothing that the old one got.
             ctx.sent.forget(snapshot.id);
             let done = reconciler::logged(
                 &key,

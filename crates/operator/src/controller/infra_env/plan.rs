@@ -36,7 +36,7 @@ pub enum Step {
     Tell(News),
     Create(Box<CreateInfraEnv>),
     Update(Box<UpdateInfraEnv>),
-    /// What an update cannot take away.
+    /// What an update cannot remove.
     Clear(InfraEnvSetting),
     /// Hosts belong to this cluster from now on; the one before is gone.
     Join(Uuid),
@@ -49,7 +49,7 @@ pub enum Step {
 pub enum InvalidSpec {
     /// The cluster it is for is not there.
     NoCluster(String),
-    /// Another cluster has to go first, of which nobody tells here.
+    /// Another cluster has to go first; nothing wakes the operator then.
     OtherCluster(String),
     /// Only a change of the object helps.
     Input(String),
@@ -57,12 +57,12 @@ pub enum InvalidSpec {
     Missing(String),
 }
 
-/// Conflicts of the image and failures of the hub go by: two retries, twenty seconds unless told otherwise.
+/// Conflicts of the image and failures of the hub go by: two retries, twenty seconds by default.
 fn soon(snapshot: &Snapshot) -> Then {
     Then::After(2 * snapshot.retry)
 }
 
-/// What keeps an InfraEnv from being deleted takes longer: a minute unless told otherwise.
+/// What keeps an InfraEnv from being deleted takes longer: a minute by default.
 fn later(snapshot: &Snapshot) -> Then {
     Then::After(6 * snapshot.retry)
 }
@@ -82,7 +82,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
         return Plan::of(vec![Step::Patch(patch)], Then::Again);
     }
     if let Some(failure) = &snapshot.failure {
-        return troubled(snapshot, failure);
+        return hub_failed(snapshot, failure);
     }
     match desired::desired(snapshot) {
         Err(mistake) => flawed(snapshot, &mistake),
@@ -90,7 +90,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
     }
 }
 
-/// Before the hub hears of it, the object carries its id, and a finalizer that remembers to take it back.
+/// Before the hub gets it, the object carries its id, and a finalizer that remembers to delete it there.
 fn adoption(snapshot: &Snapshot) -> Option<Value> {
     let noted = snapshot.infra_env.annotations().get(annotation::INFRA_ENV_ID);
     let has_id = noted.is_some_and(|noted| *noted == snapshot.id.to_string());
@@ -156,7 +156,7 @@ fn labels(snapshot: &Snapshot) -> Vec<Step> {
 fn flawed(snapshot: &Snapshot, mistake: &InvalidSpec) -> Plan {
     let steps = status::steps(snapshot, status::flawed(snapshot, mistake));
     let then = match mistake {
-        // The object itself is watched, and so are clusters in namespaces that are seen.
+        // The object itself is watched, and so are clusters in namespaces that the operator watches.
         InvalidSpec::Input(_) => Then::Rest,
         InvalidSpec::NoCluster(_) if snapshot.is_cluster_watched => Then::Rest,
         InvalidSpec::NoCluster(_) | InvalidSpec::OtherCluster(_) | InvalidSpec::Missing(_) => soon(snapshot),
@@ -165,7 +165,7 @@ fn flawed(snapshot: &Snapshot, mistake: &InvalidSpec) -> Plan {
 }
 
 /// The hub did not do what it was asked.
-fn troubled(snapshot: &Snapshot, failure: &Refusal) -> Plan {
+fn hub_failed(snapshot: &Snapshot, failure: &Refusal) -> Plan {
     let has_image = snapshot
         .infra_env
         .status
@@ -228,7 +228,8 @@ fn being_written(snapshot: &Snapshot) -> Option<String> {
     busy.sort();
     (!busy.is_empty()).then(|| {
         format!(
-            "{} being installed; it goes when that is over. Delete the ClusterDeployment to cancel the installation.",
+            "{} being installed; the operator waits until that is over. Delete the ClusterDeployment to cancel the \
+             installation.",
             match busy.as_slice() {
                 [one] => format!("{one} is"),
                 many => format!("{} are", many.join(", ")),

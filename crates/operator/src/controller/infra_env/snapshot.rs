@@ -30,7 +30,7 @@ pub struct Snapshot {
     /// An older object that claims the same id.
     pub rival: Option<Key>,
     pub cluster: Cluster,
-    /// Whether somebody tells when the ClusterDeployment that is named comes or changes.
+    /// Whether the operator watches the ClusterDeployment that is named.
     pub is_cluster_watched: bool,
     pub pull_secret: Option<Found>,
     pub known: Known,
@@ -85,13 +85,13 @@ impl Row {
         Ok(Some(Self { view, links }))
     }
 
-    /// Since when the image is what it is. A hub that does not tell it has one that is as old as its settings.
+    /// Since when the image is what it is. If the hub does not say, the image is as old as its settings.
     pub fn image_changed_at(&self) -> Option<Timestamp> {
         self.links.image_changed_at.0.or(self.view.updated_at.0)
     }
 }
 
-/// What the hub was told before, of that which it does not show, or shows in other words.
+/// What the hub already has of the values that it does not show, or shows in other words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Known {
     pub pull_secret: bool,
@@ -116,7 +116,7 @@ pub enum Cluster {
     },
 }
 
-/// Names under which is remembered what the hub was known.
+/// Names under which `SentValues` remembers what the hub has.
 const PULL_SECRET: &str = "pull-secret";
 const VERSION: &str = "version";
 const PROXY: &str = "proxy";

@@ -54,7 +54,7 @@ fn register(registry: &mut Registry) {
         .on_start_over(all);
 }
 
-/// Only what tells which node it is, and when.
+/// Only what says which node it is, and when.
 fn itself(ctx: &Context, change: &Change<AgentMachine>) {
     if change.differs_in(|machine| {
         let status = machine.status.as_ref();
@@ -72,7 +72,7 @@ fn by_cluster(ctx: &Context, change: &Change<Cluster>) {
     }
 }
 
-/// It tells where the nodes are.
+/// It says where the nodes are.
 fn by_agent_cluster(ctx: &Context, change: &Change<AgentCluster>) {
     if change.differs_in(AgentCluster::deployment) {
         neighbours(ctx, &change.key.namespace);
@@ -161,7 +161,7 @@ async fn name(ctx: &Context, cluster: &Key, node: &str, id: &str) -> Result<(), 
 
 fn why(error: NoSpoke) -> String {
     match error {
-        NoSpoke::NoKubeconfig => format!("there is no Secret with a {} of the cluster", data::KUBECONFIG),
+        NoSpoke::NoKubeconfig => format!("the cluster has no Secret with a {}", data::KUBECONFIG),
         NoSpoke::Failed(why) => why,
     }
 }

@@ -17,8 +17,8 @@ pub enum Step {
     Tell(News),
 }
 
-/// Nodes of other clusters are not watched: a node that is not there yet is looked for every three retries, which is half
-/// a minute unless told otherwise.
+/// Nodes of other clusters are not watched: the operator polls for a node that is not there yet every three retries,
+/// which is half a minute by default.
 const EVERY: u32 = 3;
 
 /// The name of the node, of a machine that is installed and not on its way out.
@@ -47,7 +47,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
             let news = News {
                 warning: true,
                 reason: "NodeUnreachable".into(),
-                note: format!("The node cannot be told which machine it is: {why}"),
+                note: format!("The operator cannot set the providerID of the node: {why}"),
             };
             Plan::of(vec![Step::Tell(news)], later)
         }
@@ -64,7 +64,7 @@ fn known(node: &Node, id: &str) -> Plan {
             let news = News {
                 warning: true,
                 reason: "OtherProviderID".into(),
-                note: format!("Node {} says it is {other} and not {id}.", node.name_any()),
+                note: format!("Node {} has the providerID {other}, not {id}.", node.name_any()),
             };
             Plan::of(vec![Step::Tell(news)], Then::Rest)
         }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_not_there_is_looked_for_again() {
+    fn a_node_that_is_not_there_is_read_again() {
         let later = Then::After(Duration::from_secs(30));
         assert_eq!(plan(&snapshot(Some(Ok(None)))), Plan::of(Vec::new(), later));
         assert_eq!(plan(&snapshot(Some(Err("no route".into())))).then, later);

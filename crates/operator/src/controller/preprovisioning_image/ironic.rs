@@ -42,11 +42,11 @@ pub struct Ironic {
 pub struct Sources {
     /// The Secret of Ironic's operator.
     pub config: Option<Found>,
-    /// Where Ironic runs, as Kubernetes knows it; read only when the Secret does not tell.
+    /// Where Ironic runs, as Kubernetes knows it; read only when the Secret does not say.
     pub addresses: Vec<IpAddr>,
     /// What hosts of the InfraEnv speak, if they do not speak both.
     pub family: Option<Family>,
-    /// What the operator may not look at.
+    /// What the operator may not read.
     pub hidden: Option<String>,
     /// Images of the agent that the site has, by `architecture`.
     pub images: BTreeMap<String, String>,
@@ -97,7 +97,7 @@ impl Sources {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// The Secret tells it all.
+    /// The Secret says it all.
     pub fn tells(&self) -> bool {
         self.value(data::IRONIC_URL).is_some()
     }
@@ -130,7 +130,7 @@ pub fn settings(infra_env: &InfraEnv, sources: &Sources, secret: &Key) -> Result
     };
     let texts = [Some(&ironic.url), ironic.inspector.as_ref(), Some(&ironic.image)];
     if let Some(text) = texts.into_iter().flatten().find(|text| !is_one_word(text)) {
-        return Err(format!("{text:?} can be neither an address nor an image."));
+        return Err(format!("{text:?} is neither an address nor an image."));
     }
     Ok(ironic)
 }
@@ -138,7 +138,7 @@ pub fn settings(infra_env: &InfraEnv, sources: &Sources, secret: &Key) -> Result
 fn who_tells(sources: &Sources, secret: &Key) -> String {
     let hidden = sources.hidden.iter();
     let hidden: String = hidden
-        .map(|what| format!(" (it is not seen elsewhere: {what})"))
+        .map(|what| format!(" (the operator cannot find it elsewhere: {what})"))
         .collect();
     format!(
         "Secret {secret} with {} says where Ironic is{hidden}",
@@ -164,8 +164,8 @@ fn image(infra_env: &InfraEnv, sources: &Sources) -> Option<String> {
 fn who_names(infra_env: &InfraEnv, secret: &Key) -> String {
     let own = architecture(&infra_env.spec.cpu_architecture);
     format!(
-        "its image for {own} is named by annotation {}, by {} in Secret {secret} (which counts for machines of the \
-         operator's own architecture, {}) or by --ironic-agent-image of the operator",
+        "annotation {}, {} in Secret {secret} (for machines of the operator's own architecture, {}) or \
+         --ironic-agent-image of the operator names its image for {own}",
         annotation::IRONIC_AGENT_IMAGE,
         data::IRONIC_AGENT_IMAGE,
         architecture(std::env::consts::ARCH),
@@ -179,8 +179,8 @@ pub fn only_converged(infra_env: &InfraEnv) -> String {
 
 fn missing(infra_env: &InfraEnv, how: &str) -> String {
     format!(
-        "The image of InfraEnv {} does not contain Ironic's agent. It gets it when {how}; or write a unit {UNIT} into \
-         ignitionConfigOverride.",
+        "The image of InfraEnv {} does not contain Ironic's agent. The operator adds it when {how}. Or write a \
+         unit {UNIT} into ignitionConfigOverride.",
         infra_env.name_any()
     )
 }
@@ -229,7 +229,7 @@ pub fn is_in(ignition: &str) -> bool {
     units.any(|unit| unit["name"] == UNIT && unit["contents"].is_string() && unit["enabled"] == true)
 }
 
-/// Whether the agent in this override is the one that is wanted, and looks for Ironic where it is.
+/// Whether the agent in this override is the desired one, and uses Ironic where it is.
 pub fn finds(ignition: &str, ironic: &Ironic) -> bool {
     let config: Value = serde_json::from_str(ignition).unwrap_or_default();
     let mut units = config["systemd"]["units"].as_array().into_iter().flatten();
@@ -259,8 +259,8 @@ pub fn add_to(ignition: &str, ironic: &Ironic, infra_env: &InfraEnv) -> Result<S
     }
 }
 
-/// The override with the agent that is in another one: where Ironic is cannot be told for a while, and no machine should
-/// be rebooted for that.
+/// The override with the agent that is in another one: the operator does not know for a while where Ironic is, and no
+/// machine should be rebooted for that.
 pub fn carry_over(from: &str, ignition: &str) -> Option<String> {
     let before: Value = serde_json::from_str(from).ok().filter(|_| is_in(from))?;
     let mut config = match ignition {

@@ -71,7 +71,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
         return Plan::of(vec![Step::Patch(patch)], Then::Again);
     }
     // What is published is still good.
-    if snapshot.away {
+    if snapshot.hub_is_silent {
         return Plan::of(Vec::new(), Then::After(snapshot.retry));
     }
     let mut plan = match judge(snapshot) {
@@ -86,12 +86,12 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
 }
 
 impl Snapshot {
-    /// What is not watched is asked for now and then. Six retries: once a minute unless told otherwise.
+    /// The operator polls for what it does not watch. Six retries: once a minute by default.
     fn later(&self) -> Duration {
         self.retry * 6
     }
 
-    /// Images that are in order ask less often, for there may be thousands: every five minutes unless told otherwise.
+    /// Images that are in order ask less often, because there may be thousands: every five minutes by default.
     fn much_later(&self) -> Duration {
         self.retry * 30
     }
@@ -116,7 +116,7 @@ fn watch(snapshot: &Snapshot) -> Option<Step> {
     wanted.then(|| Step::LabelSecret(secret.clone(), missing_labels.clone()))
 }
 
-/// The agent that was put into the image looks for Ironic elsewhere, or is another one.
+/// The agent in the image uses Ironic elsewhere, or is another one.
 fn ironic_moved(snapshot: &Snapshot) -> bool {
     let (Ok(ironic), Some(row)) = (&snapshot.whereabouts.ironic, &snapshot.row) else {
         return false;
@@ -150,7 +150,7 @@ fn adoption(snapshot: &Snapshot) -> Option<Value> {
     })
 }
 
-/// The watch of the machine tells when it does not need its image any more.
+/// The watch of the machine reports when it does not need its image any more.
 fn leave(snapshot: &Snapshot) -> Plan {
     let ours = keys::has_finalizer(&*snapshot.image, finalizer::PREPROVISIONING_IMAGE);
     if !ours || snapshot.host.as_deref().is_some_and(is_still_to_be_cleaned) {
@@ -180,7 +180,7 @@ fn judge(snapshot: &Snapshot) -> Result<&InfraEnv, Held> {
     let created = infra_env
         .cool_down_left(snapshot.now)
         .ok_or_else(|| no_image(infra_env))?;
-    // The hub may have changed the image already, and the object not tell it yet.
+    // The hub may have changed the image already, and the object not show it yet.
     let changed = row
         .image_changed_at()
         .map(|changed| infra_env::cool_down_left(changed, snapshot.now));
@@ -205,7 +205,7 @@ fn format(snapshot: &Snapshot) -> Result<(), Held> {
         true => Ok(()),
         false => Err(failed(
             reason::BAD_FORMAT,
-            format!("acceptFormats is {accepted:?}; there are iso and initrd."),
+            format!("acceptFormats is {accepted:?}; the hub has iso and initrd."),
         )),
     }
 }

@@ -31,11 +31,11 @@ pub struct Snapshot {
     /// As the hub has the InfraEnv.
     pub row: Option<Row>,
     /// The hub cannot be asked.
-    pub away: bool,
+    pub hub_is_silent: bool,
     pub whereabouts: Whereabouts,
     /// The hub's words for the host, one from each InfraEnv that knows it; asked for only before its machine is booted
     /// anew, and absent when the hub cannot be asked.
-    pub told_by_hub: Option<Vec<String>>,
+    pub states_in_hub: Option<Vec<String>>,
     pub network: Option<Network>,
     pub boot: MetalBoot,
     pub retry: Duration,
@@ -45,7 +45,7 @@ pub struct Snapshot {
 /// The Secret with network settings that the image names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
-    pub seen: SecretStatus,
+    pub secret: SecretStatus,
     /// It is watched when it has these.
     pub missing_labels: BTreeMap<String, String>,
 }
@@ -66,9 +66,9 @@ impl Snapshot {
             host,
             infra_env,
             row: None,
-            away: false,
+            hub_is_silent: false,
             whereabouts: Whereabouts::unknown(&ctx.ironic, String::new()),
-            told_by_hub: None,
+            states_in_hub: None,
             network: None,
             boot: ctx.metal_boot,
             retry: ctx.retry,
@@ -80,7 +80,7 @@ impl Snapshot {
             snapshot.read_network(ctx).await?;
         }
         if let Some(agent) = published::question(&snapshot) {
-            snapshot.told_by_hub = bare_metal_host::states_of(ctx, agent).await;
+            snapshot.states_in_hub = bare_metal_host::states_of(ctx, agent).await;
         }
         Ok(Some(snapshot))
     }
@@ -99,8 +99,8 @@ impl Snapshot {
         match Row::find(&ctx.hub, id).await {
             Ok(row) => self.row = row,
             Err(error) => {
-                tracing::debug!(key = %self.key, %error, "the hub cannot be asked about an image");
-                self.away = true;
+                tracing::debug!(key = %self.key, %error, "the hub did not answer about an image");
+                self.hub_is_silent = true;
             }
         }
         Ok(())
@@ -116,7 +116,7 @@ impl Snapshot {
             .find(&Key::new(&self.key.namespace, name))
             .await?;
         self.network = secret.map(|secret| Network {
-            seen: SecretStatus {
+            secret: SecretStatus {
                 name: name.clone(),
                 version: secret.resource_version().unwrap_or_default(),
             },

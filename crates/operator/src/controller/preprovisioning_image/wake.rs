@@ -55,7 +55,7 @@ fn by_infra_env(ctx: &Context, change: &Change<InfraEnv>) {
     of_infra_env(ctx, &change.key);
 }
 
-/// The hub may have changed the image before its InfraEnv tells it.
+/// The hub may have changed the image before its InfraEnv shows it.
 fn by_hub(ctx: &Context, change: &HubChange) {
     match change.kind.known() {
         Some(ChangeKind::InfraEnv) => {
@@ -84,7 +84,7 @@ fn by_network(ctx: &Context, change: &Change<Secret>) {
     );
 }
 
-/// It tells all of them where Ironic is.
+/// It says for all of them where Ironic is.
 fn by_ironic(ctx: &Context, change: &Change<Secret>) {
     if change.key == ctx.ironic {
         all(ctx);

@@ -1,7 +1,7 @@
-//! Where Ironic is: what its operator's Secret says; else what OpenShift's `Provisioning` and the pod of Ironic tell.
+//! Where Ironic is: what its operator's Secret says; else what OpenShift's `Provisioning` and the pod of Ironic say.
 //!
-//! Neither has to be there: where OpenShift is not, the answer is that nobody knows. Of these only the Secret is watched,
-//! once it has the label; the others are asked again now and then.
+//! Neither has to be there: where OpenShift is not, the answer is that nobody knows. Of these only the Secret is
+//! watched, once it has the label; the operator polls the others.
 
 use super::ironic::{self, Ironic, Sources};
 use crate::crd::keys::label;
@@ -31,12 +31,12 @@ pub struct Whereabouts {
     pub missing_labels: BTreeMap<String, String>,
     /// Whether the Secret says it, and is watched.
     pub is_watched: bool,
-    /// What the operator may not look at.
+    /// What the operator may not read.
     pub hidden: Option<String>,
 }
 
 impl Whereabouts {
-    /// Nobody has looked.
+    /// The operator has not read anything.
     pub fn unknown(secret: &Key, why: String) -> Self {
         Self {
             ironic: Err(why),
@@ -66,8 +66,8 @@ pub async fn find(ctx: &Context, infra_env: &InfraEnv) -> Result<Whereabouts, Er
     if sources.addresses.len() > 1 {
         sources.family = family(ctx, infra_env).await?;
     }
-    let is_mirrored = ctx.cache::<Secret>().covers(&ctx.ironic.namespace);
-    let config = sources.config.as_ref().filter(|_| is_mirrored);
+    let is_cached = ctx.cache::<Secret>().covers(&ctx.ironic.namespace);
+    let config = sources.config.as_ref().filter(|_| is_cached);
     Ok(Whereabouts {
         ironic: ironic::settings(infra_env, &sources, &ctx.ironic),
         secret: ctx.ironic.clone(),
@@ -84,7 +84,7 @@ fn to_be_watched(config: &Found) -> BTreeMap<String, String> {
     labels
 }
 
-/// What there is, or what may not be looked at.
+/// What there is, or what the operator may not read.
 type Readable<T> = Result<Option<T>, String>;
 
 fn split<T>(readable: Readable<T>) -> (Option<T>, Option<String>) {
@@ -94,7 +94,7 @@ fn split<T>(readable: Readable<T>) -> (Option<T>, Option<String>) {
     }
 }
 
-/// A right that is missing is no failure that goes by: people are told of it.
+/// A missing right does not come by itself: an event says so.
 fn readable<T>(answer: Result<Option<T>, Error>, right: &str) -> Result<Readable<T>, Error> {
     let is_refused = |error: &Error| {
         let Error::Kube(error) = error else { return false };
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pod_that_stays_tells_its_addresses() {
+    fn the_pod_that_stays_has_the_addresses() {
         let going = pod(|pod| {
             pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
             pod["status"]["podIPs"] = json!([{ "ip": "192.0.2.9" }]);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Inventory {
-    /// When this was reported.
+    /// When the agent reported this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_time: Option<Time>,
     /// The name the host has.
@@ -32,7 +32,7 @@ pub struct Inventory {
     /// Disks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<Disk>,
-    /// How the host was booted.
+    /// How the host booted.
     #[serde(default)]
     pub boot: Boot,
     /// Who made the host.
@@ -65,7 +65,7 @@ pub struct Cpu {
     /// Clock in MHz.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub clock_megahertz: i64,
-    /// What the processor can do.
+    /// Features of the processor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
     /// Model.
@@ -92,13 +92,13 @@ pub struct HostInterface {
     /// Name on the host.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Something is plugged in.
+    /// The interface has a carrier.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_carrier: bool,
     /// Model.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub product: String,
-    /// Largest packet.
+    /// Largest packet (MTU) in bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub mtu: i64,
     /// Name given by the firmware.
@@ -110,7 +110,7 @@ pub struct HostInterface {
     /// MAC address.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub mac_address: String,
-    /// What the interface does.
+    /// Flags of the interface, such as up.
     pub flags: Vec<String>,
     /// Speed in Mbit/s.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -138,10 +138,10 @@ pub struct Disk {
     /// SCSI host, channel, target and lun.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hctl: String,
-    /// Path by place of the device.
+    /// Path by the place of the device, below /dev/disk/by-path.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by_path: String,
-    /// Path by identity of the device.
+    /// Path by the identity of the device, below /dev/disk/by-id.
     #[serde(default, rename = "byID", skip_serializing_if = "String::is_empty")]
     pub by_id: String,
     /// Model.
@@ -156,28 +156,28 @@ pub struct Disk {
     /// Bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub size_bytes: i64,
-    /// There is a boot loader on it.
+    /// The disk has a boot loader.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bootable: bool,
     /// What the disk reports of its health, as JSON.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub smart: String,
-    /// Whether a system can be installed to it.
+    /// Whether the hub can install to the disk.
     #[serde(default)]
     pub installation_eligibility: InstallationEligibility,
-    /// How fast it is.
+    /// How fast the disk is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_perf: Option<IoPerf>,
 }
 
-/// Whether a system can be installed to a disk.
+/// Whether the hub can install to a disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallationEligibility {
-    /// It can.
+    /// The hub can install to the disk.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub eligible: bool,
-    /// Why it cannot.
+    /// Why the hub cannot install to the disk.
     pub not_eligible_reasons: Vec<String>,
 }
 
@@ -190,17 +190,17 @@ pub struct IoPerf {
     pub sync_duration_milliseconds: i64,
 }
 
-/// How a host was booted.
+/// How a host booted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Boot {
     /// uefi or bios.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub current_boot_mode: String,
-    /// Interface it was booted from over the network.
+    /// Interface from which the host booted over the network.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pxe_interface: String,
-    /// Kind of device it was booted from.
+    /// Kind of device from which the host booted.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub device_type: String,
 }
@@ -218,7 +218,7 @@ pub struct SystemVendor {
     /// Manufacturer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub manufacturer: String,
-    /// It is a virtual machine.
+    /// The host is a virtual machine.
     #[serde(default, rename = "virtual", skip_serializing_if = "std::ops::Not::not")]
     pub is_virtual: bool,
 }

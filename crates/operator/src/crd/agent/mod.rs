@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
     status = "AgentStatus",
     derive = "Default",
     derive = "PartialEq",
-    doc = "Agent is a host that was discovered by booting the image of an InfraEnv.",
+    doc = "Agent is a host that booted the image of an InfraEnv.",
     printcolumn(
         name = "Cluster",
         type_ = "string",
@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
     printcolumn(
         name = "Approved",
         type_ = "boolean",
-        description = "Whether the host may be installed",
+        description = "Whether the hub may install the host",
         json_path = ".spec.approved"
     ),
     printcolumn(
@@ -60,7 +60,7 @@ use std::collections::BTreeMap;
         name = "Requested Hostname",
         type_ = "string",
         priority = 1,
-        description = "The name the host is to get",
+        description = "The name that the hub gives the host",
         json_path = ".spec.hostname"
     )
 )]
@@ -72,13 +72,13 @@ pub struct AgentSpec {
     /// The host's role: auto-assign, master, worker or arbiter. Empty leaves the choice to the hub.
     #[schemars(with = "String")]
     pub role: Word<Role>,
-    /// The name the host is to get.
+    /// The name that the hub gives the host.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hostname: String,
     /// Name of the machine config pool the host joins; the last part of its ignition address.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine_config_pool: String,
-    /// A person has looked at the host: it may be installed, and chosen by others.
+    /// Approves the host: the hub may install it, and machines may take it.
     pub approved: bool,
     /// Id of the disk to install to. Cannot be combined with `installation_disk_path`.
     #[serde(
@@ -100,10 +100,10 @@ pub struct AgentSpec {
     /// Ignition, as JSON, that is added to what the host installs with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ignition_config_overrides: String,
-    /// Secret whose key `ignition-token` is shown to the ignition endpoint.
+    /// Secret whose key `ignition-token` the host sends to the ignition endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignition_endpoint_token_reference: Option<FullRef>,
-    /// HTTP headers sent to the ignition endpoint.
+    /// HTTP headers that the host sends to the ignition endpoint.
     #[serde(
         default,
         rename = "ignitionEndpointHTTPHeaders",
@@ -162,7 +162,7 @@ pub mod reason {
 }
 
 impl Agent {
-    /// The hub's word for the state of the host; empty while it is not known.
+    /// The hub's word for the state of the host; empty while the operator does not know it.
     pub fn state(&self) -> Word<HostStatus> {
         let status = self.status.as_ref();
         status.map_or_else(Word::default, |status| Word::read(&status.debug_info.state))

@@ -1,4 +1,4 @@
-//! What is known of an Agent's host, besides its hardware.
+//! What an Agent shows of its host, besides its hardware.
 
 use super::inventory::Inventory;
 use crate::crd::condition::ServiceCondition;
@@ -8,14 +8,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is known of the host.
+/// What the hub knows of the host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentStatus {
     /// The host starts the cluster's control plane for the others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bootstrap: bool,
-    /// The role the host has, or is suggested to get.
+    /// The role of the host, or the one that the hub suggests.
     #[serde(default, skip_serializing_if = "Word::is_empty")]
     #[schemars(with = "String")]
     pub role: Word<Role>,
@@ -29,29 +29,29 @@ pub struct AgentStatus {
     /// How far the installation is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<HostProgress>,
-    /// The NTP servers the host knows and how it gets on with them.
+    /// The NTP servers of the host and whether it synchronises with them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ntp_sources: Vec<NtpSource>,
     /// SpecSynced, Connected, RequirementsMet, Validated, Installed and Bound.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ServiceCondition>,
-    /// Links and words for a closer look.
+    /// Links and texts for troubleshooting.
     #[serde(default)]
     pub debug_info: DebugInfo,
     /// The checks of the host by category.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub validations_info: BTreeMap<String, Vec<ValidationResult>>,
-    /// The disk the system is installed to.
+    /// The disk that the hub installs to.
     #[serde(
         default,
         rename = "installation_disk_id",
         skip_serializing_if = "String::is_empty"
     )]
     pub installation_disk_id: String,
-    /// Where the Node of a host that left its cluster is still to be removed.
+    /// The Node that the operator still has to remove from the cluster that the host left.
     #[serde(default, rename = "deprovision_info", skip_serializing_if = "Option::is_none")]
     pub deprovision_info: Option<DeprovisionInfo>,
-    /// Certificates that were approved for the Node of the host.
+    /// Certificates that the operator approved for the Node of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csr_status: Option<CsrStatus>,
 }
@@ -60,7 +60,7 @@ pub struct AgentStatus {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HostProgress {
-    /// What the host does now.
+    /// The stage that the host is in.
     #[serde(default, skip_serializing_if = "Word::is_empty")]
     #[schemars(with = "String")]
     pub current_stage: Word<Stage>,
@@ -71,13 +71,13 @@ pub struct HostProgress {
     /// More about the stage.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub progress_info: String,
-    /// Per cent that are done.
+    /// How much is done, in per cent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installation_percentage: Option<i64>,
     /// When the stage began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage_start_time: Option<Time>,
-    /// When the stage was last reported.
+    /// When the host last reported the stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage_update_time: Option<Time>,
 }
@@ -95,20 +95,20 @@ pub struct NtpSource {
     pub source_state: Word<NtpSourceState>,
 }
 
-/// Links and words for a closer look.
+/// Links and texts for troubleshooting.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DebugInfo {
-    /// What happened.
+    /// Address of the host's events.
     #[serde(default, rename = "eventsURL", skip_serializing_if = "String::is_empty")]
     pub events_url: String,
-    /// The logs that were collected.
+    /// Address of the logs.
     #[serde(default, rename = "logsURL", skip_serializing_if = "String::is_empty")]
     pub logs_url: String,
     /// The hub's word for the state.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub state: String,
-    /// Why it is in that state.
+    /// Why the host or cluster is in that state.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub state_info: String,
 }
@@ -121,11 +121,11 @@ pub struct ValidationResult {
     /// success, failure, pending, error or disabled.
     #[schemars(with = "String")]
     pub status: Word<CheckStatus>,
-    /// What was found.
+    /// What the check found.
     pub message: String,
 }
 
-/// Where the Node of a host that left its cluster is still to be removed.
+/// The Node that the operator still has to remove from the cluster that the host left.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeprovisionInfo {
     /// Name of the cluster's ClusterDeployment.
@@ -137,24 +137,24 @@ pub struct DeprovisionInfo {
     /// Name of the Node.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub node_name: String,
-    /// What is waited for, or what went wrong.
+    /// What the operator waits for, or what went wrong.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
-/// Certificates that were approved for the Node of a host.
+/// Certificates that the operator approved for the Node of a host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CsrStatus {
-    /// The requests that were approved.
+    /// The requests that the operator approved.
     #[serde(default, rename = "approvedCSRs", skip_serializing_if = "Vec::is_empty")]
     pub approved_csrs: Vec<ApprovedCsr>,
-    /// When requests were looked for last.
+    /// When the operator last listed requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_approval_attempt: Option<Time>,
 }
 
-/// A request for a certificate that was approved.
+/// A request for a certificate that the operator approved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovedCsr {
@@ -163,6 +163,6 @@ pub struct ApprovedCsr {
     /// `client` or `serving`.
     #[serde(rename = "type")]
     pub type_: String,
-    /// When it was approved.
+    /// When the operator approved it.
     pub approved_at: Time,
 }

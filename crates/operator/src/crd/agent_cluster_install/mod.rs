@@ -14,7 +14,7 @@ use muster_vocabulary::{DiskEncryptionMode, RoleSet, Word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The cluster that is wanted.
+/// The desired cluster.
 #[derive(Debug, Clone, Default, PartialEq, CustomResource, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "extensions.hive.openshift.io",
@@ -44,8 +44,8 @@ use serde::{Deserialize, Serialize};
 pub struct AgentClusterInstallSpec {
     /// The ClusterDeployment this belongs to, in the same namespace.
     pub cluster_deployment_ref: LocalRef,
-    /// The ClusterImageSet with the release to install. Needed unless the cluster is installed already; it cannot be
-    /// changed.
+    /// The ClusterImageSet with the release to install. Needed unless the cluster is installed already. You cannot
+    /// change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_set_ref: Option<NameRef>,
     /// The networks of the cluster.
@@ -81,10 +81,10 @@ pub struct AgentClusterInstallSpec {
     #[serde(default, rename = "ingressVIPs", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 2))]
     pub ingress_vips: Vec<String>,
-    /// Do not start the installation although everything is ready.
+    /// Holds the installation, although everything is ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold_installation: bool,
-    /// Where hosts that are added fetch their ignition, when not from the cluster itself.
+    /// Where hosts that join the cluster fetch their ignition, when not from the cluster itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignition_endpoint: Option<IgnitionEndpoint>,
     /// Encryption of installed disks.
@@ -145,7 +145,7 @@ fn is_zero(number: &i64) -> bool {
 pub struct MachinePool {
     /// Name of the pool.
     pub name: String,
-    /// Whether the processors' second threads are used.
+    /// Whether the hosts use hyperthreading.
     #[serde(default = "enabled", skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["", "Enabled", "Disabled"]))]
     pub hyperthreading: String,
@@ -155,14 +155,14 @@ fn enabled() -> String {
     "Enabled".into()
 }
 
-/// Where hosts that are added fetch their ignition.
+/// Where hosts that join the cluster fetch their ignition.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IgnitionEndpoint {
-    /// Address without its last part, the pool's name.
+    /// Address without its last part, which is the name of the pool.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub url: String,
-    /// Secret whose key `tls.crt` is the authority behind the endpoint's certificate.
+    /// Secret whose key `tls.crt` holds the certificate authority of the endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_certificate_reference: Option<FullRef>,
 }
@@ -205,7 +205,7 @@ fn none() -> Word<RoleSet> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExternalPlatform {
-    /// Name of the platform; it can be set once.
+    /// Name of the platform. Once it is set you cannot change it.
     #[serde(default = "unknown", skip_serializing_if = "String::is_empty")]
     pub platform_name: String,
     /// `External` when the platform brings its own cloud controller manager.
@@ -257,7 +257,7 @@ pub struct ClusterMetadata {
         skip_serializing_if = "Option::is_none"
     )]
     pub metadata_json_secret_ref: Option<LocalRef>,
-    /// Facts of the platform; not used here.
+    /// Facts of the platform. Muster does not use them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "super::schema::Anything")]
     pub platform: Option<serde_json::Value>,

@@ -22,7 +22,8 @@ pub struct Networking {
     #[serde(default, skip_serializing_if = "Word::is_empty")]
     #[schemars(with = "String", extend("enum" = words_of::<NetworkType>()))]
     pub network_type: Word<NetworkType>,
-    /// Load balancers and DNS are somebody else's work. Left out, it follows from platform and size.
+    /// You manage load balancers and DNS yourself. When left out, it follows from the platform and the number of
+    /// hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_managed_networking: Option<bool>,
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What became of the cluster.
+/// The state of the installation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentClusterInstallStatus {
@@ -15,19 +15,19 @@ pub struct AgentClusterInstallStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub conditions: Vec<InstallCondition>,
-    /// How much is done.
+    /// How much of the installation is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ClusterProgress>,
-    /// Control plane hosts that were found.
+    /// How many control plane hosts the cluster has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane_agents_discovered: Option<i64>,
-    /// Control plane hosts that can be installed.
+    /// How many control plane hosts are ready to install.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane_agents_ready: Option<i64>,
-    /// Workers that were found.
+    /// How many workers the cluster has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_agents_discovered: Option<i64>,
-    /// Workers that can be installed.
+    /// How many workers are ready to install.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_agents_ready: Option<i64>,
     /// Which hosts reach each other, as JSON.
@@ -48,7 +48,7 @@ pub struct AgentClusterInstallStatus {
     /// Virtual addresses of the ingress.
     #[serde(default, rename = "ingressVIPs", skip_serializing_if = "Vec::is_empty")]
     pub ingress_vips: Vec<String>,
-    /// Load balancers and DNS are somebody else's work.
+    /// Users manage load balancers and DNS themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_managed_networking: Option<bool>,
     /// The platform the cluster runs on.
@@ -57,7 +57,7 @@ pub struct AgentClusterInstallStatus {
     /// The checks of the cluster by category.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub validations_info: BTreeMap<String, Vec<ValidationResult>>,
-    /// Links and words for a closer look.
+    /// Links and texts for troubleshooting.
     #[serde(default)]
     pub debug_info: DebugInfo,
 }

@@ -1,4 +1,4 @@
-//! The cache without a server: what it keeps, what it finds, what it tells.
+//! The cache without a server: what it keeps, what it finds, what it reports.
 
 use super::*;
 use crate::crd::NMStateConfig;
@@ -54,10 +54,11 @@ async fn objects_are_found_by_key_and_by_index_and_only_where_they_are_now() {
 #[tokio::test]
 async fn an_older_version_that_arrives_late_changes_nothing() {
     let cache = cache();
-    let told = Mutex::new(Vec::new());
+    let changes = Mutex::new(Vec::new());
     let tell = |change: &Change<NMStateConfig>| {
         let version = change.after.as_ref().and_then(|config| config.resource_version());
-        told.lock()
+        changes
+            .lock()
             .unwrap()
             .push((change.before.is_some(), version.unwrap_or_default()));
     };
@@ -66,7 +67,7 @@ async fn an_older_version_that_arrives_late_changes_nothing() {
     cache.took(object("a", "9", "r"), tell);
     cache.took(object("a", "10", "new"), tell);
     assert_eq!(
-        *told.lock().unwrap(),
+        *changes.lock().unwrap(),
         [(false, "9".to_owned()), (true, "10".to_owned())]
     );
     assert_eq!(names(cache.by(BY_RACK, "new")), ["a"]);
@@ -147,9 +148,9 @@ fn a_server_that_does_not_know_its_kinds_or_rights_yet_is_not_believed_at_once()
         (NotAllowed, 1, false, AskAgain),
         (NotAllowed, 1, true, AskAgain),
         (NotInstalled, 1, true, AskAgain),
-        // The kind was taken away, and its objects with it.
+        // The kind was removed, and its objects with it.
         (NotInstalled, ABSENT_TRIES, true, NoneThere),
-        // The right was never given, or was taken away: that deletes nothing.
+        // The right was never given, or was withdrawn: that deletes nothing.
         (NotAllowed, ABSENT_TRIES, false, NoneThere),
         (NotAllowed, ABSENT_TRIES, true, KeepAll),
     ] {
@@ -201,7 +202,7 @@ impl Server {
 /// Whatever the order in which watch, lists and answers arrive: in the end the cache has what is there, and whoever is
 /// told of changes was told of the last one of each object.
 #[tokio::test]
-async fn in_the_end_the_mirror_is_true_and_has_told_so() {
+async fn in_the_end_the_cache_is_true_and_has_notified_every_change() {
     for seed in 0..300u64 {
         let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut roll = |sides: u64| {
@@ -210,10 +211,10 @@ async fn in_the_end_the_mirror_is_true_and_has_told_so() {
             dice ^= dice << 17;
             usize::try_from(dice % sides).unwrap()
         };
-        let (cache, told) = (cache(), Mutex::new(BTreeMap::new()));
+        let (cache, changes) = (cache(), Mutex::new(BTreeMap::new()));
         let tell = |change: &Change<NMStateConfig>| {
             let after = change.after.as_ref().and_then(|config| config.resource_version());
-            told.lock().unwrap().insert(change.key.name.clone(), after);
+            changes.lock().unwrap().insert(change.key.name.clone(), after);
         };
         let at = |name: &str, version: u64| object(name, &version.to_string(), "r");
         let mut server = Server::default();
@@ -266,12 +267,16 @@ async fn in_the_end_the_mirror_is_true_and_has_told_so() {
             .map(|(name, at)| (name.clone(), Some(at.to_string())))
             .collect();
         assert_eq!(kept, there, "seed {seed}");
-        let last = told
+        let last = changes
             .lock()
             .unwrap()
             .clone()
             .into_iter()
             .filter(|(_, at)| at.is_some());
-        assert_eq!(last.collect::<BTreeMap<_, _>>(), there, "told with seed {seed}");
+        assert_eq!(
+            last.collect::<BTreeMap<_, _>>(),
+            there,
+            "reported with seed {seed}"
+        );
     }
 }

@@ -64,12 +64,13 @@ async fn again_and_again(ctx: &Context, watched: &Watched, joiners: Joiners) {
         let cut = watch(ctx, watched, joiners).await;
         let cluster = &watched.cluster;
         if let Some(why) = refusal(&cut.error) {
-            tracing::warn!(%cluster, why, "nodes and certificate requests of this cluster may not be watched: hosts that join it are looked at now and then");
+            tracing::warn!(%cluster, why, "the kubeconfig of this cluster lacks the right to watch nodes and \
+                certificate requests: the operator reads them now and then");
             turn(ctx, joiners, watched, Phase::Refused(why));
             tokio::time::sleep(REFUSED).await;
             continue;
         }
-        tracing::debug!(%cluster, error = %chain(&cut.error), "a watch of a cluster was cut off");
+        tracing::debug!(%cluster, error = %chain(&cut.error), "a watch of a cluster ended early; starting it again");
         turn(ctx, joiners, watched, Phase::Begins);
         pause = if cut.had_begun {
             SOON
@@ -93,7 +94,7 @@ enum News {
     Nothing,
 }
 
-/// Until one of the two is cut off. Only a new list tells that a watch goes on, so both begin anew then.
+/// Until one of the two is cut off. Only a new list shows that a watch goes on, so both begin anew then.
 async fn watch(ctx: &Context, watched: &Watched, joiners: Joiners) -> Cut {
     let [nodes, requests] = [nodes(&watched.client), requests(&watched.client, joiners)];
     let mut both = stream::select(nodes, requests);
@@ -126,12 +127,12 @@ const BOTH: u32 = 2;
 
 type NodeEvents = BoxStream<'static, watcher::Result<News>>;
 
-/// What else is in a node is many times larger, and read when it is looked at.
+/// What else is in a node is many times larger, and read when the Agent is reconciled.
 fn nodes(client: &Client) -> NodeEvents {
     let nodes: Api<PartialObjectMeta<Node>> = Api::all(client.clone());
     let events = watcher(nodes, watcher::Config::default().timeout(LONGEST));
     events
-        .map(|event| event.map(|event| told(event, |node| Some(node.name_any()))))
+        .map(|event| event.map(|event| news_of(event, |node| Some(node.name_any()))))
         .boxed()
 }
 
@@ -139,14 +140,14 @@ fn requests(client: &Client, joiners: Joiners) -> NodeEvents {
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     let events = watcher(requests, watcher::Config::default().timeout(LONGEST));
     events
-        .map(move |event| event.map(|event| told(event, joiners.node_of)))
+        .map(move |event| event.map(|event| news_of(event, joiners.node_of)))
         .boxed()
 }
 
-fn told<K>(event: Event<K>, node_of: impl Fn(&K) -> Option<String>) -> News {
+fn news_of<K>(event: Event<K>, node_of: impl Fn(&K) -> Option<String>) -> News {
     match event {
         Event::InitDone => News::Listed,
-        // Whoever joins looks when all is listed.
+        // Whoever joins is reconciled when all is listed.
         Event::Init | Event::InitApply(_) => News::Nothing,
         Event::Apply(object) | Event::Delete(object) => node_of(&object).map_or(News::Nothing, News::Of),
     }

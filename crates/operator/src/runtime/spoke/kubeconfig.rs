@@ -4,7 +4,7 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig};
 
 /// The causes never quote the kubeconfig: it holds credentials.
 pub fn read(text: &str) -> Result<Kubeconfig, String> {
-    let unreadable = |_| "the kubeconfig of the cluster cannot be read".to_owned();
+    let unreadable = |_| "cannot parse the kubeconfig of the cluster".to_owned();
     let file = Kubeconfig::from_yaml(text).map_err(unreadable)?;
     // Also where no context leads to: nobody has a reason to keep them there.
     let clusters = file.clusters.iter().filter_map(|named| named.cluster.as_ref());
@@ -18,9 +18,8 @@ pub fn read(text: &str) -> Result<Kubeconfig, String> {
         .next()
     {
         Some(field) => Err(format!(
-            "the kubeconfig of the cluster names a file or a program of this machine ({field}); \
-             put what is meant into it instead: certificate-authority-data, client-certificate-data, \
-             client-key-data or token"
+            "the kubeconfig of the cluster names a file or a program of this machine ({field}); put the contents \
+             into it instead: certificate-authority-data, client-certificate-data, client-key-data or token"
         )),
         None => Ok(file),
     }
@@ -93,7 +92,7 @@ mod tests {
         })
     }
 
-    fn told(kubeconfig: &Value) -> String {
+    fn refusal(kubeconfig: &Value) -> String {
         read(&kubeconfig.to_string()).err().unwrap_or_default()
     }
 
@@ -131,10 +130,10 @@ mod tests {
             kubeconfig(authority, json!({ "token": "hunter2" })),
         ));
         for (field, kubeconfig) in &cases {
-            let told = told(kubeconfig);
-            assert!(told.contains(&format!("({field})")), "{field}: {told}");
-            assert!(told.contains("client-key-data"), "it says what to do: {told}");
-            assert!(!told.contains("hunter2"), "{told}");
+            let text = refusal(kubeconfig);
+            assert!(refusal.contains(&format!("({field})")), "{field}: {refusal}");
+            assert!(text.contains("client-key-data"), "it says what to do: {text}");
+            assert!(!text.contains("hunter2"), "{text}");
         }
     }
 
@@ -144,7 +143,7 @@ mod tests {
         let mut beside = good.clone();
         let idle = json!({ "name": "idle", "user": { "tokenFile": "/etc/passwd" } });
         beside["users"].as_array_mut().unwrap().push(idle);
-        assert!(told(&beside).contains("(tokenFile)"));
+        assert!(refusal(&beside).contains("(tokenFile)"));
         let second = kubeconfig(json!({}), json!({ "exec": { "command": "id" } }));
         let second = second.to_string().replace("hunter2", "other");
         let both = format!("{good}\n---\n{second}\n");
@@ -163,7 +162,7 @@ mod tests {
         ] {
             let cluster =
                 json!({ "certificate-authority-data": data, "proxy-url": "http://proxy.example.com" });
-            assert_eq!(told(&kubeconfig(cluster, user)), "");
+            assert_eq!(refusal(&kubeconfig(cluster, user)), "");
         }
     }
 }

@@ -78,14 +78,14 @@ fn every_refusal_has_a_reason_and_a_next_action() {
 }
 
 #[test]
-fn every_status_has_a_standing_text() {
+fn every_status_has_a_text() {
     for phase in Phase::ALL
         .into_iter()
         .filter(|phase| *phase != Phase::Unmonitored)
     {
         for cluster in diagram::clusters(phase) {
             let word = cluster.status();
-            assert!(!super::super::standing_text(word).is_empty(), "{word}");
+            assert!(!super::super::status_text(word).is_empty(), "{word}");
         }
     }
 }

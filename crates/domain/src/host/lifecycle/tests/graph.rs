@@ -132,8 +132,8 @@ fn surroundings() -> Vec<Around<'static>> {
         for phase in cluster::Phase::ALL {
             for flag in [false, true] {
                 let mut around = in_cluster(now, phase);
-                let standing = around.cluster.as_mut().unwrap();
-                (standing.adds_hosts, standing.can_do_without) = (flag, true);
+                let state = around.cluster.as_mut().unwrap();
+                (state.adds_hosts, state.can_do_without) = (flag, true);
                 all.push(around);
             }
         }

@@ -242,7 +242,7 @@ proptest! {
         play(&history, |_, decision, _, _| {
             for report in Report::ALL {
                 if decision.forget.contains(&report) {
-                    assert!(!decision.host.seen.contains_key(&report));
+                    assert!(!decision.host.report_hashes.contains_key(&report));
                 }
             }
         });

@@ -1,5 +1,6 @@
 //! Installers that are stopped, hosts that come back with a receipt, and logs that are asked for.
 
+use super::super::super::returning::{TakenBack, first_phase, route};
 use super::super::super::steps::{After, Step, orders};
 use super::super::super::{LogsInfo, Role, Route, Status, words};
 use super::*;
@@ -66,7 +67,7 @@ fn a_host_that_registers_with_a_running_installer_waits_for_its_end() {
     // Its hardware is not known yet when the answer comes: then that is what it waits for.
     let early = after(&after(&host, registered()), Event::InstallerStopped);
     assert_eq!(early.status(), Status::DiscoveringUnbound);
-    assert_eq!(early.status_info, words::standing(Status::DiscoveringUnbound));
+    assert_eq!(early.status_info, words::status_text(Status::DiscoveringUnbound));
 }
 
 #[test]
@@ -146,6 +147,74 @@ fn a_reclaim_that_fails_is_told_as_a_boot() {
         },
     );
     assert_eq!(route(&failed), Some(Route::Boot));
+}
+
+/// Whether a lent host may leave a phase depends on who asks; a cluster that is deleted lets every one go.
+#[test]
+fn from_every_phase_the_route_is_the_same_before_and_after_and_the_phase_follows_from_it() {
+    let mut left = std::collections::BTreeSet::new();
+    for phase in Phase::ALL.into_iter().filter(|phase| !phase.is_returning()) {
+        for (connected, stage) in [
+            (true, None),
+            (true, Some(Stage::Writing)),
+            (true, Some(Stage::Done)),
+            (false, None),
+        ] {
+            let mut host = lent(phase);
+            (host.connected, host.progress.stage) = (connected, stage);
+            for (event, taken) in [
+                (Event::Unbind, TakenBack::LetGo),
+                (Event::Release, TakenBack::LetGo),
+                (Event::Reclaim, TakenBack::InBand),
+            ] {
+                let Ok(decision) = step(&host, event.clone()) else {
+                    continue;
+                };
+                let back = decision.host;
+                let decided = route(&host, taken);
+                let said = format!("{event:?} in {phase:?}, connected: {connected}, {stage:?}");
+                assert_eq!(
+                    back.returning.as_ref().map(|back| back.route),
+                    Some(decided),
+                    "{said}"
+                );
+                assert_eq!(back.phase, first_phase(&host, decided), "{said}");
+                for asked_again in [TakenBack::LetGo, TakenBack::InBand] {
+                    assert_eq!(route(&back, asked_again), decided, "{said}");
+                }
+                let by_itself = taken == TakenBack::InBand && host.status().can_reclaim();
+                assert_eq!(decided == Route::Reclaim, by_itself, "{said}");
+                let state = back.status();
+                let wanted = match decided {
+                    Route::AgentRestart if matches!(phase, Phase::Discovery | Phase::Binding) => {
+                        Status::Unbinding
+                    }
+                    // A person may come first.
+                    Route::AgentRestart | Route::Boot => Status::UnbindingPendingUserAction,
+                    Route::Reclaim => Status::Reclaiming,
+                };
+                assert_eq!(state, wanted, "{said}");
+                assert_eq!(
+                    decided == Route::Reclaim,
+                    state.way_back() == Some(Route::Reclaim),
+                    "{said}"
+                );
+                left.insert((phase, decided));
+            }
+        }
+    }
+    let of = |phase| -> Vec<Route> {
+        let routes = left.iter().filter(|(from, _)| *from == phase);
+        routes.map(|(_, route)| *route).collect()
+    };
+    for phase in Phase::ALL.into_iter().filter(|phase| !phase.is_returning()) {
+        let wanted: &[Route] = match phase {
+            Phase::Discovery | Phase::Binding => &[Route::AgentRestart],
+            Phase::Installed | Phase::Added => Route::ALL,
+            _ => &[Route::AgentRestart, Route::Boot],
+        };
+        assert_eq!(of(phase), wanted, "{phase:?}");
+    }
 }
 
 #[test]

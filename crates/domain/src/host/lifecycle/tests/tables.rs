@@ -48,12 +48,12 @@ fn an_agent_that_restarts_while_preparing_keeps_its_hardware() {
 }
 
 #[test]
-fn a_restart_in_the_middle_of_an_installation_is_an_error_unless_the_hub_was_away() {
+fn a_restart_in_the_middle_of_an_installation_is_an_error_unless_the_hub_was_down() {
     let mut host = lent(Phase::InProgress);
     host.progress = progress(Stage::Writing);
     assert_eq!(step(&host, registered()).unwrap().host.status(), Status::Error);
     let away = Around {
-        hub_was_away: true,
+        hub_was_down: true,
         ..in_cluster(noon(), cluster::Phase::Installing)
     };
     assert_eq!(
@@ -281,7 +281,7 @@ fn whoever_may_not_take_a_host_in_the_middle_of_its_installation_is_told_what_en
     let joined = Around {
         cluster: Some(ClusterState {
             adds_hosts: true,
-            ..standing(cluster::Phase::AddingHosts)
+            ..cluster_state(cluster::Phase::AddingHosts)
         }),
         ..at(noon())
     };

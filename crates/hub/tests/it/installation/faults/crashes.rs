@@ -1,4 +1,4 @@
-//! The hub dies, or is away for a while, in the middle of installations.
+//! The hub dies, or is down for a while, in the middle of installations.
 
 use crate::fake_installer::alter;
 use crate::installation::THREE;

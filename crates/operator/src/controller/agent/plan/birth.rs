@@ -18,8 +18,8 @@ use std::time::Duration;
 /// Somebody without an object lent the host to a cluster of their own; it may come back.
 const LATER: Duration = Duration::from_secs(60);
 
-/// Made with everything it has, so that nothing can happen in between, and whoever sees it sees it whole. Only the status is
-/// another write.
+/// Made with everything it has, so that nothing can happen in between, and every reader gets it whole. Only the
+/// status is another write.
 pub fn make(snapshot: &Snapshot) -> Plan {
     let (Some(row), Some(infra_env)) = (&snapshot.row, &snapshot.infra_env) else {
         return Plan::default();
@@ -131,8 +131,8 @@ pub fn rehome(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Option<Pl
     Some(arrived(snapshot, patch, named, infra_env))
 }
 
-/// The label alone proves nothing, as anybody can write it. An Agent belongs to the InfraEnv it was discovered in; of one
-/// that belongs to none, the hub tells whether the host is known to another one as well.
+/// The label alone proves nothing, as anybody can write it. An Agent belongs to the InfraEnv it was discovered in; of
+/// one that belongs to none, the hub says whether another one knows the host as well.
 fn has_moved(snapshot: &Snapshot, agent: &Agent, infra_env: &InfraEnv) -> bool {
     let uid = infra_env.uid().unwrap_or_default();
     let owners = agent.owner_references().iter();
@@ -170,7 +170,7 @@ fn arrived(snapshot: &Snapshot, patch: Value, from: &str, infra_env: &InfraEnv) 
     Plan::of(steps, Then::Again)
 }
 
-/// What a spec is emptied by: a merge patch takes away what is null.
+/// Empties a spec: a merge patch removes what is null.
 fn blank(spec: &AgentSpec) -> Value {
     let now = serde_json::to_value(spec).unwrap_or_default();
     let mut blank: Map<String, Value> = match now {

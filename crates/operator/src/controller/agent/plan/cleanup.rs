@@ -12,8 +12,8 @@ use crate::runtime::spoke::NoSpoke;
 use kube::ResourceExt;
 use muster_contract::v1::host::HostDetail;
 
-/// The order matters: a cluster with a machine set replaces a node or machine that is simply deleted, so the set is told
-/// to shrink with its hosts first, and the host is what goes.
+/// The order matters: a cluster with a machine set replaces a node or machine that is simply deleted, so the operator
+/// first makes the set shrink with its hosts, and then deletes the host.
 pub fn removal(spoke: &Spoke) -> Vec<Step> {
     let machine = match (&spoke.node, &spoke.machine) {
         (None, None) => return Vec::new(),
@@ -84,7 +84,7 @@ pub fn after_return(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Out
         (_, Some(Ok(spoke))) => return Outcome::Clean(removal(spoke)),
     };
     Outcome::Failed(DeprovisionInfo {
-        message: format!("The node cannot be removed yet: {why}"),
+        message: format!("The operator cannot remove the node yet: {why}"),
         ..info.clone()
     })
 }

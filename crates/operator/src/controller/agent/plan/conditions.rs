@@ -7,7 +7,7 @@ use muster_contract::v1::host::HostDetail;
 use muster_contract::v2::validation::ValidationsInfo;
 use muster_domain::checks;
 use muster_vocabulary::HostStatus::{self, *};
-use muster_vocabulary::Word;
+use muster_vocabulary::{Route, Word};
 
 /// What a condition says: status, reason, message.
 type Verdict = (Truth, &'static str, String);
@@ -18,6 +18,10 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
     let status = &row.host.status;
     let checks = Checks::of(row, named);
     let state = format!("The host is {status}.");
+    let unknown = || {
+        let unknown = || (Truth::Unknown, reason::UNKNOWN_STATUS, state.clone());
+        [unknown(), checks.passing(), unknown(), bound(status)]
+    };
     let [requirements, validated, installed, bound] = match status.known() {
         Some(Known | KnownUnbound) => [ready(approved), checks.passing(), not_started(), bound(status)],
         Some(Discovering | Disconnected | DiscoveringUnbound | DisconnectedUnbound) => {
@@ -35,7 +39,7 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
             let pending = (
                 Truth::False,
                 reason::VALIDATIONS_USER_PENDING,
-                checks.complaints("Something must be decided"),
+                checks.complaints("The host waits for input"),
             );
             [not_ready(&state), pending, not_started(), bound(status)]
         }
@@ -70,7 +74,7 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
         Some(stopped_at @ (Cancelled | PreparingFailed)) => {
             let what = match stopped_at == Cancelled {
                 true => "The installation was cancelled",
-                false => "The installation could not be prepared",
+                false => "The hub could not prepare the installation",
             };
             let failed = (
                 Truth::False,
@@ -82,31 +86,25 @@ pub fn findings(row: &HostDetail, approved: bool, named: bool, hold: Option<Hold
         Some(Binding) => all(
             reason::BINDING,
             reason::BINDING,
-            "The host is being handed to its cluster.",
+            "The hub is handing the host over to its cluster.",
         ),
-        Some(Unbinding) => all(
-            reason::UNBINDING,
-            reason::UNBINDING,
-            "The host is on its way back.",
-        ),
-        Some(UnbindingPendingUserAction) => all(
-            reason::UNBINDING,
-            reason::UNBINDING_PENDING_USER_ACTION,
-            "The host comes back when somebody boots the discovery image on it.",
-        ),
-        // While it is reclaimed, being bound keeps others from taking the host as long as its old owner holds on to it.
-        Some(
-            Disabled
-            | DisabledUnbound
-            | Resetting
-            | ResettingPendingUserAction
-            | Reclaiming
-            | ReclaimingRebooting,
-        )
-        | None => {
-            let unknown = || (Truth::Unknown, reason::UNKNOWN_STATUS, state.clone());
-            [unknown(), checks.passing(), unknown(), bound(status)]
+        Some(back @ (Unbinding | UnbindingPendingUserAction | Reclaiming | ReclaimingRebooting)) => {
+            match back.way_back() {
+                Some(Route::AgentRestart) => all(
+                    reason::UNBINDING,
+                    reason::UNBINDING,
+                    "The host is leaving its cluster.",
+                ),
+                Some(Route::Boot) => all(
+                    reason::UNBINDING,
+                    reason::UNBINDING_PENDING_USER_ACTION,
+                    "Boot the discovery image on the host to bring it back.",
+                ),
+                // Being bound keeps others from taking the host as long as its old owner holds on to it.
+                Some(Route::Reclaim) | None => unknown(),
+            }
         }
+        Some(Disabled | DisabledUnbound | Resetting | ResettingPendingUserAction) | None => unknown(),
     };
     let said = |type_, (truth, reason, message): Verdict| Finding::new(type_, truth, reason, message);
     let validated = said(condition::VALIDATED, validated);
@@ -146,9 +144,13 @@ fn connected(status: &Word<HostStatus>) -> Verdict {
         true => (
             Truth::False,
             reason::DISCONNECTED,
-            "The host has not been heard of for some time.".into(),
+            "The agent of the host has not polled the hub for some time.".into(),
         ),
-        false => (Truth::True, reason::CONNECTED, "The host is heard of.".into()),
+        false => (
+            Truth::True,
+            reason::CONNECTED,
+            "The agent of the host polls the hub.".into(),
+        ),
     }
 }
 
@@ -171,7 +173,7 @@ fn ready(approved: bool) -> Verdict {
         (
             Truth::False,
             reason::NOT_APPROVED,
-            "The host waits to be approved.".into(),
+            "The host waits for approval.".into(),
         )
     }
 }
@@ -199,7 +201,7 @@ fn stopped() -> Verdict {
 fn progress(row: &HostDetail) -> String {
     let stage = super::stage(row);
     match stage.is_empty() {
-        true => "The installation is being prepared.".into(),
+        true => "The hub is preparing the installation.".into(),
         false => format!("The installation is at \"{stage}\"."),
     }
 }
@@ -231,21 +233,21 @@ impl Checks {
             None => (
                 Truth::Unknown,
                 reason::VALIDATIONS_UNKNOWN,
-                "Nothing was checked yet.".into(),
+                "The hub has not checked the host yet.".into(),
             ),
         }
     }
 
     fn complaints(&self, what: &str) -> String {
         let checks = self.found.iter().flatten().flat_map(|(_, checks)| checks);
-        let told = checks::told(checks.filter_map(|check| {
-            Some(checks::Said {
+        let text = checks::summary(checks.filter_map(|check| {
+            Some(checks::Summarized {
                 id: &check.id,
                 status: check.status.known()?,
                 blocks: checks::blocks(&check.id, self.bound),
                 message: &check.message,
             })
         }));
-        format!("{what}: {told}")
+        format!("{what}: {text}")
     }
 }

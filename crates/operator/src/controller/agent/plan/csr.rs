@@ -171,8 +171,8 @@ impl Request {
     }
 }
 
-/// All other names that are asked for. Nothing when it can be read in more than one way: whoever signs must not see more
-/// in it than is seen here.
+/// All other names that are asked for. Nothing when it can be read in more than one way: the signer must not read
+/// more in it than this code does.
 fn names(request: &X509CertificationRequest<'_>) -> Option<Vec<Name>> {
     let attributes = request.certification_request_info.iter_attributes();
     let mut asked = attributes.filter(|attribute| attribute.oid == OID_PKCS9_EXTENSION_REQUEST);

@@ -11,7 +11,7 @@ use crate::crd::{Agent, AgentClusterInstall};
 use crate::key::Key;
 use crate::runtime::clock;
 use crate::runtime::event::News;
-use crate::runtime::joining::Heard;
+use crate::runtime::joining::NodeWatch;
 use crate::runtime::spoke::NoSpoke;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
@@ -29,8 +29,8 @@ pub struct Following {
     pub then: Then,
 }
 
-/// The ClusterDeployment of the cluster to look into, from the reboot until the node is done. A node whose time was over may
-/// still come up; of an installation that ended in any other way the hub hears nothing more.
+/// The ClusterDeployment of the cluster to read, from the reboot until the node is done. A node may still come up
+/// after its time limit; an installation that ended in any other way reports nothing more to the hub.
 pub fn follows(agent: &Agent, row: &HostDetail) -> Option<Key> {
     let cluster = agent.spec.cluster_deployment_name.as_ref()?;
     let stage = stage(row);
@@ -141,7 +141,7 @@ pub fn has_no_machines(install: &AgentClusterInstall) -> bool {
         || lacks_machine_api(install)
 }
 
-/// Bare metal was chosen among the capabilities of the cluster, and what looks after machines was left out.
+/// Bare metal was chosen among the capabilities of the cluster, and the component that manages machines was left out.
 fn lacks_machine_api(install: &AgentClusterInstall) -> bool {
     let text = install.annotations().get(annotation::INSTALL_CONFIG_OVERRIDES);
     let config: Value = text
@@ -160,22 +160,22 @@ pub fn follow(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Following
     let again = Then::After(snapshot.retry * EVERY);
     match answer(snapshot, Purpose::Follow, &snapshot.spoke) {
         Some(Ok(spoke)) => {
-            let mut following = look(snapshot, agent, row, spoke);
-            following.then = following.then.or(match snapshot.heard {
-                Heard::AtOnce => Then::After(snapshot.retry * SELDOM),
-                Heard::Not | Heard::Refused(_) => again,
+            let mut following = follow_node(snapshot, agent, row, spoke);
+            following.then = following.then.or(match snapshot.node_watch {
+                NodeWatch::Running => Then::After(snapshot.retry * SELDOM),
+                NodeWatch::None | NodeWatch::Refused(_) => again,
             });
-            // Told once, so it does not wait for what may fail.
-            following.steps.splice(0..0, unheard(snapshot));
+            // One event, so it does not wait for what may fail.
+            following.steps.splice(0..0, not_watched(snapshot));
             following
         }
         Some(Err(NoSpoke::NoKubeconfig)) => Following {
-            failed: Some("There is no kubeconfig of the cluster to follow the node with.".into()),
+            failed: Some("The operator cannot follow the node: the cluster has no kubeconfig Secret.".into()),
             then: again,
             ..Following::default()
         },
         Some(Err(NoSpoke::Failed(why))) => Following {
-            failed: Some(format!("The node cannot be followed: {why}")),
+            failed: Some(format!("The operator cannot follow the node: {why}")),
             then: again,
             ..Following::default()
         },
@@ -183,28 +183,29 @@ pub fn follow(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Following
     }
 }
 
-/// Six retries: once a minute unless told otherwise.
+/// Six retries: once a minute by default.
 const EVERY: u32 = 6;
 
-/// What is watched is looked at all the same, should a watch have fallen asleep.
+/// What is watched is read all the same, in case a watch is stuck.
 const SELDOM: u32 = 10 * EVERY;
 
 /// It takes longer than elsewhere, and people can change that.
-fn unheard(snapshot: &Snapshot) -> Option<Step> {
-    let Heard::Refused(why) = &snapshot.heard else {
+fn not_watched(snapshot: &Snapshot) -> Option<Step> {
+    let NodeWatch::Refused(why) = &snapshot.node_watch else {
         return None;
     };
     Some(Step::Tell(News {
         warning: true,
         reason: "NodeNotWatched".into(),
         note: format!(
-            "The cluster does not let its nodes and certificate requests be watched, so they are looked at once a minute. \
-             Give the user of its kubeconfig the right to list and watch nodes and certificatesigningrequests: {why}"
+            "The kubeconfig of the cluster lacks the right to watch nodes and certificate requests, so the \
+             operator reads them once a minute. Give its user the verbs list and watch on nodes and \
+             certificatesigningrequests: {why}"
         ),
     }))
 }
 
-fn look(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Following {
+fn follow_node(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> Following {
     let approves = approves(snapshot, row);
     let mut following = Following::default();
     let now = agent
@@ -216,7 +217,7 @@ fn look(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> 
     if approves {
         let name = node_name(Some(agent), Some(row));
         let open = certificates(snapshot, spoke, &name, &mut tracked);
-        // What was approved is noted by the next reconciliation, which sees it; what was not is tried again later.
+        // The next reconcile notes what was approved; what was not is tried again later.
         if !open.is_empty() && snapshot.failure.is_none() {
             following.then = Then::Again;
         }
@@ -243,7 +244,7 @@ fn look(snapshot: &Snapshot, agent: &Agent, row: &HostDetail, spoke: &Spoke) -> 
     };
     if takes(row, reached) {
         let info = if timed_out(row) {
-            "The node came up after the time for it was over."
+            "The node came up after its time limit."
         } else {
             ""
         };

@@ -1,4 +1,4 @@
-//! When a free host is not offered to those who look for one: while somebody has a hand on it, and for a moment after.
+//! When a free host is not offered to machines: while somebody has claimed it, and for a moment after.
 //!
 //! The released provider of machines chooses by `Connected`, `Validated` and `Bound` alone, and whoever waits for the
 //! release of a host would undo what the next one does with it.
@@ -15,20 +15,20 @@ use muster_vocabulary::{HostStatus, Word};
 use std::time::Duration;
 
 /// Whoever waits for the release of a host asks every five seconds; a second more because objects keep whole seconds.
-const SETTLING: SignedDuration = SignedDuration::from_secs(7);
+const HOLD_TIME: SignedDuration = SignedDuration::from_secs(7);
 
-/// What is said of the checks of a host that has just come back.
+/// The message about the checks of a host that has just come back.
 const JUST_BACK: &str = "The host has just come back.";
 
-/// What is said of the checks of a free host that somebody has a hand on; behind it, if they say anything bad, the checks.
-const CLAIMED: &str = "The host is claimed, and is not offered to anybody else.";
+/// The message about the checks of a free host that somebody has claimed; failing checks follow it.
+const CLAIMED: &str = "Somebody has claimed this host; no other machine can take it.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     /// For as long as that is so.
     Claimed,
     JustBack {
-        /// What is said of its checks meanwhile.
+        /// The status of its checks meanwhile.
         truth: Truth,
         left: Duration,
     },
@@ -53,12 +53,12 @@ impl Hold {
         Self::go_on(snapshot, validated)
     }
 
-    /// Another word than before, because only then its time is noted.
+    /// Another status than before, because only then its time moves.
     fn begin(validated: &ServiceCondition) -> Option<Self> {
         let was_unknown = validated.status == Truth::Unknown.word();
         Some(Self::JustBack {
             truth: if was_unknown { Truth::False } else { Truth::Unknown },
-            left: Duration::try_from(SETTLING).ok()?,
+            left: Duration::try_from(HOLD_TIME).ok()?,
         })
     }
 
@@ -66,7 +66,7 @@ impl Hold {
         let held = validated.message == JUST_BACK;
         let since = validated.last_transition_time.as_ref().filter(|_| held)?.0;
         // At most as long as it takes, should another operator's clock be ahead.
-        let left = (since + SETTLING).duration_since(snapshot.now).min(SETTLING);
+        let left = (since + HOLD_TIME).duration_since(snapshot.now).min(HOLD_TIME);
         let left = Duration::try_from(left).ok().filter(|left| !left.is_zero())?;
         let was_unknown = validated.status == Truth::Unknown.word();
         let truth = if was_unknown { Truth::Unknown } else { Truth::False };
@@ -118,7 +118,7 @@ fn is_free(state: &Word<HostStatus>) -> bool {
     state.is(HostStatus::is_unbound)
 }
 
-/// A machine of Cluster API or a person has a hand on it, whether or not that is in effect.
+/// A machine of Cluster API or a person has claimed it, whether or not that is in effect.
 fn is_claimed(agent: &Agent) -> bool {
     agent.spec.cluster_deployment_name.is_some() || agent.labels().contains_key(label::AGENT_MACHINE)
 }

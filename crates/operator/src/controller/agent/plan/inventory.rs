@@ -16,7 +16,7 @@ pub fn parse(row: &HostDetail) -> Result<Option<wire::Inventory>, String> {
         "" => Ok(None),
         text => serde_json::from_str(text)
             .map(Some)
-            .map_err(|error| format!("The inventory cannot be read: {}.", place(&error))),
+            .map_err(|error| format!("The operator cannot read the inventory: {}.", place(&error))),
     }
 }
 

@@ -1,8 +1,8 @@
-//! What is kept of an Agent that is deleted while a machine of Cluster API has it: it gets that back when its host comes
-//! again, because nobody tells it a second time.
+//! What is kept of an Agent that is deleted while a machine of Cluster API has it: it gets that back when its host
+//! comes again, because nobody writes it a second time.
 //!
-//! The machine keeps it, and only its status is believed about whose it is: who may make machines may name any host, and
-//! must not approve one by that.
+//! The machine keeps it, and only its status is believed about whose it is: who may make machines may name any host,
+//! and must not approve one by that.
 
 use crate::controller::agent::snapshot::Snapshot;
 use crate::crd::agent_machine::Named;

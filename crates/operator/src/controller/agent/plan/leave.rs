@@ -55,9 +55,9 @@ pub fn hide(snapshot: &Snapshot) -> Vec<Step> {
 fn failed(snapshot: &Snapshot) -> Option<String> {
     match (&snapshot.failure, &snapshot.spoke) {
         (Some(Failure::Hub(failure)), _) => Some(format!("The hub still has the host: {}", failure.text())),
-        (Some(Failure::Spoke(why)), _) | (None, Some(Err(NoSpoke::Failed(why)))) => {
-            Some(format!("The node cannot be removed from its cluster: {why}"))
-        }
+        (Some(Failure::Spoke(why)), _) | (None, Some(Err(NoSpoke::Failed(why)))) => Some(format!(
+            "The operator cannot remove the node from its cluster: {why}"
+        )),
         (None, Some(Ok(_) | Err(NoSpoke::NoKubeconfig)) | None) => None,
     }
 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 pub enum Lending {
     /// The host is where it should be.
-    Settled,
+    InPlace,
     Do(Vec<Step>),
     /// To this cluster, after it got what the object asks for.
     Bind(Uuid),
@@ -28,17 +28,17 @@ pub enum Lending {
     Wait(Sync, Then),
 }
 
-/// What is not there is watched for where it can be; elsewhere it is asked for now and then.
+/// The operator watches for what is missing where it can, and polls for it elsewhere.
 const LATER: Duration = Duration::from_secs(60);
 
 pub fn decide(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Lending {
     match (&snapshot.target, row.host.cluster_id) {
         (Target::NotWanted, None) if row.moving_to.is_some() => Lending::Do(vec![stay()]),
-        (Target::NotWanted, None) => Lending::Settled,
+        (Target::NotWanted, None) => Lending::InPlace,
         (Target::NotWanted, Some(_)) => take_back(snapshot, agent, row),
         (Target::Absent, _) => missing("There is no such ClusterDeployment"),
         (Target::NotInHub, _) => missing("The hub does not have the cluster of the ClusterDeployment"),
-        (Target::Found { id, .. }, Some(bound)) if bound == *id => Lending::Settled,
+        (Target::Found { id, .. }, Some(bound)) if bound == *id => Lending::InPlace,
         (Target::Found { id, .. }, Some(_)) => pass_on(snapshot, agent, row, *id),
         (Target::Found { .. }, None) if doubt::may_run(agent, row) => input(doubt::EXPLAINED.into()),
         (Target::Found { id, .. }, None) => lend(snapshot, row, *id),
@@ -70,7 +70,7 @@ fn lend(snapshot: &Snapshot, row: &HostDetail, to: Uuid) -> Lending {
     }
     let status = &row.host.status;
     if *status != HostStatus::KnownUnbound {
-        let why = format!("The host is {status}; it is bound as soon as it is known-unbound.");
+        let why = format!("The host is {status}. The operator binds it as soon as it is known-unbound.");
         return match row.moving_to {
             Some(_) => Lending::Do(vec![Step::Hub(Call::Move(to))]),
             None => Lending::Prepare(Sync::Backend(why)),
@@ -118,7 +118,7 @@ fn take_back(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Lending {
     go(snapshot, steps)
 }
 
-/// What the hub refused is not asked again in the same breath.
+/// What the hub refused is not sent again in the same reconcile.
 fn go(snapshot: &Snapshot, steps: Vec<Step>) -> Lending {
     match &snapshot.failure {
         Some(failure @ Failure::Hub(_)) => {
@@ -133,14 +133,19 @@ fn go(snapshot: &Snapshot, steps: Vec<Step>) -> Lending {
 /// Why the host cannot leave the cluster it is in.
 fn stays(snapshot: &Snapshot, row: &HostDetail) -> Option<String> {
     if snapshot.is_early_bound() {
-        return Some("The InfraEnv of this host belongs to a cluster, and its hosts with it; delete the Agent instead.".into());
+        return Some(
+            "The InfraEnv of this host belongs to a cluster, so you cannot unbind the host. Delete the \
+            Agent instead."
+                .into(),
+        );
     }
     (is_installing(&row.host.status) && !is_day_two(row)).then(|| installing(row))
 }
 
 fn installing(row: &HostDetail) -> String {
     format!(
-        "The host is being installed ({}); only hosts of running clusters can be taken out meanwhile.",
+        "The host is being installed ({}). Until that ends, you can unbind only a host that joins a running \
+         cluster.",
         row.host.status
     )
 }
@@ -179,7 +184,7 @@ fn note(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Vec<Step> {
         cluster_name: cluster.name.clone(),
         cluster_namespace: cluster.namespace.clone(),
         node_name: node_name(Some(agent), Some(row)),
-        message: "The node is removed when the host is back.".into(),
+        message: "The operator removes the node when the host is back.".into(),
     };
     if before.as_ref() == Some(&info) {
         return Vec::new();
@@ -195,8 +200,8 @@ pub fn reclaims_from(snapshot: &Snapshot, row: &HostDetail) -> Option<Key> {
         (Target::Found { id, .. }, Some(bound)) => *id != bound && refuses(snapshot).is_none(),
         (Target::Found { .. } | Target::NotWanted, None) | (Target::Absent | Target::NotInHub, _) => false,
     };
-    let runs = doubt::is_installed(&row.host.status);
-    (leaves && runs && !snapshot.has_metal && stays(snapshot, row).is_none())
+    let can_reclaim = row.host.status.is(HostStatus::can_reclaim);
+    (leaves && can_reclaim && !snapshot.has_metal && stays(snapshot, row).is_none())
         .then(|| snapshot.tenant.clone())
         .flatten()
 }

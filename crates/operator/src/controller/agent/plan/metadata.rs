@@ -12,8 +12,8 @@ use muster_contract::v1::host::HostDetail;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// All annotations of an object together may have 256 KiB; larger inventories are not mirrored.
-const LARGEST_MIRROR: usize = 180 * 1024;
+/// All annotations of an object together may have 256 KiB; larger inventories are left out.
+const LARGEST_ANNOTATION: usize = 180 * 1024;
 
 /// One patch for all of it; nothing when everything is as it should be.
 pub fn patch(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Option<Value> {
@@ -25,7 +25,7 @@ pub fn patch(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> Option<Val
             finalizers(agent, Some(finalizer::AGENT), None),
         );
     }
-    let mut annotations = mirrors(snapshot, agent, row);
+    let mut annotations = restore_annotations(snapshot, agent, row);
     let mut gone = Vec::new();
     if !doubt::is_installed(&row.host.status) && !doubt::may_run(agent, row) {
         gone.push(annotation::INSTALLED_IN);
@@ -111,8 +111,8 @@ fn labels(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> BTreeMap<Stri
     labels
 }
 
-/// What the hub knows, for the day on which only the objects are left.
-fn mirrors(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> BTreeMap<String, String> {
+/// What the hub knows, for a restore from the objects alone.
+fn restore_annotations(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> BTreeMap<String, String> {
     let host = &row.host;
     let mut annotations = BTreeMap::new();
     if !doubt::may_run(agent, row) {
@@ -130,7 +130,7 @@ fn mirrors(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> BTreeMap<Str
         annotations.insert(annotation::INSTALLED_IN.to_owned(), tenant.to_string());
     }
     let small = |text: &str| {
-        if text.len() > LARGEST_MIRROR {
+        if text.len() > LARGEST_ANNOTATION {
             String::new()
         } else {
             text.to_owned()
@@ -143,7 +143,7 @@ fn mirrors(snapshot: &Snapshot, agent: &Agent, row: &HostDetail) -> BTreeMap<Str
         annotations.insert(annotation::INVENTORY_VERSION.to_owned(), version);
         annotations.insert(annotation::AGENT_INVENTORY.to_owned(), inventory);
     }
-    if !host.validations_info.is_empty() && host.validations_info.len() < LARGEST_MIRROR / 4 {
+    if !host.validations_info.is_empty() && host.validations_info.len() < LARGEST_ANNOTATION / 4 {
         annotations.insert(
             annotation::AGENT_VALIDATIONS.to_owned(),
             host.validations_info.clone(),

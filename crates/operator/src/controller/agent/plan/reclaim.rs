@@ -96,7 +96,7 @@ fn volumes(trust: &TrustView) -> Vec<Value> {
     volumes
 }
 
-/// As discovery images tell the agent whom to trust.
+/// The trusted certificates, as discovery images give them to the agent.
 fn container(image: &str, row: &HostDetail, secret: &str, trust: &TrustView) -> Value {
     let mut args = vec![
         "--installed".to_owned(),

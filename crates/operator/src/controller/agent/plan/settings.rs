@@ -20,10 +20,11 @@ use std::collections::BTreeMap;
 
 /// What is to be done about what the object asks for.
 pub struct Settings {
-    /// Come first, and also when something is wrong with the rest: whoever mends a Secret is heard only then.
+    /// Come first, and also when something is wrong with the rest: only then does the operator notice a mended
+    /// Secret.
     pub labels: Vec<Step>,
     pub calls: Result<Vec<Step>, Sync>,
-    /// Secrets that are not there cannot be watched, so they are looked for.
+    /// The operator cannot watch Secrets that are not there, so it polls for them.
     pub then: Then,
 }
 
@@ -119,8 +120,12 @@ fn any_time(agent: &Agent, row: &HostDetail) -> Option<Call> {
 fn list(field: &str, text: &str) -> Result<Vec<String>, Sync> {
     match text {
         "" => Ok(Vec::new()),
-        text => serde_json::from_str(text)
-            .map_err(|error| Sync::Input(format!("{field} is no JSON list of texts: {}.", place(&error)))),
+        text => serde_json::from_str(text).map_err(|error| {
+            Sync::Input(format!(
+                "{field} is not a JSON list of strings: {}.",
+                place(&error)
+            ))
+        }),
     }
 }
 
@@ -195,7 +200,7 @@ fn disk(spec: &AgentSpec, row: &HostDetail) -> Result<Option<Vec<DiskSelection>>
     if !disk.installation_eligibility.eligible {
         let why = disk.installation_eligibility.not_eligible_reasons.join("; ");
         return Err(Sync::Input(format!(
-            "Nothing can be installed to disk {wanted}: {why}."
+            "Muster cannot install to disk {wanted}: {why}."
         )));
     }
     let now = row.host.installation_disk_id.as_str();

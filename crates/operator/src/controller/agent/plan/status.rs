@@ -23,7 +23,7 @@ pub struct Shown {
     pub status: AgentStatus,
     findings: Vec<Finding>,
     /// How long until it would be another, with nothing else changing.
-    settles_in: Option<Duration>,
+    hold_left: Option<Duration>,
     unreadable: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl Shown {
         let hold = Hold::of(snapshot, agent, row);
         let (inventory, unreadable) = match inventory::parse(row) {
             Ok(Some(found)) => (inventory::shown(&found), None),
-            // While the host is handed over, what was known of it before still tells it from others.
+            // While the host is handed over, what was known before still identifies it.
             Ok(None) => (before.inventory.clone(), None),
             Err(unreadable) => (before.inventory.clone(), Some(unreadable)),
         };
@@ -66,13 +66,13 @@ impl Shown {
         Self {
             status,
             findings: conditions::findings(row, agent.spec.approved, named, hold),
-            settles_in: hold.and_then(Hold::left),
+            hold_left: hold.and_then(Hold::left),
             unreadable,
         }
     }
 
-    pub fn settles(&self) -> Then {
-        self.settles_in.map_or(Then::Rest, Then::After)
+    pub fn until_hold_ends(&self) -> Then {
+        self.hold_left.map_or(Then::Rest, Then::After)
     }
 
     /// The steps from the status there is to this one, none when they are the same.
@@ -171,7 +171,7 @@ fn synced(sync: &Sync) -> Finding {
         Sync::Moving => (
             Truth::True,
             MOVING,
-            "The host is on its way to its new cluster.".to_owned(),
+            "The host is moving to its new cluster.".to_owned(),
         ),
         Sync::Backend(why) => (
             Truth::False,

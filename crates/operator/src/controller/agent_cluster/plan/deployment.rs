@@ -20,7 +20,7 @@ pub fn new(snapshot: &Snapshot) -> Result<ClusterDeployment, String> {
     let cluster = snapshot
         .owner
         .as_ref()
-        .ok_or_else(|| format!("Cluster {} is not there.", owner.name))?;
+        .ok_or_else(|| format!("Cluster {} does not exist.", owner.name))?;
     let reference = cluster
         .spec
         .control_plane_ref
@@ -29,10 +29,14 @@ pub fn new(snapshot: &Snapshot) -> Result<ClusterDeployment, String> {
     let whole = format!("{} {}", reference.kind, reference.name);
     let plane = match &snapshot.control_plane {
         Plane::Found(plane) => plane,
-        Plane::Absent => return Err(format!("{whole} is not there or cannot be read.")),
+        Plane::Absent => {
+            return Err(format!(
+                "{whole} does not exist, or the operator cannot parse it."
+            ));
+        }
         Plane::NotAllowed(resource) => {
             return Err(format!(
-                "{whole} may not be read: give the operator's role the verb get on {resource}, or make the \
+                "The operator may not read {whole}. Grant its role the verb get on {resource}, or create the \
                  ClusterDeployment yourself, with the label {} and the name of this object.",
                 label::AGENT_CLUSTER
             ));

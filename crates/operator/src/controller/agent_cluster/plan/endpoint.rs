@@ -59,7 +59,7 @@ pub fn install(snapshot: &Snapshot, deployment: &ClusterDeployment) -> Result<Ag
 /// Scheme, host and port. The path comes back as the name of each host's pool, which is the last part of the address it
 /// fetches from.
 pub fn without_path(url: &str) -> Result<String, String> {
-    let bad = || format!("spec.ignitionEndpoint.url {url:?} is no URL.");
+    let bad = || format!("spec.ignitionEndpoint.url {url:?} is not a URL.");
     if url.is_empty() {
         return Ok(String::new());
     }

@@ -216,7 +216,11 @@ fn the_install_is_made_after_the_deployment_and_then_the_cluster_is_ready() {
     let status = snapshot.cluster.status.clone().unwrap();
     assert!(status.ready);
     assert_eq!(status.cluster_deployment_reference.name, "blue");
-    assert_eq!(plan(&snapshot), Plan::default(), "a second look writes nothing");
+    assert_eq!(
+        plan(&snapshot),
+        Plan::default(),
+        "a second reconcile writes nothing"
+    );
     change(&mut snapshot, |cluster| {
         cluster.spec.control_plane_endpoint = None
     });
@@ -276,7 +280,11 @@ fn made_anew_while_the_old_deployment_still_goes_it_waits_and_then_makes_its_own
     assert!(text.contains("still being deleted"), "{text}");
     let mut snapshot = made(snapshot);
     assert_eq!(snapshot.named(), None, "what goes is not named");
-    assert_eq!(plan(&snapshot), Plan::default(), "a second look writes nothing");
+    assert_eq!(
+        plan(&snapshot),
+        Plan::default(),
+        "a second reconcile writes nothing"
+    );
     snapshot.deployment = None;
     let again = plan(&snapshot);
     assert!(
@@ -293,9 +301,9 @@ fn a_deployment_that_was_this_clusters_and_goes_stays_named() {
     let mut snapshot = made(snapshot());
     let deployment = Arc::make_mut(snapshot.deployment.as_mut().unwrap());
     deployment.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
-    let told = plan(&snapshot);
-    let [Step::Status(status), Step::Tell(_)] = &told.steps[..] else {
-        panic!("{told:?}")
+    let planned = plan(&snapshot);
+    let [Step::Status(status), Step::Tell(_)] = &planned.steps[..] else {
+        panic!("{planned:?}")
     };
     assert!(status.get("clusterDeploymentReference").is_none(), "{status}");
 }
@@ -308,19 +316,19 @@ fn a_deployment_of_another_is_neither_taken_nor_made_again() {
         .labels_mut()
         .insert(label::AGENT_CLUSTER.into(), "red".into());
     snapshot.taken = Some(Arc::new(taken));
-    let told = plan(&snapshot);
-    let (ready, reason, text) = said(&told);
+    let planned = plan(&snapshot);
+    let (ready, reason, text) = said(&planned);
     assert_eq!((ready, reason.as_str()), (false, "ClusterDeploymentTaken"));
     assert!(text.contains("hcp/blue") && text.contains("red"), "{text}");
-    assert_eq!(told.then, Then::Rest, "a change of its label is seen");
+    assert_eq!(planned.then, Then::Rest, "a change of its label is watched");
     assert!(
-        matches!(&told.steps[..], [Step::Status(_), Step::Tell(news)] if news.warning),
-        "{told:?}"
+        matches!(&planned.steps[..], [Step::Status(_), Step::Tell(news)] if news.warning),
+        "{planned:?}"
     );
     assert_eq!(
         plan(&made(snapshot)),
         Plan::default(),
-        "a second look writes nothing"
+        "a second reconcile writes nothing"
     );
 }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What an Agent is told about its ignition.
+/// What an Agent gets to know about its ignition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ignition {
     /// The last part of the address.
@@ -174,18 +174,18 @@ struct Header {
 /// What is wrong is said without a word of what is in it.
 fn read(secret: &Secret) -> Result<Read, &'static str> {
     let text = value(secret, data::CAPI_USER_DATA).ok_or("has no key \"value\"")?;
-    let parsed: UserData = serde_json::from_str(text).map_err(|_| "is no ignition")?;
+    let parsed: UserData = serde_json::from_str(text).map_err(|_| "is not an Ignition config")?;
     let [source]: [Source; 1] = parsed
         .ignition
         .config
         .merge
         .try_into()
-        .map_err(|_| "does not refer to exactly one other ignition")?;
+        .map_err(|_| "does not merge exactly one other Ignition config")?;
     let url = source.source.unwrap_or_default();
     let pool = url.rsplit_once('/').map(|(_, pool)| pool.to_owned());
     let pool = pool
         .filter(|pool| !pool.is_empty())
-        .ok_or("has an address without a last part")?;
+        .ok_or("has a URL without a path")?;
     let mut headers: BTreeMap<String, String> = BTreeMap::new();
     let mut token = None;
     for Header { name, value } in source.http_headers {
@@ -196,11 +196,11 @@ fn read(secret: &Secret) -> Result<Read, &'static str> {
             headers.insert(name, value);
         }
     }
-    let token = token.ok_or("has no header Authorization")?;
+    let token = token.ok_or("has no Authorization header")?;
     let token = token.strip_prefix("Bearer ").filter(|token| !token.is_empty());
     Ok(Read {
         pool,
-        token: token.ok_or("has a header Authorization without a token")?.into(),
+        token: token.ok_or("has an Authorization header without a token")?.into(),
         headers,
     })
 }

@@ -21,7 +21,7 @@ pub enum Choice {
     Take(Arc<Agent>, String),
     /// None will do, and why.
     Nothing(String),
-    /// Nobody can tell what is wanted.
+    /// The selector or the source of Agents is not valid.
     Unreadable(String),
 }
 
@@ -36,14 +36,14 @@ pub enum Verdict {
     Disconnected,
     Failing,
     Nameless,
-    Unseen,
+    NoInventory,
     Leaving,
 }
 
 impl Verdict {
     fn words(self) -> &'static str {
         match self {
-            Self::NotSelected => "without the labels that are asked for",
+            Self::NotSelected => "without the labels of the selector",
             Self::Reserved => "reserved for other machines",
             Self::Taken => "bound to a cluster",
             Self::OnItsWay => "on the way to or from a cluster",
@@ -51,7 +51,7 @@ impl Verdict {
             Self::Disconnected => "not connected",
             Self::Failing => "failing checks, or not checked",
             Self::Nameless => "without a name",
-            Self::Unseen => "not looked at yet",
+            Self::NoInventory => "without an inventory yet",
             Self::Leaving => "being deleted",
         }
     }
@@ -65,13 +65,13 @@ const COUNTED: usize = 12;
 
 pub fn choose(snapshot: &Snapshot) -> Choice {
     if let Source::Unknown(plane) = &snapshot.source {
-        let text = format!("{plane}, which says where Agents are taken from, is not there.");
+        let text = format!("{plane} does not exist. It names the namespace of the Agents.");
         return Choice::Unreadable(text);
     }
     if let Source::Namespace(namespace) = &snapshot.source
         && !snapshot.may_take_from(namespace)
     {
-        let text = format!("The control plane wants Agents of {namespace}: they are {OUT_OF_BOUNDS}.");
+        let text = format!("The control plane asks for Agents of {namespace}: they are {OUT_OF_BOUNDS}.");
         return Choice::Unreadable(text);
     }
     let selector = match snapshot
@@ -128,7 +128,7 @@ pub fn verdict(agent: &Agent, selector: Option<&Selector>) -> Option<Verdict> {
             agent.labels().contains_key(label::AGENT_MACHINE),
             Verdict::Reserved,
         ),
-        (bound.is_none(), Verdict::Unseen),
+        (bound.is_none(), Verdict::NoInventory),
         (moves, Verdict::OnItsWay),
         // What is asked for and not in effect yet counts, too.
         (
@@ -204,7 +204,7 @@ impl Size {
 
 fn chosen(best: &Agent, rest: &[&Arc<Agent>]) -> String {
     let size = Size::of(best);
-    let taken = format!("{} ({}) was taken", called(best), size.words());
+    let taken = format!("The machine took {} ({})", called(best), size.words());
     if rest.is_empty() {
         return format!("{taken}; no other Agent fits.");
     }
@@ -238,7 +238,8 @@ fn nothing(snapshot: &Snapshot, others: &BTreeMap<Verdict, Vec<&str>>) -> String
     }
 }
 
-/// Of many Agents only the sorts are told: one Agent more or less of a sort is no news to every machine that waits.
+/// For many Agents the message names only the reasons: one Agent more or less must not write the status of every
+/// machine that waits.
 fn unfit(others: &BTreeMap<Verdict, Vec<&str>>) -> String {
     if others.values().map(Vec::len).sum::<usize>() > COUNTED {
         let sorts: Vec<_> = others.keys().map(|verdict| verdict.words()).collect();

@@ -25,7 +25,7 @@ pub fn holder(agent: &Agent) -> Option<Key> {
     Some(Key::new(namespace, name))
 }
 
-/// AgentMachines of several namespaces can have the same name. Where the namespace got lost, the cluster tells.
+/// AgentMachines of several namespaces can have the same name. Where the namespace is missing, the cluster decides.
 pub fn is_mine(snapshot: &Snapshot, agent: &Agent) -> bool {
     if agent.labels().get(label::AGENT_MACHINE) != Some(&snapshot.key.name) {
         return false;
@@ -98,9 +98,7 @@ pub fn stranger(snapshot: &Snapshot, agent: &Agent, cluster: &ClusterRef) -> Opt
         return None;
     }
     if let Some(other) = agent.labels().get(label::AGENT_MACHINE) {
-        return Some(format!(
-            "Agent {key} belongs to another AgentMachine, {other}, by now."
-        ));
+        return Some(format!("AgentMachine {other} has taken Agent {key}."));
     }
     if !snapshot.may_take_from(&key.namespace) {
         return Some(format!("Agent {key} is {OUT_OF_BOUNDS}."));
@@ -108,13 +106,13 @@ pub fn stranger(snapshot: &Snapshot, agent: &Agent, cluster: &ClusterRef) -> Opt
     let elsewhere = agent.spec.cluster_deployment_name.as_ref();
     let elsewhere = elsewhere.filter(|other| *other != cluster)?;
     Some(format!(
-        "Agent {key} was bound to {} by somebody else.",
+        "Somebody else bound Agent {key} to {}.",
         Key::from(elsewhere)
     ))
 }
 
-/// Claims the Agent, or keeps what was claimed as it should be; nothing when it is. All of it is one write: whoever
-/// sees the label sees the rest.
+/// Claims the Agent, or keeps what was claimed as it should be; nothing when it is. All of it is one write: every
+/// reader of the label gets the rest with it.
 pub fn patch(
     snapshot: &Snapshot,
     agent: &Agent,
@@ -136,7 +134,7 @@ pub fn patch(
         metadata.insert("annotations".into(), note);
     }
     let mut spec = agent.spec.clone();
-    // Once claimed, a binding that was taken away was taken away by somebody.
+    // After the claim, a missing binding means that somebody removed it.
     if !labelled {
         spec.cluster_deployment_name = Some(cluster.clone());
     }

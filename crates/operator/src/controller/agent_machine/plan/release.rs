@@ -32,7 +32,7 @@ pub fn plan(snapshot: &Snapshot, paused: bool) -> Plan {
     }
     let strays = let_go_strays(snapshot);
     if !strays.is_empty() {
-        // Nobody would ever look for them again.
+        // Nobody would ever find them again.
         return Plan::of(strays, Then::Again);
     }
     let Some(agent) = &snapshot.agent else {
@@ -45,7 +45,7 @@ pub fn plan(snapshot: &Snapshot, paused: bool) -> Plan {
         let step = Step::PatchAgent(agent.clone(), claim::strip(agent));
         return match snapshot.noted_agent() {
             Some(_) => Plan::of(vec![step], Then::Again),
-            // Its label is all that tells of it.
+            // Only its label names the machine.
             None => Plan::of(status::leaving(snapshot, agent, waits_for(agent)), Then::Again),
         };
     }
@@ -61,14 +61,14 @@ fn waits_for(agent: &Agent) -> String {
     let state = agent.state();
     let state = match agent.metadata.deletion_timestamp.is_some() {
         true => "being deleted",
-        false if state.is_empty() => "in no state that is known",
+        false if state.is_empty() => "in an unknown state",
         false => state.as_str(),
     };
     let key = Key::of(agent);
     format!("The machine waits for Agent {key} to leave its cluster ({state}).")
 }
 
-/// What somebody else has claimed, or bound to another cluster by hand, is none of our business, and nothing to wait for.
+/// The machine does not wait for an Agent that somebody else has claimed, or bound to another cluster by hand.
 fn belongs_to_another(snapshot: &Snapshot, agent: &Agent) -> bool {
     if agent.labels().contains_key(keys::label::AGENT_MACHINE) {
         return !claim::is_mine(snapshot, agent);
@@ -76,7 +76,7 @@ fn belongs_to_another(snapshot: &Snapshot, agent: &Agent) -> bool {
     agent.spec.cluster_deployment_name.is_some() && !claim::is_of_cluster(snapshot, agent)
 }
 
-/// The machine still has a hand on the Agent.
+/// The machine still claims the Agent.
 fn is_held(snapshot: &Snapshot, agent: &Agent) -> bool {
     let unclaimed = !agent.labels().contains_key(keys::label::AGENT_MACHINE);
     agent.metadata.deletion_timestamp.is_none()
@@ -114,7 +114,7 @@ fn has_left(agent: &Agent) -> bool {
         find_service(&status.conditions, condition::SPEC_SYNCED)
             .is_some_and(|synced| synced.status == "False" && synced.reason == reason::INPUT_ERROR)
     };
-    state == HostStatus::UnbindingPendingUserAction
+    state.is(HostStatus::is_to_be_fetched)
         || state.is(HostStatus::is_failed) && refused()
         || claim::is_out(agent)
 }
@@ -151,7 +151,7 @@ fn done(snapshot: &Snapshot) -> Plan {
         let news = News {
             warning: true,
             reason: "AgentsLeftBehind".into(),
-            note: format!("The machine goes.{beside}"),
+            note: format!("The operator lets the machine go.{beside}"),
         };
         steps.insert(0, Step::Tell(news));
     }

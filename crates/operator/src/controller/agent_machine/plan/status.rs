@@ -25,7 +25,12 @@ const COPIED: [(&str, &str); 4] = [
 pub fn none(snapshot: &Snapshot, why: &'static str, text: &str, then: Then) -> Plan {
     let status = snapshot.machine.status.clone().unwrap_or_default();
     let missing = |(type_, _): (&'static str, _)| {
-        Finding::new(type_, false, reason::NOT_YET_FOUND, "There is no Agent yet.")
+        Finding::new(
+            type_,
+            false,
+            reason::NOT_YET_FOUND,
+            "The machine has no Agent yet.",
+        )
     };
     let mut findings = vec![Finding::new(condition::RESERVED, false, why, text)];
     findings.extend(COPIED.map(missing));
@@ -35,8 +40,8 @@ pub fn none(snapshot: &Snapshot, why: &'static str, text: &str, then: Then) -> P
 /// Why a machine is still there that is to go.
 const LEAVING: &str = "AgentLeaving";
 
-/// It goes as soon as its Agent has left, which is noted: once the Agent is let go, nothing else tells whose it was. What
-/// else was said of the Agent stays as it is: nobody waits for that.
+/// It goes as soon as its Agent has left, which is noted: once the Agent is let go, nothing else says whose it was.
+/// What else was said of the Agent stays as it is: nobody waits for that.
 pub fn leaving(snapshot: &Snapshot, agent: &Agent, text: String) -> Vec<Step> {
     let mut status = snapshot.machine.status.clone().unwrap_or_default();
     status.agent_ref = Some(reference(agent));
@@ -56,7 +61,7 @@ pub fn with(snapshot: &Snapshot, agent: &Agent, why: Option<String>) -> Vec<Step
         .and_then(|known| known.message.split(BESIDE).next().map(str::to_owned));
     let text = why
         .or(said)
-        .unwrap_or_else(|| format!("Agent {} is reserved.", Key::of(agent)));
+        .unwrap_or_else(|| format!("The machine has reserved Agent {}.", Key::of(agent)));
     let text = text + &beside(snapshot);
     let mut findings = vec![Finding::new(condition::RESERVED, true, reason::RESERVED, text)];
     findings.extend(COPIED.map(|(type_, source)| copied(agent, type_, source)));
@@ -93,7 +98,7 @@ fn reference(agent: &Agent) -> ClusterRef {
 }
 
 /// Begins what is said of Agents that carry the name of the machine and are left alone.
-const BESIDE: &str = " Beside it, ";
+const BESIDE: &str = " Besides, ";
 
 /// What somebody else must decide, as a sentence to append; empty when there is nothing.
 pub fn beside(snapshot: &Snapshot) -> String {
@@ -105,8 +110,8 @@ pub fn beside(snapshot: &Snapshot) -> String {
         return String::new();
     }
     format!(
-        "{BESIDE}Agents that are in a cluster carry the name of this machine: {}. To bring one of them back, take its \
-         label {} and its clusterDeploymentName off.",
+        "{BESIDE}Agents that are in a cluster carry the name of this machine: {}. To bring one of them back, \
+         remove its label {} and its clusterDeploymentName.",
         left.join(", "),
         label::AGENT_MACHINE
     )
@@ -115,7 +120,7 @@ pub fn beside(snapshot: &Snapshot) -> String {
 fn copied(agent: &Agent, type_: &'static str, source: &str) -> Finding {
     let conditions = agent.status.as_ref().map(|status| status.conditions.as_slice());
     let Some(found) = find_service(conditions.unwrap_or_default(), source) else {
-        let text = format!("The Agent does not say whether it is {source}.");
+        let text = format!("The Agent does not have the condition {source} yet.");
         return Finding::new(type_, false, reason::CONDITION_NOT_FOUND, text);
     };
     if found.status == Truth::True.word() {
@@ -149,7 +154,7 @@ fn written(snapshot: &Snapshot, mut status: AgentMachineStatus, mut findings: Ve
         .iter()
         .filter_map(|finding| news(before.as_ref(), finding))
         .collect();
-    // Never taken back: whoever was told has built on it.
+    // Never taken back: others have relied on it.
     status.ready |= findings.last().is_some_and(|ready| ready.status == Truth::True);
     let generation = snapshot.machine.metadata.generation;
     for finding in findings {
@@ -177,12 +182,12 @@ fn news(before: Option<&AgentMachineStatus>, finding: &Finding) -> Option<News> 
     let same = known.is_some_and(|known| {
         (known.status.as_str(), known.reason.as_str()) == (finding.status.word(), finding.reason.as_str())
     });
-    let told = match finding.type_ {
+    let is_shown = match finding.type_ {
         condition::RESERVED => true,
         condition::READY => finding.status == Truth::True,
         _ => false,
     };
-    (told && !same).then(|| News {
+    (is_shown && !same).then(|| News {
         warning: finding.reason == reason::NO_SUITABLE_AGENTS,
         reason: finding.reason.clone(),
         note: finding.message.clone(),

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A cluster in a namespace that is not watched is asked for now and then.
+/// The operator polls for a cluster in a namespace that it does not watch.
 const LATER: Duration = Duration::from_secs(60);
 
 pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
@@ -58,7 +58,7 @@ fn copy(host: &BareMetalHost, agent: &mut Agent) {
     }
 }
 
-/// Added and overwritten, never taken away.
+/// Added and overwritten, never removed.
 fn labels(host: &BareMetalHost, agent: &mut Agent, draft: &mut Draft) {
     let mut wanted = prefixed(host, annotation::BMAC_AGENT_LABEL_PREFIX);
     wanted.insert(label::BARE_METAL_HOST.into(), host.name_any());
@@ -130,8 +130,9 @@ fn cluster(snapshot: &Snapshot, agent: &mut Agent, draft: &mut Draft) {
     let early = infra_env.is_some_and(|infra_env| infra_env.spec.cluster_ref.is_some());
     let wanted = match cluster_named(&snapshot.host) {
         Some(_) if early => {
-            return draft
-                .mistake("cluster-reference: the InfraEnv belongs to a cluster, and its hosts with it.");
+            return draft.mistake(
+                "cluster-reference has no effect: the InfraEnv belongs to a cluster, and so do its hosts.",
+            );
         }
         Some(Err(text)) => {
             return draft.mistake(format!(

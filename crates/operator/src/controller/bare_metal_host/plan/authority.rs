@@ -46,7 +46,7 @@ pub fn question(snapshot: &Snapshot) -> Option<Key> {
         None => agent::next_cluster(snapshot)?,
     };
     let agent = snapshot.agent.as_deref()?;
-    let asks = snapshot.is_looked_after() && deployment.spec.installed && waits(&agent.state());
+    let asks = snapshot.is_managed_here() && deployment.spec.installed && waits(&agent.state());
     asks.then_some(cluster)
 }
 
@@ -66,7 +66,8 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
                 draft.failure(
                     snapshot,
                     format!(
-                        "The authority behind the ignition of cluster {} cannot be read: {why}",
+                        "The operator cannot read the certificate authority of the ignition server of cluster {}: \
+                         {why}",
                         cluster.unwrap_or_default()
                     ),
                 );
@@ -98,7 +99,8 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
         Ok(None) => return Go::On,
         Err(why) => {
             draft.mistake(format!(
-                "ignition-config-overrides: the authority behind the ignition of the cluster cannot be added: {why}."
+                "ignition-config-overrides: the operator cannot add the certificate authority of the cluster's \
+                 ignition server: {why}."
             ));
             return Go::On;
         }
@@ -119,12 +121,12 @@ fn source(answer: &Result<Option<Found>, NoSpoke>) -> Result<String, String> {
     let found = answer.as_ref().map_err(ToString::to_string)?;
     let found = found.as_ref().ok_or_else(|| {
         let places = PLACES.map(|(namespace, name, _)| format!("{namespace}/{name}"));
-        format!("it has none of the ConfigMaps {}", places.join(", "))
+        format!("the cluster has none of the ConfigMaps {}", places.join(", "))
     })?;
     let bundle = found.bundle.as_deref().unwrap_or_default().trim();
     if !trust::is_bundle(bundle.as_bytes()) {
         return Err(format!(
-            "what is in ConfigMap {} is not a list of certificates",
+            "ConfigMap {} does not contain a list of certificates",
             found.place
         ));
     }
@@ -213,7 +215,7 @@ fn authorities(config: &mut Value) -> Option<&mut Vec<Value>> {
         .as_array_mut()
 }
 
-/// Takes away what became empty.
+/// Removes what became empty.
 fn prune(config: &mut Value, path: &str) {
     let empty = match config.pointer(path) {
         Some(Value::Array(list)) => list.is_empty(),
@@ -236,6 +238,6 @@ fn parse(text: &str) -> Result<Value, String> {
     let version = config["ignition"]["version"].as_str().unwrap_or_default();
     match version.starts_with("3.") {
         true => Ok(config),
-        false => Err("it is not ignition of version 3".into()),
+        false => Err("it is not an Ignition config of version 3".into()),
     }
 }

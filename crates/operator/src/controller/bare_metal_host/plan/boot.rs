@@ -55,15 +55,15 @@ fn url_of(infra_env: &InfraEnv) -> Option<&str> {
 pub fn question(snapshot: &Snapshot) -> Option<&Agent> {
     let (image, agent) = (snapshot.host.spec.image.as_ref()?, snapshot.agent.as_deref()?);
     let url = url_of(snapshot.infra_env.as_deref()?)?;
-    let kept = has(&snapshot.host, annotation::METAL3_DETACHED) || !snapshot.is_looked_after();
+    let kept = has(&snapshot.host, annotation::METAL3_DETACHED) || !snapshot.is_managed_here();
     (!kept && snapshot.way() == MetalBoot::LiveImage && image.url != url).then_some(agent)
 }
 
 /// A machine without an Agent has not come as far as to be needed by anybody.
 fn may_be_booted(snapshot: &Snapshot) -> bool {
-    let told = snapshot.told_by_hub.as_deref();
+    let states = snapshot.states_in_hub.as_deref();
     let agent = snapshot.agent.as_deref();
-    agent.is_none_or(|agent| anew::may_be_booted(agent, told))
+    agent.is_none_or(|agent| anew::may_be_booted(agent, states))
 }
 
 fn live_image(snapshot: &Snapshot, infra_env: &InfraEnv, draft: &mut Draft) -> Go {
@@ -88,8 +88,8 @@ fn live_image(snapshot: &Snapshot, infra_env: &InfraEnv, draft: &mut Draft) -> G
         return Go::On;
     }
     if spec.image.is_some() && !may_be_booted(snapshot) {
-        // The Agent tells when it may; nobody tells when the hub is back.
-        if snapshot.told_by_hub.is_none() {
+        // A change of the Agent wakes the operator; a hub that is back does not.
+        if snapshot.states_in_hub.is_none() {
             draft.then = Then::After(snapshot.later());
         }
         return Go::On;

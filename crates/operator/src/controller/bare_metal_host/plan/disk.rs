@@ -41,7 +41,7 @@ fn pick<'a>(disks: &'a [Disk], hints: &RootDeviceHints, now: &str) -> Option<&'a
     chosen.map(|disk| disk.id.as_str())
 }
 
-/// Hints of which an inventory tells nothing narrow the choice for nobody.
+/// Hints that no inventory answers exclude no disk.
 fn can_be_judged(hints: &RootDeviceHints) -> bool {
     let known = RootDeviceHints {
         rest: Default::default(),

@@ -15,7 +15,7 @@ use kube::ResourceExt;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// What is looked at.
+/// What was read of the cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Drained {
     /// Absent: the machine is no node.
@@ -45,13 +45,13 @@ pub enum Deed {
 const UNDER_WAY: &str = "draining in progress";
 const SUCCEEDED: &str = "drain succeeded";
 const TIMED_OUT: &str = "drain timed out";
-const NO_CLUSTER: &str = "not drained: there is no kubeconfig of the cluster";
+const NO_CLUSTER: &str = "not drained: the cluster has no kubeconfig";
 /// What keeps it follows.
 const HELD_UP: &str = "not drained yet: ";
 
-/// Between two looks at the node.
+/// Between two reads of the node.
 const EVERY: Duration = Duration::from_secs(20);
-/// A node that does not answer cannot tell that a pod has ended.
+/// A node that does not answer cannot report that a pod has ended.
 const LOST: SignedDuration = SignedDuration::from_mins(5);
 
 /// `None` when there is nothing to drain, or not any more.
@@ -76,7 +76,7 @@ fn is_over(host: &BareMetalHost) -> bool {
     matches!(noted(host), Some(SUCCEEDED | TIMED_OUT | NO_CLUSTER))
 }
 
-/// How far it was when it was looked at last.
+/// How far it was at the last reconcile.
 fn noted(host: &BareMetalHost) -> Option<&str> {
     noted_begin(host)?;
     host.annotations()
@@ -84,7 +84,7 @@ fn noted(host: &BareMetalHost) -> Option<&str> {
         .map(String::as_str)
 }
 
-/// Notes from before this deletion came with an object from a backup or a file, and tell of another drain.
+/// Notes from before this deletion came with an object from a backup or a file, and belong to another drain.
 fn noted_begin(host: &BareMetalHost) -> Option<Timestamp> {
     let deleted = host.metadata.deletion_timestamp.as_ref()?;
     let began = host.annotations().get(annotation::BMAC_DRAIN_STARTED_AT)?;
@@ -104,7 +104,7 @@ pub(super) fn goes_on(snapshot: &Snapshot, draft: &mut Draft) -> bool {
     let timeout = wanted.as_deref().map(str::parse::<SignedDuration>).transpose();
     let Ok(timeout) = timeout else {
         let text = format!(
-            "drain-timeout: {:?} is no duration such as 90s or 1h30m.",
+            "drain-timeout: {:?} is not a duration such as 90s or 1h30m.",
             wanted.unwrap_or_default()
         );
         note(draft, &text);

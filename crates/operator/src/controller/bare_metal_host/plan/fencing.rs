@@ -68,7 +68,7 @@ pub(super) fn steps(snapshot: &Snapshot, agent: &mut Agent, draft: &mut Draft) {
             "Fencing needs username and password in Secret {}.",
             keys.credentials
         ));
-        // One that is not there yet comes without the label, and nobody tells.
+        // One that is not there yet comes without the label, so no watch reports it.
         draft.then = draft.then.or(Then::After(snapshot.later()));
         return;
     };

@@ -1,7 +1,7 @@
 //! The return to the pool: the machine of an Agent that waits for somebody to boot it is booted.
 //!
-//! What the machine runs is taken away from it, so that the bare metal operator cleans it up; when it is available again
-//! the stage `boot` gives it discovery, as on the first day.
+//! The operator removes the image that the machine runs, so that the bare metal operator cleans it up; when it is
+//! available again the stage `boot` gives it discovery, as on the first day.
 
 use super::{Draft, Go, has, unpause, waits_to_be_fetched};
 use crate::controller::bare_metal_host::snapshot::Snapshot;

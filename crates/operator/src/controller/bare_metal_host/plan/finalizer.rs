@@ -8,7 +8,7 @@ use crate::crd::{Agent, BareMetalHost};
 use kube::ResourceExt;
 
 pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
-    // Without the label it is none of our business, or not any more.
+    // Without the label this controller does not manage it, or not any more.
     if !snapshot.host.labels().contains_key(label::INFRA_ENV) {
         let_go(&mut draft.host);
         return Go::Stop;
@@ -50,7 +50,7 @@ fn leave(snapshot: &Snapshot, draft: &mut Draft) {
         return let_go(host);
     }
     if is_to_be_wiped(snapshot) {
-        // The machine is wiped first; the watch tells when it is.
+        // The machine is wiped first; the watch reports when it is.
         host.spec.automated_cleaning_mode = Some("metadata".into());
         return;
     }

@@ -13,8 +13,8 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
         return Go::On;
     };
     draft.mistake(format!(
-        "The machine is in use by somebody else, for it has {what}: it is left as it is. Remove that to have it \
-         discovered, or take the label of its InfraEnv away."
+        "Somebody else uses this machine: it has {what}. The operator does not touch it. To discover it, remove \
+         that; otherwise remove its InfraEnv label."
     ));
     Go::Stop
 }
@@ -27,5 +27,5 @@ fn owned_by_others(host: &BareMetalHost) -> Option<&'static str> {
     }
     let image = host.spec.image.as_ref();
     let written = image.is_some_and(|image| !image.url.is_empty()) && !runs_live(host);
-    written.then_some("an image in spec.image that is written to its disk")
+    written.then_some("an image in spec.image to write to its disk")
 }

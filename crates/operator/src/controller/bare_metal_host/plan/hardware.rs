@@ -1,4 +1,4 @@
-//! What the bare metal operator is told of a machine that it was told not to inspect: the inventory of its Agent.
+//! Hardware details for the bare metal operator of a machine that it must not inspect: the inventory of its Agent.
 //!
 //! It refuses a text with a field that it does not know, so only those are written that every version has.
 
@@ -21,7 +21,7 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
     };
     let known = !snapshot.host.hardware_hostname().is_empty()
         || has(&draft.host, annotation::METAL3_HARDWARE_DETAILS);
-    // An Agent that has yet to come back tells of the machine as it was.
+    // An Agent that has yet to come back describes the machine as it was.
     let comes_back = waits_to_be_fetched(Some(agent)).is_some();
     if snapshot.way() == MetalBoot::Converged || known || comes_back {
         return Go::On;
@@ -42,7 +42,7 @@ pub(super) fn details(agent: &Agent) -> Option<Value> {
         "" => &inventory.hostname,
         wanted => wanted,
     };
-    // Without a name nobody could tell afterwards that it was consumed.
+    // Without a name nothing would show afterwards that it was consumed.
     if inventory.interfaces.is_empty() || hostname.is_empty() {
         return None;
     }

@@ -77,7 +77,7 @@ pub fn question(snapshot: &Snapshot) -> Option<Question> {
         .as_deref()
         .is_some_and(|install| !has_no_machines(install));
     let joins = agent.state().is(HostStatus::is_writing);
-    let due = snapshot.is_looked_after()
+    let due = snapshot.is_managed_here()
         && !has(&snapshot.host, annotation::BMAC_SPOKE_CREATED)
         && tenant.deployment.spec.installed
         && has_machines
@@ -116,13 +116,13 @@ pub(super) fn stage(snapshot: &Snapshot, draft: &mut Draft) -> Go {
                 .annotations_mut()
                 .insert(annotation::BMAC_SPOKE_CREATED.into(), snapshot.now.to_string());
         }
-        // A cluster without masters does not look after its machines; they may still come.
+        // A cluster without Machines of masters does not manage its machines; they may still come.
         Ok(None) => draft.then = draft.then.or(Then::After(snapshot.later())),
         Err(why) => {
             let cluster = &question.cluster;
             draft.failure(
                 snapshot,
-                format!("The machine cannot be made known to cluster {cluster}: {why}"),
+                format!("The operator cannot describe the machine to cluster {cluster}: {why}"),
             );
         }
     }
@@ -143,26 +143,24 @@ fn steps(
     let Some(master) = &known.master else {
         return Ok(None);
     };
-    // A cluster that looks after itself: without its power controller nobody could fetch the machine any more.
+    // This cluster runs the operator itself: without its power controller nobody could fetch the machine any more.
     let uid = known
         .metal
         .as_ref()
         .and_then(|metal| metal.pointer("/metadata/uid")?.as_str());
     if uid.is_some() && uid == snapshot.host.metadata.uid.as_deref() {
-        return Err("the BareMetalHost that the cluster has of this name is this very one".into());
+        return Err("the cluster's BareMetalHost of this name is this very object".into());
     }
     if let Some(why) = known
         .metal
         .as_ref()
         .and_then(|metal| another(snapshot, question, metal))
     {
-        return Err(format!(
-            "the BareMetalHost that the cluster has of this name {why}"
-        ));
+        return Err(format!("the cluster's BareMetalHost of this name {why}"));
     }
     let image = &master["spec"]["providerSpec"]["value"]["image"];
     if !image.is_object() {
-        return Err("its masters do not tell what image machines have".into());
+        return Err("the Machines of its control plane name no image".into());
     }
     let metal = metal(snapshot, agent, question, known.metal.as_ref());
     let machine = machine(agent, question, image, known.machine.as_ref());
@@ -173,8 +171,8 @@ fn steps(
     Ok(Some(deeds.into_iter().flatten().map(Step::Join).collect()))
 }
 
-/// By what it is seen that a BareMetalHost in the cluster is not the copy of this one. What has no MAC address yet can be
-/// any machine's.
+/// What shows that a BareMetalHost in the cluster is not the copy of this one. What has no MAC address yet can be any
+/// machine's.
 fn another(snapshot: &Snapshot, question: &Question, metal: &Value) -> Option<&'static str> {
     let spec = &metal["spec"];
     let text = |pointer: &str| spec.pointer(pointer).and_then(Value::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Before the hub hears of a cluster, its objects carry its id, and finalizers that remember to take it back.
+//! Before the hub gets a cluster, its objects carry its id, and finalizers that remember to delete it there.
 
 use super::{Snapshot, Step};
 use crate::crd::keys::{annotation, finalizer, has_finalizer};

@@ -51,7 +51,7 @@ fn requirements_met(stage: Stage, needs: &ProvisionRequirements, tally: &Tally) 
         Stage::Preparing | Stage::Installing | Stage::Finalizing | Stage::PendingUserAction => say(
             Truth::True,
             reason::ALREADY_INSTALLING,
-            "Everything was there; the cluster is being installed.",
+            "All requirements are met; the cluster is being installed.",
         ),
         Stage::AddingHosts => say(
             Truth::True,
@@ -66,7 +66,7 @@ fn requirements_met(stage: Stage, needs: &ProvisionRequirements, tally: &Tally) 
         Stage::Cancelled | Stage::Other => say(
             Truth::Unknown,
             reason::UNKNOWN_STATUS,
-            "The state of the cluster says nothing about this.",
+            "The hub cannot tell in this state of the cluster.",
         ),
     }
 }
@@ -86,7 +86,7 @@ fn agents_suffice(needs: &ProvisionRequirements, tally: &Tally) -> Finding {
         return say(
             reason::INSUFFICIENT_AGENTS,
             format!(
-                "The hosts are not exactly those that are wanted ({}).",
+                "The hosts do not match provisionRequirements ({}).",
                 parts.join(", ")
             ),
         );
@@ -95,7 +95,7 @@ fn agents_suffice(needs: &ProvisionRequirements, tally: &Tally) -> Finding {
         let names = tally.unsynced.join(", ");
         return say(
             reason::UNSYNCED_AGENTS,
-            format!("What is wanted of some Agents cannot be done: {names}."),
+            format!("The specs of some Agents are not in effect: {names}."),
         );
     }
     if tally.approved < wanted.total() {
@@ -154,7 +154,7 @@ fn validated(stage: Stage, view: &ClusterView) -> Finding {
             "" => say(
                 Truth::Unknown,
                 reason::VALIDATIONS_UNKNOWN,
-                "The cluster has not been checked yet.".into(),
+                "The hub has not checked the cluster yet.".into(),
             ),
             _ => passing(),
         },
@@ -164,17 +164,17 @@ fn validated(stage: Stage, view: &ClusterView) -> Finding {
 /// What fails and what is waited for, in the words of the checks.
 fn complaints(what: &str, view: &ClusterView) -> String {
     let all = validations(view);
-    let told = checks::told(all.values().flatten().filter_map(|check| {
-        Some(checks::Said {
+    let text = checks::summary(all.values().flatten().filter_map(|check| {
+        Some(checks::Summarized {
             id: &check.id,
             status: check.status.known()?,
             blocks: cluster::checks::blocks(&check.id),
             message: &check.message,
         })
     }));
-    match told.is_empty() {
+    match text.is_empty() {
         true => format!("{what}."),
-        false => format!("{what}: {told}"),
+        false => format!("{what}: {text}"),
     }
 }
 
@@ -189,7 +189,8 @@ fn completed(stage: Stage, view: &ClusterView, held: bool) -> Finding {
         Stage::Ready if held => say(
             Truth::False,
             reason::ON_HOLD,
-            "The installation is held; it starts when neither holdInstallation nor the pause of the ClusterDeployment is set.",
+            "The installation is on hold. It starts when neither holdInstallation nor the pause of the \
+             ClusterDeployment is set.",
         ),
         Stage::Insufficient | Stage::PendingForInput | Stage::Ready => say(
             Truth::False,
@@ -210,7 +211,7 @@ fn completed(stage: Stage, view: &ClusterView, held: bool) -> Finding {
         Stage::Cancelled | Stage::Other => say(
             Truth::Unknown,
             reason::UNKNOWN_STATUS,
-            "The state of the cluster says nothing about this.",
+            "The hub cannot tell in this state of the cluster.",
         ),
     }
 }

@@ -323,12 +323,12 @@ pub fn import(snapshot: &Snapshot, desired: &DesiredCluster) -> Result<ImportClu
     let id = deployment
         .or(snapshot.metadata())
         .and_then(|metadata| metadata.cluster_id.parse::<Uuid>().ok());
-    // What runs has a version, whether or not anybody can tell it by the name of an image.
+    // What runs has a version, whether or not the name of an image shows it.
     let version = release(snapshot).ok().map(|(_, release)| release.version);
     Ok(ImportCluster {
         name: desired.name.clone(),
         api_vip_dnsname: format!("api.{}.{}", desired.name, desired.domain),
-        // Nobody knows it, so it is told apart by ours.
+        // Nobody knows it, so ours identifies it.
         openshift_cluster_id: id.or(snapshot.id).unwrap_or_default(),
         openshift_version: version,
     })
@@ -356,12 +356,12 @@ fn release(snapshot: &Snapshot) -> Result<(String, muster_contract::v1::release:
             failure.text()
         ))),
         None => Err(InvalidSpec::Missing(format!(
-            "The release of ClusterImageSet {name:?} is not known yet."
+            "The hub does not know the release of ClusterImageSet {name:?} yet."
         ))),
     }
 }
 
-/// What the hub was told before, of that which it does not show.
+/// What the hub already has of the values that it does not show.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
     pull_secret: bool,

@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The reason of events that tell why a cluster is still there.
+/// The reason of events that say why a cluster is still there.
 const DELAYED: &str = "DeletionDelayed";
 
-/// A cluster that is described in the same breath as another goes is there by then.
+/// A cluster whose objects are created together with this deletion exists by then.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 
 /// What becomes of an Agent.
@@ -151,7 +151,7 @@ fn awaited(snapshot: &Snapshot) -> Option<News> {
         warning: false,
         reason: DELAYED.into(),
         note: format!(
-            "The cluster goes when its hosts have left it: {}.",
+            "The operator deletes the cluster in the hub when its hosts have left it: {}.",
             names.join("; ")
         ),
     })
@@ -161,7 +161,7 @@ fn awaited(snapshot: &Snapshot) -> Option<News> {
 fn named(agent: &Agent) -> String {
     let name = called(agent);
     match agent::plan::is_installing(&agent.state()) {
-        true => format!("{name}, whose installation is cancelled first"),
+        true => format!("{name}, whose installation the operator cancels first"),
         false => name,
     }
 }
@@ -193,7 +193,7 @@ fn delayed(snapshot: &Snapshot, why: &str) -> Plan {
     let news = News {
         warning: true,
         reason: DELAYED.into(),
-        note: format!("The cluster cannot be deleted yet: {why}"),
+        note: format!("The operator cannot delete the cluster in the hub yet: {why}"),
     };
     waits(snapshot, news, SOON)
 }

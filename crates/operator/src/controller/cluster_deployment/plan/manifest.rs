@@ -28,7 +28,7 @@ pub fn config_maps(spec: &AgentClusterInstallSpec) -> Vec<String> {
     one.filter(|name| !name.is_empty()).collect()
 }
 
-/// Tells whether anything in the ConfigMaps changed.
+/// Shows whether anything in the ConfigMaps changed.
 pub fn fingerprint(config_maps: &BTreeMap<String, Found>) -> String {
     let all: BTreeMap<_, _> = config_maps
         .iter()
@@ -69,7 +69,7 @@ pub fn origin(config_maps: &BTreeMap<String, Found>, file: &str) -> String {
     }
 }
 
-/// What makes the hub's manifests those that are wanted; nothing when they were not looked at.
+/// What makes the hub's manifests those that are wanted; nothing when they were not read.
 pub fn steps(row: &Row, wanted: &BTreeMap<&str, &str>) -> Vec<Step> {
     let Some(kept) = &row.manifests else {
         return Vec::new();
@@ -107,7 +107,7 @@ pub fn overrides(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<S
             Ok(Value::Object(all)) => all,
             Ok(_) | Err(_) => {
                 return Err(InvalidSpec::Input(format!(
-                    "The annotation {key} is no JSON object."
+                    "The annotation {key} is not a JSON object."
                 )));
             }
         },
@@ -157,7 +157,7 @@ fn mirrors(snapshot: &Snapshot, install: &AgentClusterInstall) -> Result<Map<Str
         let before = error.span().and_then(|span| text.get(..span.start));
         let line = 1 + before.unwrap_or_default().matches('\n').count();
         wrong(format!(
-            "{:?} is no list of registries in TOML (line {line})",
+            "{:?} is not a list of registries in TOML (line {line})",
             data::REGISTRIES_CONF
         ))
     })?;

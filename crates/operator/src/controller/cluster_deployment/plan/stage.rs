@@ -1,4 +1,4 @@
-//! The hub's words for the state of a cluster, as far as they are told apart here.
+//! The hub's words for the state of a cluster, as far as this controller distinguishes them.
 
 use muster_vocabulary::{ClusterKind, ClusterStatus, Word};
 

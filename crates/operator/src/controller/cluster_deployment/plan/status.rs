@@ -36,7 +36,7 @@ pub fn of_cluster(snapshot: &Snapshot, install: &AgentClusterInstall, synced: Fi
     steps(snapshot, install, projection(snapshot, row), findings)
 }
 
-/// Only whether the object is in order; all else stays as it was seen last.
+/// Only whether the object is in order; all else stays as it was.
 pub fn only(snapshot: &Snapshot, install: &AgentClusterInstall, synced: Finding) -> Vec<Step> {
     let mut findings = vec![synced];
     if install
@@ -54,7 +54,7 @@ pub fn only(snapshot: &Snapshot, install: &AgentClusterInstall, synced: Finding)
     )
 }
 
-/// It is to go and cannot yet; all else stays as it was seen last. Events are told by who waits.
+/// It is to go and cannot yet; all else stays as it was. The caller records the event.
 pub fn delayed(snapshot: &Snapshot, install: &AgentClusterInstall, reason: &str, why: &str) -> Vec<Step> {
     let status = install.status.clone().unwrap_or_default();
     let synced = Finding::new(type_::SPEC_SYNCED, false, reason, why);
@@ -184,14 +184,14 @@ fn news(before: &[InstallCondition], finding: &Finding) -> Option<News> {
         type_::SPEC_SYNCED if finding.reason != reason::SYNC_OK => !(same_status && same_reason),
         _ => false,
     };
-    let told = [
+    let is_shown = [
         reason::IN_PROGRESS,
         reason::COMPLETED,
         reason::FAILED,
         reason::ON_HOLD,
     ]
     .contains(&finding.reason.as_str());
-    let far = finding.type_ == type_::COMPLETED && told && !same_reason;
+    let far = finding.type_ == type_::COMPLETED && is_shown && !same_reason;
     (bad || far).then(|| News {
         warning: bad || finding.reason == reason::FAILED,
         reason: finding.reason.clone(),

@@ -87,7 +87,7 @@ fn has_passed(member: &Member) -> bool {
 }
 
 /// Approved, and everything else that is wanted of the host is in the hub, too: otherwise it could be installed with
-/// another disk or name than somebody asked for in the same breath.
+/// another disk or name than somebody asked for at the same time.
 pub fn is_approved(agent: &Agent) -> bool {
     agent.spec.approved
         && holds(agent, condition::SPEC_SYNCED) == Some(true)

@@ -264,10 +264,14 @@ fn says(install: &AgentClusterInstall, type_: &str, status: Truth, reason: &str)
     );
 }
 
-/// After its own status was written, a second look writes nothing.
+/// After its own status was written, a second reconcile writes nothing.
 fn rests(mut snapshot: Snapshot, plan: &Plan) {
     snapshot.install = Some(Arc::new(shown(&snapshot, plan)));
-    assert_eq!(super::plan(&snapshot).steps, [], "a second look writes nothing");
+    assert_eq!(
+        super::plan(&snapshot).steps,
+        [],
+        "a second reconcile writes nothing"
+    );
 }
 
 #[test]

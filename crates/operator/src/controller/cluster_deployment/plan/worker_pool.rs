@@ -1,5 +1,6 @@
-//! Whether the running cluster's own machinery may reboot workers: not while hosts join that get labels and a pool. What
-//! was paused is noted on the AgentClusterInstall first, so that it ends even when the hosts or the operator go away.
+//! Whether the running cluster's own machinery may reboot workers: not while hosts join that get labels and a pool.
+//! What was paused is noted on the AgentClusterInstall first, so that it ends even when the hosts are deleted or the
+//! operator restarts.
 
 use super::stage::Kind;
 use super::{Failure, LATER, Plan, SOON, Snapshot, Step, Then};
@@ -59,7 +60,7 @@ pub fn is_noted(install: &AgentClusterInstall) -> bool {
 pub fn steps(snapshot: &Snapshot, install: &AgentClusterInstall) -> Vec<Step> {
     match (wanted(snapshot), &snapshot.worker_pool) {
         (Some(true), WorkerPool::Found { paused: false }) => {
-            // The note changes the object that the guard of a second write would look at, so each has a round of its own.
+            // The note changes the object that guards the second write, so each has a round of its own.
             vec![note(install, Some("true")).unwrap_or(Step::PausePool(true))]
         }
         (Some(false), WorkerPool::Found { paused: true }) => vec![Step::PausePool(false)],
@@ -80,8 +81,8 @@ pub fn release(snapshot: &Snapshot) -> Option<Plan> {
     let forget = || note(install, None).into_iter();
     let steps = match (failed.or(snapshot.worker_pool.silence()), &snapshot.worker_pool) {
         (Some(why), _) => {
-            let told = [Step::Tell(news(false, why))];
-            told.into_iter().chain(forget()).collect()
+            let event = [Step::Tell(news(false, why))];
+            event.into_iter().chain(forget()).collect()
         }
         (None, WorkerPool::Found { paused: true }) => vec![Step::PausePool(false)],
         (None, WorkerPool::Found { paused: false } | WorkerPool::Absent) => forget().collect(),
@@ -100,11 +101,12 @@ pub fn news(pause: bool, why: &str) -> News {
     let (reason, what) = match pause {
         true => (
             "WorkersNotPaused",
-            "Hosts with labels join, and the cluster's pool of workers cannot be paused meanwhile, so workers may reboot",
+            "Hosts with labels join the cluster. The operator cannot pause its pool of workers meanwhile, so \
+             workers may reboot",
         ),
         false => (
             "WorkersStayPaused",
-            "The cluster's pool of workers was paused while hosts joined, and cannot be let go on",
+            "The operator paused the cluster's pool of workers while hosts joined, and cannot resume it",
         ),
     };
     News {

@@ -33,7 +33,7 @@ pub fn login(view: CredentialsView) -> Login {
 
 pub fn text(bytes: Option<Vec<u8>>) -> Result<Option<Secret>, ClientError> {
     let text =
-        |bytes| String::from_utf8(bytes).map_err(|_| ClientError::Decode("a kubeconfig is no text".into()));
+        |bytes| String::from_utf8(bytes).map_err(|_| ClientError::Decode("a kubeconfig is not text".into()));
     Ok(bytes.map(text).transpose()?.map(Secret))
 }
 
@@ -54,7 +54,7 @@ pub fn made<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError>
 }
 
 /// A refusal is an answer, too.
-pub fn told<T>(answer: Result<T, ClientError>) -> Result<Result<T, Refusal>, ClientError> {
+pub fn or_refusal<T>(answer: Result<T, ClientError>) -> Result<Result<T, Refusal>, ClientError> {
     match answer {
         Ok(found) => Ok(Ok(found)),
         Err(error) => match Refusal::from(error.clone()) {

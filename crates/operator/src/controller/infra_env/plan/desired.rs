@@ -18,7 +18,7 @@ use muster_vocabulary::UnknownWord;
 use serde_json::{Value, json};
 use std::str::FromStr;
 
-/// Where hosts look for registries to use instead of others.
+/// Where hosts read the registries to use instead of others.
 const REGISTRIES_CONF: &str = "/etc/containers/registries.conf";
 
 pub fn desired(snapshot: &Snapshot) -> Result<CreateInfraEnv, InvalidSpec> {
@@ -57,12 +57,13 @@ fn cluster(snapshot: &Snapshot, spec: &InfraEnvSpec) -> Result<Option<uuid::Uuid
             "There is no ClusterDeployment {name} yet."
         ))),
         Cluster::NotInHub => Err(InvalidSpec::NoCluster(format!(
-            "ClusterDeployment {name} is not known to the hub yet; it needs an AgentClusterInstall that is in order."
+            "The hub does not know ClusterDeployment {name} yet; it needs a valid AgentClusterInstall."
         ))),
         Cluster::Found { id, .. } => match snapshot.held_by {
             None => Ok(Some(*id)),
             Some(other) => Err(InvalidSpec::OtherCluster(format!(
-                "In the hub this InfraEnv belongs to cluster {other}, which ClusterDeployment {name} does not stand for; it follows when that cluster is deleted."
+                "In the hub this InfraEnv belongs to cluster {other}, which is not the cluster of \
+                 ClusterDeployment {name}. The operator moves it when that cluster is deleted."
             ))),
         },
     }
@@ -148,7 +149,7 @@ fn networks(snapshot: &Snapshot) -> Result<Vec<StaticNetworkConfig>, InvalidSpec
     Ok(networks)
 }
 
-/// Certificates of the object, and of the mirrors it uses.
+/// Certificates of the object, and of the mirror registries it uses.
 fn trust_bundle(snapshot: &Snapshot) -> String {
     let own = snapshot.infra_env.spec.additional_trust_bundle.trim();
     let mirrors = snapshot
@@ -179,7 +180,7 @@ fn with_ironic(snapshot: &Snapshot, ignition: String) -> Result<String, InvalidS
     }
 }
 
-/// The override of the object; mirrors are one more file in it.
+/// The override of the object; the mirror registries are one more file in it.
 fn ignition(snapshot: &Snapshot) -> Result<String, InvalidSpec> {
     let own = snapshot.infra_env.spec.ignition_config_override.clone();
     let Some(reference) = &snapshot.infra_env.spec.mirror_registry_ref else {

@@ -45,8 +45,8 @@ pub fn available(snapshot: &Snapshot, row: &Row) -> (InfraEnvStatus, Finding) {
     let message = match snapshot.passes_over_version() {
         false => "The image can be downloaded.",
         true => {
-            "The image can be downloaded. It has not the version of osImageVersion, which counts only once the \
-             cluster of clusterRef is installed."
+            "The image can be downloaded. osImageVersion has no effect until the cluster of clusterRef is \
+             installed."
         }
     };
     (status, finding(Truth::True, reason::AVAILABLE, message))
@@ -54,7 +54,7 @@ pub fn available(snapshot: &Snapshot, row: &Row) -> (InfraEnvStatus, Finding) {
 
 /// The links stay as they are.
 pub fn in_preparation(snapshot: &Snapshot, text: &str) -> (InfraEnvStatus, Finding) {
-    let message = format!("The image is being prepared: {text}");
+    let message = format!("The hub is preparing the image: {text}");
     (
         now(snapshot),
         finding(Truth::True, reason::IN_PREPARATION, &message),
@@ -77,11 +77,11 @@ pub fn flawed(snapshot: &Snapshot, mistake: &InvalidSpec) -> (InfraEnvStatus, Fi
     (status, finding)
 }
 
-/// It cannot go yet; the image is as it was. The news is told with each change of the reason.
+/// It cannot go yet; the image is as it was. Each change of the reason is an event.
 pub fn delayed(snapshot: &Snapshot, reason: &str, text: String) -> Vec<Step> {
     let before = snapshot.infra_env.status.clone().unwrap_or_default();
     let mut after = before.clone();
-    let note = format!("The InfraEnv cannot be deleted yet: {text}");
+    let note = format!("The operator cannot delete the InfraEnv in the hub yet: {text}");
     set_service(
         &mut after.conditions,
         Finding::new(CLEANUP, false, reason, note.clone()),

@@ -66,7 +66,7 @@ impl Snapshot {
     }
 
     /// The hub has what was wished, and the object shows it.
-    fn settled(mut self) -> Self {
+    fn converged(mut self) -> Self {
         for _ in 0..4 {
             let plan = plan(&self);
             if plan.steps.is_empty() {
@@ -74,10 +74,10 @@ impl Snapshot {
             }
             plan.steps.into_iter().for_each(|step| self.carry_out(step));
         }
-        panic!("it does not come to rest: {:#?}", plan(&self));
+        panic!("it does not converge: {:#?}", plan(&self));
     }
 
-    /// What a step does to the snapshot, as far as plans look at it.
+    /// What a step does to the snapshot, as far as plans use it.
     fn carry_out(&mut self, step: Step) {
         match step {
             Step::Create(desired) => {
@@ -276,8 +276,8 @@ fn a_fresh_object_first_gets_its_id_and_finalizer_in_one_patch() {
 
 #[test]
 fn an_unchanged_world_needs_nothing() {
-    let settled = snapshot().settled();
-    assert_eq!(plan(&settled), Plan::default());
+    let converged = snapshot().converged();
+    assert_eq!(plan(&converged), Plan::default());
 }
 
 #[test]
@@ -292,19 +292,19 @@ fn without_a_cluster_the_hub_gets_a_pool_and_the_object_its_links() {
         ("lab", None, None)
     );
     assert_eq!(desired.image_type, Some(ImageType::MinimalIso));
-    let settled = snapshot().settled();
-    let status = settled.status();
-    assert_eq!(said(&settled).1, reason::AVAILABLE);
+    let converged = snapshot().converged();
+    let status = converged.status();
+    assert_eq!(said(&converged).1, reason::AVAILABLE);
     assert_eq!(status.iso_download_url, "http://hub/iso");
     assert_eq!(
         status.created_time,
         Some(Time(Timestamp::from_second(NOON).unwrap()))
     );
-    let mut noted = settled.clone();
+    let mut noted = converged.clone();
     let at = Timestamp::from_second(NOON - 60).unwrap();
     noted.row.as_mut().unwrap().links.image_changed_at = at.into();
     assert_eq!(
-        noted.settled().status().created_time,
+        noted.converged().status().created_time,
         Some(Time(at)),
         "not everything that is updated is in the image"
     );
@@ -376,7 +376,7 @@ fn another_os_image_is_passed_over_before_the_cluster_is_installed_and_the_image
         installed: false,
     };
     let mut snapshot = snapshot
-        .settled()
+        .converged()
         .with(|infra_env| infra_env.spec.os_image_version = "4.19".into());
     let (_, why, text) = said(&snapshot);
     assert_eq!(why, reason::AVAILABLE);
@@ -393,7 +393,7 @@ fn another_os_image_is_passed_over_before_the_cluster_is_installed_and_the_image
 }
 
 #[test]
-fn a_missing_pull_secret_is_told_and_looked_for_again() {
+fn a_missing_pull_secret_is_reported_and_read_again() {
     let mut snapshot = snapshot();
     snapshot.pull_secret = None;
     assert_eq!(plan(&snapshot).then, Then::After(SOON));
@@ -414,7 +414,7 @@ fn a_used_secret_is_labelled_first() {
 
 #[test]
 fn a_pull_secret_that_changed_is_all_that_is_sent() {
-    let mut snapshot = snapshot().settled();
+    let mut snapshot = snapshot().converged();
     snapshot.known.pull_secret = false;
     snapshot.pull_secret = Some(found(keys::data::PULL_SECRET, r#"{"new":1}"#));
     let update = updated(&snapshot);
@@ -444,18 +444,18 @@ fn networks_are_chosen_by_labels_within_the_namespace() {
     let map = networks[0].mac_interface_map.as_ref().unwrap();
     assert_eq!(map[0].logical_nic_name.as_deref(), Some("eth0"));
     assert!(networks[0].network_yaml.as_ref().unwrap().contains("interfaces:"));
-    let mut settled = snapshot.settled();
+    let mut converged = snapshot.converged();
     assert_eq!(
-        settled.status().debug_info.unwrap().static_network_download_url,
+        converged.status().debug_info.unwrap().static_network_download_url,
         "http://hub/net"
     );
-    settled.networks.clear();
+    converged.networks.clear();
     assert_eq!(
-        updated(&settled).static_network_config,
+        updated(&converged).static_network_config,
         Some(Vec::new()),
         "what went is taken out"
     );
-    assert_eq!(plan(&settled.settled()), Plan::default());
+    assert_eq!(plan(&converged.converged()), Plan::default());
 }
 
 #[test]
@@ -467,7 +467,7 @@ fn an_empty_selector_chooses_no_network() {
 }
 
 #[test]
-fn a_selector_that_makes_no_sense_is_told() {
+fn an_invalid_selector_is_reported() {
     let mut snapshot = snapshot().with(|infra_env| {
         let requirement = json!({"matchExpressions": [{"key": "a", "operator": "Near", "values": []}]});
         infra_env.spec.nm_state_config_label_selector = serde_json::from_value(requirement).unwrap();
@@ -479,27 +479,27 @@ fn a_selector_that_makes_no_sense_is_told() {
 }
 
 #[test]
-fn a_password_that_the_hub_does_not_show_is_told_until_it_is_known() {
-    let mut settled = snapshot()
+fn a_password_that_the_hub_does_not_show_is_sent_until_it_is_known() {
+    let mut converged = snapshot()
         .with(|infra_env| {
             infra_env.spec.proxy = Some(crate::crd::infra_env::Proxy {
                 http_proxy: "http://u:new@p:1".into(),
                 ..Default::default()
             });
         })
-        .settled();
-    let shown = &mut settled.row.as_mut().unwrap().view.proxy;
+        .converged();
+    let shown = &mut converged.row.as_mut().unwrap().view.proxy;
     shown.as_mut().unwrap().http_proxy = Some("http://u:***@p:1".into());
     assert_eq!(
         desired::difference(
-            &settled.row.as_ref().unwrap().view,
-            &desired::desired(&settled).unwrap(),
-            settled.known
+            &converged.row.as_ref().unwrap().view,
+            &desired::desired(&converged).unwrap(),
+            converged.known
         ),
         None
     );
-    settled.known.proxy = false;
-    let known = updated(&settled).proxy.unwrap();
+    converged.known.proxy = false;
+    let known = updated(&converged).proxy.unwrap();
     assert_eq!(known.http_proxy.as_deref(), Some("http://u:new@p:1"));
 }
 
@@ -514,7 +514,7 @@ fn what_is_taken_out_of_the_object_is_taken_out_of_the_hub() {
         infra_env.spec.ignition_config_override = "{}".into();
     });
     assert_eq!(created(&full).additional_ntp_sources.as_deref(), Some("a,b"));
-    let emptied = full.settled().with(|infra_env| {
+    let emptied = full.converged().with(|infra_env| {
         infra_env.spec.proxy = None;
         infra_env.spec.additional_ntp_sources.clear();
         infra_env.spec.ignition_config_override.clear();
@@ -531,22 +531,22 @@ fn what_is_taken_out_of_the_object_is_taken_out_of_the_hub() {
     );
     assert_eq!(update.additional_ntp_sources, nothing);
     assert_eq!(update.ignition_config_override, nothing);
-    assert_eq!(plan(&emptied.settled()), Plan::default());
+    assert_eq!(plan(&emptied.converged()), Plan::default());
 }
 
 #[test]
 fn a_key_that_was_taken_out_is_taken_from_the_hub() {
     let keyed = snapshot().with(|infra_env| infra_env.spec.ssh_authorized_key = "ssh-rsa A".into());
     let without = keyed
-        .settled()
+        .converged()
         .with(|infra_env| infra_env.spec.ssh_authorized_key.clear());
     let clear = Step::Clear(InfraEnvSetting::SshAuthorizedKey);
     assert_eq!(plan(&without), Plan::of(vec![clear], Then::Again));
-    assert_eq!(plan(&without.settled()), Plan::default());
+    assert_eq!(plan(&without.converged()), Plan::default());
 }
 
 #[test]
-fn kernel_arguments_and_words_are_passed_on_or_told() {
+fn kernel_arguments_and_words_are_passed_on_or_reported() {
     let with = |operation: &str| {
         snapshot().with(|infra_env| {
             infra_env.spec.kernel_arguments = vec![crate::crd::infra_env::KernelArgument {
@@ -601,13 +601,13 @@ fn mirrors_become_a_file_and_their_certificate_is_trusted() {
 #[test]
 fn the_boot_script_is_the_one_that_was_asked_for() {
     let snapshot = snapshot().with(|infra_env| infra_env.spec.ipxe_script_type = "BootOrderControl".into());
-    let artifacts = snapshot.settled().status().boot_artifacts.unwrap();
+    let artifacts = snapshot.converged().status().boot_artifacts.unwrap();
     assert_eq!(artifacts.ipxe_script, "http://hub/ipxe?order");
 }
 
 #[test]
 fn bad_input_clears_the_link_and_is_not_tried_again() {
-    let mut snapshot = snapshot().settled();
+    let mut snapshot = snapshot().converged();
     snapshot.failure = Some(Refusal::Input("no such version".into()));
     assert_eq!(plan(&snapshot).then, Then::Rest);
     let (status, reason, message) = said(&snapshot);
@@ -622,8 +622,8 @@ fn bad_input_clears_the_link_and_is_not_tried_again() {
 }
 
 #[test]
-fn a_hub_that_is_away_does_not_take_back_an_image_that_is_there() {
-    let mut snapshot = snapshot().settled();
+fn a_hub_that_does_not_answer_does_not_take_back_an_image_that_is_there() {
+    let mut snapshot = snapshot().converged();
     snapshot.failure = Some(Refusal::Internal("gone".into()));
     assert_eq!(plan(&snapshot), Plan::of(Vec::new(), Then::After(SOON)));
     let mut fresh = super::tests::snapshot();
@@ -645,7 +645,7 @@ fn a_conflict_means_the_image_is_being_prepared() {
 }
 
 #[test]
-fn people_are_told_once_when_the_image_comes_or_goes() {
+fn one_event_says_when_the_image_comes_or_goes() {
     let news = |snapshot: &Snapshot| {
         let steps = plan(snapshot).steps;
         steps
@@ -665,7 +665,7 @@ fn people_are_told_once_when_the_image_comes_or_goes() {
 
 #[test]
 fn deletion_empties_the_hub_first_and_then_lets_the_object_go() {
-    let mut snapshot = snapshot().settled().with(|infra_env| {
+    let mut snapshot = snapshot().converged().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
     let host = Uuid::from_u128(1);
@@ -690,7 +690,7 @@ fn member(number: u128, status: &str) -> Member {
 
 #[test]
 fn a_host_that_cannot_be_deleted_delays_the_deletion_and_says_so() {
-    let mut snapshot = snapshot().settled().with(|infra_env| {
+    let mut snapshot = snapshot().converged().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
     snapshot.failure = Some(Refusal::Conflict("somebody is faster".into()));
@@ -709,7 +709,7 @@ fn a_host_that_cannot_be_deleted_delays_the_deletion_and_says_so() {
 
 #[test]
 fn nothing_is_deleted_while_a_disk_is_written_and_the_condition_names_the_machine() {
-    let mut snapshot = snapshot().settled().with(|infra_env| {
+    let mut snapshot = snapshot().converged().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
     snapshot.hosts = vec![
@@ -734,7 +734,7 @@ fn nothing_is_deleted_while_a_disk_is_written_and_the_condition_names_the_machin
 
 #[test]
 fn hosts_that_came_back_meanwhile_are_deleted_too() {
-    let mut snapshot = snapshot().settled().with(|infra_env| {
+    let mut snapshot = snapshot().converged().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
     snapshot.failure = Some(Refusal::Input("it still has hosts".into()));
@@ -749,7 +749,7 @@ fn an_object_that_was_copied_with_its_id_touches_nothing_of_the_other() {
     let (_, reason, message) = said(&snapshot);
     assert_eq!(reason, reason::FAILED);
     assert!(message.contains("pool/original"));
-    let copy = snapshot.settled().with(|infra_env| {
+    let copy = snapshot.converged().with(|infra_env| {
         infra_env.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(NOON).unwrap()));
     });
     assert!(
@@ -760,13 +760,13 @@ fn an_object_that_was_copied_with_its_id_touches_nothing_of_the_other() {
 
 #[test]
 fn a_new_image_is_left_alone_for_a_minute() {
-    let settled = snapshot().settled();
+    let converged = snapshot().converged();
     let at = |second: i64| Timestamp::from_second(NOON + second).unwrap();
     assert_eq!(
-        settled.infra_env.cool_down_left(at(20)),
+        converged.infra_env.cool_down_left(at(20)),
         Some(Duration::from_secs(40))
     );
-    assert_eq!(settled.infra_env.cool_down_left(at(90)), Some(Duration::ZERO));
+    assert_eq!(converged.infra_env.cool_down_left(at(90)), Some(Duration::ZERO));
     assert_eq!(snapshot().infra_env.cool_down_left(at(0)), None);
 }
 
@@ -779,22 +779,22 @@ fn an_image_that_ironics_agent_is_to_be_in_gets_it_and_loses_it_again() {
         image: "registry/ipa:1".into(),
     });
     let has = |plan: &Plan| {
-        let wished = plan.steps.iter().find_map(|step| match step {
+        let sent = plan.steps.iter().find_map(|step| match step {
             Step::Create(desired) => desired.ignition_config_override.clone(),
             Step::Update(desired) => desired.ignition_config_override.clone(),
             _ => None,
         });
-        wished.map(|text| crate::controller::preprovisioning_image::ironic::is_in(&text))
+        sent.map(|text| crate::controller::preprovisioning_image::ironic::is_in(&text))
     };
     assert_eq!(has(&plan(&asked)), Some(true));
-    let mut settled = asked.settled();
-    assert_eq!(has(&plan(&settled)), None, "nothing is to be done");
-    settled.ironic = DesiredIronic::Unknown;
+    let mut converged = asked.converged();
+    assert_eq!(has(&plan(&converged)), None, "nothing is to be done");
+    converged.ironic = DesiredIronic::Unknown;
     assert_eq!(
-        has(&plan(&settled)),
+        has(&plan(&converged)),
         None,
         "it stays while nobody knows where Ironic is"
     );
-    settled.ironic = DesiredIronic::NotWanted;
-    assert_eq!(has(&plan(&settled)), Some(false));
+    converged.ironic = DesiredIronic::NotWanted;
+    assert_eq!(has(&plan(&converged)), Some(false));
 }

@@ -7,7 +7,7 @@ fn secret() -> Key {
     Key::new("machines", "ironic")
 }
 
-fn told(values: &[(&str, &str)]) -> Sources {
+fn secret_with(values: &[(&str, &str)]) -> Sources {
     let config = Found {
         values: values
             .iter()
@@ -21,7 +21,7 @@ fn told(values: &[(&str, &str)]) -> Sources {
     }
 }
 
-fn seen(addresses: &[&str], family: Option<Family>) -> Sources {
+fn pod_with(addresses: &[&str], family: Option<Family>) -> Sources {
     Sources {
         addresses: addresses.iter().map(|text| text.parse().unwrap()).collect(),
         family,
@@ -45,11 +45,14 @@ fn what_is_missing_is_named_with_what_helps() {
     let cases = [
         (Sources::default(), "Secret machines/ironic with IRONIC_BASE_URL"),
         (
-            told(&[("IRONIC_BASE_URL", "https://ironic:6385")]),
+            secret_with(&[("IRONIC_BASE_URL", "https://ironic:6385")]),
             annotation::IRONIC_AGENT_IMAGE,
         ),
-        (seen(&["192.0.2.1"], None), annotation::IRONIC_AGENT_IMAGE),
-        (seen(&["192.0.2.1"], None), "--ironic-agent-image of the operator"),
+        (pod_with(&["192.0.2.1"], None), annotation::IRONIC_AGENT_IMAGE),
+        (
+            pod_with(&["192.0.2.1"], None),
+            "--ironic-agent-image of the operator",
+        ),
         (
             Sources {
                 hidden: Some("no right to list pods".into()),
@@ -62,13 +65,13 @@ fn what_is_missing_is_named_with_what_helps() {
         let why = settings(&infra_env(None), &sources, &secret()).unwrap_err();
         assert!(why.contains(expected) && why.contains("InfraEnv lab"), "{why}");
     }
-    let bad = told(&[("IRONIC_BASE_URL", "https://ironic:6385\nExecStart=evil")]);
+    let bad = secret_with(&[("IRONIC_BASE_URL", "https://ironic:6385\nExecStart=evil")]);
     assert!(settings(&infra_env(Some("ipa")), &bad, &secret()).is_err());
 }
 
 #[test]
 fn the_image_of_ironics_operator_is_taken_for_machines_of_its_architecture_and_the_annotation_for_all() {
-    let config = told(&[
+    let config = secret_with(&[
         ("IRONIC_BASE_URL", "https://ironic:6385"),
         ("IRONIC_AGENT_IMAGE", "registry/ipa:1"),
     ]);
@@ -95,7 +98,7 @@ fn images_of_the_site_are_taken_by_architecture_when_nobody_else_names_one() {
             images: images
                 .map(|(arch, image)| (arch.to_owned(), image.to_owned()))
                 .into(),
-            ..told(config)
+            ..secret_with(config)
         }
     };
     let url = ("IRONIC_BASE_URL", "https://ironic:6385");
@@ -156,7 +159,7 @@ fn an_image_gets_ironics_agent_once_and_leaves_discovery_to_it() {
 
 #[test]
 fn the_agent_has_the_proxy_and_what_the_hub_shows_has_no_password() {
-    let ironic = found(&seen(&["192.0.2.1"], None));
+    let ironic = found(&pod_with(&["192.0.2.1"], None));
     let mut behind = infra_env(None);
     behind.spec.proxy = Some(crate::crd::infra_env::Proxy {
         http_proxy: "http://user:s3cr3t@proxy.example.com:3128".into(),
@@ -170,7 +173,7 @@ fn the_agent_has_the_proxy_and_what_the_hub_shows_has_no_password() {
 }
 
 #[test]
-fn ironic_is_told_where_to_report_with_an_inspector_and_without() {
+fn ironics_agent_gets_the_address_to_report_to_with_an_inspector_and_without() {
     let mut ironic = Ironic {
         url: "https://ironic:6385/".into(),
         inspector: None,
@@ -192,16 +195,16 @@ fn without_a_secret_ironic_is_where_kubernetes_sees_it() {
         (&both[1..], None, "https://[2001:db8::1]"),
     ];
     for (addresses, family, host) in cases {
-        let ironic = found(&seen(addresses, family));
+        let ironic = found(&pod_with(addresses, family));
         assert_eq!(ironic.url, format!("{host}:6385"), "{addresses:?} {family:?}");
         assert_eq!(ironic.inspector, Some(format!("{host}:5050")));
         assert!(
             agent_config(&ironic).contains(&format!("inspection_callback_url = {host}:5050/v1/continue\n"))
         );
     }
-    let mut secret_wins = told(&[("IRONIC_BASE_URL", "https://ironic.example.com:1234/api")]);
-    secret_wins.addresses = seen(&both, None).addresses;
-    assert!(secret_wins.tells() && !seen(&both, None).tells());
+    let mut secret_wins = secret_with(&[("IRONIC_BASE_URL", "https://ironic.example.com:1234/api")]);
+    secret_wins.addresses = pod_with(&both, None).addresses;
+    assert!(secret_wins.tells() && !pod_with(&both, None).tells());
     let ironic = found(&secret_wins);
     assert_eq!(
         (ironic.url.as_str(), ironic.inspector),
@@ -211,7 +214,7 @@ fn without_a_secret_ironic_is_where_kubernetes_sees_it() {
 
 #[test]
 fn addresses_get_the_port_they_lack() {
-    let sources = told(&[
+    let sources = secret_with(&[
         ("IRONIC_BASE_URL", "https://192.0.2.1,https://[2001:db8::1]"),
         ("IRONIC_INSPECTOR_BASE_URL", "https://192.0.2.1/v1/continue"),
     ]);
@@ -225,7 +228,7 @@ fn addresses_get_the_port_they_lack() {
 }
 
 #[test]
-fn what_hosts_speak_is_told_by_the_annotation_and_else_by_the_networks_of_their_cluster() {
+fn the_ip_family_of_hosts_comes_from_the_annotation_and_else_from_the_networks_of_their_cluster() {
     let noted = |words: &str| {
         let mut infra_env = infra_env(None);
         infra_env
@@ -257,7 +260,7 @@ fn what_hosts_speak_is_told_by_the_annotation_and_else_by_the_networks_of_their_
 
 #[test]
 fn an_image_keeps_its_agent_while_nobody_knows_where_ironic_is() {
-    let ironic = found(&seen(&["192.0.2.1"], None));
+    let ironic = found(&pod_with(&["192.0.2.1"], None));
     let before = add_to("", &ironic, &infra_env(None)).unwrap();
     let own =
         r#"{"ignition":{"version":"3.2.0"},"systemd":{"units":[{"name":"mine.service","enabled":true}]}}"#;

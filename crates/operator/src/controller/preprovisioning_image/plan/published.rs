@@ -40,7 +40,7 @@ pub fn plan(snapshot: &Snapshot, infra_env: &InfraEnv) -> Plan {
     Plan::of(steps, then)
 }
 
-/// Until somebody has to ask again, because nobody tells.
+/// Until the operator has to ask again, because nothing wakes it.
 fn rest(snapshot: &Snapshot) -> Then {
     let mut then = Then::Rest;
     // A Secret that comes later comes without the label.
@@ -58,7 +58,7 @@ fn is_missing(snapshot: &Snapshot) -> bool {
     !snapshot.image.spec.network_data_name.is_empty() && snapshot.network.is_none()
 }
 
-/// `None` while the InfraEnv does not tell where the image is.
+/// `None` while the InfraEnv does not say where the image is.
 fn status(snapshot: &Snapshot, infra_env: &InfraEnv) -> Option<PreprovisioningImageStatus> {
     let shown = infra_env.status.as_ref()?;
     let created = find_service(&shown.conditions, IMAGE_CREATED)?;
@@ -74,7 +74,7 @@ fn status(snapshot: &Snapshot, infra_env: &InfraEnv) -> Option<PreprovisioningIm
         "" => infra_env.spec.cpu_architecture.clone(),
         word => word.to_owned(),
     };
-    status.network_data = snapshot.network.as_ref().map(|network| network.seen.clone());
+    status.network_data = snapshot.network.as_ref().map(|network| network.secret.clone());
     status.conditions = before.conditions;
     status.rest = before.rest;
     let truth = match created.status.as_str() {
@@ -131,16 +131,17 @@ fn of_initrd(infra_env: &InfraEnv, files: &BootArtifacts) -> Option<Preprovision
         })
 }
 
-/// What the bare metal operator believes to be in the image, and is not.
+/// The Secret that the bare metal operator believes to be in the image, but is not.
 fn of_network(snapshot: &Snapshot, infra_env: &InfraEnv) -> String {
     let name = &snapshot.image.spec.network_data_name;
     let lab = infra_env.name_any();
     match (name.is_empty(), &snapshot.network) {
         (true, _) => String::new(),
         (false, Some(_)) => format!(
-            " Its network settings are those of the NMStateConfigs of InfraEnv {lab}; what is in Secret {name} is not used."
+            " Its network settings are those of the NMStateConfigs of InfraEnv {lab}; the hub does not use Secret \
+             {name}."
         ),
-        (false, None) => format!(" The bare metal operator waits for Secret {name}, which is not there."),
+        (false, None) => format!(" The bare metal operator waits for Secret {name}, which does not exist."),
     }
 }
 
@@ -152,14 +153,14 @@ fn of_ironic(snapshot: &Snapshot) -> String {
         .iter()
         .filter(|_| snapshot.follows_ironic());
     hidden
-        .map(|what| format!(" It is not noticed when Ironic moves: {what}."))
+        .map(|what| format!(" The operator does not notice when Ironic moves: {what}."))
         .collect()
 }
 
-/// Watched from now on: the bare metal operator wants to know which version was seen.
+/// Watched from now on: the bare metal operator wants to know which version was read.
 fn label(snapshot: &Snapshot) -> Option<Step> {
     let network = snapshot.network.as_ref()?;
-    let key = Key::new(&snapshot.key.namespace, &network.seen.name);
+    let key = Key::new(&snapshot.key.namespace, &network.secret.name);
     (!network.missing_labels.is_empty()).then(|| Step::LabelSecret(key, network.missing_labels.clone()))
 }
 
@@ -228,14 +229,14 @@ fn fate(snapshot: &Snapshot, host: &BareMetalHost) -> Fate {
         state::DEPROVISIONING => return Fate::Waits,
         _ => {}
     }
-    let told = snapshot.told_by_hub.as_deref();
+    let states = snapshot.states_in_hub.as_deref();
     match &snapshot.agent {
-        Some(agent) if !anew::may_be_booted(agent, told) => Fate::Waits,
+        Some(agent) if !anew::may_be_booted(agent, states) => Fate::Waits,
         Some(_) | None => Fate::Reboots,
     }
 }
 
-/// Whether a machine is decided about later. Watches tell when; but the hub may be away, and does not.
+/// Whether a machine is decided about later. Watches report when; a hub that does not answer does not.
 fn waits(snapshot: &Snapshot, host: &BareMetalHost) -> bool {
     let published = snapshot
         .image

@@ -62,7 +62,7 @@ fn row() -> Row {
     }
 }
 
-/// A Secret tells it, and is watched.
+/// A Secret says it, and is watched.
 fn whereabouts() -> Whereabouts {
     Whereabouts {
         ironic: Ok(ironic()),
@@ -104,9 +104,9 @@ fn snapshot() -> Snapshot {
         agent: None,
         infra_env: Some(Arc::new(infra_env())),
         row: Some(row()),
-        away: false,
+        hub_is_silent: false,
         whereabouts: whereabouts(),
-        told_by_hub: None,
+        states_in_hub: None,
         network: None,
         boot: MetalBoot::Converged,
         retry: Duration::from_secs(10),
@@ -132,12 +132,14 @@ impl Snapshot {
 
     /// The image is published.
     fn with_url(self, url: &str) -> Self {
-        settled(&self.infra_env(|infra_env| infra_env.status.as_mut().unwrap().iso_download_url = url.into()))
+        converged(
+            &self.infra_env(|infra_env| infra_env.status.as_mut().unwrap().iso_download_url = url.into()),
+        )
     }
 }
 
 /// Carries out the steps as the API server would, until there are none.
-fn settled(snapshot: &Snapshot) -> Snapshot {
+fn converged(snapshot: &Snapshot) -> Snapshot {
     let mut snapshot = snapshot.clone();
     for _ in 0..5 {
         let plan = plan(&snapshot);
@@ -166,7 +168,7 @@ fn settled(snapshot: &Snapshot) -> Snapshot {
             }
         }
     }
-    panic!("it does not come to rest: {snapshot:?}");
+    panic!("it does not converge: {snapshot:?}");
 }
 
 fn merged<K: serde::Serialize + serde::de::DeserializeOwned>(object: &K, patch: &Value) -> K {
@@ -231,7 +233,7 @@ fn an_image_is_kept_out_of_backups_and_published_as_the_bare_metal_operator_want
         image.metadata.finalizers = None;
         image.labels_mut().remove(label::NOT_IN_BACKUP);
     });
-    let done = settled(&fresh);
+    let done = converged(&fresh);
     assert_eq!(done.image.finalizers(), [finalizer::PREPROVISIONING_IMAGE]);
     assert_eq!(done.image.labels()[label::NOT_IN_BACKUP], "true");
     assert_eq!(says(&done), words("True", "False", "InfraEnvAvailable"));
@@ -241,7 +243,7 @@ fn an_image_is_kept_out_of_backups_and_published_as_the_bare_metal_operator_want
 }
 
 #[test]
-fn where_only_a_kernel_can_be_booted_all_its_parts_are_told() {
+fn where_only_a_kernel_can_be_booted_all_its_parts_are_published() {
     let wants = snapshot()
         .image(|image| image.spec.accept_formats = vec!["initrd".into()])
         .infra_env(|infra_env| {
@@ -251,7 +253,7 @@ fn where_only_a_kernel_can_be_booted_all_its_parts_are_told() {
             };
             infra_env.spec.kernel_arguments = vec![argument("append", "p1"), argument("delete", "p2")];
         });
-    let status = status(&settled(&wants));
+    let status = status(&converged(&wants));
     assert_eq!(
         (status.format.as_str(), status.image_url.as_str()),
         ("initrd", "http://hub/initrd")
@@ -272,7 +274,7 @@ fn the_architecture_is_compared_by_meaning_and_answered_word_by_word() {
         ("arm64", "aarch64", true),
         ("aarch64", "x86_64", false),
     ] {
-        let done = settled(
+        let done = converged(
             &snapshot()
                 .image(|image| image.spec.architecture = asked.into())
                 .infra_env(|infra_env| infra_env.spec.cpu_architecture = has.into()),
@@ -319,7 +321,7 @@ fn what_is_in_the_way_is_said_and_takes_the_image_back() {
         ),
     ];
     for (snapshot, expected) in cases {
-        let held = settled(&snapshot);
+        let held = converged(&snapshot);
         assert_eq!(says(&held), expected);
         let status = status(&held);
         assert!(status.image_url.is_empty() && status.format.is_empty() && status.architecture.is_empty());
@@ -330,7 +332,7 @@ fn what_is_in_the_way_is_said_and_takes_the_image_back() {
 fn an_image_without_ironics_agent_is_never_published() {
     let mut plain = snapshot();
     plain.row.as_mut().unwrap().view.ignition_config_override.clear();
-    let asked = settled(&plain);
+    let asked = converged(&plain);
     assert_eq!(
         says(&asked),
         words("False", "False", "WaitingForInfraEnvImageToBeCreated")
@@ -338,25 +340,25 @@ fn an_image_without_ironics_agent_is_never_published() {
     let infra_env = asked.infra_env.as_ref().unwrap();
     assert_eq!(infra_env.annotations()[annotation::ENABLE_IRONIC_AGENT], "true");
     plain.whereabouts.ironic = Err("There is no Secret.".into());
-    let told = settled(&plain);
+    let failed = converged(&plain);
     assert_eq!(
-        says(&told),
+        says(&failed),
         words("False", "True", "IronicAgentIgnitionUpdateFailure")
     );
-    assert!(status(&told).conditions[0].message.contains("no Secret"));
+    assert!(status(&failed).conditions[0].message.contains("no Secret"));
     assert!(
-        !told
+        !failed
             .infra_env
             .as_ref()
             .unwrap()
             .annotations()
             .contains_key(annotation::ENABLE_IRONIC_AGENT)
     );
-    assert_eq!(plan(&told).then, Then::After(LATER));
+    assert_eq!(plan(&failed).then, Then::After(LATER));
     // Somebody has put it in by himself.
     let mut own = snapshot();
     own.whereabouts.ironic = Err("There is no Secret.".into());
-    assert_eq!(says(&settled(&own)).2, "InfraEnvAvailable");
+    assert_eq!(says(&converged(&own)).2, "InfraEnvAvailable");
 }
 
 #[test]
@@ -367,7 +369,7 @@ fn a_new_image_cools_down_is_published_and_machines_that_run_the_old_one_are_reb
         status.iso_download_url = NEWER.into();
         status.created_time = Some(clock::time(now() - SignedDuration::from_secs(20)));
     });
-    let mut cooling = settled(&fresh);
+    let mut cooling = converged(&fresh);
     assert_eq!(
         says(&cooling),
         words("False", "False", "WaitingForInfraEnvImageToCoolDown")
@@ -375,19 +377,19 @@ fn a_new_image_cools_down_is_published_and_machines_that_run_the_old_one_are_reb
     assert!(status(&cooling).image_url.is_empty() && !is_rebooted(&cooling));
     assert_eq!(plan(&cooling).then, Then::After(Duration::from_secs(40)));
     cooling.now = now() + SignedDuration::from_secs(40);
-    let done = settled(&cooling);
+    let done = converged(&cooling);
     assert_eq!(status(&done).image_url, NEWER);
     assert!(is_rebooted(&done));
     // The bare metal operator has done so.
     let mut rebooted = done.clone();
     rebooted.host = cooling.host.clone();
-    assert!(!is_rebooted(&settled(&rebooted)), "once");
+    assert!(!is_rebooted(&converged(&rebooted)), "once");
 }
 
 /// The image before was published, and another one is.
 fn with_newer_image(host: BareMetalHost, agent: Option<Agent>) -> Snapshot {
     let mut running = snapshot().host(host).with_url(URL);
-    running.told_by_hub = agent.as_ref().map(|agent| {
+    running.states_in_hub = agent.as_ref().map(|agent| {
         let shown = agent.status.as_ref().unwrap();
         vec![shown.debug_info.state.clone()]
     });
@@ -451,12 +453,12 @@ fn a_machine_that_must_not_be_disturbed_is_rebooted_when_that_is_over() {
         // Its installation was called off.
         let mut free = held.clone();
         free.agent = Some(Arc::new(agent("known-unbound")));
-        free.told_by_hub = Some(vec!["known-unbound".into()]);
-        let free = settled(&free);
+        free.states_in_hub = Some(vec!["known-unbound".into()]);
+        let free = converged(&free);
         assert!(is_rebooted(&free), "{busy}");
         assert_eq!(noted(&free), NEWER);
         // Or it came to its end.
-        let done = settled(&held.host(host("provisioned")));
+        let done = converged(&held.host(host("provisioned")));
         assert!(!is_rebooted(&done), "{busy}");
         assert_eq!((noted(&done), plan(&done).then), (NEWER, Then::Rest));
     }
@@ -473,22 +475,22 @@ fn a_machine_that_must_not_be_disturbed_is_rebooted_when_that_is_over() {
     }
     let cleaned = with_newer_image(host("deprovisioning"), None);
     assert!(!is_rebooted(&cleaned) && noted(&cleaned) == URL);
-    assert!(is_rebooted(&settled(&cleaned.host(host("available")))));
+    assert!(is_rebooted(&converged(&cleaned.host(host("available")))));
 }
 
 #[test]
 fn an_agent_that_lags_behind_its_host_reboots_nothing() {
-    for told in [Some(vec!["installing".to_owned()]), Some(Vec::new()), None] {
+    for states in [Some(vec!["installing".to_owned()]), Some(Vec::new()), None] {
         let mut running = snapshot().host(host("provisioning")).with_url(URL);
         running.agent = Some(Arc::new(agent("known-unbound")));
         assert!(
             published::question(&running).is_none(),
             "nothing is asked without need"
         );
-        running.told_by_hub = told.clone();
+        running.states_in_hub = states.clone();
         let held = running.with_url(NEWER);
         assert!(published::question(&held).is_some());
-        assert!(!is_rebooted(&held), "{told:?}");
+        assert!(!is_rebooted(&held), "{states:?}");
         assert_eq!(plan(&held).then, Then::After(LATER));
     }
 }
@@ -500,10 +502,10 @@ fn an_image_that_is_another_and_then_the_same_again_reboots_nobody() {
         let status = infra_env.status.as_mut().unwrap();
         status.created_time = Some(clock::time(now() - SignedDuration::from_secs(20)));
     });
-    cooling = settled(&cooling);
+    cooling = converged(&cooling);
     assert!(status(&cooling).image_url.is_empty());
     cooling.now = now() + SignedDuration::from_secs(40);
-    let done = settled(&cooling);
+    let done = converged(&cooling);
     assert_eq!(status(&done).image_url, URL);
     assert!(!is_rebooted(&done));
 }
@@ -513,12 +515,12 @@ fn an_image_that_the_hub_has_changed_already_is_not_published_before_it_has_cool
     let mut ahead = snapshot();
     let links = &mut ahead.row.as_mut().unwrap().links;
     links.image_changed_at = (now() - SignedDuration::from_secs(20)).into();
-    assert_eq!(says(&settled(&ahead)).2, "WaitingForInfraEnvImageToCoolDown");
+    assert_eq!(says(&converged(&ahead)).2, "WaitingForInfraEnvImageToCoolDown");
     // Something was updated that is not in the image.
     let row = ahead.row.as_mut().unwrap();
     row.links.image_changed_at = (now() - SignedDuration::from_hours(1)).into();
     row.view.updated_at = now().into();
-    assert_eq!(says(&settled(&ahead)).2, "InfraEnvAvailable");
+    assert_eq!(says(&converged(&ahead)).2, "InfraEnvAvailable");
 }
 
 #[test]
@@ -527,7 +529,7 @@ fn an_image_stays_until_its_machine_is_clean() {
         let mut snapshot =
             snapshot().image(|image| image.metadata.deletion_timestamp = Some(clock::time(now())));
         snapshot.host = host.map(Arc::new);
-        settled_or_gone(&snapshot)
+        converged_or_gone(&snapshot)
     };
     let deleted = |state: &str| {
         let mut host = host(state);
@@ -550,8 +552,8 @@ fn an_image_stays_until_its_machine_is_clean() {
     }
 }
 
-/// Whether the last look lets the image go.
-fn settled_or_gone(snapshot: &Snapshot) -> bool {
+/// Whether the last reconcile lets the image go.
+fn converged_or_gone(snapshot: &Snapshot) -> bool {
     let plan = plan(snapshot);
     assert_eq!(plan.then, Then::Rest, "watches tell the rest");
     matches!(&plan.steps[..], [Step::Patch(patch)] if patch["metadata"]["finalizers"] == json!([]))
@@ -567,32 +569,32 @@ fn images_of_machines_that_boot_live_images_are_somebody_elses() {
         method: "start_assisted_install".into(),
         ..CustomDeploy::default()
     });
-    assert_eq!(says(&settled(&live.host(preset))).2, "InfraEnvAvailable");
+    assert_eq!(says(&converged(&live.host(preset))).2, "InfraEnvAvailable");
 }
 
 #[test]
 fn network_data_is_acknowledged_and_where_the_network_comes_from_is_said() {
     let mut named = snapshot().image(|image| image.spec.network_data_name = "net".into());
-    let without = settled(&named);
+    let without = converged(&named);
     assert!(status(&without).network_data.is_none());
     assert!(
         status(&without).conditions[0]
             .message
-            .contains("Secret net, which is not there")
+            .contains("Secret net, which does not exist")
     );
     assert_eq!(plan(&without).then, Then::After(LATER), "it may come later");
-    let seen = SecretStatus {
+    let version = SecretStatus {
         name: "net".into(),
         version: "7".into(),
     };
     named.network = Some(Network {
-        seen: seen.clone(),
+        secret: version.clone(),
         missing_labels: keys::used_labels(&BTreeMap::new()),
     });
     assert!(matches!(&plan(&named).steps[0], Step::LabelSecret(key, _) if *key == Key::new("pool", "net")));
-    let done = settled(&named);
+    let done = converged(&named);
     assert_eq!(plan(&done).then, Then::Rest);
-    assert_eq!(status(&done).network_data, Some(seen));
+    assert_eq!(status(&done).network_data, Some(version));
     assert!(
         status(&done).conditions[0]
             .message
@@ -601,26 +603,26 @@ fn network_data_is_acknowledged_and_where_the_network_comes_from_is_said() {
 }
 
 #[test]
-fn while_the_hub_is_away_what_is_published_stays() {
-    let mut away = snapshot().with_url(URL);
-    away.away = true;
-    away.row = None;
+fn while_the_hub_does_not_answer_what_is_published_stays() {
+    let mut silent = snapshot().with_url(URL);
+    silent.hub_is_silent = true;
+    silent.row = None;
     assert_eq!(
-        plan(&away),
+        plan(&silent),
         Plan::of(Vec::new(), Then::After(Duration::from_secs(10)))
     );
 }
 
 /// The image was asked to contain Ironic's agent, and does.
 fn following() -> Snapshot {
-    settled(&snapshot().infra_env(|infra_env| {
+    converged(&snapshot().infra_env(|infra_env| {
         let noted = (annotation::ENABLE_IRONIC_AGENT.to_owned(), "true".to_owned());
         infra_env.annotations_mut().extend([noted]);
     }))
 }
 
 #[test]
-fn an_image_whose_agent_is_another_or_looks_for_ironic_elsewhere_is_made_anew() {
+fn an_image_whose_agent_is_another_or_uses_ironic_elsewhere_is_made_anew() {
     let still = following();
     assert!(plan(&still).steps.is_empty());
     let elsewhere = Ironic {
@@ -644,13 +646,13 @@ fn an_image_whose_agent_is_another_or_looks_for_ironic_elsewhere_is_made_anew() 
 
 #[test]
 fn where_ironic_is_is_watched_or_asked_for_again() {
-    let mut told = following();
-    assert_eq!(plan(&told).then, Then::Rest, "the Secret is watched");
+    let mut followed = following();
+    assert_eq!(plan(&followed).then, Then::Rest, "the Secret is watched");
     let watch: BTreeMap<_, _> = [(label::WATCH.to_owned(), "true".to_owned())].into();
-    told.whereabouts.missing_labels = watch.clone();
-    let key = told.whereabouts.secret.clone();
-    assert_eq!(plan(&told).steps, [Step::LabelSecret(key, watch)]);
-    let own = told
+    followed.whereabouts.missing_labels = watch.clone();
+    let key = followed.whereabouts.secret.clone();
+    assert_eq!(plan(&followed).steps, [Step::LabelSecret(key, watch)]);
+    let own = followed
         .clone()
         .infra_env(|infra_env| infra_env.annotations_mut().clear());
     assert!(plan(&own).steps.is_empty(), "it is not used for this image");
@@ -662,14 +664,14 @@ fn where_ironic_is_is_watched_or_asked_for_again() {
 }
 
 #[test]
-fn a_right_that_is_missing_is_told_where_the_image_stays_as_it_is() {
+fn a_missing_right_is_named_where_the_image_stays_as_it_is() {
     let mut blind = following();
     blind.whereabouts.ironic = Err("nobody knows".into());
     blind.whereabouts.is_watched = false;
     blind.whereabouts.hidden = Some("the operator has no right to list pods in namespace metal".into());
-    let told = settled(&blind);
-    assert_eq!(says(&told), words("True", "False", "InfraEnvAvailable"));
-    let message = &status(&told).conditions[0].message;
+    let shown = converged(&blind);
+    assert_eq!(says(&shown), words("True", "False", "InfraEnvAvailable"));
+    let message = &status(&shown).conditions[0].message;
     assert!(
         message.ends_with("when Ironic moves: the operator has no right to list pods in namespace metal.")
     );

@@ -173,7 +173,7 @@ fn let_go(plan: &Plan) -> bool {
 
 #[test]
 fn an_agent_that_goes_is_not_chosen_any_more_then_leaves_the_hub_then_goes() {
-    let agent = leaving(settled(agent(), row("known-unbound")));
+    let agent = leaving(converged(agent(), row("known-unbound")));
     let hidden = plan(&snapshot(Some(agent.clone()), Some(row("known-unbound"))));
     assert_eq!(condition(&hidden, "Connected"), says("Unknown", "NotAvailable"));
     assert_eq!(condition(&hidden, "Validated"), says("Unknown", "NotAvailable"));

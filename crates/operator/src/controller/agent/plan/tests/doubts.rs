@@ -3,7 +3,7 @@
 use super::*;
 use crate::crd::agent::{AgentStatus, DeprovisionInfo};
 
-/// The Agent of a host that worked for the blue cluster when it was last heard of.
+/// The Agent of a host that last worked for the blue cluster.
 fn remembered(state: &str, wants: Option<&str>) -> Agent {
     let mut agent = wants.map_or_else(agent, wanting);
     agent.annotations_mut().extend([
@@ -18,7 +18,7 @@ fn state(agent: &Agent) -> &str {
     &agent.annotations()[annotation::AGENT_STATE]
 }
 
-fn sent_away_from(cluster: &str, mut agent: Agent) -> Agent {
+fn unbound_from(cluster: &str, mut agent: Agent) -> Agent {
     agent.status = Some(AgentStatus {
         deprovision_info: Some(DeprovisionInfo {
             cluster_name: cluster.into(),
@@ -60,7 +60,7 @@ fn an_installed_host_that_the_hub_forgot_is_not_installed_again_by_itself() {
             let agent = after(&agent, &first);
             assert_eq!(state(&agent), noted, "what is remembered stays");
             let second = plan(&snapshot(Some(agent), Some(forgotten)));
-            assert_eq!(second.steps, [], "and people are told once");
+            assert_eq!(second.steps, [], "and there is one event");
         }
     }
 }
@@ -68,7 +68,7 @@ fn an_installed_host_that_the_hub_forgot_is_not_installed_again_by_itself() {
 #[test]
 fn who_clears_the_reference_confirms_that_the_host_may_be_used_again() {
     let free = row("known-unbound");
-    let cleared = settled(remembered("installed", None), free.clone());
+    let cleared = converged(remembered("installed", None), free.clone());
     assert_eq!(state(&cleared), "known-unbound");
     assert!(!cleared.annotations().contains_key(annotation::INSTALLED_IN));
     let anew = Agent {
@@ -98,29 +98,29 @@ fn a_host_that_the_hub_took_back_itself_is_lent_again() {
         "reclaiming",
         "reclaiming-rebooting",
     ] {
-        let agent = settled(remembered("installed", Some("green")), row(status));
+        let agent = converged(remembered("installed", Some("green")), row(status));
         assert_eq!(state(&agent), status);
         assert!(is_bound(&agent, &row("known-unbound")), "{status}");
     }
     let mut moving = row("known-unbound");
     moving.moving_to = Some(GREEN);
-    let agent = settled(remembered("installed", Some("green")), moving);
+    let agent = converged(remembered("installed", Some("green")), moving);
     assert_eq!(state(&agent), "known-unbound");
 }
 
 #[test]
-fn a_host_that_was_sent_away_comes_back_even_if_nobody_was_looking() {
-    let agent = sent_away_from("blue", remembered("installed", Some("green")));
+fn a_host_that_was_unbound_comes_back_even_if_no_operator_ran() {
+    let agent = unbound_from("blue", remembered("installed", Some("green")));
     assert!(is_bound(&agent, &row("known-unbound")));
     // The note of an earlier cluster that does not answer says nothing about this one.
-    let agent = sent_away_from("red", remembered("installed", Some("green")));
+    let agent = unbound_from("red", remembered("installed", Some("green")));
     assert!(!is_bound(&agent, &row("known-unbound")));
 }
 
 #[test]
 fn where_a_host_is_installed_is_noted_as_long_as_it_is() {
-    let agent = settled(wanting("blue"), at_stage(lent("installed", BLUE), "Done"));
+    let agent = converged(wanting("blue"), at_stage(lent("installed", BLUE), "Done"));
     assert_eq!(agent.annotations()[annotation::INSTALLED_IN], "clusters/blue");
-    let agent = settled(agent, lent("known", BLUE));
+    let agent = converged(agent, lent("known", BLUE));
     assert!(!agent.annotations().contains_key(annotation::INSTALLED_IN));
 }

@@ -50,10 +50,10 @@ fn tracked(agent: &Agent) -> Vec<String> {
 #[test]
 fn what_somebody_refused_stays_refused() {
     for word in ["Denied", "Failed"] {
-        let told = plan(&joining("Rebooting", spoke(None, vec![decided(client(), word)])));
-        assert_eq!(deeds(&told), Vec::<&Deed>::new(), "{word}");
+        let planned = plan(&joining("Rebooting", spoke(None, vec![decided(client(), word)])));
+        assert_eq!(deeds(&planned), Vec::<&Deed>::new(), "{word}");
         assert_eq!(
-            tracked(&after(&wanting("blue"), &told)),
+            tracked(&after(&wanting("blue"), &planned)),
             [] as [String; 0],
             "{word}"
         );
@@ -67,14 +67,14 @@ fn first_the_client_then_with_the_node_the_server_then_the_host_is_done() {
     assert_eq!(first.then, Then::Again);
     assert_eq!(tracked(&after(&wanting("blue"), &first)), [] as [String; 0]);
 
-    let seen = plan(&joining(
+    let planned = plan(&joining(
         "Rebooting",
         spoke(None, vec![approved(client()), serving()]),
     ));
-    let agent = after(&wanting("blue"), &seen);
+    let agent = after(&wanting("blue"), &planned);
     assert_eq!(tracked(&agent), ["client"]);
     assert_eq!(
-        (deeds(&seen).len(), seen.then),
+        (deeds(&planned).len(), planned.then),
         (0, Then::After(Duration::from_secs(60)))
     );
 
@@ -102,10 +102,10 @@ fn what_was_not_approved_is_not_noted_and_is_approved_later() {
     let open = || joining("Rebooting", spoke(None, vec![client()]));
     let mut failed = open();
     failed.failure = Some(Failure::Spoke("forbidden".into()));
-    let told = plan(&failed);
-    let agent = after(&wanting("blue"), &told);
+    let planned = plan(&failed);
+    let agent = after(&wanting("blue"), &planned);
     assert_eq!(
-        (tracked(&agent), deeds(&told).len(), told.then),
+        (tracked(&agent), deeds(&planned).len(), planned.then),
         (Vec::new(), 0, Then::After(Duration::from_secs(10)))
     );
     failed.agent = Some(Arc::new(agent.clone()));
@@ -120,9 +120,9 @@ fn what_was_not_approved_is_not_noted_and_is_approved_later() {
 
 #[test]
 fn a_note_about_a_request_that_is_open_is_not_believed() {
-    let seen = plan(&joining("Rebooting", spoke(None, vec![approved(client())])));
+    let planned = plan(&joining("Rebooting", spoke(None, vec![approved(client())])));
     let mut open = joining("Rebooting", spoke(None, vec![client()]));
-    let noted = after(&wanting("blue"), &seen);
+    let noted = after(&wanting("blue"), &planned);
     open.agent = Some(Arc::new(noted.clone()));
     let plan = plan(&open);
     assert_eq!(deeds(&plan), [&Deed::ApproveCsr("csr-client-auth".into())]);
@@ -225,23 +225,23 @@ fn a_cluster_that_does_not_answer_shows_and_is_asked_again() {
 }
 
 #[test]
-fn a_node_that_is_watched_is_hardly_looked_at_by_itself_and_one_that_may_not_be_is_and_that_is_told() {
-    use crate::runtime::joining::Heard;
-    let looks_after = |heard: Heard| {
+fn a_watched_node_is_rarely_polled_and_one_that_may_not_be_watched_is_polled_and_reported() {
+    use crate::runtime::joining::NodeWatch;
+    let plan_with = |node_watch: NodeWatch| {
         let mut snapshot = joining("Rebooting", spoke(None, Vec::new()));
-        snapshot.heard = heard;
+        snapshot.node_watch = node_watch;
         plan(&snapshot)
     };
     let minutes = |count: u64| Then::After(Duration::from_secs(60 * count));
-    assert_eq!(looks_after(Heard::Not).then, minutes(1));
-    assert_eq!(looks_after(Heard::AtOnce).then, minutes(10));
-    let refused = looks_after(Heard::Refused("nodes is forbidden".into()));
+    assert_eq!(plan_with(NodeWatch::None).then, minutes(1));
+    assert_eq!(plan_with(NodeWatch::Running).then, minutes(10));
+    let refused = plan_with(NodeWatch::Refused("nodes is forbidden".into()));
     assert_eq!(refused.then, minutes(1));
-    let told = refused.steps.iter().any(|step| {
+    let warned = refused.steps.iter().any(|step| {
         let Step::Tell(news) = step else { return false };
         news.reason == "NodeNotWatched" && news.note.ends_with("nodes is forbidden")
     });
-    assert!(told, "{refused:?}");
+    assert!(warned, "{refused:?}");
 }
 
 /// A node whose host failed because the stage took too long, or for another reason.
@@ -260,7 +260,7 @@ fn a_node_that_comes_up_after_its_time_recovers_its_host() {
     let [Call::Progress(HostStage::Done, info)] = calls(&plan_of)[..] else {
         panic!("{plan_of:?}")
     };
-    assert!(info.contains("after the time"), "{info}");
+    assert!(info.contains("after its time limit"), "{info}");
 }
 
 #[test]

@@ -14,16 +14,16 @@ fn validated_after(agent: &Agent, row: &HostDetail, seconds: i64) -> (Agent, (St
     (agent, said, plan.then)
 }
 
-/// Of a lent host that was seen last in this state and is not wanted any more.
+/// Of a lent host that was last in this state and that no cluster wants any more.
 fn let_go(last: &'static str) -> Agent {
-    let mut agent = settled(wanting("blue"), lent(last, BLUE));
+    let mut agent = converged(wanting("blue"), lent(last, BLUE));
     assert_eq!(agent.status.as_ref().unwrap().debug_info.state, last);
     agent.spec.cluster_deployment_name = None;
     agent
 }
 
 #[test]
-fn a_host_that_has_just_come_back_is_not_offered_at_once_however_long_nobody_looked() {
+fn a_host_that_has_just_come_back_is_not_offered_at_once_however_late_the_reconcile_is() {
     // The hub has had it back for an hour: `row` registered long ago.
     for last in ["unbinding", "installed", "reclaiming", "disabled"] {
         let mut shown = let_go(last);
@@ -96,7 +96,7 @@ fn message(plan: &Plan) -> String {
 #[test]
 fn a_free_host_that_somebody_has_a_hand_on_is_not_offered_and_neither_is_it_for_a_moment_after() {
     for claimed in [wanting("blue"), reserved(agent()), reserved(wanting("blue"))] {
-        let before = settled(agent(), row("known-unbound"));
+        let before = converged(agent(), row("known-unbound"));
         let mut taken = before.clone();
         taken.spec = claimed.spec.clone();
         taken.metadata.labels = claimed.metadata.labels.clone();
@@ -150,7 +150,7 @@ fn a_claimed_host_whose_checks_fail_still_says_why_and_is_held_after_all_the_sam
 
 #[test]
 fn a_claimed_host_that_is_bound_says_what_its_checks_say() {
-    let bound = settled(reserved(wanting("blue")), lent("known", BLUE));
+    let bound = converged(reserved(wanting("blue")), lent("known", BLUE));
     let all = bound.status.unwrap().conditions;
     let validated = all.iter().find(|one| one.type_ == "Validated").unwrap();
     assert_eq!(
@@ -160,8 +160,8 @@ fn a_claimed_host_that_is_bound_says_what_its_checks_say() {
 }
 
 #[test]
-fn while_the_hub_is_away_an_agent_that_is_claimed_is_offered_no_more() {
-    let free = settled(agent(), row("known-unbound"));
+fn while_the_hub_does_not_answer_an_agent_that_is_claimed_is_offered_no_more() {
+    let free = converged(agent(), row("known-unbound"));
     let mut snapshot = snapshot(Some(reserved(free.clone())), None);
     snapshot.hub_error = Some("no answer".into());
     let claim = plan(&snapshot);

@@ -67,7 +67,7 @@ fn machine() -> AgentMachine {
 
 /// Approved and labelled by people, and on its way out.
 fn leaving() -> Agent {
-    let mut agent = settled(wanting("blue"), lent("known", BLUE));
+    let mut agent = converged(wanting("blue"), lent("known", BLUE));
     agent.spec.approved = true;
     agent.labels_mut().insert("rack".into(), "7".into());
     let class = format!("{}size", label::CLASSIFICATION_PREFIX);

@@ -86,7 +86,7 @@ fn a_cluster_of_another_architecture_or_in_the_middle_of_its_installation_refuse
 }
 
 #[test]
-fn what_the_hub_refuses_is_told_and_only_what_goes_by_is_tried_again() {
+fn what_the_hub_refuses_is_reported_and_only_what_passes_is_tried_again() {
     let cases = [
         (Refusal::Input("no".into()), "InputError", Then::Rest),
         (
@@ -126,7 +126,7 @@ fn a_lent_host_that_nobody_wants_is_taken_back() {
 
 #[test]
 fn hosts_of_new_clusters_stay_while_they_are_installed_and_nothing_is_written_about_it_twice() {
-    let agent = settled(agent(), lent("installing-in-progress", BLUE));
+    let agent = converged(agent(), lent("installing-in-progress", BLUE));
     let status = agent.status.as_ref().unwrap();
     let synced = status
         .conditions
@@ -254,21 +254,24 @@ fn mistaken() -> Agent {
 }
 
 #[test]
-fn a_mistake_keeps_nobody_from_being_bound_and_is_told_when_the_hub_refuses() {
+fn a_mistake_keeps_nobody_from_being_bound_and_is_reported_when_the_hub_refuses() {
     let plan_of = decided(mistaken(), row("known-unbound"));
     assert_eq!(calls(&plan_of), [&Call::Bind(BLUE)]);
     let mut snapshot = snapshot(Some(mistaken()), Some(row("known-unbound")));
     snapshot.failure = Some(Failure::Hub(Refusal::Conflict("not now".into())));
-    let told = plan(&snapshot);
-    assert!(status_of(&told).to_string().contains("/dev/none"), "{told:?}");
+    let planned = plan(&snapshot);
+    assert!(
+        status_of(&planned).to_string().contains("/dev/none"),
+        "{planned:?}"
+    );
     assert_eq!(
-        (synced(&told), told.then),
+        (synced(&planned), planned.then),
         (says("False", "InputError"), Then::After(Duration::from_secs(10)))
     );
 }
 
 #[test]
-fn what_is_wrong_with_the_settings_of_a_host_that_waits_is_told() {
+fn what_is_wrong_with_the_settings_of_a_host_that_waits_is_reported() {
     let plan_of = decided(mistaken(), row("discovering-unbound"));
     assert_eq!(
         (synced(&plan_of), plan_of.then),
@@ -286,8 +289,8 @@ fn what_is_wrong_with_the_settings_of_a_host_that_waits_is_told() {
         let text = failure.text().to_owned();
         let mut snapshot = snapshot(Some(wanting("blue")), Some(row("insufficient-unbound")));
         snapshot.failure = Some(Failure::Hub(failure));
-        let told = plan(&snapshot);
-        assert_eq!((synced(&told), told.then), (says("False", reason), then));
-        assert!(status_of(&told).to_string().contains(&text), "{told:?}");
+        let planned = plan(&snapshot);
+        assert_eq!((synced(&planned), planned.then), (says("False", reason), then));
+        assert!(status_of(&planned).to_string().contains(&text), "{planned:?}");
     }
 }

@@ -15,7 +15,7 @@ fn conditions(status: &'static str, approved: bool) -> [String; 5] {
         row.host.cluster_id = Some(BLUE);
         agent.spec.cluster_deployment_name = wanting("blue").spec.cluster_deployment_name;
     }
-    let agent = settled(agent, row);
+    let agent = converged(agent, row);
     let all = agent.status.unwrap().conditions;
     ["Connected", "RequirementsMet", "Validated", "Installed", "Bound"].map(|type_| {
         let found = all.iter().find(|one| one.type_ == type_).unwrap();
@@ -134,7 +134,7 @@ fn without_checks_nothing_is_said_about_them() {
 
 #[test]
 fn failing_checks_are_named_and_the_others_are_not() {
-    let agent = settled(agent(), row("insufficient-unbound"));
+    let agent = converged(agent(), row("insufficient-unbound"));
     let all = agent.status.unwrap().conditions;
     let validated = all.iter().find(|one| one.type_ == "Validated").unwrap();
     assert!(
@@ -146,7 +146,10 @@ fn failing_checks_are_named_and_the_others_are_not() {
 
 #[test]
 fn conditions_come_in_the_usual_order_each_with_a_reason() {
-    let all = settled(agent(), row("known-unbound")).status.unwrap().conditions;
+    let all = converged(agent(), row("known-unbound"))
+        .status
+        .unwrap()
+        .conditions;
     let types: Vec<_> = all.iter().map(|one| one.type_.as_str()).collect();
     assert_eq!(
         types,
@@ -167,7 +170,7 @@ fn conditions_come_in_the_usual_order_each_with_a_reason() {
 
 #[test]
 fn a_host_that_the_hub_does_not_know_keeps_its_object_and_says_nothing_of_itself() {
-    let known = settled(agent(), row("known-unbound"));
+    let known = converged(agent(), row("known-unbound"));
     let lost = plan(&snapshot(Some(known.clone()), None));
     for type_ in ["Connected", "RequirementsMet", "Validated", "Installed", "Bound"] {
         assert_eq!(
@@ -191,7 +194,7 @@ fn a_host_that_the_hub_does_not_know_keeps_its_object_and_says_nothing_of_itself
 }
 
 #[test]
-fn while_the_hub_is_away_nothing_is_said() {
+fn while_the_hub_does_not_answer_nothing_is_written() {
     let mut snapshot = snapshot(Some(agent()), None);
     snapshot.hub_error = Some("no answer".into());
     assert_eq!(
@@ -201,8 +204,8 @@ fn while_the_hub_is_away_nothing_is_said() {
 }
 
 #[test]
-fn while_the_hub_is_away_an_agent_that_goes_is_offered_no_more() {
-    let mut leaving = settled(agent(), row("known-unbound"));
+fn while_the_hub_does_not_answer_an_agent_that_goes_is_offered_no_more() {
+    let mut leaving = converged(agent(), row("known-unbound"));
     leaving.metadata.deletion_timestamp = Some(crate::runtime::clock::time(now()));
     let mut snapshot = snapshot(Some(leaving.clone()), None);
     snapshot.hub_error = Some("no answer".into());

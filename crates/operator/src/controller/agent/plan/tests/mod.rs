@@ -169,7 +169,7 @@ fn snapshot(agent: Option<Agent>, row: Option<HostDetail>) -> Snapshot {
         has_metal: false,
         metal_joined: false,
         spoke: None,
-        heard: Default::default(),
+        node_watch: Default::default(),
         reclaim_image: None,
         trust: Default::default(),
         hub_error: None,
@@ -242,8 +242,8 @@ fn after(agent: &Agent, plan: &Plan) -> Agent {
     serde_json::from_value(value).unwrap()
 }
 
-/// Looks until a plan changes nothing about the object; the hub stays as it is.
-fn settled(agent: Agent, row: HostDetail) -> Agent {
+/// Reconciles until a plan changes nothing about the object; the hub stays as it is.
+fn converged(agent: Agent, row: HostDetail) -> Agent {
     let mut agent = agent;
     for _ in 0..5 {
         let snapshot = snapshot(Some(agent.clone()), Some(row.clone()));
@@ -253,5 +253,5 @@ fn settled(agent: Agent, row: HostDetail) -> Agent {
         }
         agent = next;
     }
-    panic!("it does not come to rest");
+    panic!("it does not converge");
 }

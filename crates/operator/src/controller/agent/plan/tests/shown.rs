@@ -1,4 +1,4 @@
-//! What an Agent looks like.
+//! What an Agent shows.
 
 use super::*;
 use crate::controller::agent::plan::metadata;
@@ -85,7 +85,7 @@ fn an_agent_made_anew_is_still_that_of_its_machine() {
 }
 
 #[test]
-fn a_host_that_has_not_told_its_hardware_passes_no_checks() {
+fn a_host_without_an_inventory_passes_no_checks() {
     let mut fresh = row("discovering-unbound");
     fresh.host.inventory.clear();
     assert!(!fresh.host.validations_info.is_empty());
@@ -124,8 +124,8 @@ fn nothing_is_made_for_an_infra_env_that_goes() {
 }
 
 #[test]
-fn the_object_shows_the_host_and_a_second_look_changes_nothing() {
-    let agent = settled(agent(), row("known-unbound"));
+fn the_object_shows_the_host_and_a_second_reconcile_changes_nothing() {
+    let agent = converged(agent(), row("known-unbound"));
     let status = agent.status.clone().unwrap();
     assert_eq!(status.inventory.hostname, "worker-1");
     assert_eq!(status.inventory.cpu.clock_megahertz, 2400);
@@ -165,7 +165,7 @@ fn the_object_shows_the_host_and_a_second_look_changes_nothing() {
 
 #[test]
 fn the_object_carries_what_a_new_hub_would_need_to_know() {
-    let agent = settled(
+    let agent = converged(
         wanting("blue"),
         at_stage(lent("installing-in-progress", BLUE), "Rebooting"),
     );
@@ -178,7 +178,7 @@ fn the_object_carries_what_a_new_hub_would_need_to_know() {
     assert_eq!(noted[annotation::INVENTORY_VERSION], "0.1");
     let mut large = row("known-unbound");
     large.host.inventory = format!("{{\"hostname\": \"{}\"}}", "x".repeat(300 * 1024));
-    let agent = settled(self::agent(), large);
+    let agent = converged(self::agent(), large);
     assert!(
         !agent.annotations().contains_key(annotation::AGENT_INVENTORY),
         "the API server would refuse the object"
@@ -187,10 +187,10 @@ fn the_object_carries_what_a_new_hub_would_need_to_know() {
 
 #[test]
 fn while_a_host_is_handed_over_what_was_known_of_it_stays() {
-    let agent = settled(wanting("blue"), lent("known", BLUE));
+    let agent = converged(wanting("blue"), lent("known", BLUE));
     let mut bare = lent("binding", BLUE);
     (bare.host.inventory, bare.host.validations_info) = Default::default();
-    let agent = settled(agent, bare);
+    let agent = converged(agent, bare);
     assert_eq!(agent.status.as_ref().unwrap().inventory.hostname, "worker-1");
     assert_eq!(agent.labels()[label::CPU_ARCHITECTURE], "x86_64");
     assert_eq!(agent.annotations()[annotation::AGENT_STATE], "binding");
@@ -210,7 +210,7 @@ fn the_namespace_of_the_cluster_is_on_the_object_as_soon_as_the_cluster_is() {
     back.labels_mut()
         .insert(label::CLUSTER_DEPLOYMENT_NAMESPACE.into(), "clusters".into());
     back.spec.cluster_deployment_name = None;
-    let agent = settled(back, row("known-unbound"));
+    let agent = converged(back, row("known-unbound"));
     assert_eq!(agent.labels()[label::CLUSTER_DEPLOYMENT_NAMESPACE], "");
 }
 
@@ -265,7 +265,7 @@ fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(owned).collect()
 }
 
-/// After looks with this InfraEnv; the host has what the object asks for.
+/// After reconciles with this InfraEnv; the host has what the object asks for.
 fn in_pool(pool: &InfraEnv, agent: Agent) -> Agent {
     let mut snapshot = snapshot(Some(agent.clone()), Some(row("known-unbound")));
     snapshot.infra_env = Some(Arc::new(pool.clone()));
@@ -322,7 +322,7 @@ fn in_the_same_infra_env_everything_people_wrote_stays_and_in_another_nothing_do
     (agent.spec.approved, agent.spec.hostname) = (true, "chosen".into());
     agent.spec.installation_disk_id = "/dev/disk/by-id/wwn-1".into();
     agent.labels_mut().insert("mine".into(), "yes".into());
-    let same = settled(agent.clone(), row("discovering-unbound"));
+    let same = converged(agent.clone(), row("discovering-unbound"));
     assert_eq!(same.spec, agent.spec);
     assert_eq!(same.labels()["mine"], "yes");
     let mut snapshot = snapshot(Some(agent.clone()), Some(row("discovering-unbound")));
@@ -359,7 +359,7 @@ fn a_label_that_somebody_overwrote_is_put_right_and_nothing_else_is_lost() {
         .labels_mut()
         .insert(label::INFRA_ENV.into(), "anything".into());
     let spec = agent.spec.clone();
-    let mended = settled(agent.clone(), lent("known", BLUE));
+    let mended = converged(agent.clone(), lent("known", BLUE));
     assert_eq!((&mended.spec, &*mended.labels()["mine"]), (&spec, "yes"));
     assert_eq!(mended.labels()[label::INFRA_ENV], "shared");
     let mut snapshot = snapshot(Some(agent.clone()), Some(lent("known", BLUE)));
@@ -370,7 +370,7 @@ fn a_label_that_somebody_overwrote_is_put_right_and_nothing_else_is_lost() {
         "it has moved before, and the disk there is still written"
     );
     agent.metadata.owner_references = None;
-    let unowned = settled(agent, lent("known", BLUE));
+    let unowned = converged(agent, lent("known", BLUE));
     assert_eq!(unowned.spec, spec, "a label proves nothing");
 }
 
@@ -458,7 +458,7 @@ fn between_infra_envs_of_one_cluster_what_people_wrote_stays() {
     assert_eq!(
         after(&agent, &plan(&snapshot)).spec,
         spec,
-        "nor does the next look take it"
+        "nor does the next reconcile take it"
     );
 }
 
@@ -468,7 +468,7 @@ fn an_owner_of_the_same_name_that_was_restored_takes_the_place_of_the_old_one() 
     let mut old = metadata::owner(&infra_env("shared"));
     old.uid = "of-another-life".into();
     agent.metadata.owner_references = Some(vec![old]);
-    let agent = settled(agent, row("known-unbound"));
+    let agent = converged(agent, row("known-unbound"));
     let uids: Vec<_> = agent
         .owner_references()
         .iter()
@@ -478,18 +478,18 @@ fn an_owner_of_the_same_name_that_was_restored_takes_the_place_of_the_old_one() 
 }
 
 #[test]
-fn people_are_told_when_a_host_changes_hands_and_not_when_nothing_happens() {
-    let told = |plan: &Plan| -> Vec<String> {
+fn an_event_says_when_a_host_changes_hands_and_none_when_nothing_happens() {
+    let events_of = |plan: &Plan| -> Vec<String> {
         let news = plan.steps.iter().filter_map(|step| match step {
             Step::Tell(news) => Some(news.reason.clone()),
             _ => None,
         });
         news.collect()
     };
-    let agent = settled(wanting("blue"), lent("binding", BLUE));
+    let agent = converged(wanting("blue"), lent("binding", BLUE));
     let bound = plan(&snapshot(Some(agent.clone()), Some(lent("known", BLUE))));
-    assert_eq!(told(&bound), ["Bound"]);
-    let agent = settled(agent, lent("known", BLUE));
+    assert_eq!(events_of(&bound), ["Bound"]);
+    let agent = converged(agent, lent("known", BLUE));
     let unchanged = plan(&snapshot(Some(agent), Some(lent("known", BLUE))));
-    assert_eq!(told(&unchanged), [] as [String; 0]);
+    assert_eq!(events_of(&unchanged), [] as [String; 0]);
 }

@@ -1,4 +1,4 @@
-//! What people write into an Agent, and what the hub is told.
+//! What people write into an Agent, and what the operator sends to the hub.
 
 use super::*;
 use crate::crd::reference::FullRef;
@@ -7,11 +7,11 @@ use muster_contract::v1::host::HostSetting;
 use muster_contract::v2::host::HostRoleChoice;
 use muster_vocabulary::Word;
 
-fn told(agent: &Agent, row: HostDetail) -> Result<Vec<Call>, Sync> {
-    told_in(&snapshot(Some(agent.clone()), Some(row)))
+fn calls_of(agent: &Agent, row: HostDetail) -> Result<Vec<Call>, Sync> {
+    calls_in(&snapshot(Some(agent.clone()), Some(row)))
 }
 
-fn told_in(snapshot: &Snapshot) -> Result<Vec<Call>, Sync> {
+fn calls_in(snapshot: &Snapshot) -> Result<Vec<Call>, Sync> {
     let (agent, row) = (snapshot.agent.as_ref().unwrap(), snapshot.row.as_ref().unwrap());
     let calls = settings::settings(snapshot, agent, row).calls?;
     let calls = calls.into_iter().filter_map(|step| match step {
@@ -22,14 +22,14 @@ fn told_in(snapshot: &Snapshot) -> Result<Vec<Call>, Sync> {
 }
 
 fn update(agent: &Agent, row: HostDetail) -> UpdateHost {
-    match told(agent, row).unwrap().pop() {
+    match calls_of(agent, row).unwrap().pop() {
         Some(Call::Update(update)) => *update,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn what_the_hub_has_already_is_not_told_again() {
+fn what_the_hub_has_already_is_not_sent_again() {
     let mut agent = agent();
     agent.spec.hostname = "chosen".into();
     agent.spec.role = "worker".into();
@@ -46,7 +46,7 @@ fn what_the_hub_has_already_is_not_told_again() {
     row.host.node_labels = "{\"zone\":\"north\"}".into();
     row.host.machine_config_pool_name = "infra".into();
     row.host.installation_disk_id = "/dev/disk/by-id/wwn-1".into();
-    assert_eq!(told(&agent, row), Ok(Vec::new()));
+    assert_eq!(calls_of(&agent, row), Ok(Vec::new()));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn what_is_taken_out_of_the_object_is_taken_from_the_host() {
     row.host.installer_args = "[\"-a\"]".into();
     row.host.ignition_config_overrides = "{}".into();
     row.host.ignition_endpoint_token_set = true;
-    let calls = told(&agent(), row).unwrap();
+    let calls = calls_of(&agent(), row).unwrap();
     let clear = vec![
         HostSetting::Hostname,
         HostSetting::MachineConfigPool,
@@ -117,7 +117,7 @@ fn what_the_hub_decided_for_hosts_of_running_clusters_stays() {
     let mut row = day_two(lent("known", BLUE));
     row.host.role = "worker".into();
     row.host.machine_config_pool_name = "worker".into();
-    assert_eq!(told(&wanting("blue"), row), Ok(Vec::new()));
+    assert_eq!(calls_of(&wanting("blue"), row), Ok(Vec::new()));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn settings_wait_for_their_time() {
         "unbinding",
         "reclaiming",
     ] {
-        let calls = told(&agent, lent(status, BLUE)).unwrap();
+        let calls = calls_of(&agent, lent(status, BLUE)).unwrap();
         assert_eq!(calls, [], "{status}");
     }
     for status in [
@@ -144,7 +144,7 @@ fn settings_wait_for_their_time() {
         "pending-for-input",
         "binding",
     ] {
-        assert_eq!(told(&agent, lent(status, BLUE)).unwrap().len(), 2, "{status}");
+        assert_eq!(calls_of(&agent, lent(status, BLUE)).unwrap().len(), 2, "{status}");
     }
 }
 
@@ -153,7 +153,7 @@ fn mistakes_are_the_objects() {
     let change = |change: fn(&mut crate::crd::agent::AgentSpec)| {
         let mut agent = agent();
         change(&mut agent.spec);
-        told(&agent, row("known-unbound"))
+        calls_of(&agent, row("known-unbound"))
     };
     let mistakes = [
         change(|spec| spec.installer_args = "--not-json".into()),
@@ -170,7 +170,7 @@ fn mistakes_are_the_objects() {
     };
     assert_eq!(
         text,
-        "installerArgs is no JSON list of texts: it goes wrong at line 1, column 22."
+        "installerArgs is not a JSON list of strings: it goes wrong at line 1, column 22."
     );
     let mut broken = agent();
     broken.spec.role = "king".into();
@@ -187,7 +187,7 @@ fn disks_are_not_chosen_while_nobody_knows_them() {
     agent.spec.installation_disk_path = "/dev/sda".into();
     let mut bare = lent("binding", BLUE);
     bare.host.inventory = String::new();
-    assert_eq!(told(&agent, bare), Ok(Vec::new()));
+    assert_eq!(calls_of(&agent, bare), Ok(Vec::new()));
 }
 
 fn secret(pairs: &[(&str, &str)], labelled: bool) -> Found {
@@ -206,7 +206,7 @@ fn secret(pairs: &[(&str, &str)], labelled: bool) -> Found {
 }
 
 #[test]
-fn a_token_is_told_once_and_again_after_it_was_changed_or_lost() {
+fn a_token_is_sent_once_and_again_after_it_was_changed_or_lost() {
     let mut agent = wanting("blue");
     agent.spec.ignition_endpoint_token_reference = Some(FullRef {
         namespace: "pool".into(),
@@ -220,16 +220,16 @@ fn a_token_is_told_once_and_again_after_it_was_changed_or_lost() {
     let token = || Some(secret(&[("ignition-token", "t0ken")], true));
     let mut has = lent("known", BLUE);
     has.host.ignition_endpoint_token_set = true;
-    assert_eq!(told_in(&at(has.clone(), true, token())), Ok(Vec::new()));
+    assert_eq!(calls_in(&at(has.clone(), true, token())), Ok(Vec::new()));
     for (row, known) in [(has.clone(), false), (lent("known", BLUE), true)] {
-        let calls = told_in(&at(row, known, token())).unwrap();
+        let calls = calls_in(&at(row, known, token())).unwrap();
         let [Call::Update(update)] = &calls[..] else {
             panic!("{calls:?}")
         };
         assert_eq!(update.ignition_endpoint_token.as_ref().unwrap().0, "t0ken");
     }
     for missing in [None, Some(secret(&[("other", "x")], true))] {
-        let mistake = told_in(&at(has.clone(), false, missing));
+        let mistake = calls_in(&at(has.clone(), false, missing));
         assert!(
             matches!(&mistake, Err(Sync::Backend(text)) if !text.contains("t0ken")),
             "{mistake:?}"
@@ -238,7 +238,7 @@ fn a_token_is_told_once_and_again_after_it_was_changed_or_lost() {
 }
 
 #[test]
-fn fencing_credentials_are_told_once_and_again_after_they_were_changed_or_lost() {
+fn fencing_credentials_are_sent_once_and_again_after_they_were_changed_or_lost() {
     let mut agent = agent();
     agent.spec.fencing_credentials_secret_ref = "bmc".into();
     let at = |shown: &str, known: bool| {
@@ -247,7 +247,7 @@ fn fencing_credentials_are_told_once_and_again_after_they_were_changed_or_lost()
         let mut snapshot = snapshot(Some(agent.clone()), Some(row));
         let parts = [("address", "redfish://bmc"), ("username", "u"), ("password", "p")];
         (snapshot.fencing, snapshot.fencing_is_known) = (Some(secret(&parts, true)), known);
-        told_in(&snapshot).unwrap()
+        calls_in(&snapshot).unwrap()
     };
     let shown = r#"{"address":"redfish://bmc","username":"u","password":"***"}"#;
     assert_eq!(at(shown, true), Vec::new());
@@ -326,7 +326,7 @@ fn a_secret_that_is_not_good_is_watched_all_the_same() {
 }
 
 #[test]
-fn a_secret_that_is_missing_is_looked_for_whatever_else_is_wrong() {
+fn a_missing_secret_is_read_again_whatever_else_is_wrong() {
     let mut agent = agent();
     agent.spec.fencing_credentials_secret_ref = "bmc".into();
     let plan_of = |agent: Agent, status: &'static str| plan(&snapshot(Some(agent), Some(row(status))));
@@ -348,7 +348,7 @@ fn a_secret_that_is_missing_is_looked_for_whatever_else_is_wrong() {
 }
 
 #[test]
-fn a_secret_that_went_is_not_looked_for_when_nobody_reads_it_any_more() {
+fn a_secret_that_went_is_not_read_again_when_nobody_needs_it_any_more() {
     let mut agent = wanting("blue");
     agent.spec.ignition_endpoint_token_reference = Some(FullRef {
         namespace: "clusters".into(),
@@ -369,10 +369,10 @@ fn a_disk_that_nobody_asks_for_any_more_is_left_to_the_hub_and_one_it_chose_itse
         clear: vec![HostSetting::InstallationDisk],
         ..ChangeHost::default()
     });
-    assert_eq!(told(&agent(), chosen.clone()), Ok(vec![clear]));
+    assert_eq!(calls_of(&agent(), chosen.clone()), Ok(vec![clear]));
     let mut found = chosen.clone();
     found.disk_chosen = false;
-    assert_eq!(told(&agent(), found), Ok(Vec::new()));
+    assert_eq!(calls_of(&agent(), found), Ok(Vec::new()));
     for desired in [
         |spec: &mut crate::crd::agent::AgentSpec| spec.installation_disk_path = "/dev/sda".into(),
         |spec: &mut crate::crd::agent::AgentSpec| spec.installation_disk_id = "/dev/disk/by-id/wwn-1".into(),
@@ -380,7 +380,7 @@ fn a_disk_that_nobody_asks_for_any_more_is_left_to_the_hub_and_one_it_chose_itse
         let mut agent = agent();
         desired(&mut agent.spec);
         assert_eq!(
-            told(&agent, chosen.clone()),
+            calls_of(&agent, chosen.clone()),
             Ok(Vec::new()),
             "it has what it asks for"
         );
@@ -388,7 +388,7 @@ fn a_disk_that_nobody_asks_for_any_more_is_left_to_the_hub_and_one_it_chose_itse
     let mut installing = lent("installing", BLUE);
     installing.disk_chosen = true;
     assert_eq!(
-        told(&wanting("blue"), installing),
+        calls_of(&wanting("blue"), installing),
         Ok(Vec::new()),
         "it is too late"
     );

@@ -58,7 +58,7 @@ fn the_token_is_kept_before_anything_is_claimed_and_goes_with_its_source() {
 
 #[test]
 fn the_last_part_of_the_address_is_the_pool_and_other_headers_are_passed_on() {
-    let done = settled(with(user_data(&ignition()), Some(token("hunter2"))));
+    let done = converged(with(user_data(&ignition()), Some(token("hunter2"))));
     let spec = &done.agent.as_ref().unwrap().spec;
     assert_eq!(spec.machine_config_pool, "ignition");
     assert_eq!(
@@ -75,7 +75,7 @@ fn the_last_part_of_the_address_is_the_pool_and_other_headers_are_passed_on() {
 
 #[test]
 fn a_token_that_was_renewed_is_written_even_when_the_machine_is_ready() {
-    let mut ready = settled(with(user_data(&ignition()), Some(token("hunter2"))));
+    let mut ready = converged(with(user_data(&ignition()), Some(token("hunter2"))));
     ready = ready.change(|machine| machine.status.as_mut().unwrap().ready = true);
     assert_eq!(plan(&ready), Plan::default());
     ready.data = Data::Found {
@@ -128,11 +128,11 @@ fn user_data_that_cannot_be_read_keeps_the_machine_waiting_and_is_not_quoted() {
         (none, "exactly one"),
         (two, "exactly one"),
         (basic, "without a token"),
-        (bare, "no header Authorization"),
-        (slash, "last part"),
-        (json!("hunter2"), "is no ignition"),
+        (bare, "no Authorization header"),
+        (slash, "without a path"),
+        (json!("hunter2"), "is not an Ignition config"),
     ] {
-        let waits = settled(with(user_data(&data), None));
+        let waits = converged(with(user_data(&data), None));
         assert_eq!(waits.agent, None);
         let (_, reason, text) = found(&waits, "Ready");
         assert_eq!(reason, "AgentNotYetFound");
@@ -141,7 +141,7 @@ fn user_data_that_cannot_be_read_keeps_the_machine_waiting_and_is_not_quoted() {
 }
 
 #[test]
-fn data_that_is_not_there_yet_is_looked_for_again() {
+fn data_that_is_not_there_yet_is_read_again() {
     let mut waits = snapshot(vec![agent("a", 1)]);
     waits.data = Data::Absent(Key::new("hcp", "user-data"));
     let plan = plan(&waits);
@@ -153,8 +153,8 @@ fn data_that_is_not_there_yet_is_looked_for_again() {
 }
 
 #[test]
-fn a_machine_that_is_ready_does_not_look_for_data_that_went() {
-    let mut ready = settled(with(user_data(&ignition()), Some(token("hunter2"))));
+fn a_machine_that_is_ready_does_not_poll_for_data_that_went() {
+    let mut ready = converged(with(user_data(&ignition()), Some(token("hunter2"))));
     ready.data = Data::Absent(Key::new("hcp", "user-data"));
     assert_eq!(plan(&ready).then, Then::After(ready.retry), "it may still boot");
     let ready = ready.change(|machine| machine.status.as_mut().unwrap().ready = true);
@@ -165,7 +165,7 @@ fn a_machine_that_is_ready_does_not_look_for_data_that_went() {
 fn nothing_is_claimed_before_the_bootstrap_provider_has_named_the_data() {
     let mut early = snapshot(vec![agent("a", 1)]);
     early.data = Data::Promised;
-    let waits = settled(early);
+    let waits = converged(early);
     assert_eq!(waits.agent, None);
     let (_, reason, text) = found(&waits, "AgentReserved");
     assert_eq!(reason, "AgentNotYetFound");
@@ -181,6 +181,6 @@ fn nothing_is_claimed_before_the_bootstrap_provider_has_named_the_data() {
 fn without_named_data_what_people_wrote_stays() {
     let mut own = agent("a", 1);
     own.spec.machine_config_pool = "mine".into();
-    let done = settled(snapshot(vec![own]));
+    let done = converged(snapshot(vec![own]));
     assert_eq!(done.agent.unwrap().spec.machine_config_pool, "mine");
 }

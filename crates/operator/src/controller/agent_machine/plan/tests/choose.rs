@@ -14,8 +14,8 @@ fn the_smallest_that_fits_is_taken_and_why_is_said() {
     let agents = vec![agent("big", 64), special, master, agent("small", 16), raw];
     let mut reversed = agents.clone();
     reversed.reverse();
-    let one = settled(snapshot(agents));
-    let other = settled(snapshot(reversed));
+    let one = converged(snapshot(agents));
+    let other = converged(snapshot(reversed));
     let status = one.machine.status.clone().unwrap();
     assert_eq!(status.agent_ref.as_ref().unwrap().name, "small");
     assert_eq!(
@@ -24,7 +24,7 @@ fn the_smallest_that_fits_is_taken_and_why_is_said() {
     );
     let (_, _, text) = found(&one, "AgentReserved");
     for part in [
-        "host-small (8 processors, 16 GiB) was taken",
+        "The machine took host-small (8 processors, 16 GiB)",
         "the smallest of 4",
         "host-big (more memory)",
         "host-gpu (more GPUs)",
@@ -37,7 +37,7 @@ fn the_smallest_that_fits_is_taken_and_why_is_said() {
 
 #[test]
 fn equal_ones_are_taken_by_name() {
-    let done = settled(snapshot(vec![agent("c", 16), agent("a", 16), agent("b", 16)]));
+    let done = converged(snapshot(vec![agent("c", 16), agent("a", 16), agent("b", 16)]));
     assert_eq!(done.machine.spec.provider_id.as_deref(), Some("agent://a"));
     assert!(
         found(&done, "AgentReserved")
@@ -55,13 +55,13 @@ fn one_that_is_not_ready_comes_last() {
         "False",
         of_agent::NOT_READY,
     );
-    let done = settled(snapshot(vec![small, agent("large", 512)]));
+    let done = converged(snapshot(vec![small, agent("large", 512)]));
     assert_eq!(done.machine.spec.provider_id.as_deref(), Some("agent://large"));
 }
 
 #[test]
 fn without_an_agent_both_conditions_say_so_and_nothing_is_polled() {
-    let none = settled(snapshot(Vec::new()));
+    let none = converged(snapshot(Vec::new()));
     for type_ in ["AgentReserved", "Ready"] {
         assert_eq!(says(&none, type_), word("False", "NoSuitableAgents"));
     }
@@ -95,7 +95,7 @@ fn why_none_fits_is_said_in_the_condition_and_in_an_event() {
     ] {
         assert!(news.note.contains(part), "{part}: {}", news.note);
     }
-    let (_, _, text) = found(&settled(snapshot), "Ready");
+    let (_, _, text) = found(&converged(snapshot), "Ready");
     assert_eq!(text, news.note);
 }
 
@@ -108,7 +108,7 @@ fn hosts_on_the_way_to_or_from_a_cluster_are_not_free() {
     ] {
         let mut moving = agent("a", 1);
         say(&mut moving, condition::BOUND, "False", reason);
-        let waits = settled(snapshot(vec![moving]));
+        let waits = converged(snapshot(vec![moving]));
         assert_eq!(
             says(&waits, "Ready"),
             word("False", "NoSuitableAgents"),
@@ -128,10 +128,10 @@ fn what_somebody_wants_elsewhere_or_deletes_is_not_stolen() {
     leaving.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
     let mut fresh = agent("c", 1);
     fresh.status = None;
-    let waits = settled(snapshot(vec![wanted, leaving, fresh]));
+    let waits = converged(snapshot(vec![wanted, leaving, fresh]));
     assert_eq!(says(&waits, "Ready"), word("False", "NoSuitableAgents"));
     let (_, _, text) = found(&waits, "AgentReserved");
-    assert!(text.contains("not looked at yet (c)"), "{text}");
+    assert!(text.contains("without an inventory yet (c)"), "{text}");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_selector_that_cannot_be_read_is_said() {
             "matchExpressions": [{ "key": "zone", "operator": "Near" }],
         })));
     });
-    let (status, reason, text) = found(&settled(snapshot), "AgentReserved");
+    let (status, reason, text) = found(&converged(snapshot), "AgentReserved");
     assert_eq!((status.as_str(), reason.as_str()), ("False", "AgentNotYetFound"));
     assert!(text.contains("agentLabelSelector"), "{text}");
 }
@@ -150,7 +150,7 @@ fn a_selector_that_cannot_be_read_is_said() {
 fn as_long_as_nobody_says_where_agents_are_taken_from_none_is_taken() {
     let mut blind = snapshot(vec![agent("a", 1)]);
     blind.source = Source::Unknown("HostedControlPlane blue".into());
-    let (status, reason, text) = found(&settled(blind), "AgentReserved");
+    let (status, reason, text) = found(&converged(blind), "AgentReserved");
     assert_eq!((status.as_str(), reason.as_str()), ("False", "AgentNotYetFound"));
     assert!(text.contains("HostedControlPlane blue"), "{text}");
 }
@@ -160,16 +160,16 @@ fn agents_are_taken_only_from_the_namespaces_this_operator_takes_from() {
     let mut limited = snapshot(vec![agent("a", 1)]);
     limited.agent_namespaces = vec!["pool".into(), "lab".into()];
     assert_eq!(
-        settled(limited.clone()).machine.spec.provider_id.as_deref(),
+        converged(limited.clone()).machine.spec.provider_id.as_deref(),
         Some("agent://a")
     );
     limited.candidates.clear();
-    let (_, reason, text) = found(&settled(limited.clone()), "AgentReserved");
+    let (_, reason, text) = found(&converged(limited.clone()), "AgentReserved");
     assert_eq!(reason, "NoSuitableAgents");
     assert!(text.contains("no Agents in pool, lab"), "{text}");
     // The control plane wants others: none would ever come, so nobody is asked for more.
     limited.source = Source::Namespace("of-another-team".into());
-    let (_, reason, text) = found(&settled(limited), "AgentReserved");
+    let (_, reason, text) = found(&converged(limited), "AgentReserved");
     assert_eq!(reason, "AgentNotYetFound");
     assert!(
         text.contains("of-another-team") && text.contains("--agent-namespace"),
@@ -184,7 +184,7 @@ fn an_agent_out_of_bounds_is_not_taken_for_being_named_but_one_that_was_taken_is
     assert_eq!(plan(&named), Plan::default(), "it was taken before");
     // Whoever may write the status could name any.
     named.agent = Some(Arc::new(agent("a", 16)));
-    let refused = settled(named);
+    let refused = converged(named);
     assert_eq!(*refused.agent.clone().unwrap(), agent("a", 16));
     assert!(found(&refused, "AgentReserved").2.contains("--agent-namespace"));
 }
@@ -193,7 +193,7 @@ fn an_agent_out_of_bounds_is_not_taken_for_being_named_but_one_that_was_taken_is
 fn a_claim_is_one_guarded_write_and_comes_first() {
     let plan = plan(&snapshot(vec![agent("a", 16)]));
     let [
-        Step::Claim(seen, patch),
+        Step::Claim(claimed_agent, patch),
         Step::Patch(own),
         Step::Status(status),
         Step::Tell(_),
@@ -201,7 +201,7 @@ fn a_claim_is_one_guarded_write_and_comes_first() {
     else {
         panic!("{plan:?}")
     };
-    assert_eq!(seen.name_any(), "a");
+    assert_eq!(claimed_agent.name_any(), "a");
     assert_eq!(patch["metadata"]["labels"], json!({ "agentMachineRef": "m1" }));
     assert_eq!(
         patch["metadata"]["annotations"],
@@ -218,14 +218,14 @@ fn a_claim_is_one_guarded_write_and_comes_first() {
 #[test]
 fn a_claim_that_was_cut_off_is_found_again() {
     let first = plan(&snapshot(vec![agent("a", 16)]));
-    let Step::Claim(seen, patch) = &first.steps[0] else {
+    let Step::Claim(claimed_agent, patch) = &first.steps[0] else {
         panic!("{first:?}")
     };
     let mut again = snapshot(Vec::new());
-    let labelled = patched(&**seen, patch);
+    let labelled = patched(&**claimed_agent, patch);
     assert!(claim::is_mine(&again, &labelled));
     again.agent = Some(Arc::new(labelled.clone()));
-    let done = settled(again);
+    let done = converged(again);
     assert_eq!(
         done.machine
             .status
@@ -265,13 +265,13 @@ fn what_comes_before_an_agent_is_waited_for() {
     let mut early = snapshot(vec![agent("a", 1)]);
     let whole = early.lineage.clone();
     early.lineage.agent_cluster = None;
-    let (_, reason, text) = found(&settled(early.clone()), "AgentReserved");
+    let (_, reason, text) = found(&converged(early.clone()), "AgentReserved");
     assert_eq!(reason, "AgentNotYetFound");
     assert!(text.contains("Cluster blue has no AgentCluster"), "{text}");
     early.lineage.cluster = None;
-    assert!(found(&settled(early.clone()), "Ready").2.contains("no Cluster"));
+    assert!(found(&converged(early.clone()), "Ready").2.contains("no Cluster"));
     early.lineage.machine = None;
-    assert!(found(&settled(early), "Ready").2.contains("No Machine"));
+    assert!(found(&converged(early), "Ready").2.contains("No Machine"));
     assert!(whole.deployment().is_some());
 }
 
@@ -316,9 +316,9 @@ fn of_several_agents_that_carry_its_name_the_machine_keeps_one() {
     let fresh = snapshot(Vec::new());
     let mine = [labelled(&fresh, "a"), labelled(&fresh, "b")];
     assert_eq!(kept(&fresh, &mine), (Some("a".into()), 1));
-    assert_eq!(kept(&told("b"), &mine), (Some("b".into()), 1));
+    assert_eq!(kept(&with_id("b"), &mine), (Some("b".into()), 1));
     assert_eq!(
-        kept(&told("c"), &mine),
+        kept(&with_id("c"), &mine),
         (None, 2),
         "the one it waits for is none of them"
     );
@@ -331,19 +331,19 @@ fn of_several_agents_that_carry_its_name_the_machine_keeps_one() {
 }
 
 /// Restored without its status: all it knows is its id.
-fn told(name: &str) -> Snapshot {
+fn with_id(name: &str) -> Snapshot {
     snapshot(Vec::new()).change(|machine| machine.spec.provider_id = Some(format!("agent://{name}")))
 }
 
 #[test]
 fn a_machine_that_knows_its_id_waits_for_its_agent_and_takes_no_other() {
     let beside = || Arc::new(agent("free", 16));
-    let waits = settled(read(told("a"), vec![beside()]));
+    let waits = converged(read(with_id("a"), vec![beside()]));
     for type_ in ["AgentReserved", "Ready"] {
         let (status, reason, text) = found(&waits, type_);
         assert_eq!((status.as_str(), reason.as_str()), ("False", "AgentNotYetFound"));
         assert!(
-            text.contains("Agent a,") && text.contains("delete the Machine"),
+            text.contains("Agent a of this machine") && text.contains("delete the Machine"),
             "{text}"
         );
     }
@@ -352,7 +352,7 @@ fn a_machine_that_knows_its_id_waits_for_its_agent_and_takes_no_other() {
     // Its Agent is restored, with the running node.
     let mut running = labelled(&waits, "a");
     state(Arc::make_mut(&mut running), "installed");
-    let back = settled(read(waits, vec![beside(), running.clone()]));
+    let back = converged(read(waits, vec![beside(), running.clone()]));
     assert_eq!((back.agent, &*back.candidates), (Some(running), &[beside()][..]));
     assert_eq!(back.machine.spec.provider_id.as_deref(), Some("agent://a"));
     let status = back.machine.status.clone().unwrap();
@@ -371,7 +371,7 @@ fn an_id_alone_makes_no_agent_the_machines_that_it_could_not_have_chosen() {
         agent
     };
     let (pool, lab) = (at("pool"), at("lab"));
-    let open = told("a");
+    let open = with_id("a");
     assert_eq!(
         kept(&open, &[&pool]),
         Some("pool".into()),
@@ -403,12 +403,12 @@ fn an_agent_that_carries_the_name_of_a_machine_with_another_is_let_go() {
         panic!("{plan:?}")
     };
     assert_eq!(stray.name_any(), "b");
-    let once = settled(twice.clone());
+    let once = converged(twice.clone());
     assert_eq!((once.agent, once.strays), (twice.agent, Vec::new()));
 }
 
 #[test]
-fn one_that_is_in_a_cluster_is_left_there_and_told_of() {
+fn one_that_is_in_a_cluster_is_left_there_and_reported() {
     let before = found(&claimed(), "AgentReserved").2;
     for held in [
         "binding",
@@ -423,7 +423,7 @@ fn one_that_is_in_a_cluster_is_left_there_and_told_of() {
         let mut stray = labelled(&twice, "b");
         state(Arc::make_mut(&mut stray), held);
         twice.strays = vec![stray.clone()];
-        let kept = settled(twice);
+        let kept = converged(twice);
         assert_eq!(kept.strays, [stray.clone()], "{held}: it may be a running node");
         let text = found(&kept, "AgentReserved").2;
         assert!(
@@ -435,7 +435,7 @@ fn one_that_is_in_a_cluster_is_left_there_and_told_of() {
             .into_iter()
             .filter(|agent| *agent != stray)
             .collect();
-        assert_eq!(found(&settled(read(kept, gone)), "AgentReserved").2, before);
+        assert_eq!(found(&converged(read(kept, gone)), "AgentReserved").2, before);
     }
 }
 
@@ -443,12 +443,12 @@ fn one_that_is_in_a_cluster_is_left_there_and_told_of() {
 fn an_agent_without_a_name_is_not_taken_because_nobody_would_find_its_node() {
     let mut nameless = agent("a", 16);
     nameless.status.as_mut().unwrap().inventory.hostname.clear();
-    let waits = settled(snapshot(vec![nameless.clone()]));
+    let waits = converged(snapshot(vec![nameless.clone()]));
     let (_, reason, text) = found(&waits, "AgentReserved");
     assert_eq!(reason, "NoSuitableAgents");
     assert!(text.contains("1 without a name (a)"), "{text}");
     nameless.spec.hostname = "given".into();
-    assert!(settled(snapshot(vec![nameless])).agent.is_some());
+    assert!(converged(snapshot(vec![nameless])).agent.is_some());
 }
 
 #[test]
@@ -460,7 +460,7 @@ fn one_agent_more_or_less_of_a_sort_is_no_news_to_machines_that_wait() {
             _ => say(agent, condition::CONNECTED, "False", "AgentIsDisconnected"),
         }
     }
-    let waits = settled(snapshot(agents.clone()));
+    let waits = converged(snapshot(agents.clone()));
     assert_eq!(says(&waits, "Ready"), word("False", "NoSuitableAgents"));
     let text = found(&waits, "Ready").2;
     assert!(text.contains("some not approved; some not connected"), "{text}");
@@ -478,7 +478,7 @@ fn one_agent_more_or_less_of_a_sort_is_no_news_to_machines_that_wait() {
         ..waits.clone()
     };
     assert_eq!(plan(&same).steps, []);
-    // Another sort of reason is told.
+    // Another kind of reason is reported.
     say(&mut agents[1], condition::CONNECTED, "True", "AgentIsConnected");
     say(
         &mut agents[1],

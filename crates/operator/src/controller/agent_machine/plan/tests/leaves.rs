@@ -61,8 +61,9 @@ fn before_the_hook_is_reached_the_agent_stays() {
 
 #[test]
 fn the_hook_holds_until_the_host_has_left() {
-    let leaving =
-        settled(with_agent(claimed(), |agent| state(agent, "installed")).machine_leaves(waiting_for_hook()));
+    let leaving = converged(
+        with_agent(claimed(), |agent| state(agent, "installed")).machine_leaves(waiting_for_hook()),
+    );
     assert_eq!(leaving.agent.as_ref().unwrap().spec.cluster_deployment_name, None);
     assert_eq!(
         says(&leaving, "AgentReserved"),
@@ -79,12 +80,12 @@ fn the_hook_holds_until_the_host_has_left() {
         "",
     ] {
         let snapshot = with_agent(leaving.clone(), |agent| state(agent, held));
-        let told = plan(&snapshot);
+        let planned = plan(&snapshot);
         assert!(
-            !told.steps.iter().any(|step| matches!(step, Step::Tell(_))),
-            "once is enough: {told:?}"
+            !planned.steps.iter().any(|step| matches!(step, Step::Tell(_))),
+            "once is enough: {planned:?}"
         );
-        let snapshot = settled(snapshot);
+        let snapshot = converged(snapshot);
         assert!(!is_released(&snapshot), "{held}");
         let (_, _, text) = found(&snapshot, "Ready");
         assert!(text.contains("pool/a") && text.contains(held), "{text}");
@@ -97,7 +98,7 @@ fn the_hook_holds_until_the_host_has_left() {
         "insufficient-unbound",
         "disabled-unbound",
     ] {
-        let snapshot = settled(with_agent(leaving.clone(), |agent| state(agent, free)));
+        let snapshot = converged(with_agent(leaving.clone(), |agent| state(agent, free)));
         assert!(is_released(&snapshot), "{free}");
     }
 }
@@ -114,17 +115,17 @@ fn the_hook_of_a_machine_without_status_holds_until_its_host_has_left() {
             panic!("{first:?}")
         };
         assert_eq!(noted["agentRef"], json!({ "name": "a", "namespace": "pool" }));
-        let leaving = settled(leaving);
+        let leaving = converged(leaving);
         let agent = leaving.agent.as_ref().unwrap();
         assert_eq!(
             (agent.spec.cluster_deployment_name.as_ref(), is_released(&leaving)),
             (None, false)
         );
         for held in ["unbinding", "reclaiming", "reclaiming-rebooting"] {
-            let on_its_way = settled(with_agent(leaving.clone(), |agent| state(agent, held)));
+            let on_its_way = converged(with_agent(leaving.clone(), |agent| state(agent, held)));
             assert!(!is_released(&on_its_way), "{held}");
         }
-        let back = settled(with_agent(leaving, |agent| state(agent, "known-unbound")));
+        let back = converged(with_agent(leaving, |agent| state(agent, "known-unbound")));
         assert!(is_released(&back));
     }
 }
@@ -132,17 +133,17 @@ fn the_hook_of_a_machine_without_status_holds_until_its_host_has_left() {
 #[test]
 fn a_host_that_failed_is_let_go_only_after_it_could_not_be_taken_out() {
     let leaving =
-        settled(with_agent(claimed(), |agent| state(agent, "error")).machine_leaves(waiting_for_hook()));
+        converged(with_agent(claimed(), |agent| state(agent, "error")).machine_leaves(waiting_for_hook()));
     assert!(!is_released(&leaving), "nobody has acted yet");
     let refused = with_agent(leaving, |agent| {
         say(agent, condition::SPEC_SYNCED, "False", of_agent::INPUT_ERROR);
     });
-    assert!(is_released(&settled(refused)));
+    assert!(is_released(&converged(refused)));
 }
 
 #[test]
 fn after_the_release_nothing_more_is_done_to_the_agent() {
-    let mut released = settled(claimed().machine_leaves(waiting_for_hook()));
+    let mut released = converged(claimed().machine_leaves(waiting_for_hook()));
     assert!(is_released(&released));
     let mut next = agent("a", 16);
     next.spec.cluster_deployment_name = released.lineage.deployment().cloned();
@@ -160,7 +161,7 @@ fn the_claim_of_the_next_machine_is_not_undone() {
             .insert(label::AGENT_MACHINE.into(), "m2".into());
         state(agent, "binding");
     });
-    let done = settled(leaving.clone());
+    let done = converged(leaving.clone());
     assert_eq!(done.agent, leaving.agent);
     assert!(is_released(&done));
 }
@@ -168,7 +169,7 @@ fn the_claim_of_the_next_machine_is_not_undone() {
 #[test]
 fn paused_and_deleted_it_goes_and_the_agent_stays_bound() {
     let before = claimed().leaves().paused();
-    let done = settled(before.clone());
+    let done = converged(before.clone());
     assert!(is_released(&done));
     assert_eq!(done.agent, before.agent);
     assert!(done.agent.unwrap().spec.cluster_deployment_name.is_some());
@@ -185,7 +186,7 @@ fn a_paused_machine_whose_owner_goes_is_left_alone() {
 #[test]
 fn one_without_an_agent_goes_at_once_and_claims_nothing() {
     let leaving = snapshot(vec![agent("a", 1)]).leaves();
-    let done = settled(leaving);
+    let done = converged(leaving);
     assert_eq!(done.agent, None);
     assert!(is_released(&done));
 }
@@ -194,13 +195,13 @@ fn one_without_an_agent_goes_at_once_and_claims_nothing() {
 fn without_its_machine_it_still_gives_the_agent_back() {
     let mut orphan = with_agent(claimed(), |agent| state(agent, "known")).leaves();
     orphan.lineage.machine = None;
-    let done = settled(orphan);
+    let done = converged(orphan);
     assert_eq!(done.agent.as_ref().unwrap().spec.cluster_deployment_name, None);
     assert!(
         keys::has_finalizer(&*done.machine, finalizer::AGENT_MACHINE),
         "it waits"
     );
-    let left = settled(with_agent(done, |agent| state(agent, "known-unbound")));
+    let left = converged(with_agent(done, |agent| state(agent, "known-unbound")));
     assert!(!keys::has_finalizer(&*left.machine, finalizer::AGENT_MACHINE));
 }
 
@@ -210,7 +211,7 @@ fn an_agent_that_is_being_deleted_is_waited_for() {
         agent.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(900).unwrap()));
         state(agent, "installed");
     });
-    let waits = settled(leaving.machine_leaves(waiting_for_hook()));
+    let waits = converged(leaving.machine_leaves(waiting_for_hook()));
     assert!(!is_released(&waits));
     assert!(found(&waits, "AgentReserved").2.contains("being deleted"));
 }
@@ -256,7 +257,7 @@ fn a_machine_waits_only_for_an_agent_that_is_still_its_own_to_lose() {
             }),
             true,
         ),
-        ("not looked at since it was let go", Box::new(claim_off), false),
+        ("not reconciled since it was let go", Box::new(claim_off), false),
         (
             "without a word of where it is",
             Box::new(|agent| {
@@ -266,7 +267,7 @@ fn a_machine_waits_only_for_an_agent_that_is_still_its_own_to_lose() {
             false,
         ),
         (
-            "never looked at",
+            "never reconciled",
             Box::new(|agent| {
                 claim_off(agent);
                 agent.status = None;
@@ -278,7 +279,7 @@ fn a_machine_waits_only_for_an_agent_that_is_still_its_own_to_lose() {
         let bound = with_agent(claimed(), |agent| state(agent, "installed"));
         let leaving = with_agent(bound, change).machine_leaves(waiting_for_hook());
         let before = leaving.agent.clone();
-        let done = settled(leaving);
+        let done = converged(leaving);
         assert_eq!(is_released(&done), goes, "{what}");
         assert_eq!(done.agent, before, "{what}: nobody touches it");
     }
@@ -288,33 +289,33 @@ fn a_machine_waits_only_for_an_agent_that_is_still_its_own_to_lose() {
 fn a_machine_that_goes_lets_go_of_every_agent_that_carries_its_name() {
     let mut leaving = with_agent(claimed(), |agent| state(agent, "installed"));
     leaving.strays = vec![labelled(&leaving, "b"), labelled(&leaving, "c")];
-    let done = settled(leaving.machine_leaves(waiting_for_hook()));
+    let done = converged(leaving.machine_leaves(waiting_for_hook()));
     assert!(done.strays.is_empty());
     assert_eq!(done.agent.as_ref().unwrap().spec.cluster_deployment_name, None);
     // The one its status names is gone: the others are still let go before the machine is.
     let mut alone = claimed();
     (alone.agent, alone.strays) = (None, vec![labelled(&alone, "b")]);
-    let done = settled(alone.leaves());
+    let done = converged(alone.leaves());
     assert!(done.strays.is_empty() && is_released(&done));
 }
 
 #[test]
-fn a_machine_that_goes_leaves_other_nodes_alone_and_tells_of_them_once() {
+fn a_machine_that_goes_leaves_other_nodes_alone_and_names_them_in_one_event() {
     let mut alone = claimed();
     let mut node = labelled(&alone, "b");
     state(Arc::make_mut(&mut node), "installed");
     (alone.agent, alone.strays) = (None, vec![node.clone()]);
     let leaving = alone.leaves();
     let last = plan(&leaving);
-    let told = last.steps.iter().filter_map(|step| match step {
+    let notes = last.steps.iter().filter_map(|step| match step {
         Step::Tell(news) => Some(news.note.as_str()),
         _ => None,
     });
     assert!(
-        matches!(&told.collect::<Vec<_>>()[..], [note] if note.contains("pool/b (installed)")),
+        matches!(&notes.collect::<Vec<_>>()[..], [note] if note.contains("pool/b (installed)")),
         "{last:?}"
     );
-    let done = settled(leaving);
+    let done = converged(leaving);
     assert!(is_released(&done));
     assert_eq!(done.strays, [node]);
 }

@@ -198,7 +198,7 @@ fn carried_out(mut snapshot: Snapshot, plan: &Plan) -> Snapshot {
     read(snapshot, agents)
 }
 
-fn settled(mut snapshot: Snapshot) -> Snapshot {
+fn converged(mut snapshot: Snapshot) -> Snapshot {
     for _ in 0..10 {
         let plan = plan(&snapshot);
         if plan.steps.is_empty() {
@@ -206,7 +206,7 @@ fn settled(mut snapshot: Snapshot) -> Snapshot {
         }
         snapshot = carried_out(snapshot, &plan);
     }
-    panic!("it does not come to rest: {snapshot:?}");
+    panic!("it does not converge: {snapshot:?}");
 }
 
 /// An Agent that carries the machine's name.
@@ -220,7 +220,7 @@ fn labelled(snapshot: &Snapshot, name: &str) -> Arc<Agent> {
 
 /// With its Agent.
 fn claimed() -> Snapshot {
-    settled(snapshot(vec![agent("a", 16)]))
+    converged(snapshot(vec![agent("a", 16)]))
 }
 
 fn found(snapshot: &Snapshot, type_: &str) -> (String, String, String) {

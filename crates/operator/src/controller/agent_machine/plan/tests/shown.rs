@@ -10,7 +10,7 @@ fn addresses(snapshot: &Snapshot) -> Vec<(String, String)> {
 
 fn with_agent(mut snapshot: Snapshot, change: impl FnOnce(&mut Agent)) -> Snapshot {
     change(Arc::make_mut(snapshot.agent.as_mut().unwrap()));
-    settled(snapshot)
+    converged(snapshot)
 }
 
 fn install(agent: &mut Agent) {
@@ -93,7 +93,7 @@ fn conditions_are_those_of_the_agent_and_the_first_that_fails_decides() {
         .unwrap()
         .conditions
         .retain(|known| known.type_ != condition::SPEC_SYNCED);
-    let snapshot = settled(snapshot);
+    let snapshot = converged(snapshot);
     assert_eq!(
         says(&snapshot, "AgentSpecSynced"),
         word("False", "ConditionNotFound")
@@ -111,12 +111,12 @@ fn ready_is_never_taken_back() {
     let mut snapshot = claimed();
     let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     say(agent, condition::INSTALLED, "True", "InstallationCompleted");
-    let mut snapshot = settled(snapshot);
+    let mut snapshot = converged(snapshot);
     assert!(snapshot.machine.status.as_ref().unwrap().ready);
     assert_eq!(says(&snapshot, "Ready"), word("True", "Ready"));
     let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     say(agent, condition::INSTALLED, "False", "InstallationFailed");
-    let snapshot = settled(snapshot);
+    let snapshot = converged(snapshot);
     assert!(snapshot.machine.status.as_ref().unwrap().ready);
 }
 
@@ -127,7 +127,7 @@ fn why_it_was_this_one_is_still_said_later() {
     assert!(before.contains("no other Agent fits"), "{before}");
     let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     say(agent, condition::INSTALLED, "False", "InstallationInProgress");
-    assert_eq!(found(&settled(snapshot), "AgentReserved").2, before);
+    assert_eq!(found(&converged(snapshot), "AgentReserved").2, before);
 }
 
 #[test]
@@ -136,24 +136,24 @@ fn marks_that_got_lost_are_put_back() {
     let whole = snapshot.agent.clone();
     let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     agent.metadata.annotations = None;
-    let annotated = settled(snapshot.clone());
+    let annotated = converged(snapshot.clone());
     assert_eq!(
         annotated.agent.unwrap().annotations(),
         whole.as_ref().unwrap().annotations()
     );
     let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     agent.metadata.labels = None;
-    let repaired = settled(snapshot);
+    let repaired = converged(snapshot);
     assert_eq!(repaired.agent.unwrap().labels(), whole.unwrap().labels());
 }
 
 #[test]
-fn a_binding_that_was_taken_away_is_not_put_back() {
+fn a_binding_that_was_removed_is_not_put_back() {
     let mut snapshot = claimed();
     let agent = Arc::make_mut(snapshot.agent.as_mut().unwrap());
     agent.spec.cluster_deployment_name = None;
     assert_eq!(
-        settled(snapshot).agent.unwrap().spec.cluster_deployment_name,
+        converged(snapshot).agent.unwrap().spec.cluster_deployment_name,
         None
     );
 }
@@ -162,7 +162,7 @@ fn a_binding_that_was_taken_away_is_not_put_back() {
 fn a_new_agent_of_the_same_name_is_claimed_again() {
     let mut snapshot = claimed();
     snapshot.agent = Some(Arc::new(agent("a", 16)));
-    let again = settled(snapshot).agent.unwrap();
+    let again = converged(snapshot).agent.unwrap();
     assert_eq!(again.labels()[label::AGENT_MACHINE], "m1");
     assert!(again.spec.cluster_deployment_name.is_some());
 }
@@ -171,7 +171,7 @@ fn a_new_agent_of_the_same_name_is_claimed_again() {
 fn an_agent_that_is_gone_or_somebody_elses_is_said_and_no_other_is_taken() {
     let mut gone = claimed();
     gone.agent = None;
-    let gone = settled(gone);
+    let gone = converged(gone);
     assert_eq!(says(&gone, "Ready"), word("False", "AgentNotYetFound"));
     assert!(gone.machine.status.clone().unwrap().agent_ref.is_some());
     let mut stolen = claimed();
@@ -180,7 +180,7 @@ fn an_agent_that_is_gone_or_somebody_elses_is_said_and_no_other_is_taken() {
         .labels_mut()
         .insert(label::AGENT_MACHINE.into(), "thief".into());
     let before = stolen.agent.clone();
-    let stolen = settled(stolen);
+    let stolen = converged(stolen);
     assert_eq!(stolen.agent, before);
     assert!(found(&stolen, "AgentReserved").2.contains("thief"));
 }

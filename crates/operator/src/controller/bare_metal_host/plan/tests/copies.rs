@@ -5,7 +5,7 @@ use super::joins::{created, deeds, first, installing, reports};
 use super::*;
 
 #[test]
-fn a_host_of_the_cluster_that_is_looked_after_from_here_keeps_its_power_controller() {
+fn a_host_of_the_cluster_that_runs_the_operator_keeps_its_power_controller() {
     let uid = "5f0c1f3e-0000-4000-8000-000000000001";
     let mut known = first();
     known.metal = Some(json!({ "metadata": { "name": "rack-1", "uid": uid }, "spec": {} }));
@@ -16,8 +16,11 @@ fn a_host_of_the_cluster_that_is_looked_after_from_here_keeps_its_power_controll
     snapshot.host = Arc::new(host);
     let plan = plan(&snapshot);
     assert!(deeds(&plan).is_empty(), "{plan:?}");
-    let told = reports(&plan);
-    assert!(told.len() == 1 && told[0].contains("this very one"), "{told:?}");
+    let texts = reports(&plan);
+    assert!(
+        texts.len() == 1 && texts[0].contains("this very object"),
+        "{texts:?}"
+    );
 }
 
 /// The cluster has the copy of this machine, but for what is changed.
@@ -34,14 +37,14 @@ fn beside(change: impl FnOnce(&mut Value)) -> Snapshot {
 
 fn refusal(snapshot: &Snapshot) -> Option<String> {
     let plan = plan(snapshot);
-    let told = reports(&plan);
+    let texts = reports(&plan);
     let noted = after(snapshot, &plan);
     let is_noted = super::noted(&noted, annotation::BMAC_SPOKE_CREATED).is_some();
     assert_eq!(
         (deeds(&plan).is_empty(), is_noted),
-        (!told.is_empty(), told.is_empty())
+        (!texts.is_empty(), texts.is_empty())
     );
-    told.into_iter().next()
+    texts.into_iter().next()
 }
 
 #[test]
@@ -62,12 +65,12 @@ fn another_machine_of_the_same_name_is_not_overwritten() {
         ("consumerRef", other_kind, "another Machine"),
     ];
     for (field, value, expected) in cases {
-        let told = refusal(&beside(|spec| spec[field] = value)).unwrap();
+        let text = refusal(&beside(|spec| spec[field] = value)).unwrap();
         assert!(
-            told.contains(expected) && told.contains("clusters/blue"),
-            "{told}"
+            text.contains(expected) && text.contains("clusters/blue"),
+            "{text}"
         );
-        assert!(!told.contains("secret"), "{told}");
+        assert!(!text.contains("secret"), "{text}");
     }
 }
 

@@ -13,7 +13,7 @@ const WAIT: Then = Then::After(Duration::from_secs(20));
 /// Deleted an hour ago, lent, and its Agent is to go with it.
 fn leaving(extra: &[(&str, &str)], node: Result<Drained, NoSpoke>) -> Snapshot {
     let remove = [(annotation::BMAC_REMOVE_ON_DELETE, "true")];
-    let mut host = annotated(annotated(given_away(deployed("provisioned")), &remove), extra);
+    let mut host = annotated(annotated(detached(deployed("provisioned")), &remove), extra);
     host.metadata.deletion_timestamp = Some(clock::time(now() - SignedDuration::from_hours(1)));
     let mut agent = agent("installed", "Done");
     agent.spec.hostname = "rack-one".into();
@@ -113,7 +113,7 @@ fn a_node_is_closed_then_emptied_and_only_then_is_the_machine_wiped() {
         pods,
     }));
     assert_eq!(status_after(&empty), ("drain succeeded".into(), false));
-    let wiped = settled(&empty);
+    let wiped = converged(&empty);
     assert_eq!(
         wiped.host.spec.automated_cleaning_mode.as_deref(),
         Some("metadata")
@@ -221,7 +221,7 @@ fn a_running_cluster_whose_kubeconfig_was_lost_is_waited_for_until_the_limit() {
     lost.tenant = tenant(|_| ());
     let (status, waits) = status_after(&lost);
     assert!(status.starts_with("not drained yet: ") && waits, "{status}");
-    let waiting = settled(&lost);
+    let waiting = converged(&lost);
     assert_eq!(plan(&waiting).then, WAIT);
     assert!(question(&waiting).is_some(), "and it is asked again");
     let mut late = waiting;
@@ -231,7 +231,7 @@ fn a_running_cluster_whose_kubeconfig_was_lost_is_waited_for_until_the_limit() {
     assert_eq!(status_after(&late), ("drain timed out".into(), false));
 }
 
-/// The look after one that could not carry out its plan.
+/// The reconcile after one that could not carry out its plan.
 fn refused(snapshot: &Snapshot, why: &str) -> Snapshot {
     let mut next = after(snapshot, &plan(snapshot));
     next.failure = Some(why.into());
@@ -243,10 +243,10 @@ fn a_refused_eviction_is_noted_once_and_tried_again_without_a_word() {
     let first = leaving(&[], busy());
     let both = Deed::Evict(vec![Key::new("apps", "web"), Key::new("apps", "db")]);
     assert_eq!(deeds(&plan(&first)), std::slice::from_ref(&both), "all in one go");
-    let told = refused(&first, "two budgets");
-    assert_eq!(status_after(&told).0, "not drained yet: two budgets");
+    let held_up = refused(&first, "two budgets");
+    assert_eq!(status_after(&held_up).0, "not drained yet: two budgets");
 
-    let mut again = after(&told, &plan(&told));
+    let mut again = after(&held_up, &plan(&held_up));
     again.failure = None;
     let tries = plan(&again);
     assert_eq!(
@@ -270,20 +270,20 @@ fn a_node_that_cannot_be_closed_is_noted_once_too() {
         node: node(false, "True"),
         pods: Vec::new(),
     });
-    let told = refused(&leaving(&[], open), "forbidden");
-    let mut again = after(&told, &plan(&told));
+    let held_up = refused(&leaving(&[], open), "forbidden");
+    let mut again = after(&held_up, &plan(&held_up));
     again.failure = None;
     assert_eq!(plan(&again).steps, [Step::Drain(Deed::Cordon("rack-one".into()))]);
     assert_eq!(plan(&refused(&again, "forbidden")).steps, []);
 }
 
 #[test]
-fn notes_from_before_the_deletion_tell_of_another_drain() {
+fn notes_from_before_the_deletion_belong_to_another_drain() {
     let before = (now() - SignedDuration::from_hours(2)).to_string();
     for status in [
         "drain succeeded",
         "drain timed out",
-        "not drained: there is no kubeconfig of the cluster",
+        "not drained: the cluster has no kubeconfig",
     ] {
         let old = [
             (annotation::BMAC_DRAIN_STARTED_AT, before.as_str()),
@@ -313,5 +313,5 @@ fn a_drain_is_not_begun_again_and_again_when_the_clock_of_the_api_server_is_ahea
     let mut host = (*ahead.host).clone();
     host.metadata.deletion_timestamp = Some(clock::time(now() + SignedDuration::from_mins(1)));
     ahead.host = Arc::new(host);
-    assert_eq!(plan(&settled(&ahead)).steps, []);
+    assert_eq!(plan(&converged(&ahead)).steps, []);
 }

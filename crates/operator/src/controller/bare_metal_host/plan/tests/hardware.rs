@@ -1,4 +1,4 @@
-//! What the bare metal operator is told of machines that it does not inspect.
+//! The hardware details that the bare metal operator gets of machines that it does not inspect.
 
 use super::*;
 use crate::crd::agent::{Cpu, Memory, SystemVendor};
@@ -38,15 +38,15 @@ fn known() -> Agent {
     agent
 }
 
-fn told(snapshot: &Snapshot) -> Option<Value> {
+fn details_of(snapshot: &Snapshot) -> Option<Value> {
     let text = noted(snapshot, annotation::METAL3_HARDWARE_DETAILS)?;
     Some(serde_json::from_str(text).unwrap())
 }
 
 #[test]
-fn the_inventory_is_told_in_the_words_of_the_bare_metal_operator() {
-    let snapshot = settled(&live(booted_live("provisioned"), Some(known())));
-    let details = told(&snapshot).unwrap();
+fn the_inventory_is_written_in_the_words_of_the_bare_metal_operator() {
+    let snapshot = converged(&live(booted_live("provisioned"), Some(known())));
+    let details = details_of(&snapshot).unwrap();
     assert_eq!(details["hostname"], "found");
     assert_eq!(details["ramMebibytes"], 8192);
     assert_eq!(details["systemVendor"]["manufacturer"], "ACME");
@@ -129,7 +129,7 @@ fn fields(place: &str, value: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn nothing_is_told_that_a_strict_reader_does_not_know_however_deep_it_stands() {
+fn no_field_is_written_that_a_strict_reader_does_not_know_however_deep_it_is() {
     let mut full = known();
     let inventory = &mut full.status.as_mut().unwrap().inventory;
     inventory.system_vendor.product_name = "rack".into();
@@ -145,15 +145,15 @@ fn nothing_is_told_that_a_strict_reader_does_not_know_however_deep_it_stands() {
             *text = "told".into();
         }
     }
-    let snapshot = settled(&live(booted_live("provisioned"), Some(full)));
-    let found = fields("", &told(&snapshot).unwrap());
+    let snapshot = converged(&live(booted_live("provisioned"), Some(full)));
+    let found = fields("", &details_of(&snapshot).unwrap());
     for (place, name) in &found {
         let known = FIELDS.iter().find(|(known, _)| known == place);
         let known = known.is_some_and(|(_, names)| names.contains(&name.as_str()));
         assert!(known, "{place}/{name} would make it refuse all");
     }
     for place in ["/systemVendor", "/cpu", "/nics/*", "/storage/*"] {
-        assert!(found.iter().any(|(one, _)| one == place), "{place} is told of");
+        assert!(found.iter().any(|(one, _)| one == place), "{place} is written");
     }
 }
 
@@ -161,22 +161,22 @@ fn nothing_is_told_that_a_strict_reader_does_not_know_however_deep_it_stands() {
 fn the_name_that_was_asked_for_counts() {
     let mut named = known();
     named.spec.hostname = "wanted".into();
-    let snapshot = settled(&live(booted_live("provisioned"), Some(named)));
-    assert_eq!(told(&snapshot).unwrap()["hostname"], "wanted");
+    let snapshot = converged(&live(booted_live("provisioned"), Some(named)));
+    assert_eq!(details_of(&snapshot).unwrap()["hostname"], "wanted");
     let written = [(annotation::BMAC_HOSTNAME, "written")];
-    let snapshot = settled(&live(
+    let snapshot = converged(&live(
         annotated(booted_live("provisioned"), &written),
         Some(known()),
     ));
     assert_eq!(
-        told(&snapshot).unwrap()["hostname"],
+        details_of(&snapshot).unwrap()["hostname"],
         "written",
         "also when it is written only now"
     );
 }
 
 #[test]
-fn nothing_is_told_twice_or_too_early_or_to_who_inspects_for_himself() {
+fn details_are_not_written_twice_or_too_early_or_where_ironic_inspects() {
     let mut consumed = booted_live("provisioned");
     consumed.status.as_mut().unwrap().0["hardware"] = json!({ "hostname": "found" });
     let mut nameless = known();
@@ -191,6 +191,6 @@ fn nothing_is_told_twice_or_too_early_or_to_who_inspects_for_himself() {
         converged(deployed("provisioning"), Some(known())),
     ];
     for snapshot in quiet {
-        assert_eq!(told(&settled(&snapshot)), None);
+        assert_eq!(details_of(&converged(&snapshot)), None);
     }
 }

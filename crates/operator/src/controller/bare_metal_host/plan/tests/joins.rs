@@ -1,4 +1,4 @@
-//! Machines of hosts that join running clusters: what they trust, and what the cluster is told of them.
+//! Machines of hosts that join running clusters: what they trust, and which objects the cluster gets.
 
 use super::super::{authority, machine};
 use super::*;
@@ -83,7 +83,7 @@ pub(super) fn reports(plan: &Plan) -> Vec<String> {
 
 #[test]
 fn a_host_that_joins_trusts_the_authority_of_its_cluster() {
-    let after = settled(&waiting_with(&format!("\n{CERTIFICATE}\n\n"), None));
+    let after = converged(&waiting_with(&format!("\n{CERTIFICATE}\n\n"), None));
     let config = overrides(&after);
     assert_eq!(config["ignition"]["version"], "3.1.0");
     let [source] = &sources(&config)[..] else {
@@ -129,7 +129,7 @@ fn an_agent_trusts_it_no_later_than_it_belongs_to_the_cluster() {
 fn what_people_wrote_stays_beside_it() {
     let own = r#"{"ignition":{"version":"3.2.0","security":{"tls":{"certificateAuthorities":[{"source":"https://mine"}]}}},
         "storage":{"files":[{"path":"/etc/mine","contents":{"source":"data:,x"}}]},"future":[1]}"#;
-    let after = settled(&waiting_with(CERTIFICATE, Some(own)));
+    let after = converged(&waiting_with(CERTIFICATE, Some(own)));
     let config = overrides(&after);
     assert_eq!(config["ignition"]["version"], "3.2.0");
     assert_eq!(config["storage"]["files"][0]["path"], "/etc/mine");
@@ -148,7 +148,7 @@ fn overrides_that_people_wrote_on_the_agent_stay_too() {
     let mut agent = (**snapshot.agent.as_ref().unwrap()).clone();
     agent.spec.ignition_config_overrides = own.into();
     snapshot.agent = Some(Arc::new(agent));
-    let config = overrides(&settled(&snapshot));
+    let config = overrides(&converged(&snapshot));
     assert_eq!(config["storage"]["files"][0]["path"], "/etc/mine");
     assert_eq!(sources(&config).len(), 1);
 }
@@ -161,18 +161,18 @@ fn overrides_that_nothing_can_be_added_to_are_a_complaint() {
         r#"{"ignition":{"version":"2.2.0"}}"#,
         r#"{"ignition":{"version":"3.1.0","security":{"tls":{"certificateAuthorities":{}}}}}"#,
     ] {
-        let snapshot = settled(&waiting_with(CERTIFICATE, Some(text)));
-        let told = mistakes(&plan(&snapshot));
+        let snapshot = converged(&waiting_with(CERTIFICATE, Some(text)));
+        let texts = mistakes(&plan(&snapshot));
         assert!(
-            told.len() == 1 && told[0].contains("ignition-config-overrides"),
-            "{told:?}"
+            texts.len() == 1 && texts[0].contains("ignition-config-overrides"),
+            "{texts:?}"
         );
         assert_eq!(noted(&snapshot, annotation::BMAC_IGNITION_OVERRIDES), Some(text));
     }
 }
 
 #[test]
-fn a_cluster_that_tells_no_authority_is_told_of_and_asked_again() {
+fn a_cluster_without_a_readable_authority_is_reported_and_read_again() {
     let answers: [(Result<Option<authority::Found>, NoSpoke>, &str); 4] = [
         (Err(NoSpoke::NoKubeconfig), "kubeconfig"),
         (
@@ -185,10 +185,10 @@ fn a_cluster_that_tells_no_authority_is_told_of_and_asked_again() {
     for (answer, expected) in answers {
         let mut snapshot = joining("known");
         snapshot.authority = Some(answer);
-        let snapshot = settled(&snapshot);
+        let snapshot = converged(&snapshot);
         let plan = plan(&snapshot);
-        let told = reports(&plan);
-        assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
+        let texts = reports(&plan);
+        assert!(texts.len() == 1 && texts[0].contains(expected), "{texts:?}");
         assert_eq!(plan.then, AGAIN);
         assert_eq!(noted(&snapshot, annotation::BMAC_IGNITION_OVERRIDES), None);
     }
@@ -230,13 +230,13 @@ fn only_clusters_that_run_are_asked_and_only_until_the_host_is_installed() {
 fn a_host_that_is_back_trusts_its_last_cluster_no_longer() {
     let own = r#"{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/etc/mine"}]}}"#;
     for before in [None, Some(own)] {
-        let mut snapshot = settled(&waiting_with(CERTIFICATE, before));
+        let mut snapshot = converged(&waiting_with(CERTIFICATE, before));
         let mut free = (**snapshot.agent.as_ref().unwrap()).clone();
         free.spec.cluster_deployment_name = None;
         free.status.as_mut().unwrap().debug_info.state = "known-unbound".into();
         snapshot.agent = Some(Arc::new(free));
         (snapshot.tenant, snapshot.authority) = (None, None);
-        let back = settled(&snapshot);
+        let back = converged(&snapshot);
         let left = noted(&back, annotation::BMAC_IGNITION_OVERRIDES);
         let left = left.map(|text| serde_json::from_str::<Value>(text).unwrap());
         assert_eq!(left, before.map(|text| serde_json::from_str(text).unwrap()));
@@ -249,10 +249,10 @@ fn a_host_that_is_back_trusts_its_last_cluster_no_longer() {
 
 #[test]
 fn another_authority_takes_the_place_of_the_one_before() {
-    let mut snapshot = settled(&waiting_with(CERTIFICATE, None));
+    let mut snapshot = converged(&waiting_with(CERTIFICATE, None));
     let before = sources(&overrides(&snapshot));
     snapshot.authority = found(&format!("{CERTIFICATE}{CERTIFICATE}"));
-    let after = sources(&overrides(&settled(&snapshot)));
+    let after = sources(&overrides(&converged(&snapshot)));
     assert_eq!(after.len(), 1);
     assert_ne!(after, before);
 }
@@ -296,7 +296,7 @@ pub(super) fn created(deed: &machine::Deed) -> &Value {
 }
 
 #[test]
-fn a_cluster_is_told_of_its_new_machine_and_then_it_is_noted() {
+fn a_cluster_gets_the_objects_of_its_new_machine_and_then_that_is_noted() {
     let snapshot = installing(first());
     let plan = plan(&snapshot);
     let [metal, machine] = &deeds(&plan)[..] else {
@@ -411,7 +411,7 @@ fn details_that_were_consumed_are_not_written_again() {
 }
 
 #[test]
-fn a_cluster_that_cannot_be_told_is_told_of_and_tried_again() {
+fn a_cluster_that_cannot_get_the_objects_is_reported_and_tried_again() {
     let mut unreachable = installing(first());
     unreachable.machines = Some(Err(NoSpoke::Failed("it has no Machines".into())));
     let mut refused = installing(first());
@@ -424,10 +424,10 @@ fn a_cluster_that_cannot_be_told_is_told_of_and_tried_again() {
         (installing(image), "image"),
     ] {
         let plan = plan(&snapshot);
-        let told = reports(&plan);
+        let texts = reports(&plan);
         assert!(
-            told.len() == 1 && told[0].contains(expected) && told[0].contains("clusters/blue"),
-            "{told:?}"
+            texts.len() == 1 && texts[0].contains(expected) && texts[0].contains("clusters/blue"),
+            "{texts:?}"
         );
         assert_eq!((plan.then, deeds(&plan).len()), (AGAIN, 0));
         assert_eq!(
@@ -438,7 +438,7 @@ fn a_cluster_that_cannot_be_told_is_told_of_and_tried_again() {
 }
 
 #[test]
-fn a_cluster_without_masters_is_left_alone_and_told_of_nothing() {
+fn a_cluster_without_masters_is_left_alone_and_not_reported() {
     let plan = plan(&installing(machine::Known::default()));
     assert!(plan.steps.is_empty(), "{plan:?}");
     assert_eq!(plan.then, AGAIN);
@@ -498,14 +498,14 @@ fn clusters_without_machines_and_hosts_that_are_not_being_installed_are_passed_o
 }
 
 #[test]
-fn whatever_way_a_host_came_back_its_next_cluster_is_told_anew() {
+fn whatever_way_a_host_came_back_its_next_cluster_gets_the_objects_anew() {
     let mut snapshot = joining("known-unbound");
     let host = annotated(
         (*snapshot.host).clone(),
         &[(annotation::BMAC_SPOKE_CREATED, "today")],
     );
     snapshot.host = Arc::new(host);
-    assert_eq!(noted(&settled(&snapshot), annotation::BMAC_SPOKE_CREATED), None);
+    assert_eq!(noted(&converged(&snapshot), annotation::BMAC_SPOKE_CREATED), None);
     let mut installed = joining("added-to-existing-cluster");
     let host = annotated(
         (*installed.host).clone(),
@@ -513,7 +513,7 @@ fn whatever_way_a_host_came_back_its_next_cluster_is_told_anew() {
     );
     installed.host = Arc::new(host);
     assert_eq!(
-        noted(&settled(&installed), annotation::BMAC_SPOKE_CREATED),
+        noted(&converged(&installed), annotation::BMAC_SPOKE_CREATED),
         Some("today")
     );
 }

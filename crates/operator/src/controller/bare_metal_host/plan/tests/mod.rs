@@ -76,7 +76,7 @@ fn annotated(mut host: BareMetalHost, annotations: &[(&str, &str)]) -> BareMetal
 }
 
 fn booted_live(state: &str) -> BareMetalHost {
-    let mut host = settled_metadata(host(state));
+    let mut host = converged_metadata(host(state));
     host.spec.image = Some(Image {
         url: URL.into(),
         format: Some("live-iso".into()),
@@ -88,7 +88,7 @@ fn booted_live(state: &str) -> BareMetalHost {
 }
 
 fn deployed(state: &str) -> BareMetalHost {
-    let mut host = settled_metadata(host(state));
+    let mut host = converged_metadata(host(state));
     host.spec.custom_deploy = Some(CustomDeploy {
         method: START.into(),
         ..CustomDeploy::default()
@@ -106,14 +106,14 @@ fn ways() -> [Way; 2] {
     ]
 }
 
-fn settled_metadata(mut host: BareMetalHost) -> BareMetalHost {
+fn converged_metadata(mut host: BareMetalHost) -> BareMetalHost {
     host.labels_mut().insert(label::BACKUP.into(), "true".into());
     host.metadata.finalizers = Some(vec![finalizer::BARE_METAL_HOST.into()]);
     host
 }
 
 /// Detached, let go by the bare metal operator, saved and paused.
-fn given_away(mut host: BareMetalHost) -> BareMetalHost {
+fn detached(mut host: BareMetalHost) -> BareMetalHost {
     let status = status(host.state(), "detached");
     let saved = status.0.to_string();
     host.status = Some(status);
@@ -210,7 +210,7 @@ fn snapshot(boot: MetalBoot, host: BareMetalHost, agent: Option<Agent>) -> Snaps
         key: Key::new("pool", "rack-1"),
         host: Arc::new(host),
         // The hub says the same as the Agent.
-        told_by_hub: agent.as_ref().map(|agent| vec![agent.state().to_string()]),
+        states_in_hub: agent.as_ref().map(|agent| vec![agent.state().to_string()]),
         agent: agent.map(Arc::new),
         infra_env: Some(Arc::new(infra_env(SignedDuration::from_hours(1)))),
         image: Some(Arc::new(image("True", "InfraEnvAvailable"))),
@@ -281,8 +281,8 @@ fn merge(value: &mut Value, patch: &Value) {
     }
 }
 
-/// Looks until nothing is left to do; the bare metal operator does nothing meanwhile.
-fn settled(snapshot: &Snapshot) -> Snapshot {
+/// Reconciles until nothing is left to do; the bare metal operator does nothing meanwhile.
+fn converged(snapshot: &Snapshot) -> Snapshot {
     let mut snapshot = snapshot.clone();
     for _ in 0..4 {
         let plan = plan(&snapshot);
@@ -297,7 +297,7 @@ fn settled(snapshot: &Snapshot) -> Snapshot {
         }
         snapshot = after(&snapshot, &plan);
     }
-    panic!("it does not come to rest: {snapshot:?}");
+    panic!("it does not converge: {snapshot:?}");
 }
 
 /// The bare metal operator has brought the machine into another state.
@@ -343,14 +343,13 @@ fn whatever_the_world_is_like_it_comes_to_rest() {
         Some(agent("cancelled", "Writing image to disk")),
         Some(waiting()),
     ];
-    let kinds: [fn(&str) -> BareMetalHost; 4] = [host, booted_live, deployed, |state| {
-        given_away(booted_live(state))
-    }];
+    let kinds: [fn(&str) -> BareMetalHost; 4] =
+        [host, booted_live, deployed, |state| detached(booted_live(state))];
     for boot in [MetalBoot::LiveImage, MetalBoot::Converged] {
         for state in STATES {
             for kind in kinds {
                 for agent in &agents {
-                    settled(&snapshot(boot, kind(state), agent.clone()));
+                    converged(&snapshot(boot, kind(state), agent.clone()));
                 }
             }
         }

@@ -147,8 +147,8 @@ fn everything_that_is_said_reaches_the_hub() {
 }
 
 #[test]
-fn a_password_that_the_hub_does_not_show_is_told_until_it_is_known() {
-    let told = |shown: &str, known: bool| {
+fn a_password_that_the_hub_does_not_show_is_sent_until_it_is_known() {
+    let change_for = |shown: &str, known: bool| {
         let mut snapshot = with_row(
             json!({ "proxy": { "httpProxy": "http://u:new@p:1" } }),
             "insufficient",
@@ -157,14 +157,14 @@ fn a_password_that_the_hub_does_not_show_is_told_until_it_is_known() {
         snapshot.row.as_mut().unwrap().view.http_proxy = shown.into();
         change_of(snapshot).and_then(|update| update.http_proxy)
     };
-    assert_eq!(told("http://u:***@p:1", true), None);
+    assert_eq!(change_for("http://u:***@p:1", true), None);
     for (shown, known) in [
         ("http://u:***@p:1", false),
         ("http://u:***@other:1", true),
         ("", true),
     ] {
         assert_eq!(
-            told(shown, known).as_deref(),
+            change_for(shown, known).as_deref(),
             Some("http://u:new@p:1"),
             "{shown} {known}"
         );
@@ -174,12 +174,12 @@ fn a_password_that_the_hub_does_not_show_is_told_until_it_is_known() {
 #[test]
 fn a_cluster_that_is_as_wanted_is_not_asked_for_again_and_hub_defaults_are_not_fought() {
     assert_eq!(change(json!({})), None);
-    let told = Snapshot {
+    let known = Snapshot {
         pull_secret_is_known: false,
         proxy_is_known: false,
         ..with_row(json!({}), "insufficient")
     };
-    let change = change_of(told).unwrap();
+    let change = change_of(known).unwrap();
     assert_eq!(
         change,
         UpdateCluster {
@@ -190,7 +190,7 @@ fn a_cluster_that_is_as_wanted_is_not_asked_for_again_and_hub_defaults_are_not_f
 }
 
 #[test]
-fn changes_reach_the_hub_and_so_does_what_is_taken_away() {
+fn changes_reach_the_hub_and_so_does_what_is_removed() {
     let size = change(json!({ "provisionRequirements": { "controlPlaneAgents": 5 } })).unwrap();
     assert_eq!(
         (size.control_plane_count, size.user_managed_networking),
@@ -228,7 +228,7 @@ fn settings_are_left_alone_while_the_cluster_installs_and_most_of_them_afterward
 }
 
 #[test]
-fn what_is_missing_is_named_and_told_apart_from_what_is_wrong() {
+fn what_is_missing_is_named_and_distinguished_from_what_is_wrong() {
     let synced = |snapshot: &Snapshot| {
         let plan = super::super::plan(snapshot);
         (said(&shown(snapshot, &plan), type_::SPEC_SYNCED).1, plan.then)
@@ -353,16 +353,16 @@ fn overrides_of_people_and_mirrors_are_put_together() {
         let plan = super::super::plan(&snapshot);
         let shown = shown(&snapshot, &plan);
         says(&shown, type_::SPEC_SYNCED, Truth::False, "InputError");
-        let told = format!("\"registries.conf\" is no list of registries in TOML (line {line})");
+        let text = format!("\"registries.conf\" is not a list of registries in TOML (line {line})");
         assert!(
-            format!("{:?}", shown.status).contains(&format!("{told:?}")[1..50]),
-            "{told}"
+            format!("{:?}", shown.status).contains(&format!("{text:?}")[1..50]),
+            "{text}"
         );
     }
 }
 
 #[test]
-fn a_file_that_is_not_taken_is_told_with_its_config_map() {
+fn a_file_that_the_hub_refuses_is_named_with_its_config_map() {
     let config_maps = [("more".to_owned(), found(&[("readme.txt", "hello")]))].into();
     let origin = |file| super::super::manifest::origin(&config_maps, file);
     assert_eq!(origin("readme.txt"), r#"ConfigMap "more", key "readme.txt""#);

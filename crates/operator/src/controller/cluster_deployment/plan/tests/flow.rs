@@ -262,7 +262,7 @@ fn hosts_that_join_a_running_cluster_are_installed_one_by_one() {
 }
 
 #[test]
-fn a_hub_that_is_away_does_not_make_a_good_cluster_look_bad() {
+fn a_hub_that_does_not_answer_does_not_make_a_good_cluster_look_bad() {
     let mut snapshot = with_row(json!({}), "insufficient");
     let plan = super::super::plan(&snapshot);
     snapshot.install = Some(Arc::new(shown(&snapshot, &plan)));
@@ -330,8 +330,8 @@ fn used_secrets_and_config_maps_are_labelled_once() {
 }
 
 #[test]
-fn progress_failure_and_completion_are_told_once() {
-    let told = |snapshot: &Snapshot| -> Vec<String> {
+fn progress_failure_and_completion_are_one_event_each() {
+    let events_of = |snapshot: &Snapshot| -> Vec<String> {
         let steps = steps(snapshot).into_iter();
         steps
             .filter_map(|step| {
@@ -344,10 +344,10 @@ fn progress_failure_and_completion_are_told_once() {
             .collect()
     };
     let mut snapshot = with_row(json!({}), "installing");
-    assert_eq!(told(&snapshot), ["InstallationInProgress"]);
+    assert_eq!(events_of(&snapshot), ["InstallationInProgress"]);
     let plan = super::super::plan(&snapshot);
     snapshot.install = Some(Arc::new(shown(&snapshot, &plan)));
-    assert_eq!(told(&snapshot), [] as [String; 0]);
+    assert_eq!(events_of(&snapshot), [] as [String; 0]);
     snapshot.row = Some(row("error"));
-    assert_eq!(told(&snapshot), ["InstallationFailed"]);
+    assert_eq!(events_of(&snapshot), ["InstallationFailed"]);
 }

@@ -31,12 +31,12 @@ fn lend(snapshot: &mut Snapshot, agent: &Agent, pool: Option<InfraEnv>) {
 /// Nothing is done but to say who is waited for.
 fn waits_for(plan: &Plan, agent: &Agent) {
     assert_eq!(plan.then, Then::After(LATER));
-    let news = told(plan);
+    let news = news_of(plan);
     assert!(news.note.contains(&agent.name_any()), "{}", news.note);
 }
 
 /// The event, and the condition that says the same.
-fn told(plan: &Plan) -> &News {
+fn news_of(plan: &Plan) -> &News {
     let [Step::Status(status), Step::Tell(news)] = plan.steps.as_slice() else {
         panic!("{plan:?}")
     };
@@ -94,7 +94,7 @@ fn an_agent_that_cannot_get_to_another_cluster_is_freed_after_a_minute() {
     let agent = stray(&mut snapshot, &refused, Some("red"), Some(pool(None)));
     let early = plan(&snapshot);
     waits_for(&early, &agent);
-    let news = told(&early);
+    let news = news_of(&early);
     assert!(news.note.contains("clusters/red"), "{}", news.note);
     snapshot.now = now() + SignedDuration::from_mins(1);
     assert_eq!(plan(&snapshot).steps, [Step::UnbindAgent(Key::of(&agent))]);
@@ -285,7 +285,7 @@ fn the_cluster_goes_only_after_the_last_agent_took_its_host_back() {
 }
 
 #[test]
-fn a_hub_that_is_away_or_refuses_delays_the_deletion_and_loses_nothing() {
+fn a_hub_that_does_not_answer_or_refuses_delays_the_deletion_and_loses_nothing() {
     let blind = Snapshot {
         row: None,
         hub_error: Some("gone fishing".into()),
@@ -298,7 +298,7 @@ fn a_hub_that_is_away_or_refuses_delays_the_deletion_and_loses_nothing() {
     for snapshot in [blind, refused] {
         let plan = plan(&snapshot);
         assert_eq!(plan.then, Then::After(SOON));
-        assert!(told(&plan).warning, "{plan:?}");
+        assert!(news_of(&plan).warning, "{plan:?}");
     }
 }
 

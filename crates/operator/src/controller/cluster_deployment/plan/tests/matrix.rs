@@ -158,7 +158,7 @@ fn a_ready_cluster_that_is_held_says_so_and_no_other_does() {
 }
 
 #[test]
-fn failing_checks_are_told_in_their_own_words_and_pending_ones_too() {
+fn failing_checks_are_quoted_and_pending_ones_too() {
     let snapshot = with_row(json!({}), "insufficient");
     let plan = super::super::plan(&snapshot);
     let install = shown(&snapshot, &plan);
@@ -206,8 +206,8 @@ fn agents_are_too_few_then_unsynced_then_unapproved_then_enough() {
 }
 
 #[test]
-fn the_last_preparation_is_told_in_sentences() {
-    let told = |status: &str| {
+fn the_last_preparation_is_reported_in_sentences() {
+    let prepared = |status: &str| {
         let mut snapshot = with_row(json!({}), "insufficient");
         let last = &mut snapshot.row.as_mut().unwrap().view.last_installation_preparation;
         (last.status, last.reason) = (status.to_owned().into(), "no files".into());
@@ -216,25 +216,25 @@ fn the_last_preparation_is_told_in_sentences() {
     };
     let said = |status: &str, reason: &str| (status.to_owned(), reason.to_owned());
     assert_eq!(
-        told(""),
+        prepared(""),
         said(
             "False",
             "Cluster preparation has never been performed for this cluster"
         )
     );
     assert_eq!(
-        told("not_started"),
+        prepared("not_started"),
         said(
             "False",
             "Cluster preparation has never been performed for this cluster"
         )
     );
     assert_eq!(
-        told("success"),
+        prepared("success"),
         said("False", "There is no failing prior preparation attempt")
     );
     assert_eq!(
-        told("failed"),
+        prepared("failed"),
         said("True", "The last installation preparation failed")
     );
 }

@@ -1,4 +1,5 @@
-//! Secrets and ConfigMaps that the objects name: what is wrong with them is told, and seen when somebody mends it.
+//! Secrets and ConfigMaps that the objects name: what is wrong with them is reported, and the operator notices when
+//! somebody mends it.
 
 use super::*;
 
@@ -66,7 +67,7 @@ fn flawed_worlds() -> Vec<(&'static str, Snapshot, Option<Step>)> {
 }
 
 #[test]
-fn what_is_wrong_with_something_named_is_an_input_error_and_looked_at_again() {
+fn what_is_wrong_with_something_named_is_an_input_error_and_read_again() {
     for (what, mut snapshot, watched) in flawed_worlds() {
         let plan = super::super::plan(&snapshot);
         assert_eq!(plan.then, Then::After(SOON), "{what}");

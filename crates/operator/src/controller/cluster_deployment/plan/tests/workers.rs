@@ -39,7 +39,7 @@ fn note_pause(snapshot: &mut Snapshot) {
 }
 
 /// Reasons and notes of the warnings.
-fn told(steps: &[Step]) -> Vec<(&str, &str)> {
+fn events_of(steps: &[Step]) -> Vec<(&str, &str)> {
     let news = steps.iter().filter_map(|step| match step {
         Step::Tell(news) if news.warning => Some((news.reason.as_str(), news.note.as_str())),
         _ => None,
@@ -86,7 +86,7 @@ fn a_pause_of_somebody_else_is_neither_ended_nor_asked_about() {
 }
 
 #[test]
-fn workers_that_were_held_for_a_host_that_went_away_go_on() {
+fn workers_that_were_paused_for_a_host_that_was_deleted_are_resumed() {
     let mut snapshot = with_row(json!({}), "adding-hosts");
     note_pause(&mut snapshot);
     assert_eq!(worker_pool::wanted(&snapshot), Some(false));
@@ -97,7 +97,7 @@ fn workers_that_were_held_for_a_host_that_went_away_go_on() {
 }
 
 #[test]
-fn a_cluster_that_does_not_tell_of_its_workers_is_asked_again_and_somebody_is_told() {
+fn a_cluster_that_does_not_show_its_worker_pool_is_read_again_and_an_event_says_so() {
     let mut snapshot = with_row(json!({}), "adding-hosts");
     note_pause(&mut snapshot);
     snapshot.worker_pool = WorkerPool::Unknown("no route".into());
@@ -108,7 +108,7 @@ fn a_cluster_that_does_not_tell_of_its_workers_is_asked_again_and_somebody_is_to
         "a pause that is over is no danger"
     );
     assert!(
-        matches!(told(&asked.steps)[..], [("WorkersStayPaused", note)] if note.contains("no route")),
+        matches!(events_of(&asked.steps)[..], [("WorkersStayPaused", note)] if note.contains("no route")),
         "{asked:?}"
     );
     snapshot.worker_pool = WorkerPool::NotAsked;
@@ -119,13 +119,13 @@ fn a_cluster_that_does_not_tell_of_its_workers_is_asked_again_and_somebody_is_to
     let asked = plan(&snapshot);
     assert_eq!(asked.then, Then::After(SOON));
     assert!(
-        matches!(told(&asked.steps)[..], [("WorkersNotPaused", _)]),
+        matches!(events_of(&asked.steps)[..], [("WorkersNotPaused", _)]),
         "{asked:?}"
     );
 }
 
 #[test]
-fn a_pause_that_cannot_be_written_holds_up_no_host_and_is_told() {
+fn a_pause_that_cannot_be_written_holds_up_no_host_and_an_event_says_so() {
     let mut snapshot = with_joining("installing");
     note_pause(&mut snapshot);
     enlist(&mut snapshot, &agent(101), "worker", "known");
@@ -142,7 +142,7 @@ fn a_pause_that_cannot_be_written_holds_up_no_host_and_is_told() {
     let next = plan(&snapshot);
     assert!(next.steps.contains(&install), "{next:?}");
     assert_eq!(next.then, Then::After(SOON));
-    let [(reason, note)] = told(&next.steps)[..] else {
+    let [(reason, note)] = events_of(&next.steps)[..] else {
         panic!("{next:?}")
     };
     assert_eq!(reason, "WorkersNotPaused");
@@ -197,7 +197,7 @@ fn workers_that_were_held_go_on_before_the_cluster_goes() {
 }
 
 #[test]
-fn workers_that_cannot_be_let_go_do_not_keep_the_cluster_and_somebody_is_told() {
+fn workers_that_cannot_be_resumed_do_not_keep_the_cluster_and_an_event_says_so() {
     let refused = Snapshot {
         worker_pool: WorkerPool::Found { paused: true },
         failure: Some(Failure::WorkerPool {
@@ -215,7 +215,7 @@ fn workers_that_cannot_be_let_go_do_not_keep_the_cluster_and_somebody_is_told() 
         assert_eq!(plan.then, Then::Again, "and nobody tries again");
         assert_eq!(plan.steps[1..], [paused_note(json!(null))]);
         assert!(
-            matches!(told(&plan.steps)[..], [("WorkersStayPaused", note)] if note.contains("no route")),
+            matches!(events_of(&plan.steps)[..], [("WorkersStayPaused", note)] if note.contains("no route")),
             "{plan:?}"
         );
     }

@@ -11,7 +11,7 @@ fn described_again() -> Snapshot {
         version: "4.18.3".into(),
         installed: false,
     };
-    let mut snapshot = snapshot.settled();
+    let mut snapshot = snapshot.converged();
     snapshot.row.as_mut().unwrap().view.cluster_id = Some(OLD);
     snapshot
 }
@@ -20,13 +20,13 @@ fn described_again() -> Snapshot {
 fn hosts_belong_to_the_new_cluster_of_a_deployment_that_was_made_again() {
     let snapshot = described_again();
     assert_eq!(plan(&snapshot), Plan::of(vec![Step::Join(CLUSTER)], Then::Again));
-    let settled = snapshot.settled();
-    assert_eq!(settled.row.as_ref().unwrap().view.cluster_id, Some(CLUSTER));
-    assert_eq!(said(&settled).1, reason::AVAILABLE);
+    let converged = snapshot.converged();
+    assert_eq!(converged.row.as_ref().unwrap().view.cluster_id, Some(CLUSTER));
+    assert_eq!(said(&converged).1, reason::AVAILABLE);
 }
 
 #[test]
-fn as_long_as_the_old_cluster_is_there_the_image_is_not_offered_and_the_reason_is_told() {
+fn as_long_as_the_old_cluster_is_there_the_image_is_not_offered_and_the_condition_says_why() {
     let mut snapshot = described_again();
     snapshot.held_by = Some(OLD);
     assert_eq!(
@@ -56,10 +56,14 @@ fn one_that_names_no_time_source_has_that_of_the_site_and_is_left_alone() {
         created(&fresh).additional_ntp_sources.as_deref(),
         Some("ntp.site")
     );
-    let mut settled = fresh.settled();
-    assert_eq!(plan(&settled).steps, [], "the hub's own choice is no difference");
-    settled.default_ntp = "ntp.other".into();
-    let update = updated(&settled);
+    let mut converged = fresh.converged();
+    assert_eq!(
+        plan(&converged).steps,
+        [],
+        "the hub's own choice is no difference"
+    );
+    converged.default_ntp = "ntp.other".into();
+    let update = updated(&converged);
     assert_eq!(
         update.additional_ntp_sources.as_deref(),
         Some("ntp.other"),
@@ -79,7 +83,9 @@ fn own_time_sources_win_and_leave_room_for_the_sites_when_they_go() {
         ),
         (Some(""), Some("mine"))
     );
-    let without = own.settled().with(|infra_env| infra_env.spec.ntp_sources.clear());
+    let without = own
+        .converged()
+        .with(|infra_env| infra_env.spec.ntp_sources.clear());
     let update = updated(&without);
     assert_eq!(
         (

@@ -1,9 +1,9 @@
-//! What keeps a database from working, as far as it says: people can do something about most of it.
+//! Why a database does not work, as far as it says: people can fix most of it.
 
 use std::io;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub enum DatabaseFault {
     Full,
     ReadOnly,
     /// Another program holds what a write needs.
@@ -25,7 +25,7 @@ pub enum Trouble {
     Other,
 }
 
-impl Trouble {
+impl DatabaseFault {
     /// What the database does, to be put after "The database".
     pub fn text(self) -> &'static str {
         match self {
@@ -49,12 +49,12 @@ impl Trouble {
             Self::Full => "Make room on that disk, then ask again.",
             Self::ReadOnly => "Make it writable, then ask again.",
             Self::Crowded => "Raise the server's limit of connections, then ask again.",
-            Self::Disk => "Look at that disk, then ask again.",
+            Self::Disk => "Check that disk, then ask again.",
             Self::Refused => {
                 "Set user and password as the server has them, and let it take connections from the hub."
             }
             Self::Missing => "Create it, or name the right one.",
-            Self::Away => "Look whether its server runs, and ask again in a moment.",
+            Self::Away => "Check that its server runs, and ask again in a moment.",
             Self::Busy | Self::Slow | Self::Closed | Self::Other => "Ask again in a moment.",
         }
     }
@@ -103,20 +103,20 @@ mod tests {
 
     #[test]
     fn the_cause_is_known_by_the_code_of_either_database() {
-        for (code, trouble) in [
-            ("13", Trouble::Full),
-            ("53100", Trouble::Full),
-            ("1032", Trouble::ReadOnly),
-            ("25006", Trouble::ReadOnly),
-            ("778", Trouble::Disk),
-            ("517", Trouble::Busy),
-            ("55P03", Trouble::Busy),
-            ("57P01", Trouble::Away),
-            ("28P01", Trouble::Refused),
-            ("3D000", Trouble::Missing),
-            ("25P03", Trouble::Slow),
+        for (code, fault) in [
+            ("13", DatabaseFault::Full),
+            ("53100", DatabaseFault::Full),
+            ("1032", DatabaseFault::ReadOnly),
+            ("25006", DatabaseFault::ReadOnly),
+            ("778", DatabaseFault::Disk),
+            ("517", DatabaseFault::Busy),
+            ("55P03", DatabaseFault::Busy),
+            ("57P01", DatabaseFault::Away),
+            ("28P01", DatabaseFault::Refused),
+            ("3D000", DatabaseFault::Missing),
+            ("25P03", DatabaseFault::Slow),
         ] {
-            assert_eq!(Trouble::coded(code), trouble, "{code}");
+            assert_eq!(DatabaseFault::coded(code), fault, "{code}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A hub that is away for a while, in the middle of things.
+//! A hub that does not answer for a while, in the middle of things.
 
 use crate::described::one_host;
 use crate::killed::{Ids, deeds, once};
@@ -20,7 +20,7 @@ async fn figure(running: &Running, line: &str) -> f64 {
 const AGENT_RECONCILES: &str = "muster_operator_reconciles_total{controller=\"agent\"}";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_have_their_way() {
+async fn while_the_hub_does_not_answer_objects_stay_as_they_are_and_afterwards_they_take_effect() {
     let mut world = World::start().await;
     let pool = world.pool_of("lab", |_| ()).await;
     let host = world.free_host(pool).await;
@@ -32,7 +32,7 @@ async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_
             figure(running, "muster_operator_hub_up").await == 0.0
         })
         .await;
-    let (looks, writes) = (figure(running, AGENT_RECONCILES).await, running.requests.writes());
+    let (reconciles, writes) = (figure(running, AGENT_RECONCILES).await, running.requests.writes());
     let before = world.agent(&host).await;
     let after = world
         .change_agent(&host, json!({ "spec": { "hostname": "named-meanwhile" } }))
@@ -40,13 +40,13 @@ async fn while_the_hub_is_away_objects_are_left_as_they_are_and_afterwards_they_
         .unwrap();
     world
         .until("the operator tries more than once", async || {
-            figure(running, AGENT_RECONCILES).await >= looks + 2.0
+            figure(running, AGENT_RECONCILES).await >= reconciles + 2.0
         })
         .await;
     assert_eq!(
         running.requests.writes(),
         writes,
-        "nobody is told that the hub restarts"
+        "no status says that the hub restarts"
     );
     assert_eq!(world.agent(&host).await.status, before.status);
     assert_eq!(
@@ -137,7 +137,7 @@ pub async fn lend_install_and_return(world: &mut World, mut interrupt: impl Asyn
     };
     assert_eq!(deeds(world, &ids).await, once());
     world.operator().idle().await;
-    world.assert_settled().await;
+    world.assert_converged().await;
 }
 
 /// Some states last for a moment only.
