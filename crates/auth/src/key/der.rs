@@ -51,9 +51,9 @@ impl<'a> Reader<'a> {
 /// The shortest form only, and no more than 64 KiB.
 fn length(bytes: &[u8]) -> Result<(usize, &[u8]), Malformed> {
     match bytes {
-        [short @ ..0x80, rest @ ..] => Ok((usize::from(*short), rest)),
-        [0x81, one @ 0x80.., rest @ ..] => Ok((usize::from(*one), rest)),
-        [0x82, high @ 1.., low, rest @ ..] => Ok((usize::from(u16::from_be_bytes([*high, *low])), rest)),
+        [short @ ..=0x7f, rest @ ..] => Ok((usize::from(*short), rest)),
+        [0x81, one @ 0x80..=0xff, rest @ ..] => Ok((usize::from(*one), rest)),
+        [0x82, high @ 1..=0xff, low, rest @ ..] => Ok((usize::from(u16::from_be_bytes([*high, *low])), rest)),
         [..] => Err(Malformed),
     }
 }

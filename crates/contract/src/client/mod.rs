@@ -73,7 +73,7 @@ impl HubClient {
     }
 
     /// For others that speak with the same hub.
-    pub fn trust(&self) -> &Trust {
+    pub fn trusts(&self) -> &Trust {
         &self.trust
     }
 

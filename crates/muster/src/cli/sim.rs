@@ -136,7 +136,7 @@ fn fleet(hub: &HubClient, infra_env_id: uuid::Uuid, args: &SimArgs) -> Outcome<F
     let plain = FleetConfig::default();
     let config = FleetConfig {
         hub_url: hub.base().to_owned(),
-        trust: hub.trust().clone(),
+        trust: hub.trusts().clone(),
         infra_env_id,
         hosts: args.hosts,
         seed: args.seed,
