@@ -150,7 +150,8 @@ fn rsa(mut modulus: Vec<u8>, exponent: Vec<u8>) -> Result<Material, Unusable> {
         .first()
         .map_or(0, |first| modulus.len() * 8 - first.leading_zeros() as usize);
     let odd = |number: &[u8]| number.last().is_some_and(|last| last % 2 == 1);
-    let exponent_fits = matches!(exponent.as_slice(), [3..=255, ..] | [1..=255, _, ..]) && exponent.len() <= 4;
+    let exponent_fits =
+        matches!(exponent.as_slice(), [3..=255, ..] | [1..=255, _, ..]) && exponent.len() <= 4;
     match (2048..=8192).contains(&bits) && odd(&modulus) && exponent_fits && odd(&exponent) {
         true => Ok(Material::Rsa { modulus, exponent }),
         false => Err(Unusable::Size),
