@@ -1,7 +1,7 @@
 //! What agents are told to do.
 
 crate::words! {
-    /// What an agent can be told to do.
+    /// What the hub can tell an agent to do.
     pub enum StepType {
         ConnectivityCheck = "connectivity-check",
         Execute = "execute",

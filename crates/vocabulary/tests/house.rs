@@ -71,6 +71,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
         "master",
         "a label of Kubernetes",
     ),
+    ("hub/src/tls/mod.rs", "failed", "a label of a metric"),
     (
         "muster/src/cli/cluster/install.rs",
         "cancelled",

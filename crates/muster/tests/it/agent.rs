@@ -205,7 +205,7 @@ fn an_agent_believes_a_hub_with_an_authority_of_its_own_because_its_image_says_s
         infra_env,
         host: booted.agent.host,
     };
-    let told = asking(&other.authority()).progress_now(ids, Stage::StartingInstallation, None);
+    let told = asking(&other.authority()).progress_now(ids, Stage::Starting, None);
     match told.unwrap_err() {
         CallError::Untrusted(why) => assert!(why.contains("not signed by an authority"), "{why}"),
         error => panic!("{error:?}"),

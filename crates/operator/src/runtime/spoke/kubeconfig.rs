@@ -131,7 +131,7 @@ mod tests {
         ));
         for (field, kubeconfig) in &cases {
             let text = refusal(kubeconfig);
-            assert!(refusal.contains(&format!("({field})")), "{field}: {refusal}");
+            assert!(text.contains(&format!("({field})")), "{field}: {text}");
             assert!(text.contains("client-key-data"), "it says what to do: {text}");
             assert!(!text.contains("hunter2"), "{text}");
         }

@@ -12,7 +12,7 @@ fn free() -> Agent {
 
 fn given(annotations: &[(&str, &str)], agent: Agent) -> Agent {
     let snapshot = live(annotated(booted_live("provisioned"), annotations), Some(agent));
-    (**converged(&snapshot).agent.as_ref().unwrap()).clone()
+    (**reconciled(&snapshot).agent.as_ref().unwrap()).clone()
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_label_that_cannot_be_one_is_complained_about_and_the_rest_is_done() {
     );
     let snapshot = live(host, Some(free()));
     assert_eq!(mistakes(&plan(&snapshot)).len(), 1);
-    assert_eq!(converged(&snapshot).agent.as_ref().unwrap().spec.role, "worker");
+    assert_eq!(reconciled(&snapshot).agent.as_ref().unwrap().spec.role, "worker");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn hints(value: Value) -> BareMetalHost {
 }
 
 fn chosen(hint: Value, agent: Agent) -> String {
-    let snapshot = converged(&live(hints(hint), Some(agent)));
+    let snapshot = reconciled(&live(hints(hint), Some(agent)));
     snapshot.agent.as_ref().unwrap().spec.installation_disk_id.clone()
 }
 
@@ -197,7 +197,7 @@ fn without_hints_the_choice_is_left_to_others_and_with_hints_a_path_gives_way() 
     agent.spec.installation_disk_path = "/dev/sdb".into();
     assert_eq!(given(&[], agent.clone()).spec, agent.spec);
     assert_eq!(chosen(json!({}), agent.clone()), "");
-    let snapshot = converged(&live(hints(json!({ "wwn": "0x3" })), Some(agent)));
+    let snapshot = reconciled(&live(hints(json!({ "wwn": "0x3" })), Some(agent)));
     let spec = &snapshot.agent.as_ref().unwrap().spec;
     assert_eq!(
         (
@@ -249,10 +249,10 @@ fn lent(state: &str) -> Agent {
 
 #[test]
 fn a_cluster_that_is_named_gets_the_host_and_an_empty_name_takes_it_back() {
-    assert_eq!(reference(&converged(&naming("clusters/blue", free()))), blue());
-    assert_eq!(reference(&converged(&naming("", lent("known")))), None);
+    assert_eq!(reference(&reconciled(&naming("clusters/blue", free()))), blue());
+    assert_eq!(reference(&reconciled(&naming("", lent("known")))), None);
     let nobody = live(booted_live("provisioned"), Some(lent("known")));
-    assert_eq!(reference(&converged(&nobody)), blue(), "not named: not touched");
+    assert_eq!(reference(&reconciled(&nobody)), blue(), "not named: not touched");
 }
 
 #[test]
@@ -260,14 +260,14 @@ fn a_name_that_cannot_be_one_is_complained_about() {
     for wrong in ["blue", "clusters/", "/blue", "a/b/c"] {
         let snapshot = naming(wrong, free());
         assert_eq!(mistakes(&plan(&snapshot)).len(), 1, "{wrong}");
-        assert_eq!(reference(&converged(&snapshot)), None);
+        assert_eq!(reference(&reconciled(&snapshot)), None);
     }
     let mut early = naming("clusters/blue", free());
     let mut infra_env = infra_env(SignedDuration::from_hours(1));
     infra_env.spec.cluster_ref = blue();
     early.infra_env = Some(Arc::new(infra_env));
     assert_eq!(mistakes(&plan(&early)).len(), 1);
-    assert_eq!(reference(&converged(&early)), None);
+    assert_eq!(reference(&reconciled(&early)), None);
 }
 
 #[test]
@@ -285,17 +285,17 @@ fn a_cluster_that_goes_or_is_not_there_is_not_given_the_host_again() {
     install.metadata.deletion_timestamp = Some(clock::time(now()));
     install_leaves.install = Some(Arc::new(install));
     for snapshot in [gone, leaving, without_install, install_leaves] {
-        assert_eq!(reference(&converged(&snapshot)), None);
-        assert!(matches!(plan(&converged(&snapshot)).then, Then::After(_)));
+        assert_eq!(reference(&reconciled(&snapshot)), None);
+        assert!(matches!(plan(&reconciled(&snapshot)).then, Then::After(_)));
     }
 }
 
 #[test]
 fn while_it_is_installed_a_host_stays_where_it_is() {
-    assert_eq!(reference(&converged(&naming("", lent("installing")))), blue());
+    assert_eq!(reference(&reconciled(&naming("", lent("installing")))), blue());
     let mut day_two = lent("installing");
     day_two.status.as_mut().unwrap().kind = "AddToExistingClusterHost".into();
-    assert_eq!(reference(&converged(&naming("", day_two))), None);
+    assert_eq!(reference(&reconciled(&naming("", day_two))), None);
 }
 
 fn fenced(annotations: &[(&str, &str)]) -> Snapshot {
@@ -326,7 +326,7 @@ fn a_secret_for_fencing_is_named_or_made_of_the_credentials() {
         (annotation::BMAC_CREATE_FENCING_SECRET, "true"),
     ]);
     assert_eq!(
-        converged(&named)
+        reconciled(&named)
             .agent
             .as_ref()
             .unwrap()
@@ -364,7 +364,7 @@ fn a_secret_for_fencing_is_named_or_made_of_the_credentials() {
 fn credentials_that_are_incomplete_are_watched_and_asked_for_again() {
     let wanted = [(annotation::BMAC_CREATE_FENCING_SECRET, "true")];
     let again = Then::After(std::time::Duration::from_secs(60));
-    let absent = converged(&fenced(&wanted));
+    let absent = reconciled(&fenced(&wanted));
     assert_eq!((mistakes(&plan(&absent)).len(), plan(&absent).then), (1, again));
 
     let mut half = absent.clone();
@@ -375,7 +375,7 @@ fn credentials_that_are_incomplete_are_watched_and_asked_for_again() {
     let credentials = Key::new("pool", "rack-1-bmc");
     assert_eq!(first.steps[0], Step::LabelSecret(credentials, labels));
     assert_eq!((mistakes(&first).len(), first.then), (1, Then::Again));
-    let half = converged(&half);
+    let half = reconciled(&half);
     assert_eq!((mistakes(&plan(&half)).len(), plan(&half).then), (1, again));
     let agent = &half.agent.as_ref().unwrap().spec;
     assert_eq!(agent.fencing_credentials_secret_ref, "");

@@ -113,7 +113,7 @@ fn a_node_is_closed_then_emptied_and_only_then_is_the_machine_wiped() {
         pods,
     }));
     assert_eq!(status_after(&empty), ("drain succeeded".into(), false));
-    let wiped = converged(&empty);
+    let wiped = reconciled(&empty);
     assert_eq!(
         wiped.host.spec.automated_cleaning_mode.as_deref(),
         Some("metadata")
@@ -221,7 +221,7 @@ fn a_running_cluster_whose_kubeconfig_was_lost_is_waited_for_until_the_limit() {
     lost.tenant = tenant(|_| ());
     let (status, waits) = status_after(&lost);
     assert!(status.starts_with("not drained yet: ") && waits, "{status}");
-    let waiting = converged(&lost);
+    let waiting = reconciled(&lost);
     assert_eq!(plan(&waiting).then, WAIT);
     assert!(question(&waiting).is_some(), "and it is asked again");
     let mut late = waiting;
@@ -313,5 +313,5 @@ fn a_drain_is_not_begun_again_and_again_when_the_clock_of_the_api_server_is_ahea
     let mut host = (*ahead.host).clone();
     host.metadata.deletion_timestamp = Some(clock::time(now() + SignedDuration::from_mins(1)));
     ahead.host = Arc::new(host);
-    assert_eq!(plan(&converged(&ahead)).steps, []);
+    assert_eq!(plan(&reconciled(&ahead)).steps, []);
 }

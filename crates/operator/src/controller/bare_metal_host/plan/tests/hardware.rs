@@ -45,7 +45,7 @@ fn details_of(snapshot: &Snapshot) -> Option<Value> {
 
 #[test]
 fn the_inventory_is_written_in_the_words_of_the_bare_metal_operator() {
-    let snapshot = converged(&live(booted_live("provisioned"), Some(known())));
+    let snapshot = reconciled(&live(booted_live("provisioned"), Some(known())));
     let details = details_of(&snapshot).unwrap();
     assert_eq!(details["hostname"], "found");
     assert_eq!(details["ramMebibytes"], 8192);
@@ -145,7 +145,7 @@ fn no_field_is_written_that_a_strict_reader_does_not_know_however_deep_it_is() {
             *text = "told".into();
         }
     }
-    let snapshot = converged(&live(booted_live("provisioned"), Some(full)));
+    let snapshot = reconciled(&live(booted_live("provisioned"), Some(full)));
     let found = fields("", &details_of(&snapshot).unwrap());
     for (place, name) in &found {
         let known = FIELDS.iter().find(|(known, _)| known == place);
@@ -161,10 +161,10 @@ fn no_field_is_written_that_a_strict_reader_does_not_know_however_deep_it_is() {
 fn the_name_that_was_asked_for_counts() {
     let mut named = known();
     named.spec.hostname = "wanted".into();
-    let snapshot = converged(&live(booted_live("provisioned"), Some(named)));
+    let snapshot = reconciled(&live(booted_live("provisioned"), Some(named)));
     assert_eq!(details_of(&snapshot).unwrap()["hostname"], "wanted");
     let written = [(annotation::BMAC_HOSTNAME, "written")];
-    let snapshot = converged(&live(
+    let snapshot = reconciled(&live(
         annotated(booted_live("provisioned"), &written),
         Some(known()),
     ));
@@ -191,6 +191,6 @@ fn details_are_not_written_twice_or_too_early_or_where_ironic_inspects() {
         converged(deployed("provisioning"), Some(known())),
     ];
     for snapshot in quiet {
-        assert_eq!(details_of(&converged(&snapshot)), None);
+        assert_eq!(details_of(&reconciled(&snapshot)), None);
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn reports(plan: &Plan) -> Vec<String> {
 
 #[test]
 fn a_host_that_joins_trusts_the_authority_of_its_cluster() {
-    let after = converged(&waiting_with(&format!("\n{CERTIFICATE}\n\n"), None));
+    let after = reconciled(&waiting_with(&format!("\n{CERTIFICATE}\n\n"), None));
     let config = overrides(&after);
     assert_eq!(config["ignition"]["version"], "3.1.0");
     let [source] = &sources(&config)[..] else {
@@ -129,7 +129,7 @@ fn an_agent_trusts_it_no_later_than_it_belongs_to_the_cluster() {
 fn what_people_wrote_stays_beside_it() {
     let own = r#"{"ignition":{"version":"3.2.0","security":{"tls":{"certificateAuthorities":[{"source":"https://mine"}]}}},
         "storage":{"files":[{"path":"/etc/mine","contents":{"source":"data:,x"}}]},"future":[1]}"#;
-    let after = converged(&waiting_with(CERTIFICATE, Some(own)));
+    let after = reconciled(&waiting_with(CERTIFICATE, Some(own)));
     let config = overrides(&after);
     assert_eq!(config["ignition"]["version"], "3.2.0");
     assert_eq!(config["storage"]["files"][0]["path"], "/etc/mine");
@@ -148,7 +148,7 @@ fn overrides_that_people_wrote_on_the_agent_stay_too() {
     let mut agent = (**snapshot.agent.as_ref().unwrap()).clone();
     agent.spec.ignition_config_overrides = own.into();
     snapshot.agent = Some(Arc::new(agent));
-    let config = overrides(&converged(&snapshot));
+    let config = overrides(&reconciled(&snapshot));
     assert_eq!(config["storage"]["files"][0]["path"], "/etc/mine");
     assert_eq!(sources(&config).len(), 1);
 }
@@ -161,7 +161,7 @@ fn overrides_that_nothing_can_be_added_to_are_a_complaint() {
         r#"{"ignition":{"version":"2.2.0"}}"#,
         r#"{"ignition":{"version":"3.1.0","security":{"tls":{"certificateAuthorities":{}}}}}"#,
     ] {
-        let snapshot = converged(&waiting_with(CERTIFICATE, Some(text)));
+        let snapshot = reconciled(&waiting_with(CERTIFICATE, Some(text)));
         let texts = mistakes(&plan(&snapshot));
         assert!(
             texts.len() == 1 && texts[0].contains("ignition-config-overrides"),
@@ -185,7 +185,7 @@ fn a_cluster_without_a_readable_authority_is_reported_and_read_again() {
     for (answer, expected) in answers {
         let mut snapshot = joining("known");
         snapshot.authority = Some(answer);
-        let snapshot = converged(&snapshot);
+        let snapshot = reconciled(&snapshot);
         let plan = plan(&snapshot);
         let texts = reports(&plan);
         assert!(texts.len() == 1 && texts[0].contains(expected), "{texts:?}");
@@ -230,13 +230,13 @@ fn only_clusters_that_run_are_asked_and_only_until_the_host_is_installed() {
 fn a_host_that_is_back_trusts_its_last_cluster_no_longer() {
     let own = r#"{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/etc/mine"}]}}"#;
     for before in [None, Some(own)] {
-        let mut snapshot = converged(&waiting_with(CERTIFICATE, before));
+        let mut snapshot = reconciled(&waiting_with(CERTIFICATE, before));
         let mut free = (**snapshot.agent.as_ref().unwrap()).clone();
         free.spec.cluster_deployment_name = None;
         free.status.as_mut().unwrap().debug_info.state = "known-unbound".into();
         snapshot.agent = Some(Arc::new(free));
         (snapshot.tenant, snapshot.authority) = (None, None);
-        let back = converged(&snapshot);
+        let back = reconciled(&snapshot);
         let left = noted(&back, annotation::BMAC_IGNITION_OVERRIDES);
         let left = left.map(|text| serde_json::from_str::<Value>(text).unwrap());
         assert_eq!(left, before.map(|text| serde_json::from_str(text).unwrap()));
@@ -249,10 +249,10 @@ fn a_host_that_is_back_trusts_its_last_cluster_no_longer() {
 
 #[test]
 fn another_authority_takes_the_place_of_the_one_before() {
-    let mut snapshot = converged(&waiting_with(CERTIFICATE, None));
+    let mut snapshot = reconciled(&waiting_with(CERTIFICATE, None));
     let before = sources(&overrides(&snapshot));
     snapshot.authority = found(&format!("{CERTIFICATE}{CERTIFICATE}"));
-    let after = sources(&overrides(&converged(&snapshot)));
+    let after = sources(&overrides(&reconciled(&snapshot)));
     assert_eq!(after.len(), 1);
     assert_ne!(after, before);
 }
@@ -505,7 +505,10 @@ fn whatever_way_a_host_came_back_its_next_cluster_gets_the_objects_anew() {
         &[(annotation::BMAC_SPOKE_CREATED, "today")],
     );
     snapshot.host = Arc::new(host);
-    assert_eq!(noted(&converged(&snapshot), annotation::BMAC_SPOKE_CREATED), None);
+    assert_eq!(
+        noted(&reconciled(&snapshot), annotation::BMAC_SPOKE_CREATED),
+        None
+    );
     let mut installed = joining("added-to-existing-cluster");
     let host = annotated(
         (*installed.host).clone(),
@@ -513,7 +516,7 @@ fn whatever_way_a_host_came_back_its_next_cluster_gets_the_objects_anew() {
     );
     installed.host = Arc::new(host);
     assert_eq!(
-        noted(&converged(&installed), annotation::BMAC_SPOKE_CREATED),
+        noted(&reconciled(&installed), annotation::BMAC_SPOKE_CREATED),
         Some("today")
     );
 }

@@ -38,7 +38,7 @@ fn a_deleted_host_is_let_go_and_its_agent_stays() {
             let paused = deleted(detached(machine("provisioned")));
             let snapshot = super::snapshot(boot, paused, agent.clone());
             assert_eq!(snapshot.way(), boot);
-            let snapshot = converged(&snapshot);
+            let snapshot = reconciled(&snapshot);
             assert!(snapshot.host.finalizers().is_empty(), "{boot:?}");
             assert_eq!(
                 noted(&snapshot, annotation::METAL3_PAUSED),
@@ -57,7 +57,7 @@ fn a_deleted_host_is_let_go_and_its_agent_stays() {
 
 #[test]
 fn an_agent_that_is_to_go_too_goes_when_the_machine_is_wiped() {
-    let snapshot = converged(&converged(
+    let snapshot = reconciled(&converged(
         deleted(with_agent(detached(deployed("provisioned")))),
         Some(lent()),
     ));
@@ -69,7 +69,7 @@ fn an_agent_that_is_to_go_too_goes_when_the_machine_is_wiped() {
     assert_eq!(noted(&snapshot, annotation::METAL3_DETACHED), None);
     assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), None);
     assert!(snapshot.agent.is_some());
-    let wiped = converged(&in_state(&snapshot, "deleting"));
+    let wiped = reconciled(&in_state(&snapshot, "deleting"));
     assert!(wiped.agent.is_none() && wiped.host.finalizers().is_empty());
 }
 
@@ -88,14 +88,14 @@ fn a_free_agent_goes_at_once_and_before_its_host() {
 fn with_live_images_an_agent_is_never_taken_along() {
     let snapshot = live(deleted(with_agent(booted_live("provisioned"))), Some(lent()));
     assert!(!plan(&snapshot).steps.contains(&Step::DeleteAgent));
-    assert!(converged(&snapshot).host.finalizers().is_empty());
+    assert!(reconciled(&snapshot).host.finalizers().is_empty());
 }
 
 #[test]
 fn a_host_that_we_have_let_go_of_is_still_unpaused() {
     let mut gone = deleted(with_agent(detached(deployed("provisioned"))));
     gone.metadata.finalizers = None;
-    let snapshot = converged(&converged(gone, Some(lent())));
+    let snapshot = reconciled(&converged(gone, Some(lent())));
     assert_eq!(noted(&snapshot, annotation::METAL3_PAUSED), None);
     assert_eq!(noted(&snapshot, annotation::METAL3_DETACHED), None);
     assert!(snapshot.agent.is_some());

@@ -282,7 +282,7 @@ fn merge(value: &mut Value, patch: &Value) {
 }
 
 /// Reconciles until nothing is left to do; the bare metal operator does nothing meanwhile.
-fn converged(snapshot: &Snapshot) -> Snapshot {
+fn reconciled(snapshot: &Snapshot) -> Snapshot {
     let mut snapshot = snapshot.clone();
     for _ in 0..4 {
         let plan = plan(&snapshot);
@@ -349,7 +349,7 @@ fn whatever_the_world_is_like_it_comes_to_rest() {
         for state in STATES {
             for kind in kinds {
                 for agent in &agents {
-                    converged(&snapshot(boot, kind(state), agent.clone()));
+                    reconciled(&snapshot(boot, kind(state), agent.clone()));
                 }
             }
         }

@@ -210,7 +210,7 @@ fn the_last_preparation_is_reported_in_sentences() {
     let prepared = |status: &str| {
         let mut snapshot = with_row(json!({}), "insufficient");
         let last = &mut snapshot.row.as_mut().unwrap().view.last_installation_preparation;
-        (last.status, last.reason) = (status.into(), "no files".into());
+        (last.status, last.reason) = (muster_vocabulary::Word::read(status), "no files".into());
         let plan = super::super::plan(&snapshot);
         said(&shown(&snapshot, &plan), type_::LAST_PREPARATION_FAILED)
     };
