@@ -483,7 +483,9 @@ mod tests {
     fn unknown_fields_are_refused_at_any_depth() {
         assert!(refusal::<BindHost>(r#"{"force":true}"#).contains("`force`"));
         let deep = r#"{"name":"a","pull_secret":"{}","proxy":{"ftp_proxy":"x"}}"#;
-        assert!(refusal::<CreateInfraEnv>(deep).starts_with("proxy in body: `ftp_proxy` is no field"));
+        assert!(
+            refusal::<CreateInfraEnv>(deep).starts_with("proxy in body: `ftp_proxy` is not a known field")
+        );
     }
 
     #[test]
