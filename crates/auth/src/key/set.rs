@@ -51,7 +51,7 @@ impl KeySet {
         }
         match set.kept.len() {
             0 => Err(KeyError::None { wanted: "usable" }),
-            ..=MOST_KEYS => Ok(set),
+            1..=MOST_KEYS => Ok(set),
             _ => Err(KeyError::TooMany),
         }
     }

@@ -11,6 +11,7 @@ use muster_hub::tls::pair::Files;
 use muster_hub::tls::{Source, Tls};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
@@ -19,7 +20,7 @@ use tokio::sync::oneshot;
 struct Listening {
     address: SocketAddr,
     tls: Tls,
-    client: HubClient,
+    trust: Trust,
     _files: tempfile::TempDir,
     _stop: oneshot::Sender<()>,
 }
@@ -48,9 +49,9 @@ async fn listening(door: &Door, limits: Limits, time: Duration) -> Listening {
     let (stop, stopped) = oneshot::channel::<()>();
     tokio::spawn(serve_with(listener, serving, async { drop(stopped.await) }));
     Listening {
-        client: HubClient::trusting(&format!("https://{address}"), &trust).unwrap(),
         address,
         tls,
+        trust,
         _files: dir,
         _stop: stop,
     }
@@ -58,6 +59,26 @@ async fn listening(door: &Door, limits: Limits, time: Duration) -> Listening {
 
 /// Its beginning, as a client sends it.
 const HELLO: [u8; 9] = [22, 3, 1, 1, 0, 1, 0, 0, 252];
+
+impl Listening {
+    /// On a connection of its own: one that rests between two requests gives way to others, too.
+    async fn ask(&self) {
+        let url = format!("https://{}", self.address);
+        let client = HubClient::trusting(&url, &self.trust).unwrap();
+        client.hub_status().await.unwrap();
+    }
+}
+
+/// Until so many are counted: the hub hangs up in one moment and counts in the next.
+async fn counted(counter: &AtomicU64, wanted: u64) {
+    let counted = async {
+        while counter.load(Relaxed) < wanted {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, counted).await.unwrap();
+    assert_eq!(counter.load(Relaxed), wanted);
+}
 
 /// Connections that say this and no more.
 fn slow(address: SocketAddr, count: usize, text: &[u8]) -> Vec<TcpStream> {
@@ -93,7 +114,7 @@ async fn clients_that_never_finish_their_handshake_keep_nobody_out() {
     for text in [&b""[..], &HELLO, b"", &HELLO] {
         held.extend(slow(hub.address, 40, text));
         let begin = Instant::now();
-        hub.client.hub_status().await.unwrap();
+        hub.ask().await;
         assert!(begin.elapsed() < PATIENCE);
     }
     assert!(is_hung_up(held.remove(0)), "the oldest made room");
@@ -114,9 +135,9 @@ async fn a_handshake_has_its_time_and_no_more() {
         .collect();
     let ended = tokio::task::spawn_blocking(move || held.into_iter().all(is_hung_up));
     assert!(ended.await.unwrap());
-    assert_eq!(hub.tls.handshakes().slow.load(Relaxed), 6);
-    hub.client.hub_status().await.unwrap();
-    assert_eq!(hub.tls.handshakes().done.load(Relaxed), 1);
+    counted(&hub.tls.handshakes().slow, 6).await;
+    hub.ask().await;
+    counted(&hub.tls.handshakes().done, 1).await;
 }
 
 /// All of a greeting in TLS 1.1: one suite of its time, nothing compressed.
@@ -142,12 +163,8 @@ async fn nothing_older_than_tls_1_2_is_spoken() {
         answer
     });
     let answer = answer.await.unwrap();
-    // An alert, fatal: protocol_version.
-    assert_eq!(
-        (answer.first(), answer.get(5..7)),
-        (Some(&21), Some(&[2, 70][..])),
-        "{answer:?}"
-    );
+    // An alert, fatal: handshake_failure or protocol_version.
+    assert!(matches!(answer[..], [21, _, _, _, _, 2, 40 | 70]), "{answer:?}");
     let mut nonsense = slow(hub.address, 1, &[0; 10]).remove(0);
     let ended = tokio::task::spawn_blocking(move || nonsense.read_to_end(&mut Vec::new()));
     if let Err(error) = ended.await.unwrap() {
