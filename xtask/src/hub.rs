@@ -89,7 +89,7 @@ impl Hub {
     }
 
     /// Ends the hub as a power failure would, and waits until it is gone.
-    pub fn kill(mut self) -> Result<()> {
+    pub fn kill(&mut self) -> Result<()> {
         process::signal(self.service.pid(), Signal::KILL)?;
         wait::until("the hub's sudden end", START_LIMIT, || self.service.ended()).map(drop)
     }

@@ -5,11 +5,12 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
+use tempfile::TempDir;
 
-use super::spread::{Spread, side_by_side};
+use super::spread::{self, Spread};
 use super::table::Sheet;
 use super::turns::Turns;
-use super::walk::Walk;
+use super::walk::{Walk, side_by_side};
 use super::{Database, HubBench, commit, publish};
 use crate::postgres::{Durability, Postgres};
 use crate::{process, project};
@@ -51,7 +52,8 @@ fn measured(args: &HubBench, commit: &str) -> Result<()> {
         let mut sheets = Vec::new();
         for round in 1..=args.rounds {
             eprintln!("run {round} of {}", args.rounds);
-            sheets.push(walk(args, hosts, is_postgres, &ours())?);
+            let ours = ours();
+            sheets.extend(walk(args, hosts, is_postgres, &[("this build", &ours)], 0)?);
         }
         let spread = Spread::of(&sheets, commit);
         println!("{spread}");
@@ -59,7 +61,7 @@ fn measured(args: &HubBench, commit: &str) -> Result<()> {
         keep(args, &all)?;
     }
     if args.publish {
-        publish::publish(publish::Of::Hub, &side_by_side(&all))?;
+        publish::publish(publish::Of::Hub, &spread::side_by_side(&all))?;
     }
     Ok(())
 }
@@ -94,56 +96,70 @@ fn keep(args: &HubBench, figures: &impl Serialize) -> Result<()> {
     std::fs::write(file, text).with_context(|| format!("writing {}", file.display()))
 }
 
-/// Who goes first changes from round to round: the second one may find warmer or fuller disks.
 fn in_turns(args: &HubBench, hosts: u32, is_postgres: bool, other: &Path) -> Result<Vec<(Sheet, Sheet)>> {
     let mut rounds = Vec::new();
     for round in 0..args.rounds {
         eprintln!("round {} of {}", round + 1, args.rounds);
-        let ours = || {
-            eprintln!(" this build");
-            walk(args, hosts, is_postgres, &ours())
-        };
-        let theirs = || {
-            eprintln!(" the other build");
-            walk(args, hosts, is_postgres, other)
-        };
-        rounds.push(if round % 2 == 0 {
-            (ours()?, theirs()?)
-        } else {
-            let theirs = theirs()?;
-            (ours()?, theirs)
-        });
+        let ours = ours();
+        let builds = [("this build", ours.as_path()), ("the other build", other)];
+        let mut sheets = walk(args, hosts, is_postgres, &builds, round as usize)?.into_iter();
+        rounds.extend(sheets.next().zip(sheets.next()));
     }
     Ok(rounds)
 }
 
-fn walk(args: &HubBench, hosts: u32, is_postgres: bool, binary: &Path) -> Result<Sheet> {
-    // On a disk: what is in memory only is not durable.
-    let home = tempfile::Builder::new()
-        .prefix("bench-")
-        .tempdir_in(project::target())?;
-    let server = is_postgres
-        .then(|| Postgres::start(Durability::Full))
-        .transpose()?;
-    let url = server
-        .as_ref()
-        .map(|server| server.create_database("bench"))
-        .transpose()?;
-    let database = url.as_deref().zip(server.as_ref().map(Postgres::pid));
-    let name = if is_postgres { "PostgreSQL" } else { "SQLite" };
-    eprintln!("{hosts} hosts, {name}");
-    let mut sheet = Sheet::of_fleet(hosts, name);
-    let walk = Walk {
+/// Where one build has its data.
+struct Place {
+    home: TempDir,
+    database: Option<(String, Postgres)>,
+}
+
+impl Place {
+    fn new(is_postgres: bool) -> Result<Self> {
+        // On a disk: what is in memory only is not durable.
+        let home = tempfile::Builder::new()
+            .prefix("bench-")
+            .tempdir_in(project::target())?;
+        let start = || {
+            let server = Postgres::start(Durability::Full)?;
+            anyhow::Ok((server.create_database("bench")?, server))
+        };
+        let database = is_postgres.then(start).transpose()?;
+        Ok(Self { home, database })
+    }
+}
+
+/// One run of these builds side by side, each with a fleet and a database of its own.
+fn walk(
+    args: &HubBench,
+    hosts: u32,
+    is_postgres: bool,
+    builds: &[(&'static str, &Path)],
+    turn: usize,
+) -> Result<Vec<Sheet>> {
+    let places = builds.iter().map(|_| Place::new(is_postgres));
+    let places = places.collect::<Result<Vec<_>>>()?;
+    eprintln!(
+        "{hosts} hosts, {}",
+        if is_postgres { "PostgreSQL" } else { "SQLite" }
+    );
+    let walks = builds.iter().zip(&places).map(|((name, binary), place)| Walk {
         args,
+        name,
         binary,
-        home: home.path(),
-        database,
+        home: place.home.path(),
+        database: place
+            .database
+            .as_ref()
+            .map(|(url, server)| (url.as_str(), server.pid())),
         hosts,
-    };
-    let done = walk.run(&mut sheet);
+    });
+    let (sheets, done) = side_by_side(walks.collect(), turn);
     // The tables come when all runs are done. What was measured before something went wrong is still worth seeing.
-    eprintln!("{sheet}");
-    done.map(|()| sheet)
+    for ((name, _), sheet) in builds.iter().zip(&sheets) {
+        eprintln!("{name}\n{sheet}");
+    }
+    done.map(|()| sheets)
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use rustix::process::Signal;
 
 use super::HubBench;
 use super::fleet::{Fleet, Get, POOL};
@@ -15,9 +14,9 @@ use super::load::{self, Amount, Outcome, Work};
 use super::meter::{Meter, Used};
 use super::peers::Peers;
 use super::reference::Reference;
-use super::table::{Sheet, at_least, at_most, plain};
+use super::table::{Goal, Sheet, at_least, at_most, plain};
 use crate::hub::{self, Hub};
-use crate::{process, wait};
+use crate::wait;
 
 /// Connections that poll, as in the measurements of others.
 const POLLERS: usize = 16;
@@ -33,13 +32,73 @@ const BINDS_PER_SECOND: f64 = 20.0;
 /// A hub that still works after so long does not settle.
 const SETTLE_LIMIT: Duration = Duration::from_secs(300);
 
+/// What is walked through: one fleet on one database.
 pub struct Walk<'a> {
     pub args: &'a HubBench,
+    /// Which build it is.
+    pub name: &'static str,
     pub binary: &'a Path,
     pub home: &'a Path,
     /// The database's URL and first process; SQLite when absent.
     pub database: Option<(&'a str, u32)>,
     pub hosts: u32,
+}
+
+/// One build on its way.
+struct Course<'a> {
+    walk: &'a Walk<'a>,
+    sheet: &'a mut Sheet,
+    stand: Stand,
+    reference: Reference,
+    one: Vec<String>,
+    many: Vec<String>,
+}
+
+/// One stretch of the way.
+type Stage = fn(&mut Course<'_>) -> Result<()>;
+
+/// In this order: each begins with what the one before has left.
+const STAGES: [Stage; 11] = [
+    Course::arrive,
+    Course::again,
+    Course::polls,
+    Course::paced,
+    Course::lend_to_one,
+    Course::take_back_from_one,
+    Course::lend_to_many,
+    Course::talk,
+    Course::take_back_from_many,
+    Course::lists,
+    Course::cold_start,
+];
+
+/// Walks all of them side by side: each does a stage, and then all do the next one. Whatever the machine does in a minute
+/// meets every build. Who goes first changes from stage to stage, and with `turn`. Gives the sheets as far as they came.
+pub fn side_by_side(walks: Vec<Walk<'_>>, turn: usize) -> (Vec<Sheet>, Result<()>) {
+    let mut sheets: Vec<Sheet> = walks.iter().map(Walk::sheet).collect();
+    let done = walked(&walks, &mut sheets, turn);
+    (sheets, done)
+}
+
+fn walked(walks: &[Walk<'_>], sheets: &mut [Sheet], turn: usize) -> Result<()> {
+    let mut courses = Vec::with_capacity(walks.len());
+    for (walk, sheet) in walks.iter().zip(sheets) {
+        courses.push(Course::begin(walk, sheet)?);
+    }
+    for (at, stage) in STAGES.iter().enumerate() {
+        let is_reversed = !(at + turn).is_multiple_of(2);
+        let mut places: Vec<usize> = (0..courses.len()).collect();
+        if is_reversed {
+            places.reverse();
+        }
+        for place in places {
+            if courses.len() > 1 {
+                eprintln!(" {}", courses[place].walk.name);
+            }
+            stage(&mut courses[place])?;
+        }
+    }
+    courses.into_iter().try_for_each(|course| course.stand.hub.stop())
 }
 
 /// What each host does in a run.
@@ -94,16 +153,16 @@ impl Work for Deeds<'_> {
 }
 
 /// A hub that is being measured.
-struct Stand<'a> {
+struct Stand {
     hub: Hub,
     address: SocketAddr,
     meter: Meter,
-    fleet: &'a Fleet,
+    fleet: Fleet,
     seconds: Duration,
 }
 
-impl<'a> Stand<'a> {
-    fn new(hub: Hub, fleet: &'a Fleet, database: Option<u32>, seconds: u64) -> Result<Self> {
+impl Stand {
+    fn new(hub: Hub, fleet: Fleet, database: Option<u32>, seconds: u64) -> Result<Self> {
         let address = address(&hub.url)?;
         let meter = Meter {
             hub: hub.pid(),
@@ -128,7 +187,7 @@ impl<'a> Stand<'a> {
     ) -> Result<(Outcome, Used)> {
         eprintln!("  {what} …");
         let work = Deeds {
-            fleet: self.fleet,
+            fleet: &self.fleet,
             hosts,
             deed,
         };
@@ -189,40 +248,15 @@ pub fn address(url: &str) -> Result<SocketAddr> {
 }
 
 impl Walk<'_> {
-    pub fn run(&self, sheet: &mut Sheet) -> Result<()> {
-        let hub = self.start()?;
-        let fleet = Fleet::create(&hub.url, self.hosts)?;
-        let stand = Stand::new(hub, &fleet, self.database.map(|(_, pid)| pid), self.args.seconds)?;
-        let reference = Reference::measure(self.home, &fleet, self.args.seconds)?;
-        sheet.reference(&reference);
-        self.arrive(&stand, sheet, &reference)?;
-        self.polls(&stand, sheet, &reference)?;
-        self.paced(&stand, sheet)?;
-        let one = vec![Fleet::cluster(&stand.hub.url, "bench-one")?];
-        self.bound(
-            &stand,
-            sheet,
-            "1 cluster of 1,000",
-            &one,
-            POOL,
-            self.hosts.min(POOL),
-            true,
-        )?;
-        let bound = self.hosts.min(BOUND);
-        let many = (0..bound.div_ceil(SMALL_CLUSTER))
-            .map(|number| Fleet::cluster(&stand.hub.url, &format!("bench-small-{number}")))
-            .collect::<Result<Vec<_>>>()?;
-        self.bound(
-            &stand,
-            sheet,
-            "clusters of 10",
-            &many,
-            SMALL_CLUSTER,
-            bound,
-            false,
-        )?;
-        self.lists(&stand, sheet)?;
-        self.cold_start(stand, sheet)
+    fn sheet(&self) -> Sheet {
+        Sheet::of_fleet(
+            self.hosts,
+            if self.database.is_some() {
+                "PostgreSQL"
+            } else {
+                "SQLite"
+            },
+        )
     }
 
     fn start(&self) -> Result<Hub> {
@@ -234,41 +268,70 @@ impl Walk<'_> {
             ends_with_us: true,
         })
     }
+}
 
-    fn arrive(&self, stand: &Stand<'_>, sheet: &mut Sheet, reference: &Reference) -> Result<()> {
-        let (registered, used) = stand.all("register", self.hosts, Deed::Register)?;
+impl<'a> Course<'a> {
+    fn begin(walk: &'a Walk<'a>, sheet: &'a mut Sheet) -> Result<Self> {
+        let hub = walk.start()?;
+        let fleet = Fleet::create(&hub.url, walk.hosts)?;
+        let reference = Reference::measure(walk.home, &fleet, walk.args.seconds)?;
+        sheet.reference(&reference);
+        let url = &hub.url;
+        let one = vec![Fleet::cluster(url, "bench-one")?];
+        let many = (0..walk.hosts.min(BOUND).div_ceil(SMALL_CLUSTER))
+            .map(|number| Fleet::cluster(url, &format!("bench-small-{number}")))
+            .collect::<Result<Vec<_>>>()?;
+        let stand = Stand::new(hub, fleet, walk.database.map(|(_, pid)| pid), walk.args.seconds)?;
+        Ok(Self {
+            walk,
+            sheet,
+            stand,
+            reference,
+            one,
+            many,
+        })
+    }
+
+    fn arrive(&mut self) -> Result<()> {
+        let (stand, sheet) = (&self.stand, &mut *self.sheet);
+        let hosts = self.walk.hosts;
+        let (registered, used) = stand.all("register", hosts, Deed::Register)?;
         sheet.add("register /s", registered.per_second(), at_least(3_000.0));
-        sheet.against("inserts", registered.per_second() / reference.inserts_per_second);
+        sheet.against(
+            "inserts",
+            registered.per_second() / self.reference.inserts_per_second,
+        );
         sheet.add("CPU ms per registration", used.cpu_ms(&registered), plain());
-        let (reported, used) = stand.all("first poll", self.hosts, Deed::Poll)?;
+        let (reported, used) = stand.all("first poll", hosts, Deed::Poll)?;
         sheet.add("first poll and inventory /s", reported.per_second(), plain());
         sheet.add(
             "CPU ms per first poll and inventory",
             used.cpu_ms(&reported),
             plain(),
         );
-        stand.settle()?;
-        self.again(stand, sheet)
+        stand.settle().map(drop)
     }
 
     /// Hosts that the hub knows start anew, as after a power cut.
-    fn again(&self, stand: &Stand<'_>, sheet: &mut Sheet) -> Result<()> {
-        let hosts = self.hosts.min(AGAIN);
+    fn again(&mut self) -> Result<()> {
+        let (stand, sheet) = (&self.stand, &mut *self.sheet);
+        let hosts = self.walk.hosts.min(AGAIN);
         let (registered, used) = stand.all("register again", hosts, Deed::Register)?;
         sheet.add("register again /s", registered.per_second(), plain());
         sheet.add("register again p99 ms", registered.percentile(0.99), plain());
         sheet.add("CPU ms per registration again", used.cpu_ms(&registered), plain());
         stand.all("report again", hosts, Deed::Poll)?;
-        stand.settle()?;
-        Ok(())
+        stand.settle().map(drop)
     }
 
-    fn polls(&self, stand: &Stand<'_>, sheet: &mut Sheet, reference: &Reference) -> Result<()> {
+    fn polls(&mut self) -> Result<()> {
+        let (stand, sheet, reference) = (&self.stand, &mut *self.sheet, &self.reference);
+        let hosts = self.walk.hosts;
         let amount = Amount::For(stand.seconds);
-        let (asked, _) = stand.run("GET instructions", POLLERS, self.hosts, amount, Deed::Ask)?;
+        let (asked, _) = stand.run("GET instructions", POLLERS, hosts, amount, Deed::Ask)?;
         sheet.add("GET instructions /s", asked.per_second(), plain());
         sheet.against("bare GET", asked.per_second() / reference.gets_per_second);
-        let (polled, used) = stand.run("poll", POLLERS, self.hosts, amount, Deed::Poll)?;
+        let (polled, used) = stand.run("poll", POLLERS, hosts, amount, Deed::Poll)?;
         let cpu_ms = used.cpu_ms(&polled);
         sheet.add("poll /s", polled.per_second(), at_least(8_000.0));
         sheet.against("bare poll", polled.per_second() / reference.polls_per_second);
@@ -285,28 +348,26 @@ impl Walk<'_> {
         sheet.add(
             "RSS MB",
             stand.meter.rss_mb()?,
-            at_most(60.0 + 0.006 * f64::from(self.hosts)),
+            at_most(60.0 + 0.006 * f64::from(hosts)),
         );
         Ok(())
     }
 
-    fn paced(&self, stand: &Stand<'_>, sheet: &mut Sheet) -> Result<()> {
+    fn paced(&mut self) -> Result<()> {
+        let (stand, sheet) = (&self.stand, &mut *self.sheet);
+        let (hosts, poll) = (self.walk.hosts, self.walk.args.poll);
         stand.stay_alive()?;
         // The hub writes down who is alive every 30 s; once that is done there is nothing left to do.
         stand.rest(Duration::from_secs(32))?;
         let idle = stand.idle()?;
         sheet.add("CPU % without a request", idle.percent(), at_most(2.0));
-        let rate = f64::from(self.hosts) / f64::from(self.args.poll);
+        let rate = f64::from(hosts) / f64::from(poll);
         let amount = Amount::Paced(rate, stand.seconds);
-        let name = format!("1 poll per {} s", self.args.poll);
-        let (paced, used) = stand.run(&name, POLLERS, self.hosts, amount, Deed::Poll)?;
+        let name = format!("1 poll per {poll} s");
+        let (paced, used) = stand.run(&name, POLLERS, hosts, amount, Deed::Poll)?;
         // The goal is stated for 100,000 hosts; a few hosts are mostly the meter's own grain.
-        let goal = 60.0 * f64::from(self.hosts) / 100_000.0;
-        let goal = if self.hosts >= 10_000 {
-            at_most(goal)
-        } else {
-            plain()
-        };
+        let goal = 60.0 * f64::from(hosts) / 100_000.0;
+        let goal = if hosts >= 10_000 { at_most(goal) } else { plain() };
         sheet.add(&format!("CPU % at {name}"), used.percent(), goal);
         sheet.add(
             &format!("p99 ms at {name}"),
@@ -316,110 +377,62 @@ impl Walk<'_> {
         Ok(())
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "two shapes of the same walk, each named in one line"
-    )]
-    fn bound(
-        &self,
-        stand: &Stand<'_>,
-        sheet: &mut Sheet,
-        shape: &str,
-        clusters: &[String],
-        size: u32,
-        hosts: u32,
-        is_one: bool,
-    ) -> Result<()> {
-        let name = |what: &str| format!("{what}, {shape}");
-        stand.stay_alive()?;
-        let (bound, used) = stand.all(&name("bind"), hosts, Deed::Bind(clusters, size))?;
-        sheet.add(&name("bind /s"), bound.per_second(), at_least(3_000.0));
-        sheet.add(&name("CPU ms per bind"), used.cpu_ms(&bound), plain());
-        let (arrived, _) = stand.all(&name("re-register and report"), hosts, Deed::Arrive)?;
-        sheet.add(&name("re-register and report /s"), arrived.per_second(), plain());
-        sheet.add(&name("settled after s"), stand.settle()?, plain());
-        let polling = hosts.min(POOL);
-        let (polled, used) = stand.run(
-            &name("poll"),
-            POLLERS,
-            polling,
-            Amount::For(stand.seconds),
-            Deed::Poll,
-        )?;
-        sheet.add(&name("poll /s"), polled.per_second(), plain());
-        sheet.add(&name("poll p99 ms"), polled.percentile(0.99), plain());
-        sheet.add(&name("CPU ms per poll"), used.cpu_ms(&polled), at_most(0.25));
-        stand.settle()?;
-        if !is_one {
-            self.talk(stand, sheet, shape, polling)?;
+    fn to_one(&self) -> Lending<'_> {
+        Lending {
+            shape: "1 cluster of 1,000",
+            clusters: &self.one,
+            size: POOL,
+            hosts: self.walk.hosts.min(POOL),
         }
-        if is_one {
-            let path = format!("/api/muster/v1/hosts?cluster_id={}&limit=1000", clusters[0]);
-            let (ms, bytes) = stand.list(path)?;
-            sheet.add("v1 list of a cluster, ms", ms, at_most(50.0));
-            sheet.add("v1 list of a cluster, KB", bytes / 1000.0, plain());
-        }
-        let (freed, used) = stand.all(&name("unbind"), hosts, Deed::Unbind)?;
-        sheet.add(&name("unbind /s"), freed.per_second(), at_least(3_000.0));
-        sheet.add(&name("CPU ms per unbind"), used.cpu_ms(&freed), plain());
-        stand.all(&name("return"), hosts, Deed::Arrive)?;
-        stand.settle()?;
-        self.judged(stand, sheet, shape, clusters, size, hosts)
     }
 
-    /// Bound hosts that say at each poll which others they reach, too. In a large cluster the hub asks for that only now
-    /// and then, so this is of small ones.
-    fn talk(&self, stand: &Stand<'_>, sheet: &mut Sheet, shape: &str, hosts: u32) -> Result<()> {
-        let name = |what: &str| format!("{what}, {shape}, with connectivity");
-        let peers = Peers::ask(stand.fleet, &stand.hub.url, hosts)?;
-        // What is new is written down; what follows is what hosts say most of the time.
-        stand.all(&name("first poll"), hosts, Deed::Talk(&peers))?;
-        stand.settle()?;
-        let amount = Amount::For(stand.seconds);
-        let (polled, used) = stand.run(&name("poll"), POLLERS, hosts, amount, Deed::Talk(&peers))?;
-        sheet.add(&name("poll /s"), polled.per_second(), plain());
-        sheet.add(&name("poll p50 ms"), polled.percentile(0.5), plain());
-        sheet.add(&name("poll p99 ms"), polled.percentile(0.99), plain());
-        sheet.add(&name("CPU ms per poll"), used.cpu_ms(&polled), plain());
-        stand.settle()?;
+    fn to_many(&self) -> Lending<'_> {
+        Lending {
+            shape: "clusters of 10",
+            clusters: &self.many,
+            size: SMALL_CLUSTER,
+            hosts: self.walk.hosts.min(BOUND),
+        }
+    }
+
+    fn lend_to_one(&mut self) -> Result<()> {
+        let mut figures = self.to_one().lend(&self.stand)?;
+        let path = format!("/api/muster/v1/hosts?cluster_id={}&limit=1000", self.one[0]);
+        let (ms, bytes) = self.stand.list(path)?;
+        figures.push(("v1 list of a cluster, ms".to_owned(), ms, at_most(50.0)));
+        figures.push(("v1 list of a cluster, KB".to_owned(), bytes / 1000.0, plain()));
+        self.note(figures)
+    }
+
+    fn take_back_from_one(&mut self) -> Result<()> {
+        let figures = self.to_one().take_back(&self.stand)?;
+        self.note(figures)
+    }
+
+    fn lend_to_many(&mut self) -> Result<()> {
+        let figures = self.to_many().lend(&self.stand)?;
+        self.note(figures)
+    }
+
+    fn talk(&mut self) -> Result<()> {
+        let figures = self.to_many().talk(&self.stand)?;
+        self.note(figures)
+    }
+
+    fn take_back_from_many(&mut self) -> Result<()> {
+        let figures = self.to_many().take_back(&self.stand)?;
+        self.note(figures)
+    }
+
+    fn note(&mut self, figures: Figures) -> Result<()> {
+        for (name, value, goal) in figures {
+            self.sheet.add(&name, value, goal);
+        }
         Ok(())
     }
 
-    /// How long after the answer to its bind a host has been judged under its cluster, when its agent loses no time.
-    fn judged(
-        &self,
-        stand: &Stand<'_>,
-        sheet: &mut Sheet,
-        shape: &str,
-        clusters: &[String],
-        size: u32,
-        hosts: u32,
-    ) -> Result<()> {
-        let name = |what: &str| format!("{what}, {shape}");
-        let seconds = stand.seconds.as_secs_f64();
-        let seconds = seconds.min(f64::from(hosts) / BINDS_PER_SECOND);
-        let amount = Amount::Paced(BINDS_PER_SECOND, Duration::from_secs_f64(seconds));
-        let binds = Binds {
-            fleet: stand.fleet,
-            clusters,
-            size,
-            answered: Default::default(),
-        };
-        let feed = Feed::follow(&stand.hub.url)?;
-        eprintln!("  {} …", name("bind one by one"));
-        let bound = load::run(stand.address, POLLERS, amount, &binds)?.clean("bind one by one")?;
-        let mut after = feed.after(&binds)?;
-        let (p50, p99) = percentiles(&mut after);
-        sheet.add(&name("settle time after a bind, p50 ms"), p50, plain());
-        sheet.add(&name("settle time after a bind, p99 ms"), p99, plain());
-        let hosts = bound.items as u32;
-        stand.all(&name("unbind again"), hosts, Deed::Unbind)?;
-        stand.all(&name("return again"), hosts, Deed::Arrive)?;
-        stand.settle()?;
-        Ok(())
-    }
-
-    fn lists(&self, stand: &Stand<'_>, sheet: &mut Sheet) -> Result<()> {
+    fn lists(&mut self) -> Result<()> {
+        let (stand, sheet) = (&self.stand, &mut *self.sheet);
         let pool = &stand.fleet.pools[0];
         let (ms, bytes) = stand.list(format!("/api/muster/v1/hosts?infra_env_id={pool}&limit=1000"))?;
         sheet.add("v1 list of 1,000, ms", ms, at_most(50.0));
@@ -430,25 +443,124 @@ impl Walk<'_> {
         sheet.add(
             "RSS MB after it all",
             stand.meter.rss_mb()?,
-            at_most(60.0 + 0.006 * f64::from(self.hosts)),
+            at_most(60.0 + 0.006 * f64::from(self.walk.hosts)),
         );
         Ok(())
     }
 
     /// As after a power cut: killed without a word, then started until it says it is ready.
-    fn cold_start(&self, stand: Stand<'_>, sheet: &mut Sheet) -> Result<()> {
+    fn cold_start(&mut self) -> Result<()> {
         eprintln!("  kill and start again …");
-        let Stand { hub, .. } = stand;
-        process::signal(hub.pid(), Signal::KILL)?;
-        drop(hub);
+        self.stand.hub.kill()?;
         let started = Instant::now();
-        let hub = self.start()?;
-        sheet.add("cold start s", started.elapsed().as_secs_f64(), at_most(3.0));
+        self.stand.hub = self.walk.start()?;
+        let took = started.elapsed().as_secs_f64();
+        self.sheet.add("cold start s", took, at_most(3.0));
         let meter = Meter {
-            hub: hub.pid(),
+            hub: self.stand.hub.pid(),
             database: None,
         };
-        sheet.add("RSS MB after cold start", meter.rss_mb()?, plain());
-        hub.stop()
+        self.sheet
+            .add("RSS MB after cold start", meter.rss_mb()?, plain());
+        Ok(())
+    }
+}
+
+type Figures = Vec<(String, f64, Goal)>;
+
+/// Hosts that are lent to clusters of one size, and taken back.
+struct Lending<'a> {
+    shape: &'a str,
+    clusters: &'a [String],
+    size: u32,
+    hosts: u32,
+}
+
+impl Lending<'_> {
+    fn name(&self, what: &str) -> String {
+        format!("{what}, {}", self.shape)
+    }
+
+    fn lend(&self, stand: &Stand) -> Result<Figures> {
+        let mut figures = Vec::new();
+        stand.stay_alive()?;
+        let deed = Deed::Bind(self.clusters, self.size);
+        let (bound, used) = stand.all(&self.name("bind"), self.hosts, deed)?;
+        figures.push((self.name("bind /s"), bound.per_second(), at_least(3_000.0)));
+        figures.push((self.name("CPU ms per bind"), used.cpu_ms(&bound), plain()));
+        let what = self.name("re-register and report");
+        let (arrived, _) = stand.all(&what, self.hosts, Deed::Arrive)?;
+        figures.push((
+            self.name("re-register and report /s"),
+            arrived.per_second(),
+            plain(),
+        ));
+        figures.push((self.name("settled after s"), stand.settle()?, plain()));
+        let amount = Amount::For(stand.seconds);
+        let polling = self.hosts.min(POOL);
+        let (polled, used) = stand.run(&self.name("poll"), POLLERS, polling, amount, Deed::Poll)?;
+        figures.push((self.name("poll /s"), polled.per_second(), plain()));
+        figures.push((self.name("poll p99 ms"), polled.percentile(0.99), plain()));
+        figures.push((self.name("CPU ms per poll"), used.cpu_ms(&polled), at_most(0.25)));
+        stand.settle()?;
+        Ok(figures)
+    }
+
+    /// Bound hosts that say at each poll which others they reach, too. In a large cluster the hub asks for that only now
+    /// and then, so this is of small ones.
+    fn talk(&self, stand: &Stand) -> Result<Figures> {
+        let name = |what: &str| format!("{what}, {}, with connectivity", self.shape);
+        let hosts = self.hosts.min(POOL);
+        let peers = Peers::ask(&stand.fleet, &stand.hub.url, hosts)?;
+        // What is new is written down; what follows is what hosts say most of the time.
+        stand.all(&name("first poll"), hosts, Deed::Talk(&peers))?;
+        stand.settle()?;
+        let amount = Amount::For(stand.seconds);
+        let (polled, used) = stand.run(&name("poll"), POLLERS, hosts, amount, Deed::Talk(&peers))?;
+        stand.settle()?;
+        Ok(vec![
+            (name("poll /s"), polled.per_second(), plain()),
+            (name("poll p50 ms"), polled.percentile(0.5), plain()),
+            (name("poll p99 ms"), polled.percentile(0.99), plain()),
+            (name("CPU ms per poll"), used.cpu_ms(&polled), plain()),
+        ])
+    }
+
+    fn take_back(&self, stand: &Stand) -> Result<Figures> {
+        let (freed, used) = stand.all(&self.name("unbind"), self.hosts, Deed::Unbind)?;
+        let mut figures = vec![
+            (self.name("unbind /s"), freed.per_second(), at_least(3_000.0)),
+            (self.name("CPU ms per unbind"), used.cpu_ms(&freed), plain()),
+        ];
+        stand.all(&self.name("return"), self.hosts, Deed::Arrive)?;
+        stand.settle()?;
+        figures.extend(self.judged(stand)?);
+        Ok(figures)
+    }
+
+    /// How long after the answer to its bind a host has been judged under its cluster, when its agent loses no time.
+    fn judged(&self, stand: &Stand) -> Result<Figures> {
+        let seconds = stand.seconds.as_secs_f64();
+        let seconds = seconds.min(f64::from(self.hosts) / BINDS_PER_SECOND);
+        let amount = Amount::Paced(BINDS_PER_SECOND, Duration::from_secs_f64(seconds));
+        let binds = Binds {
+            fleet: &stand.fleet,
+            clusters: self.clusters,
+            size: self.size,
+            answered: Default::default(),
+        };
+        let feed = Feed::follow(&stand.hub.url)?;
+        eprintln!("  {} …", self.name("bind one by one"));
+        let bound = load::run(stand.address, POLLERS, amount, &binds)?.clean("bind one by one")?;
+        let mut after = feed.after(&binds)?;
+        let (p50, p99) = percentiles(&mut after);
+        let hosts = bound.items as u32;
+        stand.all(&self.name("unbind again"), hosts, Deed::Unbind)?;
+        stand.all(&self.name("return again"), hosts, Deed::Arrive)?;
+        stand.settle()?;
+        Ok(vec![
+            (self.name("settle time after a bind, p50 ms"), p50, plain()),
+            (self.name("settle time after a bind, p99 ms"), p99, plain()),
+        ])
     }
 }
