@@ -59,17 +59,17 @@ type Stage = fn(&mut Course<'_>) -> Result<()>;
 
 /// In this order: each begins with what the one before has left.
 const STAGES: [Stage; 11] = [
-    Course::arrive,
-    Course::again,
-    Course::polls,
-    Course::paced,
-    Course::lend_to_one,
-    Course::take_back_from_one,
-    Course::lend_to_many,
-    Course::talk,
-    Course::take_back_from_many,
-    Course::lists,
-    Course::cold_start,
+    |course| course.arrive(),
+    |course| course.again(),
+    |course| course.polls(),
+    |course| course.paced(),
+    |course| course.lend_to_one(),
+    |course| course.take_back_from_one(),
+    |course| course.lend_to_many(),
+    |course| course.talk(),
+    |course| course.take_back_from_many(),
+    |course| course.lists(),
+    |course| course.cold_start(),
 ];
 
 /// Walks all of them side by side: each does a stage, and then all do the next one. Whatever the machine does in a minute

@@ -127,7 +127,7 @@ mod tests {
                 .contains("more than the 100")
         );
         let error = asked(50, &shelf, &[("d", 60)], 1000).unwrap_err();
-        assert!(error.contains("60 are for others"), "{error}");
+        assert!(error.contains("other base images need 60 of the 100"), "{error}");
         // Of a part that is promised 40 bytes, 10 are here: the other 30 are spoken for on the disk, too.
         assert_eq!(asked(20, &[("d", 10), ("a", 15)], &[("d", 40)], 50).unwrap(), "");
         assert_eq!(asked(20, &[("d", 10), ("a", 15)], &[("d", 40)], 40).unwrap(), "a");
