@@ -1,10 +1,11 @@
 //! Files, keys and lists that people hand over on the command line.
 
 use crate::exit::{Failure, Outcome};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use muster_contract::Secret;
 use muster_contract::v2::host::KeyValue;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Enough for a hub that installs nothing yet: right in shape, of no use at any registry.
 const PRACTICE_PULL_SECRET: &str =
@@ -99,6 +100,11 @@ macro_rules! word_parser {
     }};
 }
 pub(crate) use word_parser;
+
+/// A path that may be empty: a variable that is set to nothing is as good as none, and whoever reads it leaves it out.
+pub fn path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
 
 #[cfg(test)]
 mod tests {

@@ -141,5 +141,8 @@ fn a_program_that_fails_is_tried_once_more_and_its_words_are_told() {
     let world = with_program(Plan::new(image()).world());
     world.file("usr/bin/fail", "once\ntwice\n");
     let stages = install(&world, "");
-    assert!(stages.last().unwrap().1.contains("cannot be fetched"), "{stages:?}");
+    assert!(
+        stages.last().unwrap().1.contains("cannot be fetched"),
+        "{stages:?}"
+    );
 }

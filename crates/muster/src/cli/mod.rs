@@ -68,7 +68,7 @@ pub struct Global {
     )]
     pub hub: String,
     /// PEM file with the authorities that may sign the hub's certificate; those that the system trusts when absent
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_parser = crate::input::path(), value_hint = clap::ValueHint::FilePath)]
     pub ca: Option<PathBuf>,
     /// Read this file instead of the usual config files
     #[arg(long, global = true, value_name = "FILE")]

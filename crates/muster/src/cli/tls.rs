@@ -1,6 +1,8 @@
 //! The flags of `muster serve` that are about TLS, and what is said of it at the start.
 
 use crate::exit::{Failure, Outcome};
+use crate::input;
+use clap::ValueHint;
 use muster_hub::config::TlsChoice;
 use muster_hub::serve::Ready;
 use muster_hub::tls::pair::Files;
@@ -12,10 +14,10 @@ use std::path::PathBuf;
 pub struct TlsArgs {
     /// Speak https with this certificate, followed by those that lead to its authority: a PEM file, read again when it
     /// changes
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input::path(), value_hint = ValueHint::FilePath)]
     tls_cert: Option<PathBuf>,
     /// The key of that certificate: a PEM file without a passphrase, read again when it changes
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input::path(), value_hint = ValueHint::FilePath)]
     tls_key: Option<PathBuf>,
     /// Speak https with a certificate of the hub's own authority, which is made once, kept in the data directory, and put
     /// into discovery images
